@@ -1,6 +1,5 @@
-//! Puts `gclang++` beside `gclang`, as a link to it: the name of a Cargo
-//! binary cannot have a `+`. Like clang, the program looks at the name that it
-//! was called by.
+//! Makes `gclang++` a link to `gclang`, since the name of a Cargo binary cannot have a `+`. Like clang, the
+//! program looks at the name that it was called by.
 
 use std::env;
 use std::fs;

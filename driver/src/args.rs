@@ -1,5 +1,4 @@
-//! A command line, sorted: inputs, options by the stage that they belong to,
-//! and what gpurace itself was asked.
+//! Sorts a command line into inputs, options with their stage, and the flags of gpurace.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,18 +7,18 @@ use crate::clang_options as clang;
 use crate::diagnostic::Error;
 use crate::flags::{self, Exec, Flag, Prune};
 
-/// A command line without our own flags.
+/// A command line without the flags of gpurace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Args {
-    /// Every word but ours, in order: what clang is given where it does the whole job.
+    /// Every word except the flags of gpurace, in order. clang gets these if it does the whole job.
     pub passed: Vec<OsString>,
     /// The same words, sorted.
     pub items: Vec<Item>,
-    /// What we were asked.
+    /// The flags of gpurace.
     pub asked: Asked,
     /// The value of the last `-o`.
     pub output: Option<OsString>,
-    /// `-c`: objects and no link.
+    /// `-c`
     pub compile_only: bool,
     /// The first option after which clang writes no host object (`-E`, `-S`, …).
     pub no_object: Option<String>,
@@ -31,32 +30,32 @@ pub struct Args {
     pub help: bool,
     /// `-save-temps`
     pub save_temps: Option<SaveTemps>,
-    /// The GPU architectures named, each once, if they are real ones (`native` and `all` are not).
+    /// The named GPU architectures, each once. `native` and `all` are left out.
     pub gpu_archs: Vec<String>,
     /// The value of `--cuda-path`.
     pub cuda_path: Option<PathBuf>,
-    /// `-nocudainc`, `-nogpuinc`: no toolkit wanted.
+    /// `-nocudainc`, `-nogpuinc`: use no toolkit.
     pub no_toolkit: bool,
     /// The level of the last `-O`, 0 to 3.
     pub opt_level: u8,
-    /// The user said how much debug info to make.
+    /// An option chooses the amount of debug info.
     pub debug_info: bool,
     /// The last `-march`.
     pub march: Option<String>,
-    /// The spelling that asked for separate compilation, if one did.
+    /// The option that asks for separate compilation, as spelled.
     pub separate_compilation: Option<String>,
-    /// Objects of this link hold separately compiled device code; whoever has looked at them sets
-    /// it.
+    /// Objects of this link contain separately compiled device code. [`parse`](Self::parse) does not open
+    /// them, so the caller sets this.
     pub links_units: bool,
-    /// `-dlink`: an object that joins the device code of others, and no program.
+    /// `-dlink`, as spelled: write an object that joins the device code of others, not a program.
     pub device_link: Option<String>,
-    /// The spelling that asked for a static executable, if one did.
+    /// The option that asks for a static executable, as spelled.
     pub static_link: Option<String>,
-    /// The spelling that asked for a processor other than x86-64, if one did.
+    /// The option that asks for another target than x86-64 Linux, as spelled.
     pub other_target: Option<String>,
-    /// `-r`, `-nostdlib` or another reason to add no library.
+    /// `-r`, `-nostdlib`, `-nodefaultlibs`: add no library.
     pub bare_link: bool,
-    /// `-r`: the output is an object again.
+    /// `-r`: the output is an object.
     pub relocatable: bool,
     /// `-Werror` without a name.
     pub warnings_are_errors: bool,
@@ -64,7 +63,7 @@ pub struct Args {
     pub no_warnings: bool,
 }
 
-/// What gpurace's own flags ask.
+/// The values of the flags of gpurace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Asked {
     /// `-fsanitize=gpurace`, last one wins.
@@ -75,7 +74,7 @@ pub struct Asked {
     pub prune: Prune,
     /// `-fgpurace-facts=`
     pub facts: Option<PathBuf>,
-    /// `-Wno-gpurace` was not the last word.
+    /// `-Wno-gpurace`, unless a `-Wgpurace` follows it.
     pub no_warn: bool,
     /// `-Werror=gpurace` (true), `-Wno-error=gpurace` (false).
     pub werror: Option<bool>,
@@ -88,7 +87,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Whether gpurace builds device code. Without the sanitizer, for a GPU, clang does.
+    /// True if gpurace builds the device code. Without the sanitizer, clang builds the code for GPUs.
     pub fn builds(&self) -> bool {
         self.sanitize || self.exec == Some(Exec::Cpu)
     }
@@ -122,7 +121,7 @@ pub enum Item {
 pub struct Input {
     /// As given.
     pub path: OsString,
-    /// The language that `-x` had set, if any.
+    /// The language that an earlier `-x` set, if any.
     pub language: Option<String>,
 }
 
@@ -151,10 +150,10 @@ impl Input {
     }
 }
 
-/// Which stages an option belongs to.
+/// The stages that an option belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Compilation; also links, where clang may compile and where some options choose libraries.
+    /// Compilation and linking. A link may also compile, and some options choose libraries.
     Any,
     /// Linking only.
     Link,
@@ -164,16 +163,16 @@ pub enum Role {
     Output,
     /// `-c`
     CompileOnly,
-    /// GPU architectures, `--cuda-path`: the plan writes its own.
+    /// GPU architectures, `--cuda-path`. The plan writes its own.
     Device,
-    /// Language of the inputs that follow: the plan writes its own.
+    /// `-x`. The plan writes its own.
     Language,
-    /// `-save-temps`, `-###` and the like: the plan decides.
+    /// `-save-temps`, `-###`, `-dlink`: the plan decides.
     Driver,
 }
 
 impl Args {
-    /// Sorts a command line (without the program's name, response files expanded).
+    /// Sorts a command line. It does not have the program's name, and its response files are expanded.
     pub fn parse(words: Vec<OsString>) -> Result<Self, Error> {
         let mut args = Args::default();
         let mut language: Option<String> = None;
@@ -221,7 +220,7 @@ impl Args {
         self.items.push(Item::Option { words, role });
     }
 
-    /// Learns what the plan must know from one option of clang's, and says where it belongs.
+    /// Notes what the plan must know about one option of clang. Returns the option's role.
     fn note(&mut self, word: &str, value: Option<&str>) -> Role {
         if clang::chooses_debug_info(word) {
             self.debug_info = true;
@@ -326,7 +325,7 @@ impl Args {
             return Role::Language;
         }
         if let Some(output) = word.strip_prefix("-o").filter(|rest| !rest.is_empty()) {
-            // `-object` and its like are not outputs; clang itself reads `-oapp` as one.
+            // `-object-file-name` names no output, but `-oapp` does.
             if !word.starts_with("-obj") {
                 self.output = Some(output.into());
                 return Role::Output;
@@ -349,14 +348,9 @@ impl Args {
         })
     }
 
-    /// Whether an input is CUDA.
+    /// True if an input is CUDA.
     pub fn has_cuda_input(&self) -> bool {
         self.inputs().any(|input| input.kind() == InputKind::Cuda)
-    }
-
-    /// Whether the linker is given anything by name, so that clang would link.
-    pub fn has_inputs(&self) -> bool {
-        self.inputs().next().is_some()
     }
 }
 
@@ -372,7 +366,7 @@ impl Asked {
         }
     }
 
-    /// Takes `gpurace` out of a list of sanitizers: what is left for clang, if anything.
+    /// Takes `gpurace` out of a list of sanitizers. Returns the option that is left for clang, if any.
     fn sanitizers(&mut self, on: bool, values: &str) -> Option<String> {
         let mut rest = Vec::new();
         for value in values.split(',') {
@@ -390,13 +384,13 @@ impl Asked {
     }
 }
 
-/// The values of `-fsanitize=` (true) or `-fno-sanitize=` (false).
+/// Returns the values of `-fsanitize=` (true) or `-fno-sanitize=` (false).
 fn sanitizer_list(word: &str) -> Option<(bool, &str)> {
     let on = word.strip_prefix("-fsanitize=").map(|values| (true, values));
     on.or_else(|| word.strip_prefix("-fno-sanitize=").map(|values| (false, values)))
 }
 
-/// The language that `-x` sets.
+/// Returns the language that `-x` sets.
 fn language_of(word: &str, value: Option<&str>) -> Option<String> {
     match word {
         "-x" | "--language" => value.map(str::to_owned),
@@ -404,7 +398,7 @@ fn language_of(word: &str, value: Option<&str>) -> Option<String> {
     }
 }
 
-/// Whether the pattern of an `-Rpass` asks for our remarks.
+/// True if the pattern of an `-Rpass` asks for the remarks of gpurace.
 fn names_gpurace(pattern: &str) -> bool {
     pattern.contains("gpurace") || matches!(pattern, ".*" | "." | ".+")
 }

@@ -1,6 +1,5 @@
-//! What the pass has to say about the user's code, printed as clang prints its
-//! own diagnostics: `file:line:column: warning: message [-Wgpurace]`, the source
-//! line, a caret.
+//! Prints the pass's warnings and remarks as clang prints its own: `file:line:column: warning: message
+//! [-Wgpurace]`, the source line, a caret.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -17,8 +16,8 @@ const BLUE: Style = AnsiColor::Blue.on_default().bold();
 const CYAN: Style = AnsiColor::Cyan.on_default().bold();
 const GREEN: Style = AnsiColor::Green.on_default().bold();
 
-/// Diagnostics as text, and whether one of them ends the build. `errors`:
-/// warnings are errors.
+/// Returns the text of the diagnostics, and true if one of them ends the build. With `errors`, warnings are
+/// errors.
 pub fn render(diagnostics: &[Diagnostic], errors: bool) -> (String, bool) {
     let mut sources = Sources::default();
     let mut out = String::new();
@@ -44,7 +43,7 @@ pub fn render(diagnostics: &[Diagnostic], errors: bool) -> (String, bool) {
     (out, errors && warnings > 0)
 }
 
-/// Source files that were read.
+/// The source files that were read, as lines.
 #[derive(Default)]
 struct Sources {
     lines: HashMap<PathBuf, Vec<String>>,
@@ -109,7 +108,7 @@ mod tests {
             },
             Diagnostic {
                 group: Group::Proved,
-                // The line is not there any more.
+                // The file no longer has this line.
                 text: note(position(9, 1), "cannot race"),
                 notes: vec![],
             },

@@ -1,5 +1,5 @@
-//! What the plugin is told: JSON in the environment variable [`VARIABLE`] of
-//! the device compilation. Its reader is the `config` module of `pass`.
+//! The plugin's configuration: JSON in the environment variable [`VARIABLE`] of the device compilation. The
+//! `config` module of `pass` reads it.
 
 use std::path::PathBuf;
 
@@ -13,11 +13,10 @@ pub const VARIABLE: &str = "GPURACE_PASS";
 /// The version of the plugin's configuration that this driver writes.
 pub const VERSION: u32 = 4;
 
-/// [`PassConfig::exec`] of a compilation that makes code for a GPU of another architecture, and
-/// nothing else.
+/// [`PassConfig::exec`] of a compilation that only makes code for a GPU of another architecture.
 pub const ANOTHER_ARCH: &str = "another-arch";
 
-/// The whole of it.
+/// The plugin's configuration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PassConfig {
     /// [`VERSION`].
@@ -26,19 +25,19 @@ pub struct PassConfig {
     pub sanitize: bool,
     /// Which images to make: `cpu`, `cuda` or `auto`, or [`ANOTHER_ARCH`].
     pub exec: String,
-    /// The module for a GPU, where one is to be made.
+    /// The files of the module for a GPU, if one is requested.
     pub gpu: Option<Gpu>,
-    /// Where proofs may remove checks.
+    /// When proofs may remove checks.
     pub prune: Prune,
-    /// The solver's library, where there is one.
+    /// The solver's library, if there is one.
     pub solver: Option<PathBuf>,
-    /// Level of optimisation, 0 to 3.
+    /// Optimisation level, 0 to 3.
     pub opt_level: u8,
     /// Where to write the object for the host's processor.
     pub object: PathBuf,
     /// Where to write the description of the module.
     pub meta: PathBuf,
-    /// Where to write what the prover knows, for launches.
+    /// Where to write protocols and verdicts, for launches.
     pub proofs: PathBuf,
     /// Where to write warnings and remarks.
     pub diagnostics: PathBuf,
@@ -46,7 +45,7 @@ pub struct PassConfig {
     pub facts: Option<PathBuf>,
     /// Folders of headers that are not the user's.
     pub system_prefixes: Vec<PathBuf>,
-    /// The processor to make code for.
+    /// The host's processor.
     pub cpu: Cpu,
     /// Warn about races proved at compile time.
     pub warn: bool,
@@ -54,11 +53,11 @@ pub struct PassConfig {
     pub werror: bool,
     /// Remark on accesses that were proved.
     pub rpass: bool,
-    /// Remark on accesses that were not.
+    /// Remark on accesses that were not proved.
     pub rpass_missed: bool,
-    /// The source file as clang was given it.
+    /// The source file, as named to clang.
     pub main_file: String,
-    /// Separate compilation: where to write the bitcode, and nothing else.
+    /// Where to write the bitcode of a separately compiled unit. The plugin then writes nothing else.
     pub part: Option<PathBuf>,
 }
 
@@ -69,11 +68,11 @@ pub struct Gpu {
     pub bitcode: PathBuf,
     /// Its description.
     pub meta: PathBuf,
-    /// Why there is none, in place of both.
+    /// The reason if there is no module. The other two files then do not exist.
     pub note: PathBuf,
 }
 
-/// The processors that device code is lowered for.
+/// A processor level of the host, for device code that runs there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Cpu {
     /// Any x86-64.
@@ -85,7 +84,7 @@ pub enum Cpu {
 }
 
 impl Cpu {
-    /// The best that this machine runs.
+    /// Returns the highest level that this machine supports.
     pub fn of_this_machine() -> Self {
         let v3 = is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("fma")

@@ -1,4 +1,4 @@
-//! CUDA toolkits: where they lie, and which of them clang 19 can parse.
+//! CUDA toolkits: where they are, and which of them clang 19 can parse.
 
 use std::fmt;
 use std::fs;
@@ -20,7 +20,7 @@ impl fmt::Display for Version {
 }
 
 impl Version {
-    /// The version of PTX that clang 19 writes for this toolkit: 78 for 7.8.
+    /// Returns the version of PTX that clang 19 writes for this toolkit: 78 for 7.8.
     pub fn ptx(self) -> u32 {
         match (self.major, self.minor) {
             (..=10, _) => 63,
@@ -31,7 +31,7 @@ impl Version {
     }
 }
 
-/// The versions whose headers clang 19 parses: from the first, to before the second.
+/// The versions whose headers clang 19 can parse: from the first to before the second.
 pub const PARSED: (Version, Version) = (Version { major: 11, minor: 0 }, Version { major: 13, minor: 0 });
 
 /// Where a toolkit was found.
@@ -58,19 +58,19 @@ pub struct Toolkit {
     pub origin: Origin,
 }
 
-/// Why a folder is not a toolkit that serves.
+/// The reason why clang 19 cannot use a folder as a toolkit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unusable {
-    /// There is no such folder, or nothing of CUDA in it.
+    /// There is no such folder, or it has no part of CUDA.
     Absent,
-    /// A file that clang needs is not there.
+    /// This file, which clang needs, is missing.
     Lacks(&'static str),
-    /// clang 19 does not parse this version.
+    /// clang 19 cannot parse this version.
     Version(Version),
 }
 
 impl Unusable {
-    /// What is wrong with the toolkit at `path`, as the start of a sentence.
+    /// Returns what is wrong with the toolkit at `path`, as the start of a sentence.
     pub fn explain(&self, path: &Path) -> String {
         let path = path.display();
         match self {
@@ -83,7 +83,7 @@ impl Unusable {
     }
 }
 
-/// Looks at one folder.
+/// Examines one folder.
 pub fn inspect(path: &Path, origin: Origin) -> Result<Toolkit, Unusable> {
     let header = match fs::read_to_string(path.join("include/cuda.h")) {
         Ok(header) => header,
@@ -106,14 +106,14 @@ pub fn inspect(path: &Path, origin: Origin) -> Result<Toolkit, Unusable> {
     Ok(Toolkit { path: path.to_owned(), version, origin })
 }
 
-/// `#define CUDA_VERSION 12050` is 12.5.
+/// Returns the version in `cuda.h`: `#define CUDA_VERSION 12050` is 12.5.
 fn version_of(header: &str) -> Option<Version> {
     let number: u32 =
         header.lines().find_map(|line| line.strip_prefix("#define CUDA_VERSION"))?.trim().parse().ok()?;
     Some(Version { major: number / 1000, minor: number % 1000 / 10 })
 }
 
-/// Where to look for toolkits.
+/// The places to search for toolkits.
 #[derive(Clone, Debug, Default)]
 pub struct Search {
     /// `--cuda-path`
@@ -131,12 +131,12 @@ pub struct Search {
 pub struct Found {
     /// The toolkit to use.
     pub toolkit: Option<Toolkit>,
-    /// Toolkits that were passed over on the way to it.
+    /// The unusable toolkits before it.
     pub unusable: Vec<(PathBuf, Unusable)>,
 }
 
 impl Search {
-    /// The first toolkit that clang can parse; a `--cuda-path` rules out all others.
+    /// Finds the first toolkit that clang can parse. With `--cuda-path`, it examines no other folder.
     pub fn run(&self) -> Found {
         let mut found = Found::default();
         let places: Vec<(&PathBuf, Origin)> = match &self.argument {
@@ -163,8 +163,8 @@ impl Search {
     }
 }
 
-/// The folders where clang 19 looks by itself on Debian: beside a `ptxas` in
-/// `path_dirs`, then under `root`.
+/// Returns the folders that clang 19 searches by itself on Debian: those of a `ptxas` in `path_dirs`, then
+/// those under `root`.
 pub fn clang_search_dirs(path_dirs: &[PathBuf], root: &Path) -> Vec<PathBuf> {
     let mut dirs: Vec<PathBuf> = path_dirs
         .iter()

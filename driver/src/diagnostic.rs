@@ -1,6 +1,8 @@
 //! Errors, notes and hints in clang's form, and the exit statuses of `gclang`.
 
 use std::fmt;
+use std::fs;
+use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 
@@ -8,22 +10,22 @@ const BOLD: Style = Style::new().bold();
 const RED: Style = AnsiColor::Red.on_default().bold();
 const CYAN: Style = AnsiColor::Cyan.on_default().bold();
 
-/// Why nothing was run, or what went wrong in one of gpurace's own steps.
+/// The reason why nothing was run, or why one of gpurace's own steps failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// What was found and what was wanted; lower case, no full stop.
+    /// What was found and what was wanted, in lower case and without a full stop.
     pub message: String,
-    /// What to do about it.
+    /// Advice.
     pub hint: Option<String>,
 }
 
 impl Error {
-    /// An error without a hint.
+    /// Returns an error without a hint.
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None }
     }
 
-    /// The same error with a hint.
+    /// Returns the same error with a hint.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
@@ -50,12 +52,22 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+/// Reads a file.
+pub fn read_file(path: &Path) -> Result<Vec<u8>, Error> {
+    fs::read(path).map_err(|e| Error::new(format!("cannot read `{}`: {e}", path.display())))
+}
+
+/// Writes a file.
+pub fn write_file(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Error> {
+    fs::write(path, content).map_err(|e| Error::new(format!("cannot write `{}`: {e}", path.display())))
+}
+
 /// Prints `program: note: …`.
 pub fn note(program: &str, message: &str) {
     anstream::eprintln!("{program}: {CYAN}note: {CYAN:#}{message}");
 }
 
-/// How `gclang` ended. Statuses are clang's own: 0, 1, or what clang said.
+/// How `gclang` ended. The status is 0, 1 or that of clang.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// Everything ran.
@@ -64,12 +76,12 @@ pub enum Exit {
     Refused,
     /// A step ended with this status.
     Step(i32),
-    /// A step, or `gclang` itself, was ended by this signal.
+    /// This signal ended a step or `gclang` itself.
     Signal(i32),
 }
 
 impl Exit {
-    /// The status for the shell.
+    /// Returns the status for the shell.
     pub fn code(self) -> u8 {
         match self {
             Exit::Success => 0,

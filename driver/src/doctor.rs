@@ -45,7 +45,7 @@ pub fn examine(world: &World) -> Vec<Finding> {
             outcome: installation.and_then(|found| match found.solver {
                 Some(solver) => Ok(format!("`{}`", solver.display())),
                 None => Err(Error::new(format!(
-                    "`libgpurace_solve.so` is not in `{}`: without the solver nothing is proved and every access is checked",
+                    "`libgpurace_solve.so` is not in `{}`; without it nothing is proved and every access is checked",
                     found.library_dir.display()
                 ))
                 .hint("build gpurace with `scripts/setup`")),
@@ -77,7 +77,7 @@ fn linker(clang: &Path) -> Result<String, Error> {
         Ok(format!("`{}`", path.display()))
     } else {
         Err(Error::new(format!("`{}` finds no `ld.lld`", clang.display()))
-            .hint("install lld of the same version; on Debian `apt-get install lld-19`"))
+            .hint("install lld of the same version, on Debian with `apt-get install lld-19`"))
     }
 }
 

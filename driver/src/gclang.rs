@@ -13,8 +13,7 @@ use crate::plan::{self, Step};
 use crate::toolchain::{self, Driver, Toolchain, World};
 use crate::{flags, headers, nvcc, part, refuse, response, run};
 
-/// The whole program: `gclang`, or `gclang++` where it was called by a name
-/// that ends so.
+/// The whole program. It is `gclang++` if the name that it was called by ends with `++`, else `gclang`.
 pub fn main() -> ExitCode {
     let name = env::args_os().next().unwrap_or_default();
     let driver = if name.to_string_lossy().ends_with("++") { Driver::Cxx } else { Driver::C };
@@ -36,14 +35,14 @@ fn stages(driver: Driver) -> Result<Exit, Error> {
     {
         note(
             driver.name(),
-            "separately compiled device code is proved when it is linked: give `-fgpurace-facts` to the link",
+            "gpurace proves separately compiled device code at the link: give `-fgpurace-facts` to the link",
         );
     }
     let toolchain = find(&args, driver)?;
     let work = Work::new(&args)?;
     let plan = plan::plan(&args, &toolchain, work.path());
     if args.dry_run && plan::is_ours(&args) {
-        // As clang does; a closed standard error is no reason to fail.
+        // A closed standard error is no reason to fail.
         let _ = std::io::stderr().write_all(plan.render().as_bytes());
         return Ok(Exit::Success);
     }
@@ -60,20 +59,20 @@ fn stages(driver: Driver) -> Result<Exit, Error> {
     Ok(exit)
 }
 
-/// Finds what this command line needs, and nothing that it does not.
+/// Finds the tools that this command line needs, and no others.
 pub(crate) fn find(args: &Args, driver: Driver) -> Result<Toolchain, Error> {
     let world = World::real()?;
     let compiler = world.compiler(driver, args.asked.clang.as_deref())?;
     let builds = plan::is_ours(args);
     let installation = if builds { Some(world.installation()?) } else { None };
     let compiles_host = builds && args.inputs().any(|input| input.kind() == InputKind::Host);
-    // A link that joins device code makes code for GPUs of it.
+    // A link that joins device code also makes code for GPUs.
     let joins = builds && (args.links_units || args.device_link.is_some());
     let mut toolkit = None;
     if !args.no_toolkit && (args.has_cuda_input() || compiles_host || joins) {
         let mut search = world.cuda_search(args.cuda_path.as_deref());
         if !builds {
-            // clang does not look at these variables: where it finds a toolkit, that one is used.
+            // clang ignores `CUDA_PATH` and `CUDA_HOME`, so a toolkit that it finds goes first.
             search.system.append(&mut search.environment);
         }
         let found = search.run();
@@ -113,9 +112,11 @@ fn report_toolkit(found: &cuda::Found, driver: Driver) -> Result<(), Error> {
     Ok(())
 }
 
-/// The folder of temporary files: removed at the end, or the user's with `-save-temps`.
+/// The folder for temporary files.
 enum Work {
+    /// Removed at the end.
     Temporary(tempfile::TempDir),
+    /// The user's, for `-save-temps`.
     Kept(PathBuf),
 }
 

@@ -1,23 +1,22 @@
-//! Headers of the toolkit that clang reads in an adapted copy.
+//! Toolkit headers that clang cannot read as they are. gclang gives it an adapted copy.
 //!
-//! nvcc takes `__shared__ cuda::barrier<cuda::thread_scope_block> b;` although
-//! the barrier's destructor does something: nobody ever calls it for a shared
-//! variable. clang refuses a shared variable whose destructor is not empty. So
-//! gclang hands it the toolkit's own header with that destructor defaulted; all
-//! that it does is to tell the hardware that the barrier's memory is free.
+//! clang rejects a shared variable whose destructor is not empty. nvcc accepts
+//! `__shared__ cuda::barrier<cuda::thread_scope_block> b;`, since nothing ever calls the destructor of a
+//! shared variable. In the copy, that destructor is defaulted. The original only tells the hardware that
+//! the barrier's memory is free.
 //!
-//! nvcc also takes two operands of an `asm` without a comma between them, as the
-//! same header has them for architectures from `sm_90` on.
+//! nvcc also accepts two operands of an `asm` without a comma between them. The same header has such an
+//! `asm` for `sm_90` and newer. The copy has the comma.
 
 use std::path::{Path, PathBuf};
 
-/// Where the header of `cuda::barrier` is in a toolkit, by the version of its libcu++.
+/// The header of `cuda::barrier` in a toolkit. It depends on the version of libcu++.
 const BARRIERS: [&str; 2] = [
     "include/cuda/std/detail/libcxx/include/__cuda/barrier.h",
     "include/cuda/__barrier/barrier_block_scope.h",
 ];
 
-/// The headers of a toolkit that are to be read in an adapted copy.
+/// Returns the headers of a toolkit that clang cannot read as they are.
 pub fn to_adapt(toolkit: &Path) -> Vec<PathBuf> {
     BARRIERS
         .iter()
@@ -26,14 +25,15 @@ pub fn to_adapt(toolkit: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The header as clang takes it, on as many lines; `None` where it takes it as it is.
+/// Returns the adapted text of a header, with the same number of lines. `None` if clang can read the header
+/// as it is.
 pub fn adapt(text: &str) -> Option<String> {
     let defaulted = default_destructor(text);
     let separated = separate_operands(defaulted.as_deref().unwrap_or(text));
     separated.or(defaulted)
 }
 
-/// The header with a comma between the operands of each `asm`.
+/// Adds the missing commas between the operands of each `asm`. `None` if no comma is missing.
 fn separate_operands(text: &str) -> Option<String> {
     let operand = |line: &str| {
         let line = line.trim();
@@ -52,8 +52,7 @@ fn separate_operands(text: &str) -> Option<String> {
     Some(mended.collect())
 }
 
-/// The header with the barrier's destructor defaulted; `None` where it has none
-/// that does something.
+/// Defaults the barrier's destructor. `None` if the header does not define one with a body.
 fn default_destructor(text: &str) -> Option<String> {
     let name = text.find("~barrier()")?;
     let start = name + text[name..].find(['{', ';', '='])?;

@@ -1,25 +1,25 @@
 //! `gclang`, `gclang++` and `gpurace`.
 //!
-//! `gclang` is clang with one more sanitizer. Where neither
-//! `-fsanitize=gpurace` nor `-fgpurace-exec=cpu` is given it is clang itself;
-//! where one is, each CUDA input takes five steps (device code, image,
-//! container, host code, link), and everything else stays clang's own business.
+//! `gclang` is clang with one more sanitizer. Without `-fsanitize=gpurace` and `-fgpurace-exec=cpu` it only
+//! runs clang. With one of them, each CUDA input takes five steps: device code, image, container, host code,
+//! link. clang still does everything else.
 //!
 //! | module | what it knows |
 //! |---|---|
 //! | [`flags`] | the flags that gpurace adds, each defined once |
-//! | [`clang_form`] | what the pass says about the code, as clang prints it |
+//! | [`clang_form`] | how clang prints warnings and remarks |
 //! | [`clang_options`] | which of clang's options take a value, and which stage they belong to |
 //! | [`response`] | `@file` arguments |
-//! | [`args`] | a command line, sorted into inputs, options and what gpurace was asked |
+//! | [`nvcc`] | nvcc's arguments in clang's words |
+//! | [`args`] | a command line, sorted into inputs, options and the flags of gpurace |
 //! | [`cuda`] | where CUDA toolkits are and which of them clang can parse |
 //! | [`toolchain`] | where clang, the plugin, the runtime and the toolkit are |
-//! | [`config`] | what the plugin is told |
+//! | [`config`] | the plugin's configuration |
 //! | [`headers`] | which headers of the toolkit clang reads in an adapted copy |
-//! | [`refuse`] | what gpurace cannot build, said before anything is looked for |
+//! | [`refuse`] | which command lines gpurace cannot build |
 //! | [`plan`] | the commands to run: a pure function of arguments and toolchain |
 //! | [`part`] | separately compiled device code: how it travels in objects, and how a link joins it |
-//! | [`run`] | running them |
+//! | [`run`] | how to run them |
 //! | [`diagnostic`] | errors, notes and hints in clang's form; exit statuses |
 //! | [`gclang`] | the stages of `gclang`: parse, find, plan, run |
 //! | [`doctor`] | what `gpurace doctor` prints |

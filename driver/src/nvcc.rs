@@ -1,38 +1,37 @@
-//! nvcc's own arguments in clang's words, for build files that were written
-//! for nvcc: one table, [`TABLE`]. What is not in it goes to clang as it is.
+//! Translates nvcc's own arguments to clang's, for build files that were written for nvcc. Arguments that are
+//! not in [`TABLE`] go to clang as they are.
 
 use std::ffi::OsString;
 
 use crate::clang_options as clang;
 use crate::diagnostic::Error;
 
-/// What an argument of nvcc becomes.
+/// The translation of an argument of nvcc.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meaning {
-    /// Nothing: it is about tools that are not run, or clang always does so. The row says which.
+    /// Nothing. Comments in the table give the reasons.
     Nothing,
     /// These words.
     Words(&'static [&'static str]),
     /// This word with the value joined to it.
     Joined(&'static str),
-    /// This word, and the value as the next.
+    /// This word, then the value as the next word.
     Next(&'static str),
-    /// The value's parts between commas, as words of their own.
+    /// One word for each part of the value between commas.
     Parts,
-    /// `--cuda-gpu-arch=` of `sm_80`, `compute_80`.
+    /// `--cuda-gpu-arch=sm_80`, for `sm_80` or `compute_80`.
     Arch,
-    /// The same of `arch=compute_80,code=sm_80`.
+    /// `--cuda-gpu-arch=sm_80`, for `arch=compute_80,code=sm_80`.
     Gencode,
-    /// `-x cuda` of `cu`; other languages are clang's.
+    /// `-x cuda`, for `cu`. Other languages are clang's.
     Language,
-    /// Of `per-thread`: what clang's compiler takes for CUDA, its driver for HIP alone, and the
-    /// headers' macro.
+    /// [`PER_THREAD`], for `per-thread`.
     DefaultStream,
-    /// `-Werror` of `all-warnings`; other kinds have none like them, or are clang's.
+    /// `-Werror`, for `all-warnings`. nvcc's other kinds become nothing, and all others are clang's.
     Werror,
-    /// `-fgpu-rdc` of `true`, `-fno-gpu-rdc` of `false`.
+    /// `-fgpu-rdc` for `true`, `-fno-gpu-rdc` for `false`.
     Separate,
-    /// Refused by name, with this hint.
+    /// An error with this hint.
     Refused(&'static str),
 }
 
@@ -40,20 +39,21 @@ use Meaning::{
     Arch, DefaultStream, Gencode, Joined, Language, Next, Nothing, Parts, Refused, Separate, Werror, Words,
 };
 
-/// One argument of nvcc: its names without dashes, whether it takes a value, its meaning.
+/// One argument of nvcc: its names without dashes, true if it takes a value, its meaning.
 type Row = (&'static [&'static str], bool, Meaning);
 
 const WHOLE: &str = "gpurace checks objects and programs: compile with `-c`, or to an executable";
 
-/// Makes the null stream the host thread's own.
+/// Makes the null stream the host thread's own. clang's driver takes such an option only for HIP, but the
+/// compiler below it takes it for CUDA too. The headers need the macro.
 const PER_THREAD: [&str; 3] =
     ["-Xclang", "-fgpu-default-stream=per-thread", "-DCUDA_API_PER_THREAD_DEFAULT_STREAM"];
 
-/// Every argument that is translated. Names of one letter take one dash, save `x`, others one or
-/// two. A value is joined by `=` or the next word. Names that clang reads otherwise with one dash
-/// (`-lib`, `-link`, `-odir`) are not here in that form.
+/// Every argument that is translated. A name of one letter follows one dash, all other names and `x` follow
+/// one or two. A value follows `=` or is the next word. `-lib`, `-link` and `-odir` are missing, since clang
+/// reads them as `-l` and `-o`.
 const TABLE: &[Row] = &[
-    // Architectures: the first is the one whose branches of `__CUDA_ARCH__` are compiled.
+    // The CPU executor runs the code for the first architecture.
     (&["arch", "gpu-architecture"], true, Arch),
     (&["gencode", "generate-code"], true, Gencode),
     (&["code", "gpu-code"], true, Nothing),
@@ -80,10 +80,10 @@ const TABLE: &[Row] = &[
     (&["Wno-deprecated-gpu-targets", "Wdefault-stream-launch", "Wmissing-launch-bounds"], false, Nothing),
     (&["Werror"], true, Werror),
     (&["disable-warnings"], false, Words(&["-w"])),
-    // clang does so always.
+    // clang always does this.
     (&["expt-relaxed-constexpr"], false, Nothing),
     (&["expt-extended-lambda", "extended-lambda"], false, Nothing),
-    // Arithmetic is IEEE's here, whatever a GPU would have been allowed.
+    // Arithmetic always follows IEEE 754.
     (&["use_fast_math"], false, Nothing),
     (&["ftz", "prec-div", "prec-sqrt", "fmad"], true, Nothing),
     (&["extra-device-vectorization", "restrict"], false, Nothing),
@@ -91,15 +91,15 @@ const TABLE: &[Row] = &[
     // Debug info is for both sides.
     (&["lineinfo", "generate-line-info"], false, Words(&["-gline-tables-only"])),
     (&["G", "device-debug"], false, Words(&["-g"])),
-    // The runtime is gpurace's, linked by gclang.
+    // gclang links gpurace's runtime.
     (&["cudart", "cudadevrt"], true, Nothing),
     (&["default-stream", "fgpu-default-stream"], true, DefaultStream),
-    // How nvcc itself works.
+    // These control nvcc's own steps.
     (&["t", "threads", "split-compile"], true, Nothing),
     (&["keep"], false, Words(&["-save-temps"])),
     (&["keep-dir"], true, Nothing),
     (&["dryrun"], false, Words(&["-###"])),
-    // Long or short forms of what clang calls otherwise.
+    // clang has these under other names.
     (&["x"], true, Language),
     (&["std"], true, Joined("-std=")),
     (&["rdc", "relocatable-device-code"], true, Separate),
@@ -115,20 +115,21 @@ const TABLE: &[Row] = &[
     (&["library-path"], true, Joined("-L")),
     (&["generate-dependencies-with-compile"], false, Words(&["-MD"])),
     (&["dependency-output"], true, Next("-MF")),
-    // What has no counterpart.
     (&["dlink", "device-link"], false, Words(&["-dlink"])),
-    // Linked device code is optimised as a whole always.
+    // Linked device code is always optimised as a whole.
     (&["dlto", "gen-opt-lto"], false, Nothing),
+    // clang has nothing like these.
     (&["cubin", "fatbin", "optix-ir"], false, Refused(WHOLE)),
     (&["run"], false, Refused("compile to an executable, and run it")),
     (&["options-file"], true, Refused("`@FILE` reads arguments from a file")),
     (&["output-directory"], true, Refused("`-o FILE` names the output")),
 ];
 
-/// A command line (response files expanded, without the program's name) in clang's words.
+/// Translates a command line to clang's words. It does not have the program's name, and its response files
+/// are expanded.
 ///
 /// # Errors
-/// Where an argument of nvcc has no counterpart.
+/// clang has nothing like an argument of nvcc.
 pub fn translate(words: Vec<OsString>) -> Result<Vec<OsString>, Error> {
     let mut out = Vec::with_capacity(words.len());
     let mut words = words.into_iter().peekable();
@@ -158,16 +159,16 @@ pub fn translate(words: Vec<OsString>) -> Result<Vec<OsString>, Error> {
     Ok(out)
 }
 
-/// A word that is nvcc's.
+/// An argument of nvcc.
 struct Reading<'a> {
     name: &'a str,
     value: Option<String>,
-    /// The value was the next word.
+    /// True if the value was the next word.
     used_next: bool,
     meaning: Meaning,
 }
 
-/// Finds a word in the table; `None` where it is clang's.
+/// Finds a word in the table. `None` if it is clang's.
 fn read<'a>(word: &'a str, next: Option<&str>) -> Option<Reading<'a>> {
     let (bare, dashes) = match (word.strip_prefix("--"), word.strip_prefix('-')) {
         (Some(bare), _) => (bare, 2),
@@ -178,12 +179,12 @@ fn read<'a>(word: &'a str, next: Option<&str>) -> Option<Reading<'a>> {
         Some((name, value)) => (name, Some(value)),
         None => (bare, None),
     };
-    // nvcc takes `-t4` as well.
+    // nvcc also accepts `-t4`.
     let (name, joined) = match bare.strip_prefix('t').filter(|count| is_number(count)) {
         Some(count) if dashes == 1 => ("t", Some(count)),
         _ => (name, joined),
     };
-    // Of the names of one letter nvcc takes `--x` too.
+    // `x` is the only name of one letter that nvcc accepts after two dashes.
     if name.len() == 1 && dashes == 2 && name != "x" {
         return None;
     }
@@ -192,12 +193,12 @@ fn read<'a>(word: &'a str, next: Option<&str>) -> Option<Reading<'a>> {
         Some(Reading { name: word, value: value.map(str::to_owned), used_next, meaning })
     };
     if !takes_value {
-        // `-G 8` is clang's.
+        // `-G 8` is an option of clang.
         let clangs = joined.is_some() || (name == "G" && next.is_some_and(is_number));
         return if clangs { None } else { found(None, false) };
     }
     let value = joined.or(next)?;
-    // Words that are clang's with other values, or without any.
+    // With other values, or without a value, some names are options of clang.
     let is_nvccs = match (meaning, name) {
         (Arch, _) => gpu_arch(value).is_some() || matches!(value, "native" | "all" | "all-major"),
         (Language, _) => value == "cu",
@@ -220,7 +221,7 @@ fn read<'a>(word: &'a str, next: Option<&str>) -> Option<Reading<'a>> {
 }
 
 impl Meaning {
-    /// Writes clang's words for an argument with this value.
+    /// Appends clang's words for an argument with this value.
     fn write(self, word: &str, value: &str, out: &mut Vec<OsString>) -> Result<(), Error> {
         match self {
             Nothing => {}
@@ -232,8 +233,8 @@ impl Meaning {
             Gencode => {
                 let arch = value.split(',').find_map(|part| part.trim_matches('"').strip_prefix("arch="));
                 let arch = arch.and_then(gpu_arch).ok_or_else(|| {
-                    Error::new(format!("`{value}` is no value of `{word}`"))
-                        .hint("such as `arch=compute_80,code=sm_80`")
+                    Error::new(format!("invalid value `{value}` of `{word}`"))
+                        .hint("write a value such as `arch=compute_80,code=sm_80`")
                 })?;
                 out.push(option_of_arch(arch));
             }
@@ -246,23 +247,22 @@ impl Meaning {
                 "true" => out.push("-fgpu-rdc".into()),
                 "false" => out.push("-fno-gpu-rdc".into()),
                 _ => {
-                    return Err(
-                        Error::new(format!("`{value}` is no value of `{word}`")).hint("`true` or `false`")
-                    );
+                    return Err(Error::new(format!("invalid value `{value}` of `{word}`"))
+                        .hint("the values are `true` and `false`"));
                 }
             },
             Werror if value == "all-warnings" => out.push("-Werror".into()),
             Werror => {}
             Refused(hint) => {
                 let option = word.split('=').next().unwrap_or(word);
-                return Err(Error::new(format!("`{option}` of nvcc is not supported")).hint(hint));
+                return Err(Error::new(format!("nvcc's `{option}` is not supported")).hint(hint));
             }
         }
         Ok(())
     }
 }
 
-/// `sm_80` of `sm_80`, `compute_80` or `lto_80`.
+/// Returns `sm_80` for `sm_80`, `compute_80` or `lto_80`.
 fn gpu_arch(value: &str) -> Option<String> {
     let number = ["sm_", "compute_", "lto_"].iter().find_map(|prefix| value.strip_prefix(prefix))?;
     let is_arch =
@@ -278,8 +278,8 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_digit())
 }
 
-/// The host compiler's words in a value of `-Xcompiler`: between commas or spaces, unless quoted or
-/// after a backslash.
+/// Returns the host compiler's words in a value of `-Xcompiler`. Commas and spaces separate them, unless
+/// quoted or after a backslash.
 fn parts(value: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut quote = None;
@@ -322,12 +322,12 @@ mod tests {
         );
         becomes("-gencode=\"arch=compute_75,code=sm_75\"", "--cuda-gpu-arch=sm_75");
         becomes("-arch=native a.cu", "a.cu");
-        // Another machine's `-arch` is clang's.
+        // Other architectures are for clang's own `-arch`.
         becomes("-arch x86_64", "-arch x86_64");
         let error = translated("-gencode code=sm_80").unwrap_err();
         insta::assert_snapshot!(error, @r"
-        error: `code=sm_80` is no value of `-gencode`
-        hint: such as `arch=compute_80,code=sm_80`
+        error: invalid value `code=sm_80` of `-gencode`
+        hint: write a value such as `arch=compute_80,code=sm_80`
         ");
     }
 
@@ -396,16 +396,12 @@ mod tests {
     fn refusals_name_the_argument() {
         let error = translated("-run a.cu").unwrap_err();
         insta::assert_snapshot!(error, @r"
-        error: `-run` of nvcc is not supported
+        error: nvcc's `-run` is not supported
         hint: compile to an executable, and run it
         ");
         assert!(translated("-rdc maybe").is_err());
-        assert!(
-            translated("--output-directory=x")
-                .unwrap_err()
-                .to_string()
-                .starts_with("error: `--output-directory` of nvcc")
-        );
+        let error = translated("--output-directory=x").unwrap_err();
+        assert!(error.to_string().starts_with("error: nvcc's `--output-directory` is"));
         assert!(translated("-cubin a.cu").is_err());
     }
 

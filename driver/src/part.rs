@@ -1,25 +1,24 @@
 //! Separate compilation (`-fgpu-rdc`): device code that is linked before it is checked.
 //!
-//! A file alone does not show what its calls reach. The pass runs once over the code of all files,
-//! so proofs and the offsets of shared memory cover the whole program.
+//! One file alone does not show what its calls reach. So the pass runs once over the code of all files, and
+//! proofs and the offsets of shared memory cover the whole program.
 //!
-//! An object compiled so carries bitcode where others carry a host image. A
-//! link takes two runs of the linker. The first is a trial: it says which
-//! objects and which members of archives the program has. Their bitcode is
-//! linked, the plugin makes one image of it, and a small object holds that
-//! image and registers with it what each translation unit's constructors bring:
+//! The object of a unit has bitcode in place of a host image. A link runs the linker twice. The first run is
+//! a trial: it shows which objects and which members of archives the program has. clang then links their
+//! bitcode, and the plugin makes one image from it. A small object, the stub, has this image and registers
+//! the kernels and variables of all units with it:
 //!
 //! ```text
 //! compile    bitcode + settings                  → container in the object's `__nv_relfatbin`
-//! trial      the user's link, undefined allowed  → which containers, which `__nv_module_id`s
-//! device     all bitcode, plugin loaded          → one image, as of one source
+//! trial      user's link, undefined allowed      → all containers, all `__nv_module_id`s
+//! device     all bitcode, plugin loaded          → one image, as from one source
 //! stub       image + a function per module id    → an object
-//! link       the user's link and that object
+//! link       user's link and the stub            → the program
 //! ```
 //!
-//! Device code of one unit may use another's that no host code uses. So each
-//! object has symbols named [`PREFIX`] + name for what its device code defines
-//! and needs, and the linker itself takes the right members from archives.
+//! Device code of one unit may use device code of another unit that no host code uses. So each object has
+//! symbols named [`PREFIX`] + name for what its device code defines and needs. With these the linker takes
+//! the right members from archives.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -37,47 +36,47 @@ use serde::{Deserialize, Serialize};
 use crate::args::{Args, InputKind, Item, Role};
 use crate::clang_options as clang;
 use crate::config::{self, PassConfig};
-use crate::diagnostic::Error;
+use crate::diagnostic::{Error, read_file as read, write_file as write};
 use crate::response;
 
-/// What the host symbols for names of device code start with.
+/// The prefix of the host symbols for names of device code.
 pub const PREFIX: &str = "__gpurace_device_";
-/// The symbol of the image in the object that joins the units.
+/// The symbol of the image in the stub.
 const JOINED: &str = "__gpurace_joined_image";
-/// What a unit's constructor calls; its module id follows.
+/// The prefix of the function that a unit's constructor calls. The unit's module id follows.
 const REGISTER: &str = "__cudaRegisterLinkedBinary";
 /// clang's sections for device code and for the ids of units.
 const CODE_SECTION: &str = "__nv_relfatbin";
 const ID_SECTION: &str = "__nv_module_id";
 
-/// What was asked when a unit was compiled.
+/// The settings that a unit was compiled with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Unit {
-    /// What the plugin was told.
+    /// The plugin's configuration.
     pub config: PassConfig,
     /// The GPU architecture that the unit was compiled for.
     pub arch: String,
-    /// Names of device code that it uses and does not define.
+    /// The names that its device code uses and does not define.
     #[serde(default)]
     pub needed: Vec<String>,
 }
 
-/// The files that a trial link's device code goes to.
+/// The files for the device code of a trial link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrialLinkFiles {
-    /// What the trial link wrote.
+    /// The output of the trial link.
     pub trial: PathBuf,
-    /// The module that the others are linked to.
+    /// The first unit's bitcode.
     pub main: PathBuf,
-    /// A response file: the other modules.
+    /// A response file that links the bitcode of all other units to it.
     pub others: PathBuf,
-    /// A response file: the architecture.
+    /// A response file with the architecture.
     pub arch: PathBuf,
-    /// What the plugin is told of the whole.
+    /// The plugin's configuration for all units together.
     pub settings: PathBuf,
-    /// The C source of the object that joins the units.
+    /// The C source of the stub.
     pub stub: PathBuf,
-    /// The container that this object will hold.
+    /// The container that the stub includes.
     pub container: PathBuf,
 }
 
@@ -94,18 +93,14 @@ pub fn pack(
     let settings =
         serde_json::to_vec(&unit).map_err(|e| Error::new(format!("cannot pack device code: {e}")))?;
     let sections = [(SectionKind::Bitcode, &read(bitcode)?[..]), (SectionKind::Part, &settings)];
-    write(container, &build_container(&sections))?;
+    write(container, build_container(&sections))?;
     let text = declared(&symbols);
-    // No device code that has a name: nothing to declare.
-    let words: &[OsString] = if text.is_empty() {
-        &[]
-    } else {
-        &[format!("-D__GPURACE_DEVICE_SYMBOLS__={}", c_string(&text)).into()]
-    };
-    write(declarations, &response::render(words))
+    let word = (!text.is_empty()).then(|| format!("-D__GPURACE_DEVICE_SYMBOLS__={}", c_string(&text)).into());
+    write(declarations, response::render(word.as_slice()))
 }
 
-/// Assembly that defines and needs symbols for names of device code.
+/// Returns assembly that defines and uses symbols for the names of device code. It is empty if there are
+/// none.
 fn declared(symbols: &Symbols) -> String {
     let mut text = String::new();
     for definition in &symbols.defined {
@@ -125,7 +120,7 @@ fn define(text: &mut String, name: &str, weak: bool) {
     );
 }
 
-/// Not loaded with the program: only the linker reads it.
+/// Puts assembly into a section that only the linker reads. The program does not load it.
 fn in_own_section(text: String) -> String {
     if text.is_empty() {
         return text;
@@ -133,7 +128,7 @@ fn in_own_section(text: String) -> String {
     format!(".pushsection .gpurace.names,\"\",@progbits\n{text}.popsection\n")
 }
 
-/// A C string literal.
+/// Returns the text as a C string literal.
 fn c_string(text: &str) -> String {
     let mut literal = String::from("\"");
     for c in text.chars() {
@@ -147,11 +142,11 @@ fn c_string(text: &str) -> String {
     literal
 }
 
-/// Whether a link's inputs hold separately compiled device code that nothing has joined yet.
+/// True if a link's inputs contain separately compiled device code that no `-dlink` has joined.
 pub fn are_linked(args: &Args) -> bool {
     let (mut units, mut joined) = (false, false);
     for path in libraries_and_objects(args) {
-        // Whatever cannot be read is the linker's to name.
+        // The linker will report a file that cannot be read.
         let Ok(content) = fs::read(&path) else { continue };
         if content.starts_with(b"\x7fELF") && is_shared(&content) {
             continue;
@@ -162,7 +157,7 @@ pub fn are_linked(args: &Args) -> bool {
     units && !joined
 }
 
-/// The files that a link names, and static libraries that `-l` finds in its `-L` folders.
+/// Returns the files that a link names, and the static libraries that `-l` finds in its `-L` folders.
 fn libraries_and_objects(args: &Args) -> Vec<PathBuf> {
     let mut paths = Vec::new();
     let mut folders: Vec<PathBuf> = Vec::new();
@@ -171,7 +166,7 @@ fn libraries_and_objects(args: &Args) -> Vec<PathBuf> {
         match item {
             Item::Input(input)
                 if input.kind() == InputKind::Linker
-                // The toolkit's own, which the link leaves out.
+                // The link leaves these out.
                 && !clang::is_replaced_library_file(&input.path.to_string_lossy()) =>
             {
                 paths.push(PathBuf::from(&input.path));
@@ -195,7 +190,7 @@ fn libraries_and_objects(args: &Args) -> Vec<PathBuf> {
     paths
 }
 
-/// Whether an ELF file is a shared library: its device code is its own.
+/// True for a shared library. Its device code stays its own.
 fn is_shared(elf: &[u8]) -> bool {
     object::File::parse(elf).is_ok_and(|file| file.kind() == object::ObjectKind::Dynamic)
 }
@@ -212,8 +207,8 @@ fn contains(content: &[u8], wanted: &[u8]) -> bool {
     false
 }
 
-/// Takes the device code out of a trial link. `asked` is what the plugin is
-/// told where no unit says otherwise.
+/// Takes the units' device code out of a trial link. `asked` is the plugin's configuration, which the units
+/// may change.
 pub fn unpack(files: &TrialLinkFiles, asked: &PassConfig, arch: &str) -> Result<(), Error> {
     let content = read(&files.trial)?;
     let elf = object::File::parse(&content[..]).map_err(|e| {
@@ -226,28 +221,28 @@ pub fn unpack(files: &TrialLinkFiles, asked: &PassConfig, arch: &str) -> Result<
     let settings = merge(units.iter().map(|(unit, _)| unit), asked)?;
     let json =
         serde_json::to_vec(&settings).map_err(|e| Error::new(format!("cannot join device code: {e}")))?;
-    write(&files.settings, &json)?;
+    write(&files.settings, json)?;
     write_modules(&units, files, arch)?;
     let needed = units.iter().flat_map(|(unit, _)| &unit.needed).map(String::as_str).collect();
     write(&files.stub, stub(&ids, &needed, &files.container).as_bytes())
 }
 
-/// The containers that the linker laid one behind the other.
+/// Returns the units in a section, in which the linker put the containers of all objects.
 fn units(section: &[u8]) -> Result<Vec<(Unit, &[u8])>, Error> {
     let mut found: Vec<(Unit, &[u8])> = Vec::new();
     let mut at = 0;
     while at + 16 <= section.len() {
         let rest = &section[at..];
         if !rest.starts_with(&MAGIC) {
-            // What aligns the next one.
+            // This is padding before the next container.
             at += 1;
             continue;
         }
-        // SAFETY: at least 16 bytes; the headers that they announce are looked at below only if they are
-        // there.
+        // SAFETY: `rest` has at least 16 bytes. The headers that they announce are read below, and only if
+        // `rest` has them all.
         let headers = unsafe { section_headers(rest.as_ptr()) };
         let other = || {
-            Error::new("an object holds device code made by another version of gpurace")
+            Error::new("an object has device code from another version of gpurace")
                 .hint("compile all objects again")
         };
         let count = u32::from_le_bytes(rest[12..16].try_into().unwrap_or_default()) as usize;
@@ -267,7 +262,7 @@ fn units(section: &[u8]) -> Result<Vec<(Unit, &[u8])>, Error> {
         if unit.config.version != config::VERSION {
             return Err(other());
         }
-        // An archive that `-dlink` is given twice brings its members twice.
+        // If `-dlink` names an archive twice, the trial has its members twice.
         if !found.iter().any(|(_, other)| *other == bitcode) {
             found.push((unit, bitcode));
         }
@@ -277,15 +272,15 @@ fn units(section: &[u8]) -> Result<Vec<(Unit, &[u8])>, Error> {
     Ok(found)
 }
 
-/// The ids of units: C strings, with nuls between them.
+/// Returns the module ids in a section: C strings with nuls between them.
 fn ids(section: &[u8]) -> Vec<String> {
     let texts = section.split(|&byte| byte == 0).filter(|text| !text.is_empty());
     let ids: BTreeSet<_> = texts.map(|text| String::from_utf8_lossy(text).into_owned()).collect();
     ids.into_iter().collect()
 }
 
-/// What the plugin is told of the whole. The weakest wish for proofs and the
-/// oldest processor count, and the highest level of optimisation.
+/// Returns the plugin's configuration for all units together. It has the units' weakest setting for proofs,
+/// their oldest processor and their highest optimisation level.
 fn merge<'a>(units: impl Iterator<Item = &'a Unit>, asked: &PassConfig) -> Result<PassConfig, Error> {
     let mut merged = asked.clone();
     let mut first: Option<&Unit> = None;
@@ -313,7 +308,9 @@ fn merge<'a>(units: impl Iterator<Item = &'a Unit>, asked: &PassConfig) -> Resul
                 "the device code of `{}` was compiled with `-fsanitize=gpurace`, that of `{}` without",
                 with.config.main_file, without.config.main_file
             ))
-            .hint("device code that is linked (`-fgpu-rdc`) is checked as a whole: compile both alike"));
+            .hint(
+                "linked device code (`-fgpu-rdc`) is checked as a whole: compile both files the same way",
+            ));
         }
         merged.prune = merged.prune.min(config.prune);
         merged.opt_level = merged.opt_level.max(config.opt_level);
@@ -331,14 +328,14 @@ fn merge<'a>(units: impl Iterator<Item = &'a Unit>, asked: &PassConfig) -> Resul
     Ok(merged)
 }
 
-/// Writes each unit's bitcode, and the words that make clang link them.
+/// Writes each unit's bitcode, and the arguments that make clang link them.
 fn write_modules(units: &[(Unit, &[u8])], files: &TrialLinkFiles, arch: &str) -> Result<(), Error> {
     let arch = units.first().map_or(arch, |(unit, _)| &unit.arch);
-    write(&files.arch, &response::render(&[format!("-march={arch}").into()]))?;
+    write(&files.arch, response::render(&[format!("-march={arch}").into()]))?;
     let mut words: Vec<OsString> = Vec::new();
     match units.first() {
         Some((_, bitcode)) => write(&files.main, bitcode)?,
-        // A program without device code: the module is empty.
+        // A program without device code gets an empty module.
         None => write(&files.main, b"target triple = \"nvptx64-nvidia-cuda\"\n")?,
     }
     for (index, (_, bitcode)) in units.iter().enumerate().skip(1) {
@@ -347,12 +344,11 @@ fn write_modules(units: &[(Unit, &[u8])], files: &TrialLinkFiles, arch: &str) ->
         words.extend(["-Xclang", "-mlink-bitcode-file", "-Xclang"].map(Into::into));
         words.push(path.into());
     }
-    write(&files.others, &response::render(&words))
+    write(&files.others, response::render(&words))
 }
 
-/// The C source of the object that registers the whole image with each unit's
-/// kernels and variables. Needed names that no unit defines are left to the
-/// link of the image, which knows their source lines.
+/// Returns the C source of the stub. It defines all needed names weakly, so the link of the image reports
+/// those that no unit defines. That link knows their source lines.
 fn stub(ids: &[String], needed: &BTreeSet<&str>, container: &Path) -> String {
     let mut names = String::new();
     for name in needed {
@@ -404,8 +400,8 @@ static void join(void (*globals)(void **)) {{
     text
 }
 
-/// An id that differs between translation units, and is the same in each
-/// compilation of one: clang makes the names of static kernels of it.
+/// Returns an id for a unit. It differs between units and is the same in each compilation of one unit, since
+/// clang puts it into the names of static kernels.
 pub fn unit_id<'a>(words: impl Iterator<Item = &'a [u8]>) -> String {
     // FNV-1a, 64 bits.
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
@@ -424,14 +420,6 @@ fn parse<T: for<'a> Deserialize<'a>>(json: &[u8], path: &Path) -> Result<T, Erro
 /// Reads what [`unpack`] wrote for the plugin.
 pub fn settings(path: &Path) -> Result<PassConfig, Error> {
     parse(&read(path)?, path)
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, Error> {
-    fs::read(path).map_err(|e| Error::new(format!("cannot read `{}`: {e}", path.display())))
-}
-
-fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
-    fs::write(path, content).map_err(|e| Error::new(format!("cannot write `{}`: {e}", path.display())))
 }
 
 #[cfg(test)]

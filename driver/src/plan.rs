@@ -1,18 +1,17 @@
-//! The commands that a command line comes to: a pure function of arguments
-//! and toolchain.
+//! The plan: the commands for a command line. It is a pure function of arguments and toolchain.
 //!
-//! Where nothing is asked of gpurace, the plan is one run of clang. Else, for
-//! each CUDA input:
+//! If the command line asks nothing of gpurace, the plan is one run of clang. Otherwise each CUDA input takes
+//! these steps:
 //!
 //! ```text
 //! device     clang --cuda-device-only, plugin loaded   → object and description of the device code
 //! image      clang -shared                             → host image, an ELF shared object
-//! container  image + description + proofs              → what lies in the fat-binary slot
+//! container  image + description + proofs              → content of the fat-binary slot
 //! host       clang --cuda-host-only                    → object that carries the container
 //! ```
 //!
-//! and one run of clang for all other inputs and the link. Separately compiled
-//! device code waits for the link: see [`part`](crate::part).
+//! One more run of clang compiles all other inputs and links. Separately compiled device code gets its image
+//! at the link: see [`part`](crate::part).
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -33,26 +32,26 @@ pub use gpu::{Failure, GpuFiles, checks_on, too_old};
 pub use preprocess::preprocesses;
 pub use step::{LONGEST_COMMAND, Plan, Step, ToolCommand};
 
-/// The architecture of device code where none is named.
+/// The architecture of device code if the user names none.
 pub const DEFAULT_GPU_ARCH: &str = "sm_80";
 
-/// Whether this command line has anything for gpurace to build or link.
+/// True if gpurace builds or links something for this command line.
 pub fn builds(args: &Args) -> bool {
     let has_work = args.inputs().any(|i| !args.compile_only || i.kind() != InputKind::Linker);
     args.asked.builds() && args.no_object.is_none() && has_work
 }
 
-/// Whether gpurace has anything to do for this command line that clang does not.
+/// True if clang alone cannot do what this command line asks for.
 pub fn is_ours(args: &Args) -> bool {
     builds(args) || preprocesses(args)
 }
 
-/// Whether this command line links what gpurace has built.
+/// True if this command line links what gpurace has built.
 pub fn links(args: &Args) -> bool {
     builds(args) && !args.compile_only && !args.relocatable && args.device_link.is_none()
 }
 
-/// The steps for `args`; temporary files go to `work`.
+/// Returns the steps for `args`. Temporary files go to `work`.
 pub fn plan(args: &Args, toolchain: &Toolchain, work: &Path) -> Plan {
     match &toolchain.installation {
         Some(installation) if is_ours(args) => Planner { args, toolchain, installation, work }.plan(),
@@ -60,11 +59,11 @@ pub fn plan(args: &Args, toolchain: &Toolchain, work: &Path) -> Plan {
     }
 }
 
-/// One run of clang that does what the user asked of it.
+/// Returns the one run of clang for a command line that asks nothing of gpurace.
 fn as_clang(args: &Args, toolchain: &Toolchain) -> ToolCommand {
     let mut command = clang_command(toolchain);
     if args.has_cuda_input() && args.cuda_path.is_none() {
-        // Where clang finds a toolkit by itself, nothing is added.
+        // A toolkit of `Origin::System` is one that clang finds by itself.
         if let Some(toolkit) = toolchain.toolkit.as_ref().filter(|t| t.origin != Origin::System) {
             command.arg(joined("--cuda-path=", &toolkit.path));
             command.arg("-Wno-unknown-cuda-version");
@@ -87,7 +86,7 @@ struct Planner<'a> {
     work: &'a Path,
 }
 
-/// The files that one CUDA input becomes.
+/// The files that the steps of one CUDA input write.
 struct CudaInputFiles {
     bitcode: PathBuf,
     device_object: PathBuf,
@@ -98,11 +97,11 @@ struct CudaInputFiles {
     container: PathBuf,
     /// The host object that carries the container.
     object: PathBuf,
-    /// Bitcode of a separately compiled unit, as the front end made it.
+    /// Bitcode of a unit, as the front end made it.
     unit: PathBuf,
     /// A response file that declares the unit's names.
     declarations: PathBuf,
-    /// They are of a link's device code.
+    /// True for the device code of a link.
     linked: bool,
 }
 
@@ -171,7 +170,7 @@ impl Planner<'_> {
         }
     }
 
-    /// From the plugin's object to a container.
+    /// Returns the steps from the plugin's object to a container.
     fn image_steps(&self, files: &CudaInputFiles, source: &str, settings: Option<&Path>) -> Vec<Step> {
         let mut steps = Vec::new();
         if self.args.asked.sanitize || settings.is_some() {
@@ -208,7 +207,7 @@ impl Planner<'_> {
         steps
     }
 
-    /// The user's options of these roles, in order.
+    /// Returns the user's options of these roles, in order.
     fn options(&self, wanted: &[Role]) -> impl Iterator<Item = OsString> {
         self.args
             .items
@@ -225,7 +224,7 @@ impl Planner<'_> {
     }
 }
 
-/// A file's name without folder and extension.
+/// Returns the name of a file without folder and extension.
 fn stem(path: &OsStr) -> String {
     Path::new(path).file_stem().unwrap_or(path).to_string_lossy().into_owned()
 }

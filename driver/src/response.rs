@@ -1,14 +1,13 @@
-//! `@file` arguments: files of further arguments, split as clang splits them
-//! on Unix (whitespace, both kinds of quotes, backslash).
+//! `@file` arguments: files with more arguments, split as clang does on Unix (whitespace, both kinds of
+//! quotes, backslash).
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-/// Deepest nesting that is followed; a file that names itself stops there.
+/// The deepest nesting of files. A file that names itself stops there.
 const DEEPEST: u32 = 16;
 
-/// Puts the contents of each `@file` in its place. An `@name` that cannot be
-/// read stays as it is, as with clang.
+/// Replaces each `@file` by its contents. Like clang, it keeps an `@name` that cannot be read.
 pub fn expand(args: Vec<OsString>) -> Vec<OsString> {
     let mut out = Vec::with_capacity(args.len());
     for arg in args {
@@ -58,7 +57,7 @@ fn split(content: &[u8]) -> Vec<OsString> {
     words
 }
 
-/// The text of a response file that [`expand`] and clang read as these words.
+/// Returns the text of a response file with these words, for [`expand`] and clang.
 pub fn render(words: &[OsString]) -> Vec<u8> {
     let mut text = Vec::new();
     for word in words {

@@ -1,5 +1,4 @@
-//! Running a plan: each step in order, temporary files removed whatever
-//! happens, the linker's words about device code put in the user's terms.
+//! Runs a plan: each step in order. Explains the linker's errors about device code to the user.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,70 +13,26 @@ use gpurace_abi::diagnostic::Diagnostic;
 use gpurace_abi::image::{SectionKind, build_container};
 
 use crate::clang_form;
-use crate::diagnostic::{Error, Exit};
+use crate::diagnostic::{Error, Exit, write_file as write};
 use crate::plan::{Failure, GpuFiles, Plan, Step, ToolCommand};
 use crate::response;
 use crate::{config, headers, part};
 
 mod gpu;
 
-/// Runs the steps in order. `program` is our name, for messages; `work` takes
-/// response files.
+/// Runs the steps in order. Messages start with `program`. Response files go to `work`.
 pub fn run(plan: &Plan, program: &str, verbose: bool, work: &Path) -> Exit {
     let interrupted = match watch_signals() {
         Ok(flag) => flag,
-        Err(e) => {
-            Error::new(format!("cannot watch for signals: {e}")).print(program);
-            return Exit::Refused;
-        }
+        Err(e) => return refused(Error::new(format!("cannot watch for signals: {e}")), program),
     };
     for (index, step) in plan.steps.iter().enumerate() {
         if verbose {
-            // clang's own `-v` goes to the same stream; a closed one is no reason to stop.
+            // clang's own `-v` goes to the same stream. A closed one is no reason to stop.
             let _ = io::stderr().write_all(step.render().as_bytes());
         }
         let response_file = work.join(format!("arguments-{index}"));
-        let exit = match step {
-            Step::Clang(command) => run_command(command, program, &response_file),
-            Step::Image { command, source, linked } => {
-                let place = if *linked { Place::Link } else { Place::Source(source) };
-                link_image(command, place, program, &response_file)
-            }
-            Step::Header { from, to } => {
-                adapt(from, to).map_or_else(|error| refused(error, program), |()| Exit::Success)
-            }
-            Step::Gpu { ptx, sass, files, source, failure } => {
-                gpu::make(ptx, sass.as_ref(), files, &response_file)
-                    .or_else(|why| gpu::failed(&why, source, files, *failure))
-                    .map_or_else(|error| refused(error, program), |()| Exit::Success)
-            }
-            Step::Container { image, meta, proofs, gpus, no_gpu, output } => {
-                gpu_sections(gpus, no_gpu.as_ref())
-                    .and_then(|gpu| pack(image.as_deref(), meta, proofs, gpu, output))
-                    .map_or_else(|error| refused(error, program), |()| Exit::Success)
-            }
-            Step::Diagnostics { file, errors, settings } => {
-                let errors = || {
-                    Ok(*errors
-                        || settings.as_deref().map(part::settings).transpose()?.is_some_and(|s| s.werror))
-                };
-                errors()
-                    .and_then(|errors| diagnostics(file, errors))
-                    .unwrap_or_else(|error| refused(error, program))
-            }
-            Step::Joined { parts, output } => join(parts, output.as_deref())
-                .map_or_else(|error| refused(error, program), |()| Exit::Success),
-            Step::Unit { bitcode, symbols, unit, container, declarations } => {
-                part::pack(bitcode, symbols, unit.as_ref().clone(), container, declarations)
-                    .map_or_else(|error| refused(error, program), |()| Exit::Success)
-            }
-            Step::Units { files, config, arch } => part::unpack(files, config, arch)
-                .map_or_else(|error| refused(error, program), |()| Exit::Success),
-            Step::Linked { command, settings } => match told(command, settings) {
-                Ok(command) => run_command(&command, program, &response_file),
-                Err(error) => refused(error, program),
-            },
-        };
+        let exit = run_step(step, program, &response_file).unwrap_or_else(|error| refused(error, program));
         match interrupted.load(Ordering::Relaxed) {
             0 if exit == Exit::Success => {}
             0 => return exit,
@@ -87,8 +42,39 @@ pub fn run(plan: &Plan, program: &str, verbose: bool, work: &Path) -> Exit {
     Exit::Success
 }
 
-/// Replaces this process by the plan's only command: signals, streams and
-/// exit status are then clang's own. Returns only if that fails.
+fn run_step(step: &Step, program: &str, response_file: &Path) -> Result<Exit, Error> {
+    match step {
+        Step::Clang(command) => return run_command(command, response_file),
+        Step::Linked { command, settings } => {
+            return run_command(&with_settings(command, settings)?, response_file);
+        }
+        Step::Image { command, source, linked } => {
+            let place = if *linked { Place::Link } else { Place::Source(source) };
+            return link_image(command, place, program, response_file);
+        }
+        Step::Diagnostics { file, errors, settings } => {
+            let settings = settings.as_deref().filter(|_| !errors).map(part::settings).transpose()?;
+            return diagnostics(file, *errors || settings.is_some_and(|settings| settings.werror));
+        }
+        Step::Header { from, to } => adapt(from, to)?,
+        Step::Gpu { ptx, sass, files, source, failure } => {
+            gpu::make(ptx, sass.as_ref(), files, response_file)
+                .or_else(|why| gpu::failed(&why, source, files, *failure))?;
+        }
+        Step::Container { image, meta, proofs, gpus, no_gpu, output } => {
+            pack(image.as_deref(), meta, proofs, gpu_sections(gpus, no_gpu.as_ref())?, output)?;
+        }
+        Step::Joined { parts, output } => join(parts, output.as_deref())?,
+        Step::Unit { bitcode, symbols, unit, container, declarations } => {
+            part::pack(bitcode, symbols, unit.as_ref().clone(), container, declarations)?;
+        }
+        Step::Units { files, config, arch } => part::unpack(files, config, arch)?,
+    }
+    Ok(Exit::Success)
+}
+
+/// Replaces this process by the plan's only command, so that signals, streams and exit status are clang's
+/// own. Returns only if that fails.
 pub fn become_command(command: &ToolCommand, program: &str) -> Exit {
     let error = std::process::Command::new(&command.program).args(&command.args).exec();
     refused(cannot_run(command, &error), program)
@@ -103,9 +89,8 @@ fn cannot_run(command: &ToolCommand, error: &io::Error) -> Error {
     Error::new(format!("cannot run `{}`: {error}", command.program.display()))
 }
 
-/// The last signal of those that end a build, 0 for none. The handler lets
-/// this process outlive its child, which gets the signal from the terminal as
-/// well, and remove the temporary files.
+/// Returns a flag that holds the last signal that ends a build, or 0. Because the signal is handled, this
+/// process can still remove the temporary files. The child gets the signal from the terminal too.
 fn watch_signals() -> io::Result<Arc<AtomicUsize>> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let flag = Arc::new(AtomicUsize::new(0));
@@ -119,7 +104,7 @@ fn prepare(command: &ToolCommand, response_file: &Path) -> Result<std::process::
     let mut process = std::process::Command::new(&command.program);
     process.envs(command.env.iter().map(|(name, value)| (name, value)));
     if command.is_long() {
-        write(response_file, &response::render(&command.args))?;
+        write(response_file, response::render(&command.args))?;
         let mut word = OsString::from("@");
         word.push(response_file);
         process.arg(word);
@@ -129,10 +114,9 @@ fn prepare(command: &ToolCommand, response_file: &Path) -> Result<std::process::
     Ok(process)
 }
 
-fn run_command(command: &ToolCommand, program: &str, response_file: &Path) -> Exit {
-    let status = prepare(command, response_file)
-        .and_then(|mut process| process.status().map_err(|error| cannot_run(command, &error)));
-    status.map_or_else(|error| refused(error, program), exit_of)
+fn run_command(command: &ToolCommand, response_file: &Path) -> Result<Exit, Error> {
+    let status = prepare(command, response_file)?.status();
+    status.map(exit_of).map_err(|error| cannot_run(command, &error))
 }
 
 fn exit_of(status: ExitStatus) -> Exit {
@@ -143,15 +127,15 @@ fn exit_of(status: ExitStatus) -> Exit {
     }
 }
 
-/// The command with what the plugin is told in its environment.
-fn told(command: &ToolCommand, settings: &Path) -> Result<ToolCommand, Error> {
+/// Returns the command with the plugin's configuration in its environment.
+fn with_settings(command: &ToolCommand, settings: &Path) -> Result<ToolCommand, Error> {
     let json = serde_json::to_string(&part::settings(settings)?).unwrap_or_default();
     let mut command = command.clone();
     command.env.push((config::VARIABLE.to_owned(), json));
     Ok(command)
 }
 
-/// Where device code is defined, for errors.
+/// The place where device code is defined, for errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place<'a> {
     /// In this source alone.
@@ -160,52 +144,50 @@ pub enum Place<'a> {
     Link,
 }
 
-fn link_image(command: &ToolCommand, place: Place, program: &str, response_file: &Path) -> Exit {
-    let output = prepare(command, response_file).and_then(|mut process| {
-        process.stdin(Stdio::null()).output().map_err(|error| cannot_run(command, &error))
-    });
-    let output = match output {
-        Ok(output) => output,
-        Err(error) => return refused(error, program),
-    };
-    let said = String::from_utf8_lossy(&output.stderr);
+fn link_image(
+    command: &ToolCommand,
+    place: Place,
+    program: &str,
+    response_file: &Path,
+) -> Result<Exit, Error> {
+    let output = prepare(command, response_file)?.stdin(Stdio::null()).output();
+    let output = output.map_err(|error| cannot_run(command, &error))?;
     let exit = exit_of(output.status);
     if exit == Exit::Success {
-        return exit;
+        return Ok(exit);
     }
-    let undefined = undefined_symbols(&said);
+    let undefined = undefined_symbols(&String::from_utf8_lossy(&output.stderr));
     if undefined.is_empty() {
-        // Not about the user's code: the linker's own words are the best there are.
+        // Only the linker's own words can explain this.
         let _ = io::stderr().write_all(&output.stderr);
-        let error = match place {
+        return Err(match place {
             Place::Source(source) => Error::new(format!("the device code of `{source}` did not link")),
             Place::Link => Error::new("the device code of the program did not link"),
-        };
-        return refused(error, program);
+        });
     }
     for symbol in &undefined {
         explain_undefined(symbol, place).print(program);
     }
-    exit
+    Ok(exit)
 }
 
 fn adapt(from: &Path, to: &Path) -> Result<(), Error> {
     let text =
         fs::read_to_string(from).map_err(|e| Error::new(format!("cannot read `{}`: {e}", from.display())))?;
-    // Nothing to adapt any more: the header as it is will do.
+    // The header may have changed since the plan was made. Then it is copied as it is.
     write(to, headers::adapt(&text).unwrap_or(text).as_bytes())
 }
 
-/// A name that a device image refers to and nothing defines.
+/// A name that a device image uses and nothing defines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Undefined {
     /// The name, demangled.
     pub name: String,
-    /// `file:line` of the first reference, where the object says so.
+    /// `file:line` of the first use, if the object has it.
     pub referenced_at: Option<String>,
 }
 
-/// Reads the undefined symbols out of what lld printed.
+/// Returns the undefined symbols that lld printed.
 pub fn undefined_symbols(said: &str) -> Vec<Undefined> {
     let mut found: Vec<Undefined> = Vec::new();
     for line in said.lines() {
@@ -223,7 +205,7 @@ pub fn undefined_symbols(said: &str) -> Vec<Undefined> {
     found
 }
 
-/// Says what an undefined name means to the user.
+/// Explains an undefined name to the user.
 pub fn explain_undefined(symbol: &Undefined, place: Place) -> Error {
     let name = &symbol.name;
     let at = match &symbol.referenced_at {
@@ -231,8 +213,8 @@ pub fn explain_undefined(symbol: &Undefined, place: Place) -> Error {
         None => String::new(),
     };
     if name.starts_with("__gpurace_") {
-        return Error::new(format!("the runtime does not define `{name}`, which the plugin asks for"))
-            .hint("plugin and runtime are of different builds: run `scripts/setup` again");
+        return Error::new(format!("the runtime does not define `{name}`, which the plugin uses"))
+            .hint("plugin and runtime come from different builds: run `scripts/setup` again");
     }
     if name.starts_with("llvm.") || name.starts_with("__nv") {
         let file = match place {
@@ -247,7 +229,7 @@ pub fn explain_undefined(symbol: &Undefined, place: Place) -> Error {
             Error::new(format!("device {kind} `{name}` is declared but not defined in `{source}`{at}"))
                 .hint("define it in the same file, or compile all files and link with `-fgpu-rdc`")
         }
-        Place::Link => Error::new(format!("device {kind} `{name}`{at} is defined in no object of this link"))
+        Place::Link => Error::new(format!("no object of this link defines device {kind} `{name}`{at}"))
             .hint("compile the file that defines it with `-fgpu-rdc`, and link its object or archive"),
     }
 }
@@ -257,7 +239,7 @@ fn gpu_sections(
     why_not: Option<&(String, Failure)>,
 ) -> Result<Vec<(SectionKind, Vec<u8>)>, Error> {
     if let Some((why, failure)) = why_not {
-        if *failure == Failure::IsSaid {
+        if *failure == Failure::Remark {
             anstream::eprintln!("gclang: remark: no code for a GPU was made: {why}");
         }
         return Ok(vec![(SectionKind::GpuNote, why.clone().into_bytes())]);
@@ -282,7 +264,7 @@ fn pack(
     if !proofs.is_empty() {
         sections.push((SectionKind::Proofs, &proofs));
     }
-    write(output, &build_container(&sections))
+    write(output, build_container(&sections))
 }
 
 fn join(parts: &[PathBuf], output: Option<&Path>) -> Result<(), Error> {
@@ -302,24 +284,20 @@ fn diagnostics(file: &Path, errors: bool) -> Result<Exit, Error> {
     if !file.exists() {
         return Ok(Exit::Success);
     }
-    let diagnostics: Vec<Diagnostic> = serde_json::from_slice(&read(file)?).map_err(|e| {
-        Error::new(format!("cannot read `{}`: {e}", file.display()))
-            .hint("the plugin writes it: plugin and driver may be of different builds")
-    })?;
+    let diagnostics: Vec<Diagnostic> =
+        serde_json::from_slice(&read(file)?).map_err(|e| cannot_read(file, &e))?;
     let (text, ends) = clang_form::render(&diagnostics, errors);
     anstream::eprint!("{text}");
     Ok(if ends { Exit::Step(1) } else { Exit::Success })
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Error> {
-    fs::read(path).map_err(|e| {
-        Error::new(format!("cannot read `{}`: {e}", path.display()))
-            .hint("the plugin writes it: plugin and driver may be of different builds")
-    })
+    fs::read(path).map_err(|e| cannot_read(path, &e))
 }
 
-fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
-    fs::write(path, content).map_err(|e| Error::new(format!("cannot write `{}`: {e}", path.display())))
+fn cannot_read(path: &Path, error: &dyn std::error::Error) -> Error {
+    Error::new(format!("cannot read `{}`: {error}", path.display()))
+        .hint("the plugin writes this file: plugin and driver may come from different builds")
 }
 
 #[cfg(test)]
@@ -349,7 +327,7 @@ clang-19: error: linker command failed with exit code 1 (use -v to see invocatio
         hint: define it in the same file, or compile all files and link with `-fgpu-rdc`
         ");
         insta::assert_snapshot!(explain_undefined(&found[0], Place::Link), @r"
-        error: device function `foo(int)` (used at img2.c:1) is defined in no object of this link
+        error: no object of this link defines device function `foo(int)` (used at img2.c:1)
         hint: compile the file that defines it with `-fgpu-rdc`, and link its object or archive
         ");
         insta::assert_snapshot!(explain_undefined(&found[1], Place::Source("img2.cu")), @r"
@@ -365,8 +343,8 @@ clang-19: error: linker command failed with exit code 1 (use -v to see invocatio
                 .to_string()
         };
         insta::assert_snapshot!(error("__gpurace_warp"), @r"
-        error: the runtime does not define `__gpurace_warp`, which the plugin asks for
-        hint: plugin and runtime are of different builds: run `scripts/setup` again
+        error: the runtime does not define `__gpurace_warp`, which the plugin uses
+        hint: plugin and runtime come from different builds: run `scripts/setup` again
         ");
         insta::assert_snapshot!(error("llvm.nvvm.x"), @"error: the CPU executor does not support `llvm.nvvm.x` in `a.cu`");
     }
@@ -391,7 +369,7 @@ clang-19: error: linker command failed with exit code 1 (use -v to see invocatio
         let run = |script: &str| {
             let args = vec!["-c".into(), script.into()];
             let command = ToolCommand { program: "/bin/sh".into(), args, env: Vec::new() };
-            run_command(&command, "gclang", Path::new("/nonexistent/arguments"))
+            run_command(&command, Path::new("/nonexistent/arguments")).unwrap()
         };
         assert_eq!(run("exit 0").code(), 0);
         assert_eq!(run("exit 70").code(), 70);

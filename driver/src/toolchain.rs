@@ -1,4 +1,4 @@
-//! Where clang, the plugin, the runtime and the CUDA toolkit are.
+//! Finds clang, the plugin, the runtime and the CUDA toolkit.
 
 use std::env;
 use std::fs;
@@ -12,12 +12,12 @@ use crate::diagnostic::Error;
 /// The LLVM that the plugin is built for.
 pub const LLVM_MAJOR: u32 = 19;
 
-/// What nvcc declares in every CUDA source, below [`Installation::include_dir`].
+/// The header with what nvcc declares in every CUDA source, relative to [`Installation::include_dir`].
 pub const COMPATIBILITY_HEADER: &str = "gpurace/nvcc_compat.h";
-/// Stand-ins for headers that may be missing from a toolkit, looked at last.
+/// The folder with replacements for headers that a toolkit may lack. clang searches it last.
 pub const FALLBACK_HEADERS: &str = "gpurace/fallback";
 
-/// Which driver the user called.
+/// The driver that the user called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Driver {
     /// `gclang`
@@ -27,7 +27,7 @@ pub enum Driver {
 }
 
 impl Driver {
-    /// Our name for it.
+    /// Returns gpurace's name for the driver.
     pub fn name(self) -> &'static str {
         match self {
             Driver::C => "gclang",
@@ -35,7 +35,7 @@ impl Driver {
         }
     }
 
-    /// clang's name for it, without version.
+    /// Returns clang's name for the driver, without a version.
     fn clang(self) -> &'static str {
         match self {
             Driver::C => "clang",
@@ -44,14 +44,14 @@ impl Driver {
     }
 }
 
-/// A clang 19.
+/// A compiler, which is clang 19.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compiler {
     /// The program.
     pub path: PathBuf,
-    /// Words that make it the driver that was asked for, where its name does not.
+    /// Arguments that select the driver, if the program's name does not.
     pub mode: Vec<String>,
-    /// The driver that was asked for.
+    /// The driver that the user called.
     pub driver: Driver,
 }
 
@@ -60,37 +60,37 @@ pub struct Compiler {
 pub struct Installation {
     /// `libgpurace_pass.so`
     pub plugin: PathBuf,
-    /// `libgpurace_solve.so`; without it nothing is proved.
+    /// `libgpurace_solve.so`. Without it nothing is proved.
     pub solver: Option<PathBuf>,
     /// The folder of `libgpurace_rt.so`.
     pub library_dir: PathBuf,
-    /// The folder of our own headers.
+    /// The folder of gpurace's headers.
     pub include_dir: PathBuf,
 }
 
 /// Everything that a plan refers to outside the user's own files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Toolchain {
-    /// clang.
+    /// The compiler.
     pub compiler: Compiler,
-    /// Plugin and runtime, where the command line needs them.
+    /// Plugin and runtime, if the command line needs them.
     pub installation: Option<Installation>,
-    /// The CUDA toolkit, where the command line needs one and one was found.
+    /// The CUDA toolkit, if the command line needs one and one was found.
     pub toolkit: Option<Toolkit>,
-    /// Headers of the toolkit that clang is to read in an adapted copy.
+    /// Toolkit headers that clang reads in an adapted copy.
     pub adapted_headers: Vec<PathBuf>,
     /// Folders of headers that are not the user's.
     pub system_prefixes: Vec<PathBuf>,
-    /// The best processor level of this machine.
+    /// The highest processor level that this machine supports.
     pub cpu: Cpu,
-    /// The folder that relative names are relative to.
+    /// The folder for relative names.
     pub work_dir: PathBuf,
 }
 
-/// The parts of the machine that discovery reads; tests use a made-up one.
+/// The parts of the machine that the search reads. Tests make one up.
 #[derive(Clone, Debug)]
 pub struct World {
-    /// The folder of our executable, links resolved.
+    /// The folder of this executable, with links resolved.
     pub exe_dir: PathBuf,
     /// The folders of `PATH`.
     pub path: Vec<PathBuf>,
@@ -101,7 +101,7 @@ pub struct World {
 }
 
 impl World {
-    /// This machine.
+    /// Returns this machine.
     pub fn real() -> Result<Self, Error> {
         let exe = env::current_exe()
             .and_then(fs::canonicalize)
@@ -115,8 +115,8 @@ impl World {
         })
     }
 
-    /// clang 19: `chosen` (`--clang`), else `clang-19` in `PATH`, else LLVM's
-    /// own folder, else a plain `clang` of that version.
+    /// Finds clang 19: `chosen` (`--clang`), else `clang-19` in `PATH`, else `clang` in LLVM's own folder,
+    /// else a `clang` of that version in `PATH`.
     pub fn compiler(&self, driver: Driver, chosen: Option<&Path>) -> Result<Compiler, Error> {
         if let Some(path) = chosen {
             expect_llvm(path)?;
@@ -154,8 +154,8 @@ impl World {
         self.path.iter().map(|dir| dir.join(name)).find(|path| path.is_file())
     }
 
-    /// Plugin and runtime: beside our executable, or in the `lib/gpurace` of
-    /// its prefix. Headers: in its checkout or in the prefix.
+    /// Finds plugin and runtime beside this executable or in `lib/gpurace` of its prefix, and the headers in
+    /// the checkout or in the prefix.
     pub fn installation(&self) -> Result<Installation, Error> {
         let places = [self.exe_dir.clone(), self.exe_dir.join("../lib/gpurace")];
         let mut missing = None;
@@ -180,21 +180,17 @@ impl World {
             }
         }
         let missing = missing.unwrap_or("libgpurace_pass.so");
-        let looked: Vec<_> = places.iter().map(|p| format!("`{}`", p.display())).collect();
-        Err(Error::new(format!("`{missing}` was not found in {}", looked.join(" or ")))
-            .hint("build gpurace with `scripts/setup`"))
+        Err(not_found(missing, &places).hint("build gpurace with `scripts/setup`"))
     }
 
     fn include_dir(&self) -> Result<PathBuf, Error> {
         let places = self.own_places("driver/include", "share/gpurace/include");
         let found = places.iter().find(|place| place.join(COMPATIBILITY_HEADER).is_file());
-        found.map(|place| fs::canonicalize(place).unwrap_or_else(|_| place.clone())).ok_or_else(|| {
-            let looked: Vec<_> = places.iter().map(|p| format!("`{}`", p.display())).collect();
-            Error::new(format!("`{COMPATIBILITY_HEADER}` was not found in {}", looked.join(" or ")))
-        })
+        let place = found.ok_or_else(|| not_found(COMPATIBILITY_HEADER, &places))?;
+        Ok(fs::canonicalize(place).unwrap_or_else(|_| place.clone()))
     }
 
-    /// Where to look for a CUDA toolkit.
+    /// Returns the places to search for a CUDA toolkit.
     pub fn cuda_search(&self, argument: Option<&Path>) -> Search {
         Search {
             argument: argument.map(Path::to_owned),
@@ -204,14 +200,14 @@ impl World {
         }
     }
 
-    /// Where gpurace keeps a toolkit of its own.
+    /// Returns the places where gpurace keeps a toolkit of its own.
     pub fn own_toolkits(&self) -> Vec<PathBuf> {
         self.own_places(".cache/cuda-12.5", "share/gpurace/cuda")
     }
 
-    /// Where a part of ours may lie: in the checkout (seen from
-    /// `target/<profile>`), in an installed prefix, or in the checkout that we
-    /// were built from, for target folders that lie elsewhere.
+    /// Returns the places of a part of gpurace: in the checkout two folders above this executable, in an
+    /// installed prefix, or in the checkout that this executable was built from, whose target folder may be
+    /// elsewhere.
     fn own_places(&self, in_checkout: &str, in_prefix: &str) -> Vec<PathBuf> {
         let checkout = self.exe_dir.ancestors().nth(2).map(|root| root.join(in_checkout));
         let prefix = self.exe_dir.parent().map(|prefix| prefix.join(in_prefix));
@@ -219,9 +215,9 @@ impl World {
         checkout.into_iter().chain(prefix).chain(built_from).collect()
     }
 
-    /// Folders of headers that are not the user's.
+    /// Returns the folders of headers that are not the user's.
     pub fn system_prefixes(&self, compiler: &Compiler, toolkit: Option<&Toolkit>) -> Vec<PathBuf> {
-        // clang names C++'s library by way of its own folder.
+        // clang names the C++ library as `/usr/bin/../lib/...`.
         let mut prefixes: Vec<PathBuf> =
             ["/usr/include", "/usr/local/include", "/usr/lib", "/usr/bin/../lib"].map(Into::into).into();
         if let Some(resources) = resource_dir(&compiler.path) {
@@ -232,7 +228,12 @@ impl World {
     }
 }
 
-/// clang's own headers: beside the real program, in `../lib/clang/19`.
+fn not_found(what: &str, places: &[PathBuf]) -> Error {
+    let places: Vec<_> = places.iter().map(|place| format!("`{}`", place.display())).collect();
+    Error::new(format!("`{what}` was not found in {}", places.join(" or ")))
+}
+
+/// Returns the folder of clang's own headers: `../lib/clang/19`, seen from the real program.
 fn resource_dir(clang: &Path) -> Option<PathBuf> {
     let real = fs::canonicalize(clang).ok()?;
     let dir = real.parent()?.parent()?.join(format!("lib/clang/{LLVM_MAJOR}"));

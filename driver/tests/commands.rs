@@ -1,5 +1,5 @@
-//! The commands themselves: what they leave to clang, checked against clang
-//! itself, and how they find their parts in an installed prefix.
+//! The commands as a user runs them. Checks against clang what they leave to clang, and how they find their
+//! parts in an installed prefix.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -16,8 +16,8 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A prefix as an installation makes it: `bin`, libraries, headers, a toolkit.
-/// Its libraries and its toolkit are empty files: enough to plan with.
+/// Makes a prefix like an installation: `bin`, libraries, headers, a toolkit. Libraries and toolkit are empty
+/// files, which are enough for a plan.
 fn prefix(dir: &Path) -> PathBuf {
     let touch = |file: &str, text: &str| {
         let path = dir.join(file);
@@ -101,7 +101,7 @@ fn an_installed_prefix_finds_its_parts() {
         "\"-fpass-plugin=PREFIX/lib/gpurace/libgpurace_pass.so\"",
         "\"-LPREFIX/lib/gpurace\" \"-lgpurace_rt\" \"-Wl,-rpath,PREFIX/lib/gpurace\"",
         "\"-isystem\" \"PREFIX/share/gpurace/include\"",
-        // Another toolkit may be found on the way; what is wrong with it, is said.
+        // The machine may have another toolkit, which comes first.
         "\"--cuda-path=",
         "\"--cuda-gpu-arch=sm_80\"",
     ] {
@@ -150,8 +150,8 @@ fn doctor_names_what_is_missing_and_how_to_get_it() {
     for line in [
         "ok       plugin        `PREFIX/lib/gpurace/libgpurace_pass.so`\n",
         "ok       linker        `/",
-        "missing  solver        `libgpurace_solve.so` is not in `PREFIX/lib/gpurace`: without the solver \
-         nothing is proved and every access is checked\n                       hint: build gpurace with `scripts/setup`\n",
+        "missing  solver        `libgpurace_solve.so` is not in `PREFIX/lib/gpurace`; without it nothing is \
+         proved and every access is checked\n                       hint: build gpurace with `scripts/setup`\n",
     ] {
         assert!(text.contains(line), "{line} in {text}");
     }

@@ -1,5 +1,5 @@
-//! What is generated from definitions: completions, manual pages, and the
-//! options reference in docs/, which must not be stale.
+//! Tests what is generated from definitions: completions, manual pages, and two pages in docs/ that must not
+//! be stale.
 
 use std::fs;
 use std::path::Path;
@@ -48,31 +48,33 @@ fn each_command_has_a_manual_page() {
     assert_eq!(count, COMMANDS.len() + 1);
 }
 
-/// The whole of docs/options.md.
+/// Returns the text of docs/options.md.
 fn options_page() -> String {
     format!(
         "# Options\n\n\
-         `{}` steers an instrumented program: `key=value:key=value`. This page is generated from the\n\
-         list in `runtime/base/options/src/lib.rs`; `gpurace options` and `GPURACE_OPTIONS=help=1` print the same.\n\n{}",
+         The environment variable `{}` controls an instrumented program: `key=value:key=value`. This page is\n\
+         generated from `runtime/base/options/src/lib.rs`. `gpurace options` and `GPURACE_OPTIONS=help=1` print the same\n\
+         list.\n\n{}",
         gpurace_options::VARIABLE,
         gpurace_options::markdown_table()
     )
 }
 
-/// The whole of docs/flags.md.
+/// Returns the text of docs/flags.md.
 fn flags_page() -> String {
     format!(
         "# Flags of gclang\n\n\
-         `gclang` and `gclang++` take every argument that clang takes, and the arguments of nvcc that build files commonly have. They add\n\
-         the flags below. This page is generated from the list in `driver/src/flags.rs`; `gclang --help` prints the same.\n\n{}\n\
-         With `-fsanitize=gpurace`, device code is compiled for `sm_80` where no architecture is named, and `-gline-tables-only` is added where no\n\
-         debug info is asked for. `-Rpass=gpurace` and `-Rpass-missed=gpurace` remark on each access, proved or not.\n\
-         `-fgpurace-exec=cpu` on its own builds the plain program for the host. clang's other `-fsanitize=` values may stand beside it.\n",
+         `gclang` and `gclang++` take every argument of clang, and nvcc's arguments that are common in build files. They\n\
+         add the flags below. This page is generated from `driver/src/flags.rs`. `gclang --help` prints the same list.\n\n{}\n\
+         With `-fsanitize=gpurace`, device code is compiled for `sm_80` if no architecture is named, and\n\
+         `-gline-tables-only` is added if no option chooses debug info. It can be combined with clang's other\n\
+         `-fsanitize=` values. `-Rpass=gpurace` prints a remark on each proved access, and `-Rpass-missed=gpurace` on\n\
+         each other access. `-fgpurace-exec=cpu` without `-fsanitize=gpurace` builds the plain program for the host.\n",
         gpurace_driver::flags::markdown_table()
     )
 }
 
-/// A page of docs/ that is generated; `GPURACE_BLESS=1` writes it anew.
+/// Compares a page of docs/ with the generated text. `GPURACE_BLESS=1` writes the page.
 fn assert_fresh(name: &str, wanted: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name);
     if std::env::var_os("GPURACE_BLESS").is_some() {

@@ -1,4 +1,4 @@
-//! The plan for a command line, with a toolchain whose paths are made up.
+//! Tests the plan for a command line, with made-up paths of a toolchain.
 
 use std::path::Path;
 
@@ -38,7 +38,7 @@ fn plan_with(line: &str, toolchain: &Toolchain) -> Plan {
     plan::plan(&args(line), toolchain, Path::new("/scratch"))
 }
 
-/// The plan as `-###` prints it, without quotes and the plugin's configuration.
+/// Returns the plan as `-###` prints it, without quotes and the plugin's configuration.
 fn plan(line: &str) -> String {
     readable(&plan_with(line, &toolchain()))
 }
@@ -129,9 +129,9 @@ fn clang_reads_adapted_headers_in_their_place() {
     assert!(!host_only.steps.iter().any(|step| copies(&step)));
 }
 
-/// As nvcc does; `-stdlib=libc++` is for the driver of C++, which links its library itself.
+/// Like nvcc. The C++ driver links the library itself, so that it also follows `-stdlib=libc++`.
 #[test]
-fn the_driver_of_c_links_the_library_of_cxx_where_it_is_needed() {
+fn the_c_driver_links_the_cxx_library_if_it_is_needed() {
     let mut toolchain = toolchain();
     toolchain.compiler.driver = Driver::C;
     let link = |line: &str, toolchain: &Toolchain| plan_with(line, toolchain).render();
@@ -161,7 +161,7 @@ fn without_us_it_is_clang() {
     ] {
         assert_eq!(as_clang(line), format!(" clang++-19 {line}\n"));
     }
-    // Where clang finds no toolkit, it is told of ours; where there is no CUDA, it is not.
+    // If clang finds no toolkit, it gets ours, but only for CUDA.
     insta::assert_snapshot!(plan("a.cu"), @" clang++-19 --cuda-path=/cuda -Wno-unknown-cuda-version a.cu");
     insta::assert_snapshot!(plan("a.cpp"), @" clang++-19 a.cpp");
     insta::assert_snapshot!(plan("--cuda-path=/other a.cu"), @" clang++-19 --cuda-path=/other a.cu");
@@ -219,7 +219,7 @@ fn separate_compilation_waits_for_the_link() {
     insta::assert_snapshot!(plan("-fsanitize=gpurace -g -fgpu-rdc -c d/a.cu -MD -o a.o"));
     insta::assert_snapshot!(plan("-fsanitize=gpurace -g -fgpu-rdc a.cu b.o -L. -lk -o app"));
     insta::assert_snapshot!(plan("-fsanitize=gpurace -g -dlink a.o libk.a libcudadevrt.a -o joined.o"));
-    // Without the option only where the objects say so, which the plan does not look at.
+    // Without the option, objects decide. The plan does not read them.
     assert!(!plan("-fsanitize=gpurace a.o -o app").contains("trial"));
     assert!(!plan("-fsanitize=gpurace -fgpu-rdc -r a.o -o b.o").contains("trial"));
 }
@@ -247,7 +247,7 @@ fn what_cannot_be_built_is_refused() {
     hint: gpurace compiles CUDA twice, for host and device: put the source in a file
     ");
     insta::assert_snapshot!(refusal("-fsanitize=gpurace -c a.cu b.cpp -o x.o"), @"error: cannot specify -o when generating multiple output files");
-    // None of it is ours to refuse where nothing was asked of us.
+    // These are allowed.
     for line in [
         "-fgpu-rdc a.cu",
         "-static a.cu",

@@ -99,7 +99,7 @@ fn what_is_no_report_is_named() {
     gpurace: error: `other.json` is not a report of this version of gpurace: unknown variant `other/1`, expected `gpurace-report/1` at line 1 column 21
     gpurace: hint: reports are written with `GPURACE_OPTIONS=json=FILE`
     ");
-    // Nothing is joined where one of them is none.
+    // If one file is not a report, nothing is joined.
     let merged = gpurace(dir.path(), &["merge", "a.json", "other.json", "-o", "m.json"]);
     assert_eq!(merged.status.code(), Some(1));
     assert!(!dir.path().join("m.json").exists());
@@ -129,7 +129,7 @@ fn only_what_the_baseline_lacks_counts() {
     assert_eq!(known.status.code(), Some(0));
     insta::assert_snapshot!(stdout(&known), @r"
     note: lost in b
-    note: 1 known from the baseline `a.json`, not shown
+    note: 1 finding is in the baseline `a.json` and not shown
     no new findings
     ");
     // The line moved.
@@ -189,7 +189,7 @@ fn facts_are_shown() {
     fs::write(dir.path().join("r.json"), EXAMPLE).unwrap();
     let wrong = gpurace(dir.path(), &["facts", "r.json"]);
     assert_eq!(wrong.status.code(), Some(1));
-    assert!(stderr(&wrong).contains("holds no facts of this version of gpurace"));
+    assert!(stderr(&wrong).contains("has no facts of this version of gpurace"));
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn a_witness_is_said_in_words() {
                 witness: write at line 3 by thread (0,0,0) of block (0,0,0) and write at line 3 by thread (0,0,0) of block (1,0,0); grid (2,1,1), block (1,1,1), n = 7
     total: 1 site, 1 racy
     ");
-    // Of another shape it is shown as it is.
+    // A witness of another shape is shown as JSON.
     document["kernels"][0]["sites"][0]["witness"] = serde_json::json!({ "t": 1 });
     assert!(shown(&document).contains(r#"witness: {"t":1}"#));
 }
@@ -237,12 +237,12 @@ fn facts_of_two_builds_are_compared() {
     before: 3 sites, 1 proved, 2 checked
     after:  3 sites, 1 proved, 2 checked
     ");
-    // Lines that moved are no difference.
+    // A moved line is no difference.
     let moved =
         compare(&[(3, "proved"), (4, "checked")], &[(13, "proved"), (14, "checked")], &["--fail-on-worse"]);
     assert_eq!(moved.status.code(), Some(0));
-    assert!(stdout(&moved).starts_with("no verdict differs\n"));
-    // Where sites came, those left cannot be paired: they are gone and new.
+    assert!(stdout(&moved).starts_with("no verdict changed\n"));
+    // With a new site of the same shape, sites whose lines moved cannot be paired.
     let grown = compare(&[(3, "proved")], &[(13, "proved"), (14, "checked")], &[]);
     insta::assert_snapshot!(stdout(&grown), @r"
     gone: k.cu:3:3: write of size 4, shared, in `f(int*)`: proved

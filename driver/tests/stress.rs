@@ -1,5 +1,5 @@
-//! `gpurace stress`, with a shell script in the place of a checked program: it
-//! reads its seed and where its report goes as an instrumented program does.
+//! Tests `gpurace stress`. A shell script takes the place of a checked program. Like one, it reads the seed
+//! and the path of its report from the options.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,8 +8,8 @@ use std::process::{Command, Output};
 
 use gpurace_report::schema::{Device, Report};
 
-/// A folder with `app`: seeds 3 and 5 find the same race, seed 5 another one
-/// too; with the argument `fail`, seed 4 ends with status 9.
+/// Makes a folder with `app`. Seeds 3 and 5 find the same race, and seed 5 finds another one. With the
+/// argument `fail`, seed 4 ends with status 9.
 fn folder() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let mut report =
@@ -82,7 +82,7 @@ fn findings_of_all_seeds_are_joined_and_replayed() {
     ");
     let all = fs::read_to_string(dir.path().join("all.json")).unwrap();
     assert_eq!(Report::from_json(&all).unwrap().races.len(), 2);
-    // The replay is a line for a shell: it finds what it says.
+    // A shell can run the replay line, and it finds the race again.
     let line = stdout(&output);
     let line = line.lines().find_map(|line| line.strip_prefix("replay: ")).unwrap();
     let options = r#"json="again.json""#;
@@ -134,7 +134,7 @@ fn own_options_are_kept() {
 fn runs_that_fail_are_said() {
     let dir = folder();
     let both = stress(dir.path(), None, &["-n", "5", "--short", "--", "./app", "fail"]);
-    // A race goes before a failure.
+    // The status for a race wins over the one for a failure.
     assert_eq!(both.status.code(), Some(66));
     let alone = stress(dir.path(), None, &["-n", "1", "--seed-from", "4", "--", "./app", "fail"]);
     assert_eq!(alone.status.code(), Some(1));

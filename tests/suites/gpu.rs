@@ -301,7 +301,7 @@ fn each_architecture_has_code_of_its_own() {
     ];
     let refused = gclang(&folder, &wrong);
     assert!(
-        refused.status != Some(0) && refused.stderr.contains("no code for a GPU was made of `k.cu`"),
+        refused.status != Some(0) && refused.stderr.contains("no code for a GPU was made from `k.cu`"),
         "{}",
         refused.stderr
     );
@@ -395,11 +395,11 @@ int main() {
     let old =
         gclang(&folder, &["-fsanitize=gpurace", "-fgpurace-exec=auto", "-fgpu-rdc", "k.o", "d.o", "-o", "k"]);
     assert_eq!(old.status, Some(0), "{}", old.stderr);
-    assert!(old.stderr.contains("remark: no code for a GPU was made of `k`"), "{}", old.stderr);
+    assert!(old.stderr.contains("remark: no code for a GPU was made from `k`"), "{}", old.stderr);
     let insisting =
         gclang(&folder, &["-fsanitize=gpurace", "-fgpurace-exec=cuda", "-fgpu-rdc", "k.o", "d.o", "-o", "k"]);
     assert!(
-        insisting.status != Some(0) && insisting.stderr.contains("no code for a GPU was made of `k`"),
+        insisting.status != Some(0) && insisting.stderr.contains("no code for a GPU was made from `k`"),
         "{}",
         insisting.stderr
     );
@@ -423,7 +423,7 @@ fn what_a_gpu_cannot_have_does_not_fail_a_build_for_the_executor() {
     let source = "table.cu";
     let auto = gclang(&folder, &["-fsanitize=gpurace", "-fgpurace-exec=auto", "-w", source, "-o", "auto"]);
     assert_eq!(auto.status, Some(0), "{}", auto.stderr);
-    assert!(auto.stderr.contains("remark: no code for a GPU was made of"), "{}", auto.stderr);
+    assert!(auto.stderr.contains("remark: no code for a GPU was made from"), "{}", auto.stderr);
     assert!(is_refusal(&auto.stderr));
     let ran = run(&mut Command::new(folder.join("auto")), &folder).unwrap();
     assert_eq!(ran.status, Some(66), "it runs on the executor: {}", ran.stderr);

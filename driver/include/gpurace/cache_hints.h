@@ -1,6 +1,6 @@
-// Loads and stores with cache hints, which CUDA's `sm_32_intrinsics.h` declares and
-// clang's CUDA headers do not. A hint changes no value, so all but `__ldcv`, which
-// reads again each time, are plain accesses.
+// Loads and stores with cache hints. CUDA's `sm_32_intrinsics.h` declares them, clang's CUDA headers do not.
+// A hint changes no value, so these are plain accesses. Only `__ldcv` is volatile, since it reads again each
+// time.
 #ifndef GPURACE_CACHE_HINTS_H
 #define GPURACE_CACHE_HINTS_H
 
@@ -16,7 +16,7 @@
 #define GPURACE_SCALAR(T)                                                                                    \
   GPURACE_CACHED(T)                                                                                          \
   static __device__ inline T __ldcv(const T *p) { return *(const volatile T *)p; }
-// Vectors are read anew by their elements.
+// A volatile read of a vector reads each element.
 #define GPURACE_VECTOR(T, N)                                                                                 \
   GPURACE_CACHED(T##N)                                                                                       \
   static __device__ inline T##N __ldcv(const T##N *p) {                                                      \

@@ -1,16 +1,15 @@
-// Annotations for gpurace: what the checker cannot know, said in the source.
+// Annotations that tell gpurace what it cannot know. See docs/annotations.md.
 //
-//   GPURACE_NO_SANITIZE                a function, and what it calls, is not checked
-//   GPURACE_IGNORE_BEGIN(), _END()     the same for a part of a function
-//   GPURACE_IGNORE_SCOPE()             the same up to the end of the scope
-//   GPURACE_BENIGN_RACE(object, why)   races on an object are meant
+//   GPURACE_NO_SANITIZE                do not check a function, nor what it calls
+//   GPURACE_IGNORE_BEGIN(), _END()     do not check a part of a function
+//   GPURACE_IGNORE_SCOPE()             do not check the rest of the scope
+//   GPURACE_BENIGN_RACE(object, why)   do not report races on an object
 //   GPURACE_BENIGN_RACE_SIZED(pointer, size, why)
-//   GPURACE_HAPPENS_BEFORE(address)    order made by means the checker does not know:
-//   GPURACE_HAPPENS_AFTER(address)     what came before the one is before what follows the other
+//   GPURACE_HAPPENS_BEFORE(address)    an order that gpurace does not know: everything before the first
+//   GPURACE_HAPPENS_AFTER(address)     happens before everything after the second
 //
-// All are for device code; the benign races are for host code of CUDA sources
-// too. Where the program is not built with -fsanitize=gpurace, and by any other
-// compiler, they are nothing. See docs/annotations.md.
+// All of them work in device code. The benign races also work in host code of CUDA sources. Without
+// -fsanitize=gpurace, and with any other compiler, they do nothing.
 #ifndef GPURACE_GPURACE_H
 #define GPURACE_GPURACE_H
 
@@ -65,7 +64,7 @@ GPURACE_INLINE void gpurace_happens_after(const volatile void *address) {
 
 #undef GPURACE_INLINE
 
-// Accesses are not checked while it lives.
+// While an object of this type lives, accesses are not checked.
 struct gpurace_ignore_scope {
   __host__ __device__ gpurace_ignore_scope() { gpurace_ignore_begin(); }
   __host__ __device__ ~gpurace_ignore_scope() { gpurace_ignore_end(); }

@@ -1,11 +1,11 @@
-// Surface functions, which nvcc declares and clang's CUDA headers do not. An
-// element of 1, 2, 4, 8 or 16 bytes is moved as it is; `x` counts bytes, as in CUDA.
+// Surface functions. nvcc declares them, clang's CUDA headers do not. They move an element of 1, 2, 4, 8 or
+// 16 bytes without conversion. `x` counts bytes, as in CUDA.
 #ifndef GPURACE_SURFACES_H
 #define GPURACE_SURFACES_H
 
 namespace gpurace_surfaces {
 
-// The registers that hold an element, by its size.
+// The registers for an element, by its size.
 template <int Bytes> struct Element {
   unsigned int w[Bytes / 4];
 };
@@ -16,7 +16,7 @@ template <> struct Element<2> {
   unsigned short w[1];
 };
 
-// What happens outside of a surface is part of the instruction.
+// An access outside of the surface follows `mode`, which is part of the instruction.
 #define GPURACE_BY_MODE(MOVE, GEOMETRY, PLACE)                                                               \
   switch (mode) {                                                                                            \
   case cudaBoundaryModeZero:                                                                                 \
@@ -86,8 +86,7 @@ template <> struct Element<2> {
     GPURACE_BY_MODE(GPURACE_STORE_##BYTES, GEOMETRY, PLACE)                                                  \
   }
 
-// PLACE orders the coordinates a, b and c as PTX wants them: a layer comes
-// first, and three are padded to four.
+// PLACE has the coordinates a, b and c in PTX's order: the layer comes first, and three are padded to four.
 #define GPURACE_SURFACE(NAME, GEOMETRY, PLACE)                                                               \
   struct NAME {                                                                                              \
     GPURACE_MOVES(1, GEOMETRY, PLACE)                                                                        \
@@ -137,7 +136,7 @@ __device__ inline void write(const T &value, cudaSurfaceObject_t s, int a, int b
 
 } // namespace gpurace_surfaces
 
-// The functions as the CUDA C++ Programming Guide has them ("Surface Functions").
+// The functions of the CUDA C++ Programming Guide ("Surface Functions").
 #define GPURACE_SURFACE_FUNCTIONS(NAME, GEOMETRY, PARAMETERS, A, B, C)                                       \
   template <class T>                                                                                         \
   static __device__ inline T NAME##read(cudaSurfaceObject_t s, GPURACE_LIST PARAMETERS,                      \

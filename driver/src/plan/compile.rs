@@ -1,4 +1,4 @@
-//! The runs of clang that one CUDA source takes: device code, host image, host code.
+//! The runs of clang for one CUDA source: device code, host image, host code.
 
 use std::path::{Path, PathBuf};
 
@@ -10,8 +10,7 @@ use crate::flags::Exec;
 use crate::toolchain::{COMPATIBILITY_HEADER, FALLBACK_HEADERS};
 
 impl Planner<'_> {
-    /// What both compilations of a CUDA input start with: clang, and what nvcc
-    /// declares in every source.
+    /// Returns the start of both compilations of a CUDA input: clang, and what nvcc declares in every source.
     pub(super) fn cuda_command(&self) -> ToolCommand {
         let mut command = clang_command(self.toolchain);
         command.arg("-isystem");
@@ -20,13 +19,13 @@ impl Planner<'_> {
         command.arg("-idirafter");
         command.arg(self.installation.include_dir.join(FALLBACK_HEADERS));
         if self.args.asked.sanitize {
-            // What `gpurace/gpurace.h` looks for.
+            // `gpurace/gpurace.h` tests this macro.
             command.arg("-D__GPURACE__=1");
         }
         command
     }
 
-    /// The headers that clang reads in an adapted copy, and their copies.
+    /// Returns the headers that clang reads in an adapted copy, and their copies.
     fn headers(&self) -> impl Iterator<Item = (&PathBuf, PathBuf)> {
         let copy = |from: &PathBuf| {
             let name = from.file_name().unwrap_or_default().to_string_lossy();
@@ -41,7 +40,7 @@ impl Planner<'_> {
         self.headers().map(step).collect()
     }
 
-    /// What both compilations of a CUDA input are told beside the user's options.
+    /// Adds what both compilations of a CUDA input get beside the user's options.
     pub(super) fn cuda_options(&self, command: &mut ToolCommand, arch: &str) {
         command.arg(format!("--cuda-gpu-arch={arch}"));
         if let Some(toolkit) = &self.toolchain.toolkit {
@@ -52,11 +51,11 @@ impl Planner<'_> {
             command.arg(joined(&format!("{};", from.display()), &to));
         }
         self.debug_info(command);
-        // Each step sees options that are another step's.
+        // Each step gets options that only another step uses.
         command.arg("-Qunused-arguments");
     }
 
-    /// The architecture whose code the executor runs.
+    /// Returns the architecture whose code the executor runs.
     pub(super) fn arch(&self) -> &str {
         self.args.gpu_archs.first().map_or(DEFAULT_GPU_ARCH, |arch| arch)
     }
@@ -72,7 +71,7 @@ impl Planner<'_> {
         self.device_for(input, self.arch(), &files.bitcode, &config)
     }
 
-    /// The compilation of device code for an architecture.
+    /// Returns the compilation of device code for an architecture.
     pub(super) fn device_for(
         &self,
         input: &Input,
@@ -85,14 +84,14 @@ impl Planner<'_> {
         command.arg("--cuda-device-only");
         self.cuda_options(&mut command, arch);
         command.args(["-Wno-unknown-cuda-version", "-fno-lto"]);
-        // `#pragma unroll` is for GPUs: that a loop stays one here is no news.
+        // `#pragma unroll` is meant for GPUs. Do not warn that a loop was not unrolled here.
         command.arg("-Wno-pass-failed");
         if self.args.asked.sanitize {
-            // What is said of a proof calls parameters by their names.
+            // Texts about proofs use the names of parameters.
             command.arg("-fno-discard-value-names");
         }
-        // One front end for all levels, after the user's own `-O`: verdicts do
-        // not depend on it. The pass hears of the level and optimises by it.
+        // This follows the user's `-O`, so the front end is the same for all levels and verdicts do not
+        // depend on the level. The pass gets the user's level in its configuration.
         command.arg("-O2");
         command.arg(joined("-fpass-plugin=", &self.installation.plugin));
         if self.args.separate_compilation.is_some() {
@@ -101,7 +100,7 @@ impl Planner<'_> {
         command.args(["-emit-llvm", "-c", "-o"]);
         command.arg(bitcode);
         command.source(input);
-        // Strings, numbers and lists of them: nothing that could fail to serialise.
+        // This cannot fail: the configuration has only strings, numbers and lists.
         let json = serde_json::to_string(&config).unwrap_or_default();
         command.env.push((config::VARIABLE.to_owned(), json));
         command
@@ -146,10 +145,10 @@ impl Planner<'_> {
 
     pub(super) fn image(&self, files: &CudaInputFiles) -> ToolCommand {
         let mut command = clang_command(self.toolchain);
-        // As the C driver, or C++'s library would be linked in.
+        // The C++ driver would link the C++ library.
         command.args(["--driver-mode=gcc", "-shared", "-nostartfiles", "-fuse-ld=lld"]);
-        // Names that neither the image nor the runtime define are errors here,
-        // not when the program opens the image.
+        // A name that neither the image nor the runtime defines is an error now, not when the program opens
+        // the image.
         command.args(["-Wl,-z,defs", "-Wl,-Bsymbolic", "-Wl,--error-limit=0"]);
         command.arg(&files.device_object);
         command.arg("-o");
@@ -171,7 +170,7 @@ impl Planner<'_> {
             self.unit_options(input, &mut command);
             command.arg(joined("@", &files.declarations));
         }
-        // Managed variables have pages of their own.
+        // The plugin puts managed variables on pages of their own.
         command.arg(joined("-fpass-plugin=", &self.installation.plugin));
         command.args(["-Xclang", "-fcuda-include-gpubinary", "-Xclang"]);
         command.arg(&files.container);
@@ -189,8 +188,8 @@ impl Planner<'_> {
         command
     }
 
-    /// Names the dependency file and its target as one run of clang would:
-    /// left alone, it would name them after the temporary object.
+    /// Names the dependency file and its target after the source or the output, as one run of clang does. The
+    /// default here would be the temporary object.
     fn dependency_names(&self, input: &Input, command: &mut ToolCommand) {
         let given: Vec<_> = self.options(&[Role::Dependency]).collect();
         let has = |options: &[&str]| {

@@ -1,5 +1,4 @@
-//! Code for an NVIDIA GPU beside the executor's: which files, and the commands
-//! that make them of what the plugin writes.
+//! Code for NVIDIA GPUs: its files, and the commands that make them from the plugin's output.
 
 use std::path::PathBuf;
 
@@ -10,46 +9,46 @@ use crate::args::Input;
 use crate::config::{self, PassConfig};
 use crate::flags::Exec;
 
-/// The version of PTX where the toolkit's is not known: what `sm_70` needs.
+/// The version of PTX if there is no toolkit. `sm_70` needs at least this one.
 const OLDEST_PTX: u32 = 63;
 
-/// What is made for a GPU.
+/// The files for one GPU architecture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GpuFiles {
-    /// What the plugin writes.
+    /// The files that the plugin writes.
     pub from_plugin: config::Gpu,
     /// PTX.
     pub ptx: PathBuf,
-    /// Code for one processor; missing where it is not made.
+    /// Machine code. The file does not exist if only PTX is made.
     pub sass: PathBuf,
-    /// What it is for. `None` for linked device code, whose units say it.
+    /// The architecture. `None` for linked device code, since its units name it.
     pub arch: Option<String>,
 }
 
-/// What becomes of the build where no code for a GPU can be made.
+/// What the build does if it cannot make code for a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The program has no other code: it ends.
-    Ends,
-    /// Code for a GPU was asked for: it goes on, with a remark.
-    IsSaid,
-    /// Nobody has asked: it goes on, and the program knows why it has none.
-    IsNoted,
+    /// It ends with an error, since the program has no other code.
+    Error,
+    /// It continues with a remark, since the user asked for such code.
+    Remark,
+    /// It continues without a word, since the user did not ask. The container has the reason.
+    Silent,
 }
 
-/// Whether the checker runs on a GPU of this architecture: threads of a warp
-/// are scheduled independently.
+/// True if the checker runs on GPUs of this architecture. It needs independent scheduling of the threads of a
+/// warp.
 pub fn checks_on(arch: &str) -> bool {
     Arch::of_name(arch).is_some_and(|arch| arch.number >= 70)
 }
 
-/// Why it does not.
+/// Returns the reason why the checker does not run on GPUs of this architecture.
 pub fn too_old(arch: &str) -> String {
     format!("`{arch}` is too old, wanted `sm_70` or newer")
 }
 
 impl Planner<'_> {
-    /// The files for GPUs, an architecture each, where code for them is to be made.
+    /// Returns the files for GPUs, one item for each architecture.
     pub(super) fn gpus(&self, files: &CudaInputFiles) -> Vec<GpuFiles> {
         if !self.wants_gpu() {
             return Vec::new();
@@ -67,7 +66,7 @@ impl Planner<'_> {
             .collect()
     }
 
-    /// What the plugin writes for a GPU where it compiles for the executor.
+    /// Returns the GPU files that the plugin writes while it compiles for the executor.
     pub(super) fn gpu_of_device(&self, files: &CudaInputFiles) -> Option<config::Gpu> {
         let of_unit = self.args.separate_compilation.is_some() && !files.linked;
         let own = self
@@ -77,7 +76,7 @@ impl Planner<'_> {
         own.filter(|_| !of_unit).map(|gpu| gpu.from_plugin)
     }
 
-    /// The compilations for all other architectures.
+    /// Returns the compilations for all other architectures.
     pub(super) fn other_archs(
         &self,
         input: &Input,
@@ -93,7 +92,7 @@ impl Planner<'_> {
                 ..self.config(&main_file, files)
             };
             let mut command = self.device_for(input, arch, &bitcode, &config);
-            // What there is to say of the source has been said once.
+            // The first compilation has already printed all warnings.
             command.arg("-w");
             Some(command)
         })
@@ -111,9 +110,9 @@ impl Planner<'_> {
         asked.sanitize && asked.exec.unwrap_or_default() != Exec::Cpu
     }
 
-    /// Why no code for a GPU can be made, where it is to be.
+    /// Returns the reason if code for a GPU is requested and none of the architectures allows it.
     pub(super) fn no_gpu(&self) -> Option<String> {
-        // Linked device code is for what its units say.
+        // The units of linked device code name their architecture.
         let linked = self.args.separate_compilation.is_some()
             || self.args.links_units
             || self.args.device_link.is_some();
@@ -121,16 +120,17 @@ impl Planner<'_> {
         none.then(|| too_old(self.arch()))
     }
 
-    /// What becomes of the build where code for a GPU cannot be made.
+    /// Returns what the build does if it cannot make code for a GPU.
     pub(super) fn gpu_failure(&self) -> Failure {
         match self.args.asked.exec {
-            Some(Exec::Cuda) => Failure::Ends,
-            Some(_) => Failure::IsSaid,
-            None => Failure::IsNoted,
+            Some(Exec::Cuda) => Failure::Error,
+            Some(_) => Failure::Remark,
+            None => Failure::Silent,
         }
     }
 
-    /// From the plugin's bitcode to PTX, of the version that clang takes for the toolkit.
+    /// Returns the command from the plugin's bitcode to PTX. clang chooses the same version of PTX for the
+    /// toolkit.
     pub(super) fn ptx(&self, files: &GpuFiles) -> ToolCommand {
         let mut command = clang_command(self.toolchain);
         command.args(["--target=nvptx64-nvidia-cuda", "-nogpulib", "-Wno-override-module"]);
@@ -141,7 +141,7 @@ impl Planner<'_> {
         let version = self.toolchain.toolkit.as_ref().map(|t| t.version.ptx());
         command.args(["-Xclang", "-target-feature", "-Xclang"]);
         command.arg(format!("+ptx{}", version.unwrap_or(OLDEST_PTX)));
-        // A link is seldom told a level: its units were.
+        // Users seldom give a level to a link, so its level is at least 2.
         let least = if files.arch.is_some() { 1 } else { 2 };
         command.arg(format!("-O{}", self.args.opt_level.clamp(least, 3)));
         command.args(["-S", "-x", "ir"]);
@@ -151,15 +151,15 @@ impl Planner<'_> {
         command
     }
 
-    /// From PTX to the processor's code. Not for `auto`: the driver can do it, and
-    /// the build need not wait.
+    /// Returns the command from PTX to machine code. There is none for `auto`: the GPU's driver can translate
+    /// PTX too, and the build need not wait for it.
     pub(super) fn sass(&self, files: &GpuFiles) -> Option<ToolCommand> {
         let ptxas = self.toolchain.toolkit.as_ref()?.path.join("bin/ptxas");
         if self.args.asked.exec != Some(Exec::Cuda) || !ptxas.is_file() {
             return None;
         }
         let mut command = ToolCommand { program: ptxas, ..ToolCommand::default() };
-        // Without one: as the PTX says, which is there by then.
+        // If there is none, the step reads it from the PTX.
         command.args(files.arch.iter().map(|arch| format!("-arch={arch}")));
         command.arg(&files.ptx);
         command.arg("-o");

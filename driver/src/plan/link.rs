@@ -1,4 +1,4 @@
-//! What is no CUDA source: the compilation of other inputs, and the link.
+//! The compilation of inputs that are not CUDA, and the link.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -8,11 +8,11 @@ use crate::args::{InputKind, Item, Role};
 use crate::clang_options as clang;
 use crate::toolchain::{Driver, FALLBACK_HEADERS};
 
-/// What a link is for.
+/// The purpose of a link.
 pub(super) enum LinkTo<'a> {
-    /// What the user asked for, with the object that joins device code, if any.
+    /// To write what the user asked for, with the object that joins device code, if any.
     Output { joining: Option<&'a Path> },
-    /// To learn what the linker takes.
+    /// To learn which objects the linker takes.
     Trial(&'a Path),
 }
 
@@ -23,7 +23,7 @@ impl LinkTo<'_> {
 }
 
 impl Planner<'_> {
-    /// `-c` of the inputs that are not CUDA.
+    /// Returns the compilation (`-c`) of the inputs that are not CUDA.
     pub(super) fn compile_others(&self) -> ToolCommand {
         let mut command = clang_command(self.toolchain);
         command.args.extend(self.options(&[Role::Any, Role::Dependency, Role::Driver]));
@@ -40,7 +40,7 @@ impl Planner<'_> {
         command
     }
 
-    /// For host code that is not CUDA: `cuda_runtime.h` is found after all else.
+    /// Adds the folders of `cuda_runtime.h` for host code that is not CUDA. clang searches them last.
     fn host_only_options(&self, command: &mut ToolCommand) {
         self.debug_info(command);
         if let Some(toolkit) = &self.toolchain.toolkit {
@@ -51,7 +51,7 @@ impl Planner<'_> {
         command.arg(self.installation.include_dir.join(FALLBACK_HEADERS));
     }
 
-    /// The link, with the compilation of what is not CUDA.
+    /// Returns the link, which also compiles the inputs that are not CUDA.
     pub(super) fn link(&self, objects: &[PathBuf], to: &LinkTo) -> ToolCommand {
         let compiles = self.args.inputs().any(|input| input.kind() == InputKind::Host);
         let mut command = clang_command(self.toolchain);
@@ -107,7 +107,7 @@ impl Planner<'_> {
             command.arg("-lgpurace_rt");
             command.arg(joined("-Wl,-rpath,", library_dir));
             if self.toolchain.compiler.driver == Driver::C {
-                // CUDA's host code is C++, and nvcc links its library without being asked.
+                // Host code of CUDA is C++, and nvcc always links the C++ library.
                 command.args(["-Wl,--push-state,--as-needed", "-lstdc++", "-Wl,--pop-state"]);
             }
         }
@@ -115,7 +115,7 @@ impl Planner<'_> {
     }
 }
 
-/// Whether these words are `-lcudart` or another library that the runtime stands in for.
+/// True if these words name a library that the runtime replaces, such as `-lcudart`.
 fn is_replaced_library(words: &[OsString]) -> bool {
     let text: String = words.iter().map(|word| word.to_string_lossy()).collect();
     text.strip_prefix("-l").is_some_and(|name| match name.strip_prefix(':') {

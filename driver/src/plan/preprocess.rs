@@ -1,14 +1,14 @@
-//! `-E` of a CUDA source: what both sides read, one behind the other, in one
-//! file. clang refuses `-o` there; ccache and sccache, which take the text for
-//! their key, ask for it so.
+//! `-E` of a CUDA source: writes the preprocessed text of both sides to one file, device code first.
+//!
+//! clang refuses `-o` for two sides. ccache and sccache need it, since that text is their key.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::{Planner, Step, ToolCommand};
+use super::{Planner, Step};
 use crate::args::{Args, Input, InputKind, Item, Role};
 use crate::clang_options as clang;
 
-/// Whether this command line preprocesses one CUDA source for both sides.
+/// True if this command line preprocesses one CUDA source for both sides.
 pub fn preprocesses(args: &Args) -> bool {
     let only = |word: &std::ffi::OsString| clang::leaves_no_object(&word.to_string_lossy());
     let options = args.items.iter().filter_map(|item| match item {
@@ -26,32 +26,22 @@ impl Planner<'_> {
     pub(super) fn preprocess(&self, input: &Input) -> Vec<Step> {
         let parts = ["device", "host"].map(|side| self.work.join(format!("{side}.i")));
         let mut steps = self.header_steps();
-        steps.push(Step::Clang(self.preprocess_device(input, &parts[0])));
-        steps.push(Step::Clang(self.preprocess_host(input, &parts[1])));
+        let device = (&[Role::Any][..], "--cuda-device-only", Some("-O2"));
+        let host = (&[Role::Any, Role::Dependency][..], "--cuda-host-only", None);
+        for ((roles, side, level), output) in [device, host].into_iter().zip(&parts) {
+            let mut command = self.cuda_command();
+            command.args.extend(self.options(roles));
+            command.arg(side);
+            self.cuda_options(&mut command, self.arch());
+            command.arg("-Wno-unknown-cuda-version");
+            command.args(level);
+            command.arg("-o");
+            command.arg(output);
+            command.source(input);
+            steps.push(Step::Clang(command));
+        }
         let output = self.args.output.as_ref().filter(|output| *output != "-").map(PathBuf::from);
         steps.push(Step::Joined { parts: parts.into(), output });
         steps
-    }
-
-    fn preprocess_device(&self, input: &Input, output: &Path) -> ToolCommand {
-        let mut command = self.cuda_command();
-        command.args.extend(self.options(&[Role::Any]));
-        command.arg("--cuda-device-only");
-        self.cuda_options(&mut command, self.arch());
-        command.args(["-Wno-unknown-cuda-version", "-O2", "-o"]);
-        command.arg(output);
-        command.source(input);
-        command
-    }
-
-    fn preprocess_host(&self, input: &Input, output: &Path) -> ToolCommand {
-        let mut command = self.cuda_command();
-        command.args.extend(self.options(&[Role::Any, Role::Dependency]));
-        command.arg("--cuda-host-only");
-        self.cuda_options(&mut command, self.arch());
-        command.args(["-Wno-unknown-cuda-version", "-o"]);
-        command.arg(output);
-        command.source(input);
-        command
     }
 }

@@ -1,5 +1,5 @@
-//! The steps of separate compilation: of a unit, of a link that joins units, of
-//! `-dlink`. What they do is in [`part`].
+//! The steps of separate compilation: for a unit, for a link that joins units, and for `-dlink`. [`part`]
+//! explains them.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::config::PassConfig;
 use crate::part;
 
 impl Planner<'_> {
-    /// What both compilations of a unit are told beside all else.
+    /// Adds what both compilations of a unit get beside all else.
     pub(super) fn unit_options(&self, input: &Input, command: &mut ToolCommand) {
         let words = self.args.passed.iter().map(|word| word.as_encoded_bytes());
         let place = self.toolchain.work_dir.join(&input.path);
@@ -27,7 +27,7 @@ impl Planner<'_> {
             symbols: files.meta.clone(),
             unit: Box::new(part::Unit {
                 config: PassConfig {
-                    // The link's own business.
+                    // The link writes the facts.
                     facts: None,
                     ..self.config(&input.path.to_string_lossy(), files)
                 },
@@ -39,7 +39,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The link, after that of device code where there is such.
+    /// Returns the link. If there is separately compiled device code, that code is linked first.
     pub(super) fn linked(&self, objects: &[PathBuf]) -> Vec<Step> {
         let compiled = self.args.separate_compilation.is_some();
         if self.args.relocatable || !(compiled || self.args.links_units) {
@@ -54,11 +54,11 @@ impl Planner<'_> {
         steps
     }
 
-    /// `-dlink`: only the object that joins the device code of others.
+    /// Returns the steps of `-dlink`, which writes only the object that joins the device code of others.
     pub(super) fn device_link(&self, objects: &[PathBuf]) -> Vec<Step> {
         let trial = self.work.join("trial");
         let mut command = clang_command(self.toolchain);
-        // A program that never runs: each kind of object may be in it, and all members of archives.
+        // This program never runs. It takes every kind of object, and all members of archives.
         command.args(["-no-pie", "-nostdlib", "-Wl,-e,0", "-Wl,--unresolved-symbols=ignore-all"]);
         command.args(["-Wl,--whole-archive", "-Wl,--allow-multiple-definition"]);
         let mut compiled = objects.iter();
@@ -68,7 +68,7 @@ impl Planner<'_> {
                 InputKind::Host => None,
                 InputKind::Linker => Some(input.path.as_os_str()),
             };
-            // Libraries of the toolkit, and shared ones, bring no device code.
+            // The toolkit's libraries and shared libraries have no device code to join.
             let is_object = |path: &&OsStr| {
                 let name = path.to_string_lossy();
                 !name.contains(".so") && !clang::is_replaced_library_file(&name)
@@ -85,7 +85,7 @@ impl Planner<'_> {
         steps
     }
 
-    /// From a trial link to the object that joins its device code.
+    /// Returns the steps from a trial link to the object that joins its device code.
     fn joined(&self, trial: &Path, joining: &Path) -> Vec<Step> {
         let program = self.args.output.clone().unwrap_or_else(|| "a.out".into());
         let program = program.to_string_lossy().into_owned();
@@ -118,12 +118,12 @@ impl Planner<'_> {
         steps
     }
 
-    /// A response file that says what linked device code is for.
+    /// Returns the path of the response file with the architecture of linked device code.
     pub(super) fn linked_arch(&self) -> PathBuf {
         self.work.join("linked.arch")
     }
 
-    /// The plugin over all units' bitcode.
+    /// Returns the command that runs the plugin over the bitcode of all units.
     fn linked_device(&self, units: &part::TrialLinkFiles, files: &CudaInputFiles) -> ToolCommand {
         let mut command = clang_command(self.toolchain);
         command.args(["--target=nvptx64-nvidia-cuda", "-nogpulib", "-Wno-unused-command-line-argument"]);

@@ -1,4 +1,4 @@
-//! What a plan consists of, and how `-###` and `-v` print it.
+//! The steps of a plan, and how `-###` and `-v` print them.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -9,11 +9,11 @@ use crate::args::Input;
 use crate::config::PassConfig;
 use crate::part;
 
-/// Arguments of more bytes than this travel in a response file; the system
-/// takes about 2 MiB with the environment.
+/// Arguments with more bytes than this travel in a response file. The system allows about 2 MiB for arguments
+/// and environment.
 pub const LONGEST_COMMAND: usize = 256 * 1024;
 
-/// What to run, in order; the first failure ends it.
+/// The steps to run, in order. The first failure ends the run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     /// The steps.
@@ -23,100 +23,100 @@ pub struct Plan {
 /// One step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// Run clang, with our streams.
+    /// Run clang with gclang's own streams.
     Clang(ToolCommand),
-    /// Link a host image; what the linker says is put in the user's terms.
+    /// Link a host image. The linker's errors are explained to the user.
     Image {
         /// The link.
         command: ToolCommand,
         /// The CUDA source, as the user named it.
         source: String,
-        /// It is several sources' code, and this is the program.
+        /// True for the device code of a link. `source` is then the program.
         linked: bool,
     },
-    /// Write a copy of a header of the toolkit, adapted to clang.
+    /// Write a copy of a toolkit header that clang can read.
     Header {
-        /// The toolkit's.
+        /// The toolkit's header.
         from: PathBuf,
         /// The copy.
         to: PathBuf,
     },
-    /// Pack image and description for the fat-binary slot.
+    /// Write the container: host image, description, proofs, code for GPUs.
     Container {
-        /// The host image, if one was asked for.
+        /// The host image, if there is one.
         image: Option<PathBuf>,
         /// The description of the module.
         meta: PathBuf,
-        /// What the prover knows; the file is missing where nothing was asked.
+        /// Protocols and verdicts. The file does not exist if the prover did not run.
         proofs: PathBuf,
-        /// What was made for GPUs, for each architecture.
+        /// The files for GPUs, one item for each architecture.
         gpus: Vec<GpuFiles>,
-        /// Why nothing is, where it was to be, and whether the user is told.
+        /// The reason why the requested code for a GPU cannot be made, and whether to tell the user.
         no_gpu: Option<(String, Failure)>,
         /// The file to write.
         output: PathBuf,
     },
-    /// Make code for a GPU of what the plugin wrote.
+    /// Make code for a GPU from the plugin's output.
     Gpu {
-        /// From bitcode to PTX.
+        /// Makes PTX from bitcode.
         ptx: ToolCommand,
-        /// From PTX to the processor's own code, where the toolkit can.
+        /// Makes machine code from PTX.
         sass: Option<ToolCommand>,
         /// The files.
         files: GpuFiles,
         /// The CUDA source, as the user named it.
         source: String,
-        /// What becomes of a failure.
+        /// What to do after a failure.
         failure: Failure,
     },
-    /// Print what the pass has to say about the user's code.
+    /// Print the pass's warnings and remarks on the user's code.
     Diagnostics {
-        /// Its words; the file is missing where there are none.
+        /// The file with them. It does not exist if there are none.
         file: PathBuf,
-        /// Warnings end the build.
+        /// True if warnings end the build.
         errors: bool,
-        /// They also do where this says so: what the plugin was told of linked device code.
+        /// The plugin's configuration for linked device code. Warnings end the build also if it says so.
         settings: Option<PathBuf>,
     },
-    /// Write these texts, one behind the other.
+    /// Write several texts to one file.
     Joined {
         /// The texts.
         parts: Vec<PathBuf>,
-        /// Where to; standard output where it is not said.
+        /// The file. `None` is standard output.
         output: Option<PathBuf>,
     },
-    /// Pack a separately compiled unit's device code for its object.
+    /// Pack a unit's device code for its object.
     Unit {
         /// The device code.
         bitcode: PathBuf,
         /// The names in it.
         symbols: PathBuf,
-        /// What was asked for it.
+        /// The settings that it was compiled with.
         unit: Box<part::Unit>,
         /// The file to write.
         container: PathBuf,
         /// The response file to write, which declares the names.
         declarations: PathBuf,
     },
-    /// Take separately compiled device code out of a trial link.
+    /// Take the units' device code out of a trial link.
     Units {
-        /// Where to.
+        /// The files to write.
         files: part::TrialLinkFiles,
-        /// What the plugin is told where no unit says otherwise.
+        /// The plugin's configuration, which the units may change.
         config: Box<PassConfig>,
-        /// The GPU architecture where there is no unit.
+        /// The GPU architecture if there is no unit.
         arch: String,
     },
     /// Run clang over linked device code.
     Linked {
-        /// clang.
+        /// The run of clang.
         command: ToolCommand,
-        /// What the plugin is told.
+        /// The file with the plugin's configuration.
         settings: PathBuf,
     },
 }
 
-/// A program with its arguments and what is added to its environment.
+/// A program with its arguments and additions to its environment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolCommand {
     /// The program.
@@ -128,7 +128,7 @@ pub struct ToolCommand {
 }
 
 impl ToolCommand {
-    /// Whether the arguments must travel in a response file.
+    /// True if the arguments must travel in a response file.
     pub fn is_long(&self) -> bool {
         self.args.iter().map(|arg| arg.len() + 1).sum::<usize>() > LONGEST_COMMAND
     }
@@ -141,7 +141,7 @@ impl ToolCommand {
         self.args.extend(args.into_iter().map(Into::into));
     }
 
-    /// An input, after `-x` where its language is not the one in force.
+    /// Adds an input. If its language is not the one in force, `-x` comes first.
     pub(super) fn input(&mut self, path: &OsStr, language: Option<&str>, in_force: &mut Option<String>) {
         if in_force.as_deref() != language {
             self.args(["-x", language.unwrap_or("none")]);
@@ -150,13 +150,13 @@ impl ToolCommand {
         self.path(path);
     }
 
-    /// The one CUDA source of a compilation.
+    /// Adds the one CUDA source of a compilation.
     pub(super) fn source(&mut self, input: &Input) {
         self.args(["-x", "cuda"]);
         self.path(&input.path);
     }
 
-    /// A file name, which may look like an option (after `--` it may).
+    /// Adds a file name. After the user's `--` it may look like an option.
     pub(super) fn path(&mut self, path: &OsStr) {
         if path != "-" && path.to_string_lossy().starts_with(['-', '@']) {
             self.arg(Path::new(".").join(path));
@@ -171,8 +171,8 @@ impl ToolCommand {
             // Writing to a string cannot fail.
             let _ = write!(line, " {name}='{}'", value.replace('\'', r"'\''"));
         }
-        let program = [self.program.as_os_str()];
-        for word in program.into_iter().chain(self.args.iter().map(OsString::as_os_str)) {
+        for word in std::iter::once(self.program.as_os_str()).chain(self.args.iter().map(OsString::as_os_str))
+        {
             let word = word.to_string_lossy().replace('\\', r"\\").replace('"', "\\\"");
             let _ = write!(line, " \"{word}\"");
         }
@@ -181,14 +181,14 @@ impl ToolCommand {
 }
 
 impl Plan {
-    /// The steps as `-###` and `-v` print them, in clang's form.
+    /// Returns the steps as `-###` and `-v` print them, in clang's form.
     pub fn render(&self) -> String {
         self.steps.iter().map(Step::render).collect()
     }
 }
 
 impl Step {
-    /// One line, in clang's form.
+    /// Returns the step in clang's form.
     pub fn render(&self) -> String {
         match self {
             Step::Clang(command) | Step::Image { command, .. } | Step::Linked { command, .. } => {

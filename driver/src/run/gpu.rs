@@ -1,5 +1,5 @@
-//! Code for a GPU. Where it cannot be made, the program says so and runs on the
-//! executor, unless it has no code for that.
+//! Makes code for GPUs and puts it into the container. If it cannot be made, the container has the reason,
+//! and the program runs on the executor. If the program has no code for the executor, the build fails.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -11,10 +11,10 @@ use super::{prepare, read, write};
 use crate::diagnostic::Error;
 use crate::plan::{Failure, GpuFiles, ToolCommand, checks_on, too_old};
 
-/// Makes PTX, and the processor's own code where `sass` says how.
+/// Makes PTX, and machine code if `sass` is given.
 ///
 /// # Errors
-/// Why there is none, in a line.
+/// The reason why there is no code, in one line.
 pub fn make(
     ptx: &ToolCommand,
     sass: Option<&ToolCommand>,
@@ -37,38 +37,38 @@ pub fn make(
     quietly(&command, response_file)
 }
 
-/// What PTX is for, as it says: `sm_80`.
+/// Returns the architecture that PTX names, such as `sm_80`.
 fn target(ptx: &[u8]) -> Result<String, String> {
     let mut lines = ptx.split(|&c| c == b'\n').filter_map(|line| std::str::from_utf8(line).ok());
     let named = lines.find_map(|line| line.strip_prefix(".target "));
     let name = named.and_then(|named| named.split([',', ' ']).next());
-    name.map(str::to_owned).ok_or_else(|| "internal error: PTX that does not say what it is for".to_owned())
+    name.map(str::to_owned).ok_or_else(|| "internal error: the PTX names no architecture".to_owned())
 }
 
-/// Says that there is no code for a GPU, in the container too.
+/// Notes in the container, and to the user if `failure` says so, that there is no code for a GPU.
 ///
 /// # Errors
-/// The same, where the program would have no code at all.
+/// The same text, if the program would have no code at all.
 pub fn failed(why: &str, source: &str, files: &GpuFiles, failure: Failure) -> Result<(), Error> {
-    let text = format!("no code for a GPU was made of `{source}`: {why}");
+    let text = format!("no code for a GPU was made from `{source}`: {why}");
     match failure {
-        Failure::Ends => {
+        Failure::Error => {
             return Err(Error::new(text).hint("`-fgpurace-exec=cpu` checks it on the host's processor"));
         }
-        Failure::IsSaid => anstream::eprintln!("gclang: remark: {text}"),
-        Failure::IsNoted => {}
+        Failure::Remark => anstream::eprintln!("gclang: remark: {text}"),
+        Failure::Silent => {}
     }
     for file in [&files.ptx, &files.sass] {
-        // What is there may be half of it.
+        // The file may be incomplete.
         let _ = std::fs::remove_file(file);
     }
     write(&files.from_plugin.note, why.as_bytes())
 }
 
-/// The container's sections: what was made, or why nothing was.
+/// Returns the container's sections: the code that was made, or the reason why there is none.
 ///
 /// # Errors
-/// Names a file that cannot be read.
+/// A file cannot be read.
 pub fn sections(all: &[GpuFiles]) -> Result<Vec<(SectionKind, Vec<u8>)>, Error> {
     let (without, with): (Vec<_>, Vec<_>) = all.iter().partition(|files| files.from_plugin.note.exists());
     if let (Some(files), []) = (without.first(), &with[..]) {
@@ -80,9 +80,9 @@ pub fn sections(all: &[GpuFiles]) -> Result<Vec<(SectionKind, Vec<u8>)>, Error> 
         let name = target(&ptx).map_err(Error::new)?;
         let arch =
             Arch::of_name(&name).ok_or_else(|| Error::new(format!("internal error: PTX for `{name}`")))?;
-        // The driver wants text that ends.
+        // The GPU's driver expects a nul at the end of the text.
         ptx.push(0);
-        // The description first: what follows is of the same architecture.
+        // The description comes first. The sections that follow it are for the same architecture.
         out.push((SectionKind::GpuMeta, read(&files.from_plugin.meta)?));
         out.push((SectionKind::GpuPtx, gpu_code::section(arch, &ptx)));
         if files.sass.exists() {
@@ -92,7 +92,7 @@ pub fn sections(all: &[GpuFiles]) -> Result<Vec<(SectionKind, Vec<u8>)>, Error> 
     Ok(out)
 }
 
-/// Runs a command; what it says is the error.
+/// Runs a command without showing its output. Returns the first line with an error if it fails.
 fn quietly(command: &ToolCommand, response_file: &Path) -> Result<(), String> {
     let name = command.program.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let output = prepare(command, response_file)
@@ -104,7 +104,10 @@ fn quietly(command: &ToolCommand, response_file: &Path) -> Result<(), String> {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    let line =
-        said.lines().find(|line| line.contains("error")).or(said.lines().next()).unwrap_or("it says nothing");
+    let line = said
+        .lines()
+        .find(|line| line.contains("error"))
+        .or(said.lines().next())
+        .unwrap_or("it gives no reason");
     Err(format!("`{name}` failed: {}", line.trim()))
 }

@@ -190,7 +190,7 @@ pub(super) fn read(file: &Path) -> Result<Facts, Error> {
     let name = file.display();
     let text = std::fs::read_to_string(file).map_err(|e| Error::new(format!("cannot read `{name}`: {e}")))?;
     let facts: Facts = serde_json::from_str(&text).map_err(|e| {
-        Error::new(format!("`{name}` holds no facts of this version of gpurace: {e}"))
+        Error::new(format!("`{name}` has no facts of this version of gpurace: {e}"))
             .hint("facts are written with `gclang -fsanitize=gpurace -fgpurace-facts=FILE`")
     })?;
     let Schema::V1 = facts.schema;
@@ -291,8 +291,8 @@ fn compare(first: &Facts, later: &Facts) -> Difference {
         let mut pairs = pair(&mut old, &mut new, |site| {
             Some((site.place(), site.op.clone(), site.size, site.space.clone()))
         });
-        // Lines move: what is left of one shape is paired in order, if it is
-        // the same number, so that a pair is one access.
+        // Sites whose lines moved are left over. Pair those of one shape in order, if both builds have the
+        // same number of them. Otherwise a pair might be two different accesses.
         let shape = |site: &Site| (site.op.clone(), site.size, site.space.clone());
         let left = |sites: &[Site]| {
             let mut counts: BTreeMap<_, u64> = BTreeMap::new();
@@ -318,8 +318,7 @@ fn compare(first: &Facts, later: &Facts) -> Difference {
     difference
 }
 
-/// Takes pairs of equal keys out of both lists, in order; sites without a key
-/// stay.
+/// Takes pairs with equal keys out of both lists, in order. Sites without a key stay.
 fn pair<K: PartialEq>(
     old: &mut Vec<Site>,
     new: &mut Vec<Site>,
@@ -371,7 +370,7 @@ impl Difference {
             }
         }
         if out.is_empty() {
-            out.push_str("no verdict differs\n");
+            out.push_str("no verdict changed\n");
         }
         let _ = writeln!(out, "before: {}\nafter:  {}", self.before, self.after);
         out

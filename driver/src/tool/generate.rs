@@ -1,5 +1,4 @@
-//! Completions and manual pages, generated from the definitions of the command
-//! line.
+//! Generates completions and manual pages from the definitions of the command line.
 
 use std::path::Path;
 
@@ -7,7 +6,7 @@ use clap::CommandFactory as _;
 use clap_complete::Shell;
 
 use super::Cli;
-use crate::diagnostic::Error;
+use crate::diagnostic::{Error, write_file};
 
 /// Returns the completion script for a shell.
 pub fn completions(shell: Shell) -> String {
@@ -44,13 +43,12 @@ fn page(command: clap::Command) -> std::io::Result<String> {
 /// # Errors
 /// The folder or a file cannot be written.
 pub fn write_man_pages(dir: &Path) -> Result<String, Error> {
-    let cannot =
-        |path: &Path, e: std::io::Error| Error::new(format!("cannot write `{}`: {e}", path.display()));
-    std::fs::create_dir_all(dir).map_err(|e| cannot(dir, e))?;
+    let cannot = |e: std::io::Error| Error::new(format!("cannot write `{}`: {e}", dir.display()));
+    std::fs::create_dir_all(dir).map_err(cannot)?;
     let mut written = String::new();
-    for (name, text) in man_pages().map_err(|e| cannot(dir, e))? {
+    for (name, text) in man_pages().map_err(cannot)? {
         let path = dir.join(name);
-        std::fs::write(&path, text).map_err(|e| cannot(&path, e))?;
+        write_file(&path, text)?;
         written += &format!("{}\n", path.display());
     }
     Ok(written)

@@ -26,7 +26,7 @@ use crate::diagnostic::Error;
 use crate::doctor;
 use crate::toolchain::World;
 
-/// The exit status of a command that found races; instrumented programs end with the same.
+/// The exit status of a command that found races. Instrumented programs use the same one.
 pub const FOUND: u8 = 66;
 
 /// Finds data races in CUDA programs. Build a program with `gclang++ -fsanitize=gpurace` and run it;

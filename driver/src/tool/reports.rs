@@ -11,9 +11,10 @@ use gpurace_report::merge::Merger;
 use gpurace_report::schema::Report;
 use gpurace_report::sources::DiskSources;
 use gpurace_report::text::TextRenderer;
+use gpurace_report::words::plural;
 
 use super::{Done, FOUND};
-use crate::diagnostic::{Error, note};
+use crate::diagnostic::{Error, note, write_file};
 
 /// The output format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -92,7 +93,8 @@ pub fn report(args: &ReportArgs) -> Result<Done, Error> {
         let (new, known) = baseline::new_findings(report, &read(path)?);
         report = new;
         if known > 0 {
-            report.notes.push(format!("{known} known from the baseline `{}`, not shown", path.display()));
+            let known = plural(known, "finding is", "findings are");
+            report.notes.push(format!("{known} in the baseline `{}` and not shown", path.display()));
         }
         if report.has_findings() {
             status = FOUND.into();
@@ -171,7 +173,7 @@ pub fn deliver(text: String, output: Option<&Path>) -> Result<String, Error> {
     let Some(path) = output.filter(|path| *path != Path::new("-")) else {
         return Ok(text);
     };
-    std::fs::write(path, text).map_err(|e| Error::new(format!("cannot write `{}`: {e}", path.display())))?;
+    write_file(path, text)?;
     Ok(String::new())
 }
 

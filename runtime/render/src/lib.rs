@@ -1,4 +1,4 @@
-//! A stored report for other readers than a terminal.
+//! Formats of a stored report other than text.
 //!
 //! | module | what it knows |
 //! |---|---|
@@ -6,9 +6,8 @@
 //! | [`markdown`] | a comment on a pull request |
 //! | [`html`] | one self-contained page, with pictures of threads, order and bytes |
 //!
-//! What does *not* live here: the text of the program's own report
-//! (`gpurace-report`), which a program prints without any of these libraries;
-//! where files are read from and written to.
+//! The text that a program prints is in `gpurace-report`, since a program needs none of these libraries. The
+//! driver reads and writes the files.
 
 pub mod html;
 pub mod markdown;

@@ -1,4 +1,4 @@
-//! A report as a comment on a pull request: GitHub's and GitLab's Markdown.
+//! A report as a comment on a pull request, in the Markdown of GitHub and GitLab.
 
 use std::fmt::Write;
 
@@ -7,13 +7,12 @@ use gpurace_report::sources::Sources;
 use gpurace_report::text::TextRenderer;
 use gpurace_report::words;
 
-/// Findings whose whole text is shown; a comment may have 65,536 characters.
+/// The most findings with their whole text, since a comment may have 65,536 characters.
 const SHOWN: usize = 20;
-/// Rows of the table.
+/// The most rows of the table.
 const ROWS: usize = 100;
 
-/// The summary, a table with a row for each race, and the text of the first
-/// ones to unfold.
+/// Returns the summary, a table with one row for each race, and the text of the first findings to unfold.
 pub fn render(report: &Report, sources: &dyn Sources) -> String {
     let mut out = String::from("## gpurace: ");
     if report.has_findings() {
@@ -51,7 +50,7 @@ pub fn render(report: &Report, sources: &dyn Sources) -> String {
     let divergence =
         report.divergence.iter().map(|found| (words::divergence_line(found), renderer.divergence(found)));
     for (summary, details) in races.chain(divergence).take(SHOWN) {
-        // The rule and the headline say nothing that the summary does not.
+        // The first two lines repeat the summary.
         let details: Vec<&str> = details.lines().skip(2).collect();
         let details = details.join("\n");
         let fence = fence(&details);
@@ -85,7 +84,7 @@ pub fn render(report: &Report, sources: &dyn Sources) -> String {
     out
 }
 
-/// Says how many there are beyond what is shown.
+/// Adds a line with the number of items that are not shown.
 fn more(out: &mut String, all: usize, shown: usize, what: &str) {
     if all > shown {
         let _ = writeln!(out, "\n{} more not shown {what}\n", all - shown);
@@ -96,23 +95,22 @@ fn place(access: &Access) -> String {
     words::place(access).as_deref().map_or_else(|| "unknown".to_owned(), code)
 }
 
-/// A code span in a cell of a table, with a fence longer than any run of
-/// backticks in it.
+/// Returns a code span for a cell of a table. Its fence is longer than any run of backticks in it.
 fn code(text: &str) -> String {
     let ticks = "`".repeat(longest_run(text) + 1);
     let space = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
     format!("{ticks}{space}{}{space}{ticks}", cell(text))
 }
 
-/// A `|` or a new line would end a cell.
+/// Returns a text for a cell of a table. A `|` or a new line would end the cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace(['\n', '\r'], " ")
 }
 
-/// Text in which `<` begins no tag outside of code spans, on one line.
+/// Returns a text on one line. Outside of code spans, it has no tag and no emphasis.
 fn text(text: &str) -> String {
     let text = text.replace(['\n', '\r'], " ");
-    // A backtick without its partner begins no code span.
+    // An unpaired backtick is text.
     let text = match text.matches('`').count() % 2 {
         0 => text,
         _ => text.replace('`', "'"),
@@ -130,12 +128,12 @@ fn text(text: &str) -> String {
         .join("`")
 }
 
-/// Text in an HTML element.
+/// Returns the text for an HTML element.
 fn html(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// Backticks that end no code block of this text.
+/// Returns a fence for a code block with this text.
 fn fence(text: &str) -> String {
     "`".repeat(longest_run(text).max(2) + 1)
 }

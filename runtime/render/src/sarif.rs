@@ -1,12 +1,11 @@
 //! SARIF 2.1.0 (OASIS Standard, 2020), for code scanning and editors.
 //!
-//! A race is a result whose location is the access that found it. The earlier
-//! access and the launch are related locations, and the two sides are two
-//! threads of one code flow, the earlier first.
+//! A race is a result. Its location is the access that found the race. The earlier access and the launch are
+//! related locations. The two sides are two threads of one code flow, the earlier side first.
 
 use std::path::Path;
 
-use gpurace_report::schema::{Access, Dim3, Divergence, Launch, Race, RaceKind, Report, Waiting};
+use gpurace_report::schema::{Access, Divergence, Launch, Race, RaceKind, Report, Waiting};
 use gpurace_report::snippet;
 use gpurace_report::sources::Sources;
 use gpurace_report::words;
@@ -14,30 +13,29 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// Where the schema of the output is.
+/// The schema of the output.
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
-/// What a path may keep in a URI (RFC 3986, section 3.3).
+/// The characters of a path that need no encoding in a URI (RFC 3986, section 3.3).
 const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// Rule of a barrier that some threads of a block do not reach.
+/// The rule for divergences.
 const DIVERGENCE: &str = "barrier-divergence";
-/// What code scanning calls the root of the checkout.
+/// The name of the checkout's root in code scanning.
 const ROOT: &str = "%SRCROOT%";
 
 /// Renders a report.
 #[derive(Clone, Copy)]
 pub struct Renderer<'a> {
-    /// Version of the tool.
+    /// The version of the tool.
     pub version: &'a str,
-    /// Files below this folder are named relative to it, as code scanning
-    /// wants it.
+    /// The root of the checkout. Files below it have relative names, since code scanning needs them.
     pub root: Option<&'a Path>,
-    /// Where source lines come from.
+    /// The source files.
     pub sources: &'a dyn Sources,
 }
 
 impl Renderer<'_> {
-    /// The report as indented JSON with a newline at its end.
+    /// Returns the report as indented JSON with a newline at its end.
     pub fn render(&self, report: &Report) -> String {
         let races = report.races.iter().map(|race| self.race(race));
         let divergence = report.divergence.iter().map(|found| self.divergence(found));
@@ -66,7 +64,7 @@ impl Renderer<'_> {
                 }),
             }],
         };
-        // As for the report itself, nothing in these types can fail.
+        // Nothing in these types can fail to serialise.
         let mut text = serde_json::to_string_pretty(&log).unwrap_or_default();
         text.push('\n');
         text
@@ -123,7 +121,7 @@ impl Renderer<'_> {
         }
     }
 
-    /// What is said of a race; a link leads to the first related location.
+    /// Returns the message for a race. Its link leads to the first related location.
     fn message(&self, race: &Race, linked: bool) -> String {
         let (later, earlier) = (race.later(), race.earlier());
         let launches = words::launches_differ(race);
@@ -203,7 +201,7 @@ impl Renderer<'_> {
         }
     }
 
-    /// `None` where no position is known.
+    /// Returns the location of an access. `None` if it is unknown.
     fn access(&self, access: &Access, kernel: Option<&str>) -> Option<Location> {
         let (file, line) = (access.file.as_deref()?, access.line?);
         Some(Location {
@@ -222,8 +220,8 @@ impl Renderer<'_> {
             message: Some(Message::text(format!(
                 "Launch {} of `{kernel}`, grid {}, block {}",
                 launch.index,
-                dim(launch.grid),
-                dim(launch.block)
+                words::dim3(launch.grid),
+                words::dim3(launch.block)
             ))),
             physical_location: Some(self.position(file, line, None)),
             logical_locations: Vec::new(),
@@ -236,7 +234,7 @@ impl Renderer<'_> {
             Some(excerpt) => {
                 let text = &excerpt.lines[0];
                 region["snippet"] = json!({ "text": text });
-                // Columns of a report count bytes, those of SARIF characters.
+                // Columns of a report count bytes, columns of SARIF count characters.
                 if column.is_some() {
                     let characters = |bytes: usize| text[..bytes].chars().count() + 1;
                     region["startColumn"] = json!(characters(excerpt.mark.start));
@@ -276,10 +274,6 @@ impl std::fmt::Debug for Renderer<'_> {
     }
 }
 
-fn dim(dim: Dim3) -> String {
-    words::dim3(dim)
-}
-
 fn logical(name: &str) -> Value {
     json!({ "fullyQualifiedName": name, "kind": "function" })
 }
@@ -292,8 +286,7 @@ fn rule_index(kind: RaceKind) -> usize {
     RaceKind::ALL.iter().position(|&known| known == kind).unwrap_or_default()
 }
 
-/// A rule for each kind of race, in the order of [`RaceKind::ALL`], and one for
-/// divergence.
+/// Returns a rule for each kind of race, in the order of [`RaceKind::ALL`], and one for divergence.
 fn rules() -> Vec<Value> {
     let rule = |id: String, name: String, short: String, full: &str| {
         json!({
@@ -318,9 +311,9 @@ fn rules() -> Vec<Value> {
                 rule_id(kind),
                 format!("{}{}Race", word(earlier), word(later)),
                 format!("Data race: {earlier}, then {later}"),
-                "Two accesses to the same bytes by different threads, at least one of them a \
-                 write, not both atomic at a scope that holds both threads, and not ordered by a \
-                 barrier or by another order of the CUDA memory model.",
+                "Two threads access the same bytes, and at least one access is a write. They are not \
+                 both atomic at a scope that has both threads. No barrier and no other order of \
+                 the CUDA memory model orders them.",
             )
         })
         .collect();
@@ -334,7 +327,7 @@ fn rules() -> Vec<Value> {
     rules
 }
 
-/// What of a race stays when lines move, so that a service finds it again.
+/// Returns the parts of a race that stay when lines move, so that a service recognises it.
 fn fingerprint(race: &Race) -> String {
     let side = |access: &Access| {
         format!("{}:{}", access.file.as_deref().unwrap_or("?"), access.function.as_deref().unwrap_or("?"))

@@ -1,5 +1,5 @@
-// Stands in for the toolkit's header of this name where the toolkit's part that
-// has it (the profiler's) is not installed. gclang looks here last.
+// Replaces the toolkit's header of this name if the toolkit's profiler is not installed. gclang searches this
+// folder last.
 #ifndef __CUDA_PROFILER_API_H__
 #define __CUDA_PROFILER_API_H__
 

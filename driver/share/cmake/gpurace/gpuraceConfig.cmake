@@ -1,4 +1,5 @@
-# find_package(gpurace): gpurace_enable(TARGET...) checks the CUDA sources of these targets for data races.
+# find_package(gpurace) defines gpurace_enable(TARGET...), which checks the CUDA sources of these targets for
+# data races.
 
 if(CMAKE_CUDA_COMPILER_LOADED AND NOT CMAKE_CUDA_COMPILER MATCHES "gclang(\\+\\+)?$")
   set(gpurace_FOUND FALSE)
@@ -7,12 +8,13 @@ if(CMAKE_CUDA_COMPILER_LOADED AND NOT CMAKE_CUDA_COMPILER MATCHES "gclang(\\+\\+
   return()
 endif()
 
-# The flags that build for the checker. Who links a static library's or an object library's kernels needs them too.
+# The flags that build for the checker. A target that links a static library or an object library with kernels
+# needs them too.
 set(gpurace_FLAGS -fsanitize=gpurace -fgpurace-exec=cpu)
 
 function(gpurace_enable)
   if(NOT CMAKE_CUDA_COMPILER_LOADED)
-    message(FATAL_ERROR "gpurace_enable: CUDA is not enabled\nhint: `project(NAME LANGUAGES CXX CUDA)`")
+    message(FATAL_ERROR "gpurace_enable: CUDA is not enabled\nhint: write `project(NAME LANGUAGES CXX CUDA)`")
   endif()
   foreach(target IN LISTS ARGV)
     if(NOT TARGET "${target}")

@@ -1,4 +1,4 @@
-# Before 1.0 each minor version may change what the package offers.
+# Before 1.0, each minor version may change the package's interface.
 set(PACKAGE_VERSION 0.1.0)
 if(PACKAGE_FIND_VERSION VERSION_LESS_EQUAL PACKAGE_VERSION AND PACKAGE_FIND_VERSION VERSION_GREATER_EQUAL 0.1)
   set(PACKAGE_VERSION_COMPATIBLE TRUE)

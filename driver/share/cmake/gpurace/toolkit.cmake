@@ -1,9 +1,7 @@
-# A folder laid out as a CUDA toolkit, for what CMake looks up in one.
-
-# gpurace_make_toolkit(GCLANGXX FOLDER FLAGS): fills FOLDER; its nvcc is GCLANGXX with FLAGS.
-# gpurace_runtime_dir is set to the folder of the runtime library.
+# gpurace_make_toolkit(GCLANGXX FOLDER FLAGS): makes FOLDER look like a CUDA toolkit to CMake. Its nvcc runs
+# GCLANGXX with FLAGS. Sets gpurace_runtime_dir to the folder of the runtime library.
 function(gpurace_make_toolkit gclangxx folder flags)
-  # gclang++ itself says which headers and which runtime it would take.
+  # gclang++ prints the folders of its headers and its runtime.
   execute_process(COMMAND "${gclangxx}" -fgpurace-exec=cpu "-###" -x cuda gpurace.cu -o gpurace
     RESULT_VARIABLE status OUTPUT_VARIABLE plan ERROR_VARIABLE plan)
   if(NOT status EQUAL 0)
@@ -29,24 +27,24 @@ function(gpurace_make_toolkit gclangxx folder flags)
     file(CREATE_LINK "${headers}/${part}" "${folder}/${part}" SYMBOLIC)
   endforeach()
   file(CREATE_LINK "${runtime}" "${folder}/lib64/libcudart.so" SYMBOLIC)
-  # At run time it is looked for by its own name, in the folder that it was linked from.
+  # A program searches for the runtime by this name in the folder that it was linked from.
   file(CREATE_LINK "${runtime}" "${folder}/lib64/libgpurace_rt.so" SYMBOLIC)
-  # A linker takes a text that it finds under a library's name for a script.
+  # A linker reads a library that is a text file as a script.
   file(WRITE "${folder}/lib64/libcudart_static.a" "INPUT(\"${runtime}\")\n")
-  # Archives without members: what is in the one lies in the runtime, the other is there because CMake 3.25 fails without.
+  # Archives without members. The runtime has the content of the first. CMake 3.25 fails without the second.
   foreach(library cudadevrt nvToolsExt)
     file(WRITE "${folder}/lib64/lib${library}.a" "!<arch>\n")
   endforeach()
   string(CONCAT head "#!/bin/sh\n" "# Made by gpurace's CMake toolchain file")
   string(CONCAT nvcc
-    "${head}: nvcc for build files that call it by its path.\n"
+    "${head}: nvcc for build files that call it by path.\n"
     "case \"$*\" in\n"
     "  *__cmake_determine_cuda*) echo '#$ TOP=${folder}'; exit 0 ;;\n"
     "  --version | -V) echo 'gpurace: in place of nvcc: Cuda compilation tools, release ${major}.${minor}, V${major}.${minor}.0'; exit 0 ;;\n"
     "esac\n"
     "exec '${gclangxx}' ${flags} \"$@\"\n")
   string(CONCAT nvlink
-    "${head}: nvlink as CMake calls it for separable compilation.\n"
+    "${head}: nvlink for CMake's separable compilation.\n"
     "for word do\n"
     "  shift\n"
     "  case $word in\n"
@@ -57,7 +55,7 @@ function(gpurace_make_toolkit gclangxx folder flags)
     "done\n"
     "exec '${gclangxx}' -fgpurace-exec=cpu -dlink \"$@\" -o \"$output\"\n")
   string(CONCAT fatbinary
-    "${head}: hands on what nvlink made.\n"
+    "${head}: copies nvlink's output.\n"
     "for word do\n"
     "  case $word in\n"
     "    --embedded-fatbin=*) output=\${word#*=} ;;\n"

@@ -1,4 +1,4 @@
-//! One launch of a kernel: reading it from the command line, and solving for it.
+//! One launch of a kernel: reads it from the command line, and solves for it.
 
 use std::collections::HashMap;
 
@@ -15,29 +15,27 @@ use crate::diagnostic::Error;
 use crate::tool::facts::{Site, Verdict};
 use crate::toolchain::World;
 
-/// Address of the first allocation; as far from zero as allocations are from
-/// one another.
+/// The address of the first allocation.
 const FIRST: u64 = 1 << 48;
-/// Size of an allocation of which nothing is said, bytes.
+/// The size of an allocation without a given size, in bytes.
 const LARGE: u64 = 1 << 40;
-/// Most threads of a block.
+/// The most threads of a block.
 const MOST_THREADS: u64 = 1024;
 
 /// Remarks by number of the site.
 pub type Remarks = HashMap<u32, Vec<String>>;
 
-/// Replaces the verdicts on all launches by those on one; gives the launch in
-/// words, and remarks.
+/// Replaces the verdicts for all launches by those for one. Returns the launch in words, and remarks.
 ///
 /// # Errors
-/// A launch that cannot be, a missing solver.
+/// The launch is impossible, or the solver is missing.
 pub fn solve(kernel: &mut Known, text: &str) -> Result<(String, Remarks), Error> {
     let Some(proofs) = &kernel.proofs else {
         return Err(Error::new(format!(
-            "the prover knows nothing of `{}` that it could solve with",
+            "the prover does not follow `{}`, so it cannot solve for a launch",
             kernel.facts.name
         ))
-        .hint("without `--launch`, `gpurace explain` says why"));
+        .hint("run `gpurace explain` without `--launch` for the reason"));
     };
     let protocol = &proofs.protocol;
     let (launch, unused) = read(text, protocol, &kernel.facts.name)?;
@@ -63,8 +61,8 @@ pub fn solve(kernel: &mut Known, text: &str) -> Result<(String, Remarks), Error>
     Ok((head, remarks))
 }
 
-/// What becomes of a site in this launch: proved where the conditions that were
-/// found for all launches hold, or the solver proves it of this one.
+/// Sets the verdict on a site for this launch. It is proved if the launch meets the conditions of the proof
+/// for all launches, or if the solver proves it for this launch.
 fn decide(
     site: &mut Site,
     number: u32,
@@ -87,7 +85,7 @@ fn decide(
                 .collect();
             if failing.is_empty() {
                 site.verdict = Verdict::Proved;
-                site.why = Some("its conditions hold".to_owned());
+                site.why = Some("this launch meets its conditions".to_owned());
                 return;
             }
             failing
@@ -111,12 +109,12 @@ fn decide(
         why += &format!(" (with {})", other.place());
     }
     if !failing.is_empty() && verdict != Verdict::Proved {
-        why += &format!("; fails: {}", failing.join(", "));
+        why += &format!("; this launch does not meet {}", failing.join(", "));
     }
     (site.verdict, site.why) = (verdict, Some(why));
 }
 
-/// A witness as facts have it.
+/// Returns a witness in the form of facts.
 fn in_words(race: &Witness, places: &HashMap<u32, Site>) -> Value {
     let side = |access: &gpurace_protocol::verdict::WitnessAccess| {
         let site = places.get(&access.site.0);
@@ -138,14 +136,14 @@ fn in_words(race: &Witness, places: &HashMap<u32, Site>) -> Value {
     })
 }
 
-/// What may be said of a launch.
+/// Returns the list of names that `--launch` takes.
 fn takes(protocol: &Protocol) -> String {
     let names = protocol.params.iter().map(|param| format!(", `{}`", param.name));
     format!("`--launch` takes `grid`, `block`, `shared`{}", names.collect::<String>())
 }
 
-/// Reads `grid=4,2,block=256,n=1000,x=ptr(4096),y=x+64`; gives the names, too, that
-/// nothing rests on: of arguments that no address or condition depends on.
+/// Reads a launch such as `grid=4,2,block=256,n=1000,x=ptr(4096),y=x+64`. Also returns the names of arguments
+/// that no address and no condition depends on.
 fn read<'t>(text: &'t str, protocol: &Protocol, kernel: &str) -> Result<(Launch, Vec<&'t str>), Error> {
     let mut given: Vec<(&str, Vec<&str>)> = Vec::new();
     for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
@@ -185,11 +183,11 @@ fn read<'t>(text: &'t str, protocol: &Protocol, kernel: &str) -> Result<(Launch,
     };
     let threads: u64 = block.iter().map(|n| u64::from(*n)).fold(1, u64::saturating_mul);
     if threads == 0 {
-        return Err(Error::new("`--launch` names no block").hint("add `block=256`"));
+        return Err(Error::new("`--launch` has no block size").hint("add `block=256`"));
     }
     if threads > most {
         return Err(Error::new(format!(
-            "a block of {threads} threads, of which `{kernel}` takes {most} at most"
+            "a block of {threads} threads is too big: `{kernel}` takes at most {most}"
         )));
     }
     let mut launch =
@@ -212,7 +210,7 @@ fn dimensions(name: &str, words: &[&str]) -> Result<[u32; 3], Error> {
     Ok(dims)
 }
 
-/// A whole number of so many bits, signed or not, zero-extended.
+/// Reads a whole number of `bits` bits, signed or not. Returns it zero-extended.
 fn number(name: &str, text: &str, bits: u32) -> Result<u64, Error> {
     let wrong = || Error::new(format!("`{name}` is `{text}`, wanted a whole number of {bits} bits"));
     let (negative, digits) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
@@ -223,11 +221,11 @@ fn number(name: &str, text: &str, bits: u32) -> Result<u64, Error> {
     let value = value.map_err(|_| wrong())?;
     let value = if negative { -value } else { value };
     let fits = value >= -(1i128 << (bits - 1)) && value < 1i128 << bits;
-    // Of a negative number, the low bits are its two's complement.
+    // The low bits of a negative number are its two's complement.
     if fits { Ok((value & ((1i128 << bits) - 1)) as u64) } else { Err(wrong()) }
 }
 
-/// Values of all parameters, and where the objects lie.
+/// Sets the values of all parameters and the places of all objects.
 fn arguments(launch: &mut Launch, protocol: &Protocol, values: &HashMap<&str, &str>) -> Result<(), Error> {
     let mut next = FIRST;
     let mut place = |size: u64| {
@@ -241,7 +239,7 @@ fn arguments(launch: &mut Launch, protocol: &Protocol, values: &HashMap<&str, &s
             None => LARGE,
             Some(text) => match text.strip_prefix("ptr(").and_then(|rest| rest.strip_suffix(')')) {
                 Some(size) => number(&param.name, size, 40)?,
-                // Below: it lies where another one does.
+                // It points into the memory of another pointer: see below.
                 None => continue,
             },
         };
@@ -259,7 +257,7 @@ fn arguments(launch: &mut Launch, protocol: &Protocol, values: &HashMap<&str, &s
             (Some(extent), _) if param.pointer => extent.base,
             (_, Some(text)) => number(&param.name, text, param.width.bits())?,
             (_, None) => {
-                return Err(Error::new(format!("`--launch` gives no value for `{}`", param.name))
+                return Err(Error::new(format!("`--launch` has no value for `{}`", param.name))
                     .hint(format!("add `{}=VALUE`; {}", param.name, takes(protocol))));
             }
         };
@@ -286,7 +284,7 @@ fn arguments(launch: &mut Launch, protocol: &Protocol, values: &HashMap<&str, &s
     Ok(())
 }
 
-/// `x`, `x+64` or `x-64`: that many bytes from another pointer, in its allocation.
+/// Returns the place of `x`, `x+64` or `x-64`: so many bytes from another pointer, in its allocation.
 fn alias(param: &Param, text: &str, pointers: &HashMap<&str, Extent>) -> Result<Extent, Error> {
     let at = text.find(['+', '-']).unwrap_or(text.len());
     let (other, offset) = text.split_at(at);
@@ -297,7 +295,7 @@ fn alias(param: &Param, text: &str, pointers: &HashMap<&str, Extent>) -> Result<
     match pointers.get(other.trim()) {
         Some(of) => Ok(Extent { base: of.base.wrapping_add(offset), allocation: of.allocation }),
         None => Err(Error::new(format!("`{}` is `{text}`, wanted a place in memory", param.name))
-            .hint("`ptr(BYTES)` is an allocation of its own, `x+64` lies 64 bytes behind `x`")),
+            .hint("`ptr(BYTES)` is an allocation of its own, `x+64` points 64 bytes behind `x`")),
     }
 }
 
@@ -343,27 +341,27 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_nothing_rests_on_are_named() {
+    fn arguments_that_nothing_depends_on_are_named() {
         let (launch, unused) = read("block=32,m=1,n=4,scale=0.5", &protocol(), "k").unwrap();
         assert_eq!((unused, launch.params[0]), (vec!["m", "scale"], 4));
     }
 
     #[test]
-    fn what_no_launch_can_be_is_refused() {
+    fn impossible_launches_are_refused() {
         let refused = |text| read(text, &protocol(), "k").unwrap_err().to_string();
         insta::assert_snapshot!(refused("block=32,m=1"), @r"
-        error: `--launch` gives no value for `n`
+        error: `--launch` has no value for `n`
         hint: add `n=VALUE`; `--launch` takes `grid`, `block`, `shared`, `n`, `x`, `y`
         ");
         insta::assert_snapshot!(refused("n=1"), @r"
-        error: `--launch` names no block
+        error: `--launch` has no block size
         hint: add `block=256`
         ");
-        insta::assert_snapshot!(refused("block=64,32,n=1"), @"error: a block of 2048 threads, of which `k` takes 1024 at most");
+        insta::assert_snapshot!(refused("block=64,32,n=1"), @"error: a block of 2048 threads is too big: `k` takes at most 1024");
         insta::assert_snapshot!(refused("block=32,n=4294967296"), @"error: `n` is `4294967296`, wanted a whole number of 32 bits");
         insta::assert_snapshot!(refused("block=32,n=1,x=z"), @r"
         error: `x` is `z`, wanted a place in memory
-        hint: `ptr(BYTES)` is an allocation of its own, `x+64` lies 64 bytes behind `x`
+        hint: `ptr(BYTES)` is an allocation of its own, `x+64` points 64 bytes behind `x`
         ");
     }
 }

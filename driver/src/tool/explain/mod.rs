@@ -3,7 +3,7 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`launch`] | one launch: reading it, solving for it |
+//! | [`launch`] | one launch: reads it, solves for it |
 //! | [`remarks`] | bank conflicts and uncoalesced accesses of a launch's first warp |
 //! | [`table`] | the text |
 //!
@@ -25,7 +25,7 @@ use gpurace_protocol::wire::{KernelProofs, kernel_proofs, module_proofs};
 use super::Done;
 use super::facts::{self, Facts, Kernel};
 use crate::args::Args;
-use crate::diagnostic::{Error, Exit};
+use crate::diagnostic::{Error, Exit, read_file};
 use crate::plan::{self, Plan, Step};
 use crate::toolchain::Driver;
 use crate::{gclang, run};
@@ -51,15 +51,14 @@ pub struct ExplainArgs {
 struct Known {
     /// Name and verdicts.
     facts: Kernel,
-    /// Numbers of its sites in the module, in the order of the verdicts; empty
-    /// where only facts were read.
+    /// The module's numbers of its sites, in the order of the verdicts. Empty if only facts were read.
     sites: Vec<u32>,
-    /// What it does, where the prover follows it.
+    /// Its protocol and proofs, if the prover follows the kernel.
     proofs: Option<KernelProofs>,
 }
 
 impl Known {
-    /// Names of the objects that each site may touch, by the site's number.
+    /// Returns the names of the objects that each site may touch, by the site's number.
     fn objects(&self) -> HashMap<u32, Vec<String>> {
         let mut objects: HashMap<u32, Vec<String>> = HashMap::new();
         let Some(proofs) = &self.proofs else { return objects };
@@ -71,11 +70,6 @@ impl Known {
             }
         }
         objects
-    }
-
-    /// True if `wanted` is a name of this kernel.
-    fn is_called(&self, wanted: &str) -> bool {
-        is_called(&self.facts.name, wanted)
     }
 }
 
@@ -124,12 +118,16 @@ pub fn explain(args: &ExplainArgs) -> Result<Done, Error> {
     } else {
         compile(&args.file, &args.clang)?
     };
+    let names = |kernels: &[Known]| {
+        kernels.iter().map(|kernel| format!("`{}`", kernel.facts.name)).collect::<Vec<_>>().join(", ")
+    };
     if let Some(wanted) = &args.kernel {
-        let names: Vec<String> = kernels.iter().map(|k| format!("`{}`", k.facts.name)).collect();
-        kernels.retain(|kernel| kernel.is_called(wanted));
+        let all = names(&kernels);
+        kernels.retain(|kernel| is_called(&kernel.facts.name, wanted));
         if kernels.is_empty() {
-            return Err(Error::new(format!("there is no kernel `{wanted}`"))
-                .hint(format!("the kernels are {}", names.join(", "))));
+            return Err(
+                Error::new(format!("there is no kernel `{wanted}`")).hint(format!("the kernels are {all}"))
+            );
         }
     }
     let Some(text) = &args.launch else {
@@ -137,9 +135,8 @@ pub fn explain(args: &ExplainArgs) -> Result<Done, Error> {
         return Ok(Done::success(text));
     };
     let [kernel] = kernels.as_mut_slice() else {
-        let names: Vec<String> = kernels.iter().map(|k| format!("`{}`", k.facts.name)).collect();
         return Err(Error::new(format!("`--launch` needs one kernel, found {}", kernels.len()))
-            .hint(format!("set `--kernel` to one of {}", names.join(", "))));
+            .hint(format!("set `--kernel` to one of {}", names(&kernels))));
     };
     let (head, remarks) = launch::solve(kernel, text)?;
     Ok(Done::success(head + &table::render(kernel, &remarks)))
@@ -155,8 +152,8 @@ fn compile(file: &Path, clang: &[OsString]) -> Result<Vec<Known>, Error> {
     let mut words: Vec<OsString> = clang.to_vec();
     let mut facts_word = OsString::from("-fgpurace-facts=");
     facts_word.push(&facts_file);
-    // They follow the user's arguments, since the last one counts. One file is explained on its own, so
-    // `-fno-gpu-rdc`.
+    // These follow the user's arguments, since the last one counts. `-fno-gpu-rdc`, because one file is
+    // explained on its own.
     words.extend(
         ["-fsanitize=gpurace", "-fgpurace-exec=cpu", "-Wno-gpurace", "-fno-gpu-rdc"].map(OsString::from),
     );
@@ -194,10 +191,10 @@ fn compile(file: &Path, clang: &[OsString]) -> Result<Vec<Known>, Error> {
         return Err(Error::new(format!("`{}` did not compile", file.display()))
             .hint("arguments of the compilation follow the file: `gpurace explain k.cu -I include`"));
     }
-    let meta: ModuleMeta = serde_json::from_slice(&bytes(&meta)?)
+    let meta: ModuleMeta = serde_json::from_slice(&read_file(&meta)?)
         .map_err(|e| Error::new(format!("cannot read the description of the module: {e}")))?;
     let facts: Facts = facts::read(&facts_file)?;
-    let proofs = if proofs.exists() { known_proofs(&bytes(&proofs)?)? } else { HashMap::new() };
+    let proofs = if proofs.exists() { known_proofs(&read_file(&proofs)?)? } else { HashMap::new() };
     Ok(join(facts, &meta.kernels, proofs))
 }
 
@@ -217,10 +214,6 @@ fn known_proofs(bytes: &[u8]) -> Result<HashMap<String, KernelProofs>, Error> {
     let module = module_proofs(bytes).map_err(damaged)?;
     let read = |(name, bytes): (String, Vec<u8>)| Ok((name, kernel_proofs(&bytes).map_err(damaged)?));
     module.kernels.into_iter().map(read).collect()
-}
-
-fn bytes(file: &Path) -> Result<Vec<u8>, Error> {
-    std::fs::read(file).map_err(|e| Error::new(format!("cannot read `{}`: {e}", file.display())))
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
-//! How the first warp of a launch uses memory: bank conflicts in shared memory,
-//! sectors of global memory. Exact for that warp, and silent where what it
-//! touches depends on values that the protocol leaves open.
+//! Bank conflicts in shared memory and sectors of global memory, for the first warp of a launch. The remarks
+//! are exact for that warp. There are none if its accesses depend on values that the protocol does not know.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -14,14 +13,14 @@ const WARP: u64 = 32;
 const WORD: u64 = 4;
 /// Bytes of a sector of global memory.
 const SECTOR: u64 = 32;
-/// Most statements that a thread may run.
+/// The most statements that a thread may run.
 const FUEL: u64 = 100_000;
 
-/// Remarks on the accesses of warp 0 of block 0, by number of the site.
+/// Returns remarks on the accesses of warp 0 of block 0, by number of the site.
 pub fn of_first_warp(protocol: &Protocol, launch: &Launch) -> HashMap<u32, Vec<String>> {
     let mut remarks: HashMap<u32, Vec<String>> = HashMap::new();
     let Some(lanes) = lanes(protocol, launch) else { return remarks };
-    // By access statement and how often a lane has made it before.
+    // For each access statement and each lane, what the lane touches with it, in order.
     let mut accesses: BTreeMap<usize, Vec<Vec<(u64, Touch)>>> = BTreeMap::new();
     for (lane, touches) in (0..).zip(lanes) {
         let mut made: BTreeMap<usize, Vec<(u64, Touch)>> = BTreeMap::new();
@@ -34,7 +33,8 @@ pub fn of_first_warp(protocol: &Protocol, launch: &Launch) -> HashMap<u32, Vec<S
     }
     for by_lane in accesses.values() {
         let times = by_lane[0].len();
-        // Lanes that make it as often make it together; else who meets whom is not known.
+        // Lanes that make an access equally often make it together. Otherwise it is unknown which of their
+        // accesses are made together.
         if by_lane.iter().any(|touches| touches.len() != times) {
             continue;
         }
@@ -50,23 +50,25 @@ pub fn of_first_warp(protocol: &Protocol, launch: &Launch) -> HashMap<u32, Vec<S
                 let sectors = together.map(|touches| sectors(base, &touches));
                 sectors.max_by_key(|(used, needed)| used - needed).filter(|(used, needed)| used > needed).map(
                     |(used, needed)| {
-                        format!("uncoalesced: {used} sectors of {SECTOR} bytes, {needed} would do")
+                        format!("uncoalesced: {used} sectors of {SECTOR} bytes where {needed} are enough")
                     },
                 )
             }
-            // Texels lie in an order of the hardware's own.
+            // Only the hardware knows the order of texels.
             ObjectKind::Unshared
             | ObjectKind::Opaque { .. }
             | ObjectKind::Image(_)
             | ObjectKind::GridBarrier => None,
         };
-        let of = remarks.entry(first.site.0).or_default();
-        of.extend(remark.filter(|remark| !of.contains(remark)).into_iter().collect::<Vec<_>>());
+        let of_site = remarks.entry(first.site.0).or_default();
+        if let Some(remark) = remark.filter(|remark| !of_site.contains(remark)) {
+            of_site.push(remark);
+        }
     }
     remarks
 }
 
-/// What each lane touches, in order; `None` where that is not known.
+/// Returns what each lane touches, in order. `None` if that is unknown.
 fn lanes(protocol: &Protocol, launch: &Launch) -> Option<Vec<Vec<Touch>>> {
     let [nx, ny, nz] = launch.shape.block.map(u64::from);
     let count = (nx * ny * nz).min(WARP);
@@ -80,9 +82,9 @@ fn lanes(protocol: &Protocol, launch: &Launch) -> Option<Vec<Vec<Touch>>> {
         .collect()
 }
 
-/// How many passes the banks need: most words of one bank that lanes of one
-/// transaction touch. Wider accesses take several transactions, of half the
-/// lanes for 8 bytes, of a quarter for 16.
+/// Returns the number of passes that the banks need: the most words of one bank that lanes of one transaction
+/// touch. A transaction serves all lanes of 4-byte accesses, half the lanes of 8-byte accesses and a quarter
+/// of the lanes of 16-byte accesses.
 fn conflict(touches: &[(u64, Touch)]) -> usize {
     let widest = touches.iter().map(|(_, touch)| touch.size).max().unwrap_or(WORD).clamp(WORD, 16);
     let lanes = WARP * WORD / widest;
@@ -96,7 +98,7 @@ fn conflict(touches: &[(u64, Touch)]) -> usize {
     banks.values().map(BTreeSet::len).max().unwrap_or(1)
 }
 
-/// Sectors that a warp touches, and how few its bytes would fit in.
+/// Returns the number of sectors that a warp touches, and the number that its bytes would fill.
 fn sectors(base: u64, touches: &[(u64, Touch)]) -> (u64, u64) {
     let (mut used, mut bytes) = (BTreeSet::new(), BTreeSet::new());
     for (_, touch) in touches {

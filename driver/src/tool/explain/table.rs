@@ -1,4 +1,4 @@
-//! The verdicts of a kernel as text: each source line once, its accesses below.
+//! The verdicts of a kernel as text: each source line once, with its accesses below.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::Known;
 use crate::tool::facts::{Counts, Site, Verdict, witness};
 
-/// A kernel's table; `remarks` are by number of the site.
+/// Returns the table of a kernel. `remarks` are by number of the site.
 pub fn render(kernel: &Known, remarks: &HashMap<u32, Vec<String>>) -> String {
     let mut out = String::new();
     let objects = kernel.objects();
@@ -89,27 +89,30 @@ fn access(out: &mut String, site: &Site, objects: &[String], remarks: &[String])
     }
 }
 
-/// What would let an access be proved. What the prover says of why not is text,
-/// and so is the answer to it; a reason without an answer gets none.
+/// Returns what would let an access be proved. It depends on the text of the prover's reason. `None` if there
+/// is no advice for a reason.
 fn remedy(site: &Site) -> Option<String> {
     let why = site.why.as_deref().unwrap_or_default();
     match site.verdict {
         Verdict::Proved => None,
         Verdict::ProvedIf => Some(
-            "nothing to do: each launch is tested, and is checked only where a condition fails".to_owned(),
+            "none needed: each launch tests the conditions, and the access is checked only if one fails"
+                .to_owned(),
         ),
         Verdict::Racy => {
             let order = order_of(site, why);
             let update = if site.op == "atomic" {
                 "make both atomic"
             } else {
-                "make them atomic (an update: `atomicAdd`)"
+                "make both atomic (for an update, `atomicAdd`)"
             };
             Some(format!("{order}, {update}, or give each thread bytes of its own"))
         }
         Verdict::Checked if why.contains("without order") => {
             let order = order_of(site, why);
-            Some(format!("{order}, or an index that tells threads apart; of one launch, ask with `--launch`"))
+            Some(format!(
+                "{order}, or use an index that differs between threads; `--launch` may prove it for one launch"
+            ))
         }
         Verdict::Checked => {
             let answer = ANSWERS.iter().find(|(reason, _)| why.contains(reason));
@@ -118,60 +121,63 @@ fn remedy(site: &Site) -> Option<String> {
     }
 }
 
-/// Which accesses a barrier would order: `why` ends by naming the other one.
+/// Returns advice on a barrier that would order two accesses. `why` ends with the place of the other one.
 fn order_of(site: &Site, why: &str) -> String {
     let other = why.rsplit_once("(with ").and_then(|(_, rest)| rest.strip_suffix(')'));
     match (other, &site.file, site.line) {
         (Some(other), Some(file), Some(line)) if other == format!("{file}:{line}") => {
-            "order what the threads do on this line by a barrier".to_owned()
+            "put a barrier between the threads' accesses of this line".to_owned()
         }
-        (Some(other), ..) => format!("order this and {other} by a barrier"),
-        _ => "order the two accesses by a barrier".to_owned(),
+        (Some(other), ..) => format!("put a barrier between this access and {other}"),
+        _ => "put a barrier between the two accesses".to_owned(),
     }
 }
 
-/// Part of a reason, and what would take it away.
+/// Parts of the prover's reasons, each with advice.
 const ANSWERS: &[(&str, &str)] = &[
-    ("the prover does not follow", "call functions that are defined in this file and can be inlined"),
+    ("the prover does not follow", "call only functions that this file defines and that can be inlined"),
     ("proofs are off", "compile without `-fgpurace-prune=off`"),
     ("a call through a pointer", "call the function by its name, or make it a template parameter"),
-    ("is recursive", "a loop in place of the recursion"),
-    ("an asynchronous copy", "none: what asynchronous copies touch is checked as they run"),
+    ("is recursive", "use a loop instead of recursion"),
+    ("an asynchronous copy", "none: asynchronous copies are always checked at run time"),
     (
         "value loaded from",
-        "an index computed from thread ids and arguments; what is loaded is known at run time only",
+        "compute the index from thread ids and arguments; loaded values are known only at run time",
     ),
     (
         "rests on the result of",
-        "an index computed from thread ids and arguments; what an atomic or a call gives is known at run time only",
+        "compute the index from thread ids and arguments; results of atomics and calls are known only at run time",
     ),
     (
         "loop variable without a known step",
-        "a loop variable that is added to, multiplied or halved by what does not change in the loop",
+        "add to, multiply or halve the loop variable by a value that does not change in the loop",
     ),
-    ("barriers under control", "barriers under conditions that are the same for all threads of a block"),
-    ("unless warp syncs of some lanes", "a `__syncwarp()` that all lanes take, or a `__syncthreads()`"),
+    (
+        "barriers under control",
+        "put barriers only under conditions that are the same for all threads of a block",
+    ),
+    ("unless warp syncs of some lanes", "use a `__syncwarp()` that all lanes reach, or a `__syncthreads()`"),
     (
         "with another block, in a launch of several",
-        "bytes of its own for each block, by an index with `blockIdx`; a launch of one block may be proved as it is",
+        "give each block bytes of its own, by an index with `blockIdx`; a launch of one block may be proved as it is",
     ),
     (
         "in a block of several dimensions",
-        "an index that tells all threads of a block apart; a launch with `blockDim.y == 1` may be proved as it is",
+        "use an index that differs between all threads of a block; a launch with `blockDim.y == 1` may be proved as it is",
     ),
     (
         "may see different addresses in",
-        "a pointer that is a parameter or a variable, with an index that tells threads apart",
+        "use a pointer that is a parameter or a variable, with an index that differs between threads",
     ),
     (
         "may be the same memory",
-        "pointers that are parameters of the kernel, so that a launch can be tested for overlap",
+        "use pointers that are parameters of the kernel, since a launch can be tested for their overlap",
     ),
     (
         "assumptions leave no execution",
-        "see whether any launch reaches the access: under what the proof assumes, none does",
+        "see whether any launch reaches the access: under the proof's assumptions, none does",
     ),
-    ("solver gave up", "a launch with its values may be decided: `--launch`; or simpler indices"),
+    ("solver gave up", "use simpler indices; `--launch` may prove it for one launch"),
 ];
 
 #[cfg(test)]
@@ -195,11 +201,14 @@ mod tests {
         let own = "may touch the same bytes without order (with k.cu:7)";
         assert!(
             answer("checked", own)
-                .starts_with("order what the threads do on this line by a barrier, or an index")
+                .starts_with("put a barrier between the threads' accesses of this line, or use an index")
         );
         let other = "races (with h.cuh:9)";
-        assert!(answer("racy", other).starts_with("order this and h.cuh:9 by a barrier, make them atomic"));
-        assert!(answer("racy", "races").starts_with("order the two accesses by a barrier"));
+        assert!(
+            answer("racy", other)
+                .starts_with("put a barrier between this access and h.cuh:9, make both atomic")
+        );
+        assert!(answer("racy", "races").starts_with("put a barrier between the two accesses"));
     }
 
     #[test]

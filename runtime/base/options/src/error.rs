@@ -1,9 +1,9 @@
-//! What is said of a string that is not right.
+//! The errors for a wrong string.
 
 use crate::value::BadValue;
 use crate::{ALL, VARIABLE};
 
-/// Why `GPURACE_OPTIONS` could not be read.
+/// The reason why `GPURACE_OPTIONS` cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OptionsError {
     /// No option has this key.
@@ -11,7 +11,7 @@ pub enum OptionsError {
     UnknownKey {
         /// The key found.
         key: String,
-        /// The known key that is most like it.
+        /// The most similar known key.
         nearest: &'static str,
     },
     /// The option does not take this value.
@@ -21,9 +21,9 @@ pub enum OptionsError {
         key: String,
         /// The whole value.
         value: String,
-        /// The part of it that is not right.
+        /// The wrong part of it.
         found: String,
-        /// What that part should have been.
+        /// What that part should be.
         wanted: &'static str,
     },
     /// An item is not of the form `key=value`.
@@ -32,14 +32,14 @@ pub enum OptionsError {
         /// The item.
         item: String,
     },
-    /// A quoted value has no end, or something follows its end.
+    /// A quote is not closed, or something follows a closing quote.
     #[error("{VARIABLE}: `{item}`: found {found}, wanted {wanted}")]
     Quote {
-        /// The item up to where reading stopped.
+        /// The item up to the error.
         item: String,
-        /// What is there.
+        /// What was found there.
         found: String,
-        /// What should have been there.
+        /// What should be there.
         wanted: String,
     },
     /// The variable's bytes are not UTF-8.
@@ -56,19 +56,19 @@ impl OptionsError {
         Self::UnknownKey { key: key.to_owned(), nearest: nearest(key) }
     }
 
-    /// What to do about it, to be printed apart from the error.
+    /// Returns advice, to print apart from the error.
     pub const fn hint(&self) -> &'static str {
         "`GPURACE_OPTIONS=help=1` lists every option"
     }
 }
 
-/// The known key that is most like this one.
+/// Returns the most similar known key.
 fn nearest(key: &str) -> &'static str {
     let wanted = key.to_lowercase();
     let mut best = (ALL[0].key, f64::NEG_INFINITY);
     for option in ALL {
-        // Jaro-Winkler favours keys that begin alike, Damerau-Levenshtein
-        // catches transposed and missing letters: the sum serves both slips.
+        // Jaro-Winkler finds keys with the same start, Damerau-Levenshtein those with swapped or missing
+        // letters.
         let likeness = strsim::jaro_winkler(&wanted, option.key)
             + strsim::normalized_damerau_levenshtein(&wanted, option.key);
         if likeness > best.1 {

@@ -1,17 +1,16 @@
-//! `GPURACE_OPTIONS`: how a user steers an instrumented program.
+//! `GPURACE_OPTIONS`: the options of an instrumented program.
 //!
-//! The list below defines each option once. From it come the typed
-//! [`Options`], the parser ([`Options::parse`]), the help text
-//! ([`help_text`]), the table for the documentation ([`markdown_table`]) and
-//! what an error says.
+//! The list below defines each option once. It generates the typed [`Options`], the parser
+//! ([`Options::parse`]), the help text ([`help_text`]), the table for the documentation
+//! ([`markdown_table`]) and the error messages.
 //!
 //! | module | what it knows |
 //! |---|---|
-//! | `syntax` | how a string is cut into `key=value` items |
-//! | `value` | how a value of each type is read |
+//! | `syntax` | how a string splits into `key=value` items |
+//! | `value` | how to read a value of each type |
 //! | [`select`] | which kernels, blocks and objects a value selects |
-//! | `error` | what is said of a string that is not right |
-//! | `render` | the help text and the documentation's table |
+//! | `error` | the errors for a wrong string |
+//! | `render` | the help text and the table for the documentation |
 
 mod error;
 mod render;
@@ -32,10 +31,10 @@ use select::{Blocks, KernelGlobs, Objects};
 use value::Value;
 pub use value::{CacheDir, Device, LogPath, PathPattern, SameValue};
 
-/// Name of the environment variable.
+/// The name of the environment variable.
 pub const VARIABLE: &str = "GPURACE_OPTIONS";
 
-/// What the list says of one option.
+/// One option in the list.
 #[derive(Clone, Copy, Debug)]
 pub struct OptionInfo {
     /// Its key.
@@ -44,7 +43,7 @@ pub struct OptionInfo {
     pub doc: &'static str,
     /// What its values look like, after the word "wanted".
     pub wanted: &'static str,
-    /// Its default as a user would write it or, where it cannot be written, in words.
+    /// Its default as a user would type it, or in words if it cannot be typed.
     pub default: &'static str,
 }
 
@@ -86,7 +85,7 @@ macro_rules! options {
             }
         }
 
-        /// Whether a value of this option may hold a `:` without quotes.
+        /// True if a value of this option may have a `:` without quotes.
         fn allows_colon(key: &str) -> bool {
             match key {
                 $(stringify!($key) => <$ty as Value>::ALLOWS_COLON,)*
@@ -97,35 +96,38 @@ macro_rules! options {
 }
 
 options! {
-    /// where kernels run: on an NVIDIA GPU (`cuda`), on the host (`cpu`), or on a GPU where one is present (`auto`)
+    /// where kernels run: on an NVIDIA GPU (`cuda`), on the host (`cpu`), or on a GPU if there is one
+    /// (`auto`)
     device: Device = Device::Auto, "auto";
     /// exit status when a race was reported and the program's own status was 0
     exitcode: u8 = 66, "66";
     /// stop at the first race
     halt_on_error: bool = false, "0";
-    /// distinct races printed; the rest are counted
+    /// number of distinct races to print; the rest are only counted
     max_reports: u64 = 100, "100";
-    /// where the report is printed: `stderr`, or a file; `%p` is the process id
+    /// where to print the report: `stderr`, or a file; `%p` is the process id
     log_path: LogPath = LogPath::Stderr, "stderr";
-    /// file for the machine-readable report, written also when no race was found; `%p` is the process id
+    /// file for the machine-readable report, which is written even if no race was found; `%p` is the process
+    /// id
     json: Option<PathPattern> = None, "none";
-    /// file of suppressions
+    /// file with suppressions
     suppressions: Option<PathBuf> = None, "none";
     /// check only these kernels: comma-separated globs on the demangled name, with or without its parameters
     kernels: Option<KernelGlobs> = None, "all";
-    /// check all but these kernels: comma-separated globs as in `kernels`
+    /// check all kernels except these: comma-separated globs as in `kernels`
     skip_kernels: Option<KernelGlobs> = None, "none";
-    /// check only these objects, comma-separated: shared or device variables by name, allocations by size (`4096`, `64K`) or order (`#2`), `shared`, `global`
+    /// check only these objects, comma-separated: variables by name, allocations by size (`4096`, `64K`) or
+    /// order (`#2`), all `shared` or all `global` memory
     objects: Option<Objects> = None, "all";
     /// check only these blocks, comma-separated: `0`, `0-15`, `every:8`
     blocks: Option<Blocks> = None, "all";
     /// `report` or `ignore` write-write races whose writes stored equal values
     same_value: SameValue = SameValue::Report, "report";
-    /// seconds that launch-time proving may take per kernel and configuration; the first launch waits for it
+    /// seconds for proofs at launch, per kernel and configuration; the first launch waits for them
     solve_budget: Duration = Duration::from_secs(1), "1";
-    /// directory where launch-time proofs are kept between runs; empty for nowhere
+    /// directory that keeps proofs made at launch for later runs; empty to keep none
     cache_dir: CacheDir = CacheDir::User, "user cache";
-    /// check one launch in this many of each kernel, the others run bare
+    /// check one launch in this many of each kernel; the others run bare
     every: NonZeroU32 = NonZeroU32::MIN, "1";
     /// seed of the CPU executor's schedule; the same seed gives the same schedule
     seed: u64 = 0, "0";
@@ -136,10 +138,10 @@ options! {
 }
 
 impl Options {
-    /// The options of this process; the defaults where [`VARIABLE`] is not set.
+    /// Returns the options of this process. Without [`VARIABLE`] they are the defaults.
     ///
     /// # Errors
-    /// As [`Options::parse`], or the variable is not UTF-8.
+    /// Those of [`Options::parse`], or the variable is not UTF-8.
     pub fn from_env() -> Result<Self, OptionsError> {
         match env::var(VARIABLE) {
             Ok(text) => Self::parse(&text),
@@ -148,16 +150,15 @@ impl Options {
         }
     }
 
-    /// Reads `key=value:key=value`; a later item overrides an earlier one.
+    /// Reads `key=value:key=value`. A later item overrides an earlier one.
     ///
-    /// A value in single or double quotes holds everything up to the next such
-    /// quote. Without quotes a value ends at the next `:`, save that lists,
-    /// globs and paths go on past a `:` that no `key=` follows, so that
-    /// `blocks=every:8` and `kernels=ns::*` need no quotes.
+    /// A value in single or double quotes ends at the next such quote. A value without quotes ends at the
+    /// next
+    /// `:`. A list, glob or path continues after a `:` if no `key=` follows, so `blocks=every:8` and
+    /// `kernels=ns::*` need no quotes.
     ///
     /// # Errors
-    /// An item without `=`, an unknown key, a value that its option does not
-    /// take, a quote without its end.
+    /// An item has no `=`, a key is unknown, an option does not take its value, or a quote is not closed.
     pub fn parse(text: &str) -> Result<Self, OptionsError> {
         let mut options = Self::default();
         for item in syntax::items(text, allows_colon) {
@@ -167,18 +168,18 @@ impl Options {
         Ok(options)
     }
 
-    /// Whether a kernel of this demangled name is to be checked.
+    /// True if the kernel with this demangled name is checked.
     pub fn checks_kernel(&self, demangled: &str) -> bool {
         self.kernels.as_ref().is_none_or(|globs| globs.matches(demangled))
             && !self.skip_kernels.as_ref().is_some_and(|globs| globs.matches(demangled))
     }
 
-    /// Whether accesses of the block of this linear index are to be checked.
+    /// True if the block with this linear index is checked.
     pub fn checks_block(&self, linear_index: u64) -> bool {
         self.blocks.as_ref().is_none_or(|blocks| blocks.selects(linear_index))
     }
 
-    /// Whether accesses to this object are to be checked.
+    /// True if accesses to this object are checked.
     pub fn checks_object(&self, object: &select::ObjectDescription<'_>) -> bool {
         self.objects.as_ref().is_none_or(|objects| objects.selects(object))
     }

@@ -1,11 +1,10 @@
-//! The help text and the documentation's table.
+//! The help text and the table for the documentation.
 
 use std::fmt::Write;
 
 use crate::{ALL, VARIABLE};
 
-/// What `help=1` prints: every option with what it does, what it takes and its
-/// default.
+/// Returns the text that `help=1` prints: each option with its meaning, its values and its default.
 pub fn help_text() -> String {
     let mut text = format!("Available options ({VARIABLE}=\"key=value:key=value\"):\n");
     for option in ALL {
@@ -19,11 +18,11 @@ pub fn help_text() -> String {
     text
 }
 
-/// The options as a Markdown table.
+/// Returns the options as a Markdown table.
 pub fn markdown_table() -> String {
     let mut table = String::from("| key | meaning | default |\n|---|---|---|\n");
     for option in ALL {
-        // A default in words is no code; every other one can be typed.
+        // A default in words is not code.
         let default = match option.default {
             words @ ("all" | "none" | "user cache") => words.to_owned(),
             value => format!("`{value}`"),

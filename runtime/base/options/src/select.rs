@@ -6,10 +6,9 @@ use crate::value::{BadValue, Value, whole_number};
 
 /// Globs on demangled kernel names.
 ///
-/// A glob selects a kernel where it matches the whole demangled name, the name
-/// without return type and parameters, or that without template arguments:
-/// `reduce`, `reduce<*>` and `reduce<float>(*` all select
-/// `void reduce<float>(float const*)`.
+/// A glob selects a kernel if it matches the whole demangled name, the name without return type and
+/// parameters, or that name without template arguments: `void reduce<*`, `reduce<float>` and `reduce` all
+/// select `void reduce<float>(float const*)`.
 #[derive(Clone, Debug)]
 pub struct KernelGlobs {
     patterns: Vec<String>,
@@ -17,7 +16,7 @@ pub struct KernelGlobs {
 }
 
 impl KernelGlobs {
-    /// Whether one of the globs matches the kernel of this demangled name.
+    /// True if one of the globs selects the kernel with this demangled name.
     pub fn matches(&self, demangled: &str) -> bool {
         let qualified = without_signature(demangled);
         [demangled, qualified, without_template_arguments(qualified)]
@@ -25,7 +24,7 @@ impl KernelGlobs {
             .any(|name| self.set.is_match(name))
     }
 
-    /// The globs as they were given.
+    /// Returns the globs as the user typed them.
     pub fn patterns(&self) -> &[String] {
         &self.patterns
     }
@@ -57,8 +56,8 @@ impl Value for KernelGlobs {
     }
 }
 
-/// The parts between commas that are not inside a pair of brackets:
-/// `f(int, int),g` has two parts, and so has `f<*,g`.
+/// Splits at commas that are not inside a pair of brackets: `f(int, int),g` has two parts, and so has
+/// `f<*,g`.
 fn split_outside_brackets(text: &str) -> Vec<&str> {
     let mut open = Vec::new();
     let mut pairs = Vec::new();
@@ -83,7 +82,7 @@ fn split_outside_brackets(text: &str) -> Vec<&str> {
     parts
 }
 
-/// A demangled function name without return type and parameters.
+/// Returns a demangled function name without return type and parameters.
 fn without_signature(demangled: &str) -> &str {
     let name = match demangled.rfind(')') {
         // `(anonymous namespace)::k` ends in a name, not in parameters.
@@ -105,12 +104,12 @@ fn without_signature(demangled: &str) -> &str {
     name
 }
 
-/// A name without the template arguments at its end.
+/// Returns a name without the template arguments at its end.
 fn without_template_arguments(name: &str) -> &str {
     if name.ends_with('>') { &name[..opening_bracket(name).unwrap_or(name.len())] } else { name }
 }
 
-/// Where the bracket opens that the text's last character closes.
+/// Returns the position of the bracket that the text's last character closes.
 fn opening_bracket(text: &str) -> Option<usize> {
     let mut depth = 0i32;
     for (at, c) in text.char_indices().rev() {
@@ -140,7 +139,7 @@ enum BlockRange {
 }
 
 impl Blocks {
-    /// Whether the block of this linear index is chosen.
+    /// True if the block with this linear index is chosen.
     pub fn selects(&self, linear_index: u64) -> bool {
         self.0.iter().any(|range| match *range {
             BlockRange::FromTo(first, last) => (first..=last).contains(&linear_index),
@@ -180,16 +179,16 @@ fn block_range(text: &str) -> Result<BlockRange, BadValue> {
     Ok(BlockRange::FromTo(first, last))
 }
 
-/// What the choice of objects looks at.
+/// A memory object, as [`Objects`] sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectDescription<'a> {
-    /// It lies in shared memory, else in global memory.
+    /// True in shared memory, false in global memory.
     pub shared: bool,
-    /// The variable's name, demangled; `None` for an allocation.
+    /// The demangled name of a variable. `None` for an allocation.
     pub name: Option<&'a str>,
-    /// Its size, bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Which allocation of the process it is, from 1; `None` for a variable.
+    /// The number of an allocation in this process, from 1. `None` for a variable.
     pub order: Option<u64>,
 }
 
@@ -203,16 +202,16 @@ enum ObjectChoice {
     Shared,
     /// All of global memory.
     Global,
-    /// The variables of this name.
+    /// The variables with this name.
     Name(String),
-    /// Allocations of this size, bytes.
+    /// The allocations with this size in bytes.
     Size(u64),
-    /// The allocation of this order.
+    /// The allocation with this number.
     Order(u64),
 }
 
 impl Objects {
-    /// Whether this object is chosen.
+    /// True if this object is chosen.
     pub fn selects(&self, object: &ObjectDescription<'_>) -> bool {
         self.0.iter().any(|choice| match choice {
             ObjectChoice::Shared => object.shared,
@@ -247,7 +246,7 @@ fn object_choice(text: &str) -> Option<ObjectChoice> {
     if let Some(order) = text.strip_prefix('#') {
         return whole_number(order).filter(|&order| order > 0).map(ObjectChoice::Order);
     }
-    // No C++ name starts with a digit, so nothing is both name and size.
+    // No C++ name starts with a digit, so a name is never a size.
     match text.chars().next()? {
         '0'..='9' => size(text).map(ObjectChoice::Size),
         c if c.is_alphabetic() || matches!(c, '_' | '(' | '$') => Some(ObjectChoice::Name(text.to_owned())),
@@ -255,7 +254,7 @@ fn object_choice(text: &str) -> Option<ObjectChoice> {
     }
 }
 
-/// A number of bytes; `K`, `M` and `G` are powers of 1024.
+/// Reads a number of bytes. `K`, `M` and `G` are powers of 1024.
 fn size(text: &str) -> Option<u64> {
     let (digits, unit) = match text.as_bytes().last()? {
         b'k' | b'K' => (&text[..text.len() - 1], 1 << 10),

@@ -1,16 +1,16 @@
-//! How a string is cut into `key=value` items.
+//! Splits a string into `key=value` items.
 
 use crate::OptionsError;
 
-/// One `key=value`, the value without its quotes.
+/// One `key=value`. The value has no quotes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Item<'a> {
     pub(crate) key: &'a str,
     pub(crate) value: &'a str,
 }
 
-/// The items of a string. `allows_colon` says of a key whether its value may
-/// hold a `:` outside quotes. After an error there are no more items.
+/// Returns the items of a string. `allows_colon` is true for a key whose value may have a `:` outside quotes.
+/// Nothing follows an error.
 pub(crate) fn items<'a>(
     text: &'a str,
     allows_colon: impl Fn(&str) -> bool + 'a,
@@ -30,8 +30,7 @@ pub(crate) fn items<'a>(
     })
 }
 
-/// The first item of a string that does not start with `:` or white space,
-/// and what follows it.
+/// Returns the first item of a string, and the rest. The string does not start with `:` or white space.
 fn next_item<'a>(
     text: &'a str,
     allows_colon: &impl Fn(&str) -> bool,
@@ -67,13 +66,13 @@ fn next_item<'a>(
         while end < value_on.len() && !starts_item(&value_on[end + 1..]) {
             end = value_on[end + 1..].find(':').map_or(value_on.len(), |at| end + 1 + at);
         }
-        // Colons at the end separate this item from empty ones.
+        // Colons at the end belong to empty items.
         end = value_on[..end].trim_end_matches(':').len();
     }
     Ok((Item { key, value: value_on[..end].trim() }, &value_on[end..]))
 }
 
-/// Whether text after a `:` reads `key=`, so that the `:` was a separator.
+/// True if the text after a `:` starts with `key=`, so that the `:` is a separator.
 fn starts_item(text: &str) -> bool {
     let text = text.trim_start();
     let key = text.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');

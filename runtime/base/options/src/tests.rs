@@ -1,4 +1,4 @@
-//! What each string means, or what is said of it.
+//! Tests what each string means, or which error it gives.
 
 use std::path::Path;
 
@@ -42,8 +42,7 @@ fn defaults_are_those_of_the_interface() {
     assert!(options.checks_kernel("anything(int)") && options.checks_block(u64::MAX));
 }
 
-/// Where a default is shown as something that can be typed, typing it changes
-/// nothing.
+/// A default that a user can type has the same meaning as no option.
 #[test]
 fn shown_defaults_are_the_defaults() {
     let in_words = ["json", "suppressions", "kernels", "skip_kernels", "objects", "blocks", "cache_dir"];
@@ -300,7 +299,7 @@ proptest! {
         let _ = Options::parse(&text).map_err(|error| error.to_string());
     }
 
-    /// Strings made of what the parser looks for reach further than any others.
+    /// Strings of the parser's own words reach more of its code than others.
     #[test]
     fn no_string_of_fragments_panics(
         fragments in prop::collection::vec(
@@ -319,7 +318,7 @@ proptest! {
         }
     }
 
-    /// Whatever holds no quote of its kind survives quoting.
+    /// A value survives quotes that it does not contain.
     #[test]
     fn quoting_keeps_any_text(text in "[^'\0]+") {
         let json = Options::parse(&format!("seed=1:json='{text}':seed=2")).unwrap();

@@ -1,35 +1,35 @@
-//! How a value of each type is read.
+//! Reads a value of each type.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A value, or a part of one, that an option does not take.
+/// The error for a value that an option does not take.
 #[derive(Debug)]
 pub(crate) struct BadValue {
-    /// The part that is not right.
+    /// The wrong part of the value.
     pub(crate) found: String,
-    /// What it should have been.
+    /// What that part should be.
     pub(crate) wanted: &'static str,
 }
 
-/// A type that options can have.
+/// The type of an option.
 pub(crate) trait Value: Sized {
     /// What values look like, after the word "wanted".
     const WANTED: &'static str;
-    /// Whether a value may hold a `:` without quotes.
+    /// True if a value may have a `:` without quotes.
     const ALLOWS_COLON: bool = false;
 
     /// Reads a value.
     fn parse(text: &str) -> Result<Self, BadValue>;
 
-    /// The error that the whole text is no such value.
+    /// Returns the error for a text that is wrong as a whole.
     fn bad(text: &str) -> BadValue {
         BadValue { found: text.to_owned(), wanted: Self::WANTED }
     }
 }
 
-/// An option that is not set unless given; an empty value takes it back.
+/// An option without a default. An empty value unsets it.
 impl<T: Value> Value for Option<T> {
     const WANTED: &'static str = T::WANTED;
     const ALLOWS_COLON: bool = T::ALLOWS_COLON;
@@ -78,13 +78,13 @@ impl Value for NonZeroU32 {
     }
 }
 
-/// A decimal number, or a hexadecimal one after `0x`; no sign, no spaces.
+/// Reads a decimal number, or a hexadecimal one after `0x`, without sign and spaces.
 pub(crate) fn whole_number(text: &str) -> Option<u64> {
     let (digits, radix) = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) => (digits, 16),
         None => (text, 10),
     };
-    // `from_str_radix` also takes a sign.
+    // `from_str_radix` would accept a sign.
     if digits.starts_with(['+', '-']) {
         return None;
     }
@@ -106,7 +106,7 @@ impl Value for Duration {
 /// Where kernels run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Device {
-    /// On a GPU where one is present, else on the host.
+    /// On a GPU if there is one, else on the host.
     Auto,
     /// On the host.
     Cpu,
@@ -127,12 +127,12 @@ impl Value for Device {
     }
 }
 
-/// What becomes of write-write races whose writes stored equal values.
+/// What to do with write-write races whose writes stored equal values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SameValue {
-    /// They are reported, and marked.
+    /// Report them with a mark.
     Report,
-    /// They are not reported.
+    /// Do not report them.
     Ignore,
 }
 
@@ -153,7 +153,7 @@ impl Value for SameValue {
 pub struct PathPattern(String);
 
 impl PathPattern {
-    /// The path for the process of this id.
+    /// Returns the path for the process with this id.
     pub fn expand(&self, pid: u32) -> PathBuf {
         let mut path = String::with_capacity(self.0.len() + 8);
         let mut rest = self.0.as_str();
@@ -164,7 +164,7 @@ impl PathPattern {
                 path.push_str(&pid.to_string());
                 rest = after;
             } else {
-                // `%%` is one `%`; before anything else a `%` is only itself.
+                // `%%` is one `%`. Before any other character, `%` stands for itself.
                 path.push('%');
                 rest = rest.strip_prefix('%').unwrap_or(rest);
             }
@@ -173,7 +173,7 @@ impl PathPattern {
         path.into()
     }
 
-    /// The path as it was given.
+    /// Returns the path as the user typed it.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -184,7 +184,7 @@ impl Value for PathPattern {
     const ALLOWS_COLON: bool = true;
 
     fn parse(text: &str) -> Result<Self, BadValue> {
-        // A path with a nul byte names no file.
+        // No file has a nul byte in its name.
         if text.is_empty() || text.contains('\0') {
             return Err(Self::bad(text));
         }
@@ -222,7 +222,7 @@ impl Value for LogPath {
     }
 }
 
-/// Where launch-time proofs are kept between runs.
+/// Where proofs made at launch are kept for later runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CacheDir {
     /// In `gpurace` under the user's cache directory.

@@ -51,8 +51,7 @@ impl Solver {
     pub fn ask(&self, request: &Request) -> Result<Answer, SolverError> {
         let bytes = to_bytes(request);
         let (mut data, mut size) = (std::ptr::null_mut(), 0);
-        // SAFETY: the version says that the symbols have these types; the
-        // pointers are to live bytes and places.
+        // SAFETY: the symbols of this version have these types. The pointers are to live bytes and variables.
         let status = unsafe {
             let solve = self.library.get::<Solve>(b"gpurace_solve\0")?;
             solve(bytes.as_ptr(), bytes.len(), &mut data, &mut size)
@@ -60,8 +59,7 @@ impl Solver {
         if status != 0 {
             return Err(SolverError::Failed(status));
         }
-        // SAFETY: status 0 says that `data` holds `size` bytes, to be freed
-        // once with the library's own function.
+        // SAFETY: after status 0, `data` has `size` bytes, which the library's own function must free once.
         unsafe {
             let answer = decode(std::slice::from_raw_parts(data, size), &request.protocol);
             self.library.get::<Free>(b"gpurace_solve_free\0")?(data, size);

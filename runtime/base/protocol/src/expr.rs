@@ -28,7 +28,7 @@ pub struct LoopId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct OpaqueId(pub u32);
 
-/// Width of a value, bits.
+/// The width of a value in bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Width {
     /// A truth value.
@@ -44,7 +44,7 @@ pub enum Width {
 }
 
 impl Width {
-    /// Number of bits.
+    /// Returns the number of bits.
     pub const fn bits(self) -> u32 {
         match self {
             Self::W1 => 1,
@@ -156,7 +156,7 @@ pub enum CmpOp {
     Sle,
 }
 
-/// Change of width.
+/// A change of width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Cast {
     /// Zero extension.
@@ -271,12 +271,12 @@ impl Exprs {
         self.nodes.is_empty()
     }
 
-    /// All nodes with their ids, operands first.
+    /// Returns all nodes with their ids, operands first.
     pub fn iter(&self) -> impl Iterator<Item = (ExprId, Expr)> + '_ {
         self.nodes.iter().enumerate().map(|(i, e)| (ExprId(i as u32), *e))
     }
 
-    /// The node.
+    /// Returns a node.
     ///
     /// # Panics
     /// If `id` belongs to another arena and is beyond the end of this one.
@@ -284,7 +284,7 @@ impl Exprs {
         self.nodes[id.0 as usize]
     }
 
-    /// The node's width.
+    /// Returns the width of a node.
     pub fn width(&self, id: ExprId) -> Width {
         match self.get(id) {
             Expr::Const { width, .. }
@@ -372,22 +372,22 @@ impl Exprs {
         })
     }
 
-    /// A constant of `width`.
+    /// Adds a constant of `width`.
     pub fn constant(&mut self, width: Width, value: i64) -> ExprId {
         self.intern(Expr::Const { width, bits: width.truncate(value as u64) })
     }
 
-    /// A 32-bit constant.
+    /// Adds a 32-bit constant.
     pub fn c32(&mut self, value: i64) -> ExprId {
         self.constant(Width::W32, value)
     }
 
-    /// A 64-bit constant.
+    /// Adds a 64-bit constant.
     pub fn c64(&mut self, value: i64) -> ExprId {
         self.constant(Width::W64, value)
     }
 
-    /// A truth value.
+    /// Adds a truth value.
     pub fn truth(&mut self, value: bool) -> ExprId {
         self.constant(Width::W1, i64::from(value))
     }
@@ -397,22 +397,22 @@ impl Exprs {
         self.add(Expr::Bin(op, a, b))
     }
 
-    /// A comparison.
+    /// Adds a comparison.
     pub fn cmp(&mut self, op: CmpOp, a: ExprId, b: ExprId) -> ExprId {
         self.add(Expr::Cmp(op, a, b))
     }
 
-    /// `c ? a : b`.
+    /// Adds `c ? a : b`.
     pub fn select(&mut self, c: ExprId, a: ExprId, b: ExprId) -> ExprId {
         self.add(Expr::Select(c, a, b))
     }
 
-    /// `a + b`.
+    /// Adds `a + b`.
     pub fn sum(&mut self, a: ExprId, b: ExprId) -> ExprId {
         self.bin(BinOp::Add, a, b)
     }
 
-    /// `a * b`.
+    /// Adds `a * b`.
     pub fn product(&mut self, a: ExprId, b: ExprId) -> ExprId {
         self.bin(BinOp::Mul, a, b)
     }
@@ -432,7 +432,7 @@ impl Exprs {
         self.add(Expr::Cast(Cast::Trunc, width, a))
     }
 
-    /// The negation of a truth value.
+    /// Adds the negation of a truth value.
     pub fn not(&mut self, a: ExprId) -> ExprId {
         let one = self.truth(true);
         self.bin(BinOp::Xor, a, one)

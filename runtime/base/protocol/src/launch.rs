@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 pub struct Launch {
     /// The shape. It has no cluster: no proof depends on clusters.
     pub shape: LaunchShape,
-    /// Value of each of [`Protocol::params`](crate::protocol::Protocol::params),
-    /// zero-extended; of a pointer, its address.
+    /// The value of each of [`Protocol::params`](crate::protocol::Protocol::params), zero-extended. The value
+    /// of a pointer is its address.
     pub params: Vec<u64>,
     /// The place of each of [`Protocol::objects`](crate::protocol::Protocol::objects), if known.
     /// Shared and opaque objects have none.

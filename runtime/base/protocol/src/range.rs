@@ -123,8 +123,8 @@ impl<'a> Ranges<'a> {
     fn lift_node(&mut self, id: ExprId, view: View) -> Range {
         let node = self.exprs.get(id);
         match node {
-            // Ring operations take a constant as the smaller number: adding -1
-            // is not adding 2^32 - 1.
+            // Ring operations read constants as signed, since adding -1 gives tighter ranges than adding 2^32
+            // - 1.
             Expr::Const { width, bits } => Range::one(lift_constant(width, bits)),
             Expr::Tid(_) | Expr::Ctaid(_) | Expr::Ntid(_) | Expr::Nctaid(_) | Expr::Lane => {
                 special(node, self.launch)
@@ -240,8 +240,8 @@ impl<'a> Ranges<'a> {
     fn shift_left(&mut self, a: ExprId, b: ExprId, view: View) -> Range {
         let bits = i128::from(self.exprs.width(a).bits());
         let s = self.computed(b, View::Unsigned);
-        // A shift by the width or more gives 0, which is congruent to any
-        // multiple of 2^width: the lift stays within these ends.
+        // A shift by the width or more gives 0. So the lift stays within these ends: 0 is congruent to any
+        // multiple of 2^width.
         let factor = Range::new(1 << s.lo.min(bits), 1 << s.hi.min(bits));
         let range = self.lift(a, view).times(factor);
         if s.hi >= bits { range.hull(Range::one(0)) } else { range }

@@ -99,7 +99,7 @@ impl Repeat {
     /// Passes the events of one block to `tell`.
     ///
     /// # Errors
-    /// If the protocol leaves something open after all. All events passed until then are right.
+    /// The protocol leaves something open, or there are too many steps. All events until then are right.
     pub fn block(
         &self,
         launch: &Launch,

@@ -54,7 +54,7 @@ pub enum OpenKind {
     Opaque(OpaqueId),
     /// A loop variable without a known step.
     Var(VarId),
-    /// Whether a loop is left early after this iteration: the lowest bit.
+    /// The lowest bit is 1 if the loop breaks after this iteration.
     Break(LoopId),
     /// The result of this division, or remainder, of this dividend by zero. It is the same
     /// everywhere.
@@ -91,7 +91,7 @@ pub enum Stopped {
     Unknown,
 }
 
-/// One run.
+/// Runs the threads of a launch, one after the other.
 pub struct Run<'a> {
     protocol: &'a Protocol,
     exprs: &'a Exprs,
@@ -100,6 +100,7 @@ pub struct Run<'a> {
     choose: &'a mut dyn FnMut(&Open) -> u64,
     /// The variables of the enclosing loops.
     vars: Vec<(VarId, u64)>,
+    /// The iterations of the enclosing loops.
     iterations: Vec<(LoopId, u64)>,
     /// For each expression, the number of changes at which its value was computed, and the value.
     known: Vec<(u64, u64)>,

@@ -1,4 +1,4 @@
-//! Expressions, conditions and witnesses as text, in CUDA's own words.
+//! Expressions and conditions as text, in CUDA's own words.
 
 use std::fmt::Write;
 
@@ -32,7 +32,7 @@ pub fn expr(protocol: &Protocol, exprs: &Exprs, id: ExprId) -> String {
     out
 }
 
-/// A condition as text: `blockDim.y == 1`, `disjoint(x, y)`.
+/// Returns a condition as text: `blockDim.y == 1`, `disjoint(x, y)`.
 pub fn condition(protocol: &Protocol, exprs: &Exprs, condition: &Condition) -> String {
     match condition {
         Condition::Holds(cond) => expr(protocol, exprs, *cond),
@@ -64,7 +64,7 @@ fn axis(axis: Axis) -> char {
 }
 
 fn var(id: VarId) -> String {
-    // Loop variables have no name of their own in the protocol.
+    // The protocol has no names of loop variables.
     let letter = char::from(b'i' + (id.0 % 6) as u8);
     let round = id.0 / 6;
     if round == 0 { letter.to_string() } else { format!("{letter}{round}") }
@@ -169,7 +169,7 @@ fn write_expr(out: &mut String, protocol: &Protocol, exprs: &Exprs, id: ExprId, 
             let (sign, a, b) = match op {
                 CmpOp::Eq => ("==", a, b),
                 CmpOp::Ne => ("!=", a, b),
-                // Constants on the right.
+                // Constants go to the right.
                 CmpOp::Ult | CmpOp::Slt if exprs.as_const(a).is_some() => (">", b, a),
                 CmpOp::Ule | CmpOp::Sle if exprs.as_const(a).is_some() => (">=", b, a),
                 CmpOp::Ult | CmpOp::Slt => ("<", a, b),

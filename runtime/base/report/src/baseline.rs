@@ -1,11 +1,9 @@
-//! Which findings an older report did not have, so that a project with known
-//! races can refuse new ones.
+//! Finds the findings that an older report does not have, so that a project with known races can reject new
+//! ones.
 //!
-//! A finding is known where the older report has an entry of the same key. As
-//! lines move with every edit, one that is left over is known too where kernel,
-//! functions, files, operations and object are those of an old entry; but each
-//! old entry stands for one finding only, so that a second race of the same
-//! shape is new.
+//! A finding is known if the older report has an entry with the same key. Since edits move lines, it is also
+//! known if an old entry has the same shape: kernel, functions, files, operations and object. Each such old
+//! entry stands for only one finding, so a second race with this shape is new.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -13,7 +11,7 @@ use std::hash::Hash;
 use crate::collect::{DivergenceKey, RaceKey, divergence_key, race_key};
 use crate::schema::{Access, Divergence, ObjectKind, Op, Race, Report, Waiting};
 
-/// The report without the findings that `baseline` has, and how many those are.
+/// Returns the report without the findings in `baseline`, and their number.
 pub fn new_findings(mut report: Report, baseline: &Report) -> (Report, u64) {
     let before = report.races.len() + report.divergence.len();
     let races: HashSet<RaceKey> = baseline.races.iter().map(race_key).collect();
@@ -36,8 +34,8 @@ pub fn new_findings(mut report: Report, baseline: &Report) -> (Report, u64) {
     (report, known as u64)
 }
 
-/// The findings that no old one stands for: neither the one of the same key nor
-/// one of the same shape that stands for none yet.
+/// Returns the findings without an old one: there is none with the same key, and none with the same shape
+/// that still stands for no other finding.
 fn left_over<T, K: Eq + Hash, S: Eq + Hash>(
     found: Vec<T>,
     old: &[T],
@@ -67,7 +65,7 @@ fn left_over<T, K: Eq + Hash, S: Eq + Hash>(
         .collect()
 }
 
-/// What of a side stays when lines move.
+/// The parts of a side that stay when lines move.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct SideShape {
     function: Option<String>,
@@ -90,8 +88,7 @@ fn race_shape(race: &Race) -> RaceShape {
         kernel: race.kernel.clone(),
         sides,
         object: race.object.as_ref().map(|object| {
-            // An allocation's name is its number, which another allocation
-            // before it changes.
+            // An allocation is named by its number, which a new allocation before it changes.
             let name = match object.kind {
                 ObjectKind::Shared | ObjectKind::Variable => object.name.clone(),
                 ObjectKind::Allocation | ObjectKind::Heap => None,
@@ -123,7 +120,7 @@ fn divergence_shape(divergence: &Divergence) -> (String, Vec<Option<Option<Strin
     (divergence.kernel.clone(), places)
 }
 
-/// Checkouts differ in their folders.
+/// Returns a file's name without its folder, since checkouts are in different folders.
 fn base_name(file: &str) -> String {
     file.rsplit('/').next().unwrap_or(file).to_owned()
 }

@@ -1,14 +1,13 @@
-//! Which findings are one entry, and how many are kept.
+//! Decides which findings are one entry, and how many entries are kept.
 
 use std::collections::HashMap;
 
 use crate::schema::{Access, Device, Divergence, Op, Race, RaceKind, Report, Stats, Waiting, not_shown_note};
 
-/// Gathers what a run finds.
+/// Collects the findings of a run.
 ///
-/// One entry stands for an unordered pair of source positions and a kernel;
-/// its first finding is shown, the others are counted. A side without a
-/// position is told from others by its function, operation, size and object.
+/// One entry stands for a kernel and an unordered pair of source positions. Its first finding is shown, the
+/// others are counted. Sides without a position differ by function, operation, size and object.
 #[derive(Debug)]
 pub struct Collector {
     max_races: u64,
@@ -17,20 +16,19 @@ pub struct Collector {
     entries: HashMap<RaceKey, Entry>,
     not_shown: u64,
     divergence: Vec<Divergence>,
-    /// For each kind of divergence where it is in `divergence`, and how often
-    /// it was seen after that.
+    /// The index of each entry in `divergence`, and the number of times that it was seen again.
     divergences: HashMap<DivergenceKey, (usize, u64)>,
     notes: Vec<String>,
 }
 
-/// What became of a finding.
+/// What happened to a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Added {
-    /// It is the first of its entry and will be shown.
+    /// It has a new entry, which will be shown.
     First,
-    /// Its entry was there; its count grew.
+    /// It was counted in an existing entry.
     Again,
-    /// It is the first of its entry but over the limit: counted, not shown.
+    /// It has a new entry over the limit, which is counted and not shown.
     OverLimit,
     /// The options leave it out.
     Ignored,
@@ -42,7 +40,7 @@ enum Entry {
     NotShown,
 }
 
-/// A side of a race as far as it tells entries apart.
+/// The parts of a side that distinguish entries.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Place {
     Known { file: String, line: u32, column: Option<u32> },
@@ -63,9 +61,8 @@ pub(crate) struct DivergenceKey {
 }
 
 impl Collector {
-    /// Keeps at most `max_races` distinct races and counts the rest. With
-    /// `ignore_same_value`, races whose two writes stored equal values are
-    /// left out.
+    /// Returns a collector that shows at most `max_races` distinct races and counts the rest. With
+    /// `ignore_same_value`, it ignores races whose two writes stored equal values.
     pub fn new(max_races: u64, ignore_same_value: bool) -> Self {
         Self {
             max_races,
@@ -108,8 +105,7 @@ impl Collector {
         }
     }
 
-    /// Adds a divergence; one entry stands for a kernel and the places where
-    /// its threads wait.
+    /// Adds a divergence. One entry stands for a kernel and the places where its threads wait.
     pub fn add_divergence(&mut self, divergence: Divergence) -> Added {
         let key = divergence_key(&divergence);
         if let Some((_, again)) = self.divergences.get_mut(&key) {
@@ -121,7 +117,7 @@ impl Collector {
         Added::First
     }
 
-    /// Notes something that was lost or not checked. A note is kept once.
+    /// Adds a note on something that was lost or not checked. Equal notes are kept once.
     pub fn note(&mut self, note: impl Into<String>) {
         let note = note.into();
         if !self.notes.contains(&note) {
@@ -129,18 +125,18 @@ impl Collector {
         }
     }
 
-    /// How many entries there are, shown or not: races and divergences.
+    /// Returns the number of entries, shown or not.
     pub fn findings(&self) -> u64 {
         self.races.len() as u64 + self.not_shown + self.divergence.len() as u64
     }
 
-    /// The races that will be shown so far, in the order in which they came.
+    /// Returns the shown races so far, in order.
     pub fn races(&self) -> &[Race] {
         &self.races
     }
 
-    /// The report so far; the collector can go on after it, as it must where a
-    /// program asks for a report before its end.
+    /// Returns the report so far. The collector can continue, since a program may ask for a report before its
+    /// end.
     pub fn report(&self, device: Device, stats: Stats) -> Report {
         let mut notes = self.notes.clone();
         let mut repeated: Vec<_> = self.divergences.values().filter(|(_, again)| *again > 0).collect();
@@ -167,8 +163,8 @@ impl Collector {
     }
 }
 
-/// Whether all write pairs of an entry stored equal values: one pair that did
-/// not is enough to say no, and one that is not known leaves it open.
+/// True if all write pairs of an entry stored equal values, false if one pair did not. `None` if that is
+/// unknown.
 fn both_same(a: Option<bool>, b: Option<bool>) -> Option<bool> {
     match (a, b) {
         (Some(false), _) | (_, Some(false)) => Some(false),

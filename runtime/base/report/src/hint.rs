@@ -1,29 +1,28 @@
-//! What can truthfully be said about mending a race.
+//! Advice on a race.
 //!
-//! A hint names the order or the atomicity that is missing and a usual way to
-//! get it. It guesses nothing about what the program means; where nothing can
-//! be said there is no hint.
+//! A hint names the missing order or atomicity and a usual way to get it. It does not guess what the program
+//! is meant to do. If nothing certain can be said, there is no hint.
 
 use gpurace_abi::scope::Scope as AtomicScope;
 
 use crate::schema::{Access, Effect, Op, Race, Scope};
 
-/// What a hint may use beside the race itself, for one side.
+/// What a hint needs to know about one side beside the race itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SideFacts {
-    /// The scope of the atomic, where the side is one.
+    /// The scope of an atomic.
     pub atomic_scope: Option<AtomicScope>,
     /// The access is `volatile`.
     pub volatile: bool,
     /// An asynchronous copy makes the access.
     pub asynchronous: bool,
-    /// The end of a block makes it.
+    /// The end of a block makes the access.
     pub ends_block: bool,
     /// The kernel has fences, or atomics that order.
     pub fences: bool,
 }
 
-/// A hint for a race; `facts` in the order of [`Race::accesses`].
+/// Returns a hint for a race. `facts` are in the order of [`Race::accesses`].
 pub fn hint(race: &Race, facts: [SideFacts; 2]) -> Option<String> {
     if race.accesses.iter().any(|access| matches!(access.op, Op::Copy | Op::Host)) {
         return Some(outside_kernels(race));
@@ -46,11 +45,11 @@ pub fn hint(race: &Race, facts: [SideFacts; 2]) -> Option<String> {
     }
 }
 
-/// One side is the end of a block of a cluster.
+/// The hint if one side is the end of a block of a cluster.
 const END_OF_BLOCK: &str = "shared memory ends with its block, and nothing makes the block wait for the access: let all threads of \
-                            the cluster come to a barrier (cluster.sync()) after the last access to another block's shared memory";
+                            the cluster reach a barrier (cluster.sync()) after the last access to another block's shared memory";
 
-/// One side at least is a copy or the host.
+/// Returns the hint if at least one side is a copy or the host.
 fn outside_kernels(race: &Race) -> String {
     let ops = [race.earlier().op, race.later().op];
     if ops.contains(&Op::Host) {
@@ -67,7 +66,7 @@ fn outside_kernels(race: &Race) -> String {
     )
 }
 
-/// One side at least is an asynchronous copy (`cp.async`).
+/// Returns the hint if at least one side is an asynchronous copy (`cp.async`).
 fn asynchronous_copy(copy: &Access) -> String {
     let at = position(copy).map_or_else(String::new, |at| format!(" at {at}"));
     format!(
@@ -76,8 +75,8 @@ fn asynchronous_copy(copy: &Access) -> String {
     )
 }
 
-/// Two atomics race where one scope leaves the other thread out, or where they
-/// cover different bytes.
+/// Returns the hint for two atomics. They race if one scope excludes the other thread, or if they cover
+/// different bytes.
 fn two_atomics(scope: Scope, facts: [SideFacts; 2]) -> Option<String> {
     let [a, b] = facts.map(|side| side.atomic_scope);
     let narrowest = a?.min(b?);
@@ -93,7 +92,7 @@ fn two_atomics(scope: Scope, facts: [SideFacts; 2]) -> Option<String> {
             "a device-scope atomic is not atomic against the host: use a system-scope one (such \
              as atomicAdd_system)"
         }
-        // Wide enough, so the bytes differ.
+        // The scopes are wide enough, so the bytes differ.
         (AtomicScope::Block, Scope::Warp | Scope::Block)
         | (AtomicScope::Cluster, Scope::Warp | Scope::Block | Scope::Cluster)
         | (AtomicScope::Device, Scope::Warp | Scope::Block | Scope::Cluster | Scope::Grid | Scope::Device)
@@ -105,14 +104,14 @@ fn two_atomics(scope: Scope, facts: [SideFacts; 2]) -> Option<String> {
     Some(hint.to_owned())
 }
 
-/// Where exactly one side is atomic.
+/// Returns the hint if exactly one side is atomic.
 fn one_atomic(plain: &Access, effect: Effect, atomic: &Access) -> String {
     let (plain_at, atomic_at) = match (position(plain), position(atomic)) {
-        (Some(plain), Some(atomic)) => (format!(" at {plain}"), format!("the one at {atomic}")),
+        (Some(plain), Some(atomic)) => (format!(" at {plain}"), format!("the access at {atomic}")),
         _ => (String::new(), "the other access".to_owned()),
     };
     format!(
-        "the {}{plain_at} is not atomic, {atomic_at} is: make both atomic, or order them",
+        "the {}{plain_at} is not atomic, but {atomic_at} is: make both atomic, or order them",
         effect.as_str()
     )
 }
@@ -125,7 +124,7 @@ fn two_plain(race: &Race, facts: [SideFacts; 2]) -> Option<String> {
         Scope::Grid => in_one_launch(race, "nothing orders between blocks", "blocks"),
         Scope::Device => {
             let streams = [race.earlier().stream, race.later().stream];
-            // Launches of one stream overlap only where the program asked for it.
+            // Launches of one stream overlap only if the program asked for it.
             if streams[0].is_some() && streams[0] == streams[1] {
                 return None;
             }
@@ -138,8 +137,8 @@ fn two_plain(race: &Race, facts: [SideFacts; 2]) -> Option<String> {
     if race.scope <= Scope::Grid {
         if facts.iter().any(|side| side.fences) {
             hint.push_str(
-                "; where a flag or a lock is to order them, __threadfence() belongs before the atomic that opens it \
-                 and after the one that sees it open",
+                "; if a flag or a lock should order them, put a __threadfence() before the atomic that sets or \
+                 releases it and after the atomic that waits for it",
             );
         } else if facts.iter().any(|side| side.volatile) {
             hint.push_str("; `volatile` does not order threads");
@@ -148,16 +147,13 @@ fn two_plain(race: &Race, facts: [SideFacts; 2]) -> Option<String> {
     Some(hint)
 }
 
-/// A hint for two plain accesses of one launch. `missing` says which order is
-/// not there, `who` in the plural whose accesses they are.
+/// Returns the hint for two plain accesses of one launch. `missing` names the missing order, `who` is
+/// "threads" or "blocks".
 fn in_one_launch(race: &Race, missing: &str, who: &str) -> String {
     let (earlier, later) = (race.earlier(), race.later());
     let across_blocks = race.scope == Scope::Grid;
-    let remedy = if across_blocks {
-        ": make it two launches, or use a grid-wide barrier of a cooperative launch"
-    } else {
-        ""
-    };
+    let remedy =
+        if across_blocks { ": use two launches, or a grid-wide barrier of a cooperative launch" } else { "" };
     let (Some(from), Some(to)) = (position(earlier), position(later)) else {
         return format!("{missing} the two accesses{remedy}");
     };
@@ -179,7 +175,7 @@ fn in_one_launch(race: &Race, missing: &str, who: &str) -> String {
             "several {who} write the same bytes at {to}: let one of them write, or use an atomic \
              or a reduction"
         ),
-        // clang gives load and store of a compound assignment one position.
+        // clang gives the load and the store of a compound assignment one position.
         _ if earlier.column.is_some() && earlier.column == later.column => format!(
             "several {who} read and write the same bytes at {to}: make the update atomic (such as \
              atomicAdd), or use a reduction"
@@ -196,13 +192,13 @@ fn in_one_launch(race: &Race, missing: &str, who: &str) -> String {
     }
 }
 
-/// `line 17`, where the access has a known line.
+/// Returns `line 17`. `None` if the line is unknown.
 fn position(access: &Access) -> Option<String> {
     access.file.as_ref()?;
     access.line.map(|line| format!("line {line}"))
 }
 
-/// `line 17 of tile.cuh`.
+/// Returns `line 17 of tile.cuh`.
 fn qualified(access: &Access, position: String) -> String {
     match &access.file {
         Some(file) => format!("{position} of {file}"),

@@ -1,19 +1,18 @@
-//! The report of a run: one type, from which JSON and text come.
+//! The report of a run, as JSON and as text.
 //!
 //! | module | what it knows |
 //! |---|---|
-//! | [`schema`] | the stored report: what a race, a divergence, a side of a race is; its JSON |
+//! | [`schema`] | the stored report and its JSON |
 //! | [`collect`] | which findings are one entry, how many are kept |
-//! | [`merge`] | several reports as one |
-//! | [`baseline`] | which findings an older report did not have |
-//! | [`hint`] | what can truthfully be said about mending a race |
-//! | [`text`] | the report as people read it |
-//! | [`words`] | phrases that every rendering uses |
-//! | [`snippet`] | which lines and which characters of a source to show |
-//! | [`sources`] | where source lines come from: the one place that reads files |
+//! | [`merge`] | how to join several reports |
+//! | [`baseline`] | which findings are not in an older report |
+//! | [`hint`] | advice on each race |
+//! | [`text`] | the report as text |
+//! | [`words`] | phrases for all formats |
+//! | [`snippet`] | which lines and characters of a source to show |
+//! | [`sources`] | source lines; the only module that reads files |
 //!
-//! What does *not* live here: shadow memory, how a race is found, where a
-//! report is written to.
+//! Other crates find races, and write a report to its place.
 
 pub mod baseline;
 pub mod collect;

@@ -1,21 +1,21 @@
-//! Several reports as one: ranks of a job, shards of a test suite, seeds of a
+//! Joins several reports into one: of the ranks of a job, the shards of a test suite, the seeds of a
 //! schedule.
 
 use crate::collect::Collector;
 use crate::schema::{Device, KernelStats, Report, Sites, Stats};
 
-/// Names of origins that a note lists before it only counts them.
+/// A note names this many reports and counts the rest.
 const ORIGINS_NAMED: usize = 3;
 
-/// Gathers reports. Findings are one entry by the same key as within one
-/// report: the first one is shown, the counts of all are added.
+/// Joins reports. Findings with the same key become one entry, as within one report: the first is shown, and
+/// the counts are added.
 #[derive(Debug)]
 pub struct Merger {
     collector: Collector,
-    /// That of the first report, and the name of that report.
+    /// The device and the name of the first report.
     device: Option<(Device, String)>,
     stats: Stats,
-    /// Each distinct note with the reports that have it.
+    /// Each distinct note with the names of its reports.
     notes: Vec<(String, Vec<String>)>,
     not_shown: u64,
 }
@@ -23,7 +23,7 @@ pub struct Merger {
 impl Default for Merger {
     fn default() -> Self {
         Self {
-            // What the programs kept is kept.
+            // The programs already applied their limits.
             collector: Collector::new(u64::MAX, false),
             device: None,
             stats: Stats::default(),
@@ -34,7 +34,7 @@ impl Default for Merger {
 }
 
 impl Merger {
-    /// Adds a report that notes call `origin`: its file, its rank, its seed.
+    /// Adds a report. Notes call it `origin`, which is its file, rank or seed.
     pub fn add(&mut self, origin: &str, report: Report) {
         let device = report.device;
         let (first, named) = self.device.get_or_insert_with(|| (device, origin.to_owned())).clone();
@@ -51,8 +51,7 @@ impl Merger {
         for note in report.notes {
             self.note(note, origin);
         }
-        // The same race may be hidden in two reports: that none is counted
-        // twice cannot be known, so the largest number is what is sure.
+        // Two reports may leave out the same race, so only the largest number is certain.
         self.not_shown = self.not_shown.max(report.races_not_shown);
         add_stats(&mut self.stats, report.stats);
     }
@@ -68,12 +67,12 @@ impl Merger {
         }
     }
 
-    /// How many entries there are so far.
+    /// Returns the number of entries so far.
     pub fn findings(&self) -> u64 {
         self.collector.findings()
     }
 
-    /// The reports as one; `None` where none was added.
+    /// Returns the joined report. `None` if no report was added.
     pub fn finish(mut self) -> Option<Report> {
         let (device, _) = self.device?;
         for (note, origins) in self.notes {
@@ -96,8 +95,8 @@ fn named(origins: &[String]) -> String {
     }
 }
 
-/// Sums, kernel by kernel: each report's sites are counted, so that their parts
-/// keep adding up to the total.
+/// Adds up statistics, kernel by kernel. Every report's sites are counted, so their parts still add up to the
+/// total.
 fn add_stats(sum: &mut Stats, stats: Stats) {
     sum.launches = sum.launches.saturating_add(stats.launches);
     sum.launches_unchecked = sum.launches_unchecked.saturating_add(stats.launches_unchecked);

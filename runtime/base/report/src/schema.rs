@@ -1,9 +1,7 @@
-//! The report as it is stored: the JSON of schema `gpurace-report/1`, field by
-//! field and in that order. Whoever reads or writes a report goes through
-//! these types.
+//! The stored report: the JSON of schema `gpurace-report/1`, with the same fields in the same order. All code
+//! that reads or writes a report uses these types.
 //!
-//! What is not known is `None` and becomes `null`; nothing is invented.
-//! Reading refuses fields that the schema does not have.
+//! An unknown value is `None` and becomes `null`. Reading rejects fields that the schema does not have.
 
 mod divergence;
 mod stats;
@@ -16,10 +14,10 @@ use serde::{Deserialize, Serialize};
 pub use divergence::{Divergence, Exited, True, Waiting, WaitingAt};
 pub use stats::{KernelStats, Sites, Stats};
 
-/// Three extents or indices: `x`, `y`, `z`.
+/// Three sizes or indices: `x`, `y`, `z`.
 pub type Dim3 = [u32; 3];
 
-/// Everything that one run of a program reports.
+/// All that one run of a program reports.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Report {
@@ -27,24 +25,23 @@ pub struct Report {
     pub schema: Schema,
     /// What the kernels ran on.
     pub device: Device,
-    /// Races, one entry per unordered pair of source positions and kernel, in
-    /// the order in which they were first seen.
+    /// Races in the order in which they were first seen. One entry stands for a kernel and an unordered pair
+    /// of source positions.
     pub races: Vec<Race>,
-    /// Barriers that some threads of a block reached and others cannot, and
-    /// deadlocks.
+    /// Divergences and deadlocks.
     pub divergence: Vec<Divergence>,
     /// What was lost or not checked.
     pub notes: Vec<String>,
-    /// What was checked, and how much of it.
+    /// Counts of launches, sites and checks.
     pub stats: Stats,
-    /// How many distinct races `max_reports` kept out of `races`; a note says
-    /// so in the stored report, where this field does not appear.
+    /// The number of distinct races that `max_reports` left out of `races`. The stored report has a note
+    /// instead of this field.
     #[serde(skip)]
     pub races_not_shown: u64,
 }
 
 impl Report {
-    /// A report without findings.
+    /// Returns a report without findings.
     pub fn new(device: Device) -> Self {
         Self {
             schema: Schema::V1,
@@ -57,15 +54,14 @@ impl Report {
         }
     }
 
-    /// Whether the run counts as failed: a race or a divergence was found.
+    /// True if the run found a race or a divergence.
     pub fn has_findings(&self) -> bool {
         !self.races.is_empty() || !self.divergence.is_empty() || self.races_not_shown > 0
     }
 
-    /// The report as indented JSON with a newline at its end.
+    /// Returns the report as indented JSON with a newline at its end.
     pub fn to_json(&self) -> String {
-        // Only maps with keys other than strings, or a `Serialize` that fails,
-        // could make this an error; the schema has neither.
+        // This cannot fail: the schema has no maps, and no `Serialize` that fails.
         let mut json = serde_json::to_string_pretty(self).unwrap_or_default();
         json.push('\n');
         json
@@ -74,8 +70,7 @@ impl Report {
     /// Reads a report.
     ///
     /// # Errors
-    /// The text is not JSON, is of another schema, or has fields that the
-    /// schema does not have.
+    /// The text is not JSON, has another schema, or has fields that the schema does not have.
     pub fn from_json(json: &str) -> serde_json::Result<Self> {
         let mut report: Self = serde_json::from_str(json)?;
         report.races_not_shown = report.notes.iter().filter_map(|note| not_shown_of(note)).max().unwrap_or(0);
@@ -83,13 +78,12 @@ impl Report {
     }
 }
 
-/// The note that stands for [`Report::races_not_shown`] in the stored report.
+/// Returns the note for [`Report::races_not_shown`] in the stored report.
 pub(crate) fn not_shown_note(count: u64) -> String {
     format!("{} not shown", crate::words::plural(count, "distinct race", "distinct races"))
 }
 
-/// The number in such a note, also where a merged report names its origin
-/// before it.
+/// Returns the number in such a note. In a merged report, the name of its origin stands before it.
 fn not_shown_of(note: &str) -> Option<u64> {
     let note = note.rsplit(": ").next()?;
     let count = note.split(' ').next()?.parse().ok()?;
@@ -99,7 +93,7 @@ fn not_shown_of(note: &str) -> Option<u64> {
 /// Name and version of the schema.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Schema {
-    /// The only version so far.
+    /// Version 1.
     #[default]
     #[serde(rename = "gpurace-report/1")]
     V1,
@@ -109,14 +103,14 @@ pub enum Schema {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Device {
-    /// The SIMT executor on the host.
+    /// The executor on the host.
     Cpu,
     /// An NVIDIA GPU.
     Cuda,
 }
 
 impl Device {
-    /// The word that the report has for it.
+    /// Returns the report's word for the device.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Cpu => "cpu",
@@ -125,22 +119,20 @@ impl Device {
     }
 }
 
-/// Two unordered accesses to common bytes, at least one of them a write, not
-/// both atomic at a scope that holds both threads.
+/// Two accesses that conflict and are not ordered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Race {
     /// What the two sides did, the earlier first.
     pub kind: RaceKind,
-    /// The memory that holds the bytes.
+    /// The kind of memory.
     pub space: Space,
-    /// The narrowest group that holds both sides.
+    /// The narrowest group that has both sides.
     pub scope: Scope,
-    /// Whether both stored the same value; `None` unless both sides are writes
-    /// and the values are known.
+    /// True if both sides stored the same value. `None` unless both are writes with known values.
     pub same_value: Option<bool>,
-    /// Demangled name of the kernel of the side that found the race, or of the
-    /// other side where that one is no kernel; `None` where neither is.
+    /// The demangled name of the kernel of the side that found the race. If that side is not a kernel, it is
+    /// the kernel of the other side, or `None`.
     pub kernel: Option<String>,
     /// The launch of that kernel.
     pub launch: Option<Launch>,
@@ -148,26 +140,26 @@ pub struct Race {
     pub object: Option<Object>,
     /// The access that found the race, then the earlier one.
     pub accesses: [Access; 2],
-    /// What might mend it, where something true can be said.
+    /// Advice, if there is any.
     pub hint: Option<String>,
-    /// How often this pair was seen.
+    /// The number of times that this pair was seen.
     pub count: u64,
 }
 
 impl Race {
-    /// The access that found the race.
+    /// Returns the access that found the race.
     pub fn later(&self) -> &Access {
         &self.accesses[0]
     }
 
-    /// The access that happened before the one that found the race.
+    /// Returns the other access, which was made earlier.
     pub fn earlier(&self) -> &Access {
         &self.accesses[1]
     }
 }
 
-/// What a side of a race does to the bytes. Unlike [`Op`] it says of a copy or
-/// of the host whether it reads or writes.
+/// What a side of a race does to the bytes. Unlike [`Op`], it shows whether a copy or the host reads or
+/// writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Effect {
     /// Reads them.
@@ -179,7 +171,7 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// The word that [`RaceKind`] is made of.
+    /// Returns the word for it in the name of a [`RaceKind`].
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -207,8 +199,8 @@ pub enum RaceKind {
     AtomicRead,
     /// Read, then atomic.
     ReadAtomic,
-    /// Two atomics, one at a scope that leaves the other thread out, or on
-    /// bytes that only overlap.
+    /// Two atomics. The scope of one excludes the other thread, or their bytes overlap without being the
+    /// same.
     AtomicAtomic,
 }
 
@@ -225,7 +217,7 @@ impl RaceKind {
         Self::AtomicAtomic,
     ];
 
-    /// The kind of two sides, or `None` for two reads, which cannot race.
+    /// Returns the kind for two sides. `None` for two reads, which cannot race.
     pub const fn new(earlier: Effect, later: Effect) -> Option<Self> {
         Some(match (earlier, later) {
             (Effect::Read, Effect::Read) => return None,
@@ -240,7 +232,7 @@ impl RaceKind {
         })
     }
 
-    /// What the earlier side did.
+    /// Returns what the earlier side did.
     pub const fn earlier(self) -> Effect {
         match self {
             Self::ReadWrite | Self::ReadAtomic => Effect::Read,
@@ -249,7 +241,7 @@ impl RaceKind {
         }
     }
 
-    /// What the side that found the race did.
+    /// Returns what the later side did.
     pub const fn later(self) -> Effect {
         match self {
             Self::WriteRead | Self::AtomicRead => Effect::Read,
@@ -265,7 +257,7 @@ impl fmt::Display for RaceKind {
     }
 }
 
-/// The narrowest group that holds both sides of a race.
+/// The narrowest group that has both sides of a race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
@@ -277,9 +269,9 @@ pub enum Scope {
     Cluster,
     /// Threads of one launch.
     Grid,
-    /// Different launches.
+    /// Different launches or copies.
     Device,
-    /// One side is the host or a copy by it.
+    /// The device and the host.
     System,
 }
 
@@ -287,24 +279,23 @@ pub enum Scope {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Launch {
-    /// Which launch of the process it was, from 1.
+    /// The number of the launch in its process, from 1.
     pub index: u64,
-    /// Blocks of the grid.
+    /// The blocks of the grid.
     pub grid: Dim3,
-    /// Threads of a block.
+    /// The threads of a block.
     pub block: Dim3,
     /// Source file of the launch.
     pub file: Option<String>,
     /// Line of the launch, from 1.
     pub line: Option<u32>,
-    /// The calls of host code that led to it, the launch's own position first;
-    /// empty where that is all. Known to the run only: the stored report has no
-    /// place for them.
+    /// The host's calls that led to the launch, the launch's own position first. Empty if there is only that
+    /// position. Not stored.
     #[serde(skip)]
     pub stack: Vec<InlinedAt>,
 }
 
-/// What kind of memory object was accessed.
+/// A kind of memory object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ObjectKind {
@@ -312,26 +303,25 @@ pub enum ObjectKind {
     Shared,
     /// A `__device__` or `__managed__` variable.
     Variable,
-    /// Memory that the host allocated (`cudaMalloc` and its kin).
+    /// Memory that the host allocated (`cudaMalloc` and similar functions).
     Allocation,
     /// Memory that device code allocated (`malloc`, `new`).
     Heap,
 }
 
-/// The memory object that holds the bytes.
+/// The memory object of a race.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Object {
-    /// What it is.
+    /// Its kind.
     pub kind: ObjectKind,
-    /// Its name in the source, where it has one.
+    /// Its name in the source, if it has one.
     pub name: Option<String>,
-    /// Its size, bytes.
+    /// Its size in bytes.
     pub size: Option<u64>,
-    /// Where in it the access that found the race begins, bytes.
+    /// The first byte of the access that found the race, from the start of the object.
     pub offset: Option<u64>,
-    /// Where host code allocated it. Known to the run only: the stored report
-    /// has no place for it.
+    /// The position in host code that allocated it. Not stored.
     #[serde(skip)]
     pub allocated: Option<Position>,
 }
@@ -345,18 +335,18 @@ pub struct Position {
     pub line: u32,
 }
 
-/// A call, inlined or of host code: the function that it stands in, and where.
+/// A call, which was inlined or is in host code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InlinedAt {
     /// The calling function, demangled.
     pub function: Option<String>,
-    /// Where the call stands.
+    /// The position of the call.
     pub position: Position,
     /// Column of the call, from 1.
     pub column: Option<u32>,
 }
 
-/// How a side of a race reached the bytes.
+/// How a side of a race accesses the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Op {
@@ -376,38 +366,36 @@ pub enum Op {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Access {
-    /// How it reached the bytes.
+    /// How it accesses the bytes.
     pub op: Op,
-    /// How many bytes it covers.
+    /// The number of bytes.
     pub size: Option<u64>,
-    /// Source file of the innermost inlined frame in user code.
+    /// Source file of the innermost inlined stack frame in user code.
     pub file: Option<String>,
     /// Line in it, from 1.
     pub line: Option<u32>,
     /// Column in it, from 1.
     pub column: Option<u32>,
-    /// The function of that frame, demangled.
+    /// The demangled function of that stack frame.
     pub function: Option<String>,
-    /// The launch it belongs to; see [`Launch::index`].
+    /// The [`Launch::index`] of its launch.
     pub launch: Option<u64>,
-    /// The stream it ran on; 0 is the default stream.
+    /// The stream that it ran on. 0 is the default stream.
     pub stream: Option<u64>,
     /// Index of its block.
     pub block: Option<Dim3>,
     /// Index of its thread in the block.
     pub thread: Option<Dim3>,
-    /// The calls through which `function` was inlined into the kernel, the
-    /// innermost first. Known to the run only: the stored report has no place
-    /// for them.
+    /// The calls through which `function` was inlined into the kernel, the innermost first. Not stored.
     #[serde(skip)]
     pub inlined_at: Vec<InlinedAt>,
-    /// No thread made it: the block ended, and its shared memory with it. Known to the run only.
+    /// True if no thread made it, but the end of the block, which ends its shared memory. Not stored.
     #[serde(skip)]
     pub ends_block: bool,
 }
 
 impl Access {
-    /// An access of which nothing but the operation is known.
+    /// Returns an access with a known operation and nothing else.
     pub const fn new(op: Op) -> Self {
         Self {
             op,

@@ -6,21 +6,20 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 use crate::sources::Sources;
 
-/// A place in a source file and what is said of it.
+/// A place in a source file with a label.
 #[derive(Clone, Debug)]
 pub(crate) struct Mark<'a> {
     pub(crate) file: &'a str,
     /// From 1.
     pub(crate) line: u32,
-    /// From 1, bytes; `None` marks the whole line.
+    /// In bytes, from 1. `None` marks the whole line.
     pub(crate) column: Option<u32>,
     pub(crate) label: String,
-    /// Drawn with `^`, else with `-`.
+    /// True if it is drawn with `^`, false with `-`.
     pub(crate) primary: bool,
 }
 
-/// The marked lines, those of one file together; empty where no source can be
-/// read.
+/// Returns the marked lines, grouped by file. Empty if no source can be read.
 pub(crate) fn render(marks: &[Mark<'_>], sources: &dyn Sources, color: bool) -> String {
     let mut files: Vec<&str> = Vec::new();
     for mark in marks {
@@ -39,14 +38,13 @@ pub(crate) fn render(marks: &[Mark<'_>], sources: &dyn Sources, color: bool) -> 
     out
 }
 
-/// `None` where no mark lies in the text.
+/// Returns the marked lines of one file. `None` if the text has none of them.
 fn render_file(file: &str, text: &str, marks: &[&Mark<'_>], color: bool) -> Option<String> {
     let lines = line_ranges(text);
     let range = |mark: &Mark<'_>| lines.get((mark.line as usize).checked_sub(1)?).cloned();
     let inside: Vec<_> = marks.iter().filter_map(|mark| range(mark).map(|line| (*mark, line))).collect();
 
-    // Only the marked stretch goes to the renderer, which folds what is
-    // between two marks.
+    // The renderer gets only the lines from the first mark to the last. It folds lines between marks.
     let first = inside.iter().min_by_key(|(mark, _)| mark.line)?;
     let last = inside.iter().max_by_key(|(mark, _)| mark.line)?;
     let (start, first_line) = (first.1.start, first.0.line);
@@ -73,8 +71,8 @@ fn render_file(file: &str, text: &str, marks: &[&Mark<'_>], color: bool) -> Opti
     }
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
     let mut drawn = renderer.render(&[Group::with_level(Level::WARNING).element(snippet)]);
-    // The header names where the first primary mark, or else the first one,
-    // begins; a column that is not known is not to be made up.
+    // The header has line and column of the first primary mark, or else of the first mark. Remove a column
+    // that is not known.
     let named = inside.iter().find(|(mark, _)| mark.primary).or(inside.first());
     if named.is_none_or(|(mark, _)| mark.column.is_none()) {
         let header_end = drawn.find('\n').unwrap_or(drawn.len());
@@ -85,7 +83,7 @@ fn render_file(file: &str, text: &str, marks: &[&Mark<'_>], color: bool) -> Opti
     Some(drawn.lines().map(|line| format!("  {line}\n")).collect())
 }
 
-/// Where each line lies, without its end.
+/// Returns the range of each line, without its end.
 fn line_ranges(text: &str) -> Vec<Range<usize>> {
     let mut at = 0;
     text.split_inclusive('\n')
@@ -97,21 +95,21 @@ fn line_ranges(text: &str) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// Lines of a source around one that is marked.
+/// A marked source line and the lines around it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Excerpt {
-    /// Number of the first of them, from 1.
+    /// The number of the first line, from 1.
     pub first: u32,
     /// The lines, without their ends.
     pub lines: Vec<String>,
-    /// Which of `lines` is marked.
+    /// The index of the marked line in `lines`.
     pub marked: usize,
-    /// What of it is marked, bytes.
+    /// The marked bytes of that line.
     pub mark: Range<usize>,
 }
 
-/// The line of an access with up to `context` lines on each side; `None` where
-/// the source cannot be read or has no such line.
+/// Returns the line of an access with up to `context` lines on each side. `None` if the source cannot be read
+/// or has no such line.
 pub fn excerpt(
     sources: &dyn Sources,
     file: &str,
@@ -133,8 +131,8 @@ pub fn excerpt(
     })
 }
 
-/// What of a line to underline: the token at the column, or all but the
-/// indentation where the column is not known or lies outside.
+/// Returns the bytes of a line to underline: the token at the column. If there is no such column, it is the
+/// line without its indentation.
 fn span(line: &str, column: Option<u32>) -> Range<usize> {
     let whole = line.len() - line.trim_start().len()..line.trim_end().len();
     let Some(start) = column.and_then(|column| (column as usize).checked_sub(1)) else {
@@ -147,7 +145,7 @@ fn span(line: &str, column: Option<u32>) -> Range<usize> {
     }
 }
 
-/// Length of the token that a text begins with, bytes, at least one character.
+/// Returns the length in bytes of the token at the start of a text, at least one character.
 fn token(text: &str) -> usize {
     const OPERATORS: [&str; 14] =
         ["<<=", ">>=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "++", "--", "==", "->"];

@@ -1,17 +1,17 @@
-//! Where source lines come from.
+//! The text of source files.
 
 use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Gives the text of source files.
+/// A place that has source files.
 pub trait Sources {
-    /// The text of the file that a report calls `file`, where it can be read.
+    /// Returns the text of the file that a report calls `file`. `None` if it cannot be read.
     fn text(&self, file: &str) -> Option<Arc<str>>;
 }
 
-/// Has no file: reports come without snippets.
+/// No source files, so reports have no snippets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoSources;
 
@@ -21,7 +21,7 @@ impl Sources for NoSources {
     }
 }
 
-/// Reads files, each once.
+/// Source files on disk. Each is read once.
 #[derive(Debug, Default)]
 pub struct DiskSources {
     directories: Vec<PathBuf>,
@@ -29,24 +29,24 @@ pub struct DiskSources {
 }
 
 impl DiskSources {
-    /// Files larger than this are not read, bytes.
+    /// Files with more bytes than this are not read.
     const MAX_SIZE: u64 = 16 << 20;
 
-    /// Looks for a relative name in these directories, in their order (those
-    /// that the compiler ran in), then in the current one.
+    /// Returns sources that search for a relative name in these directories, in this order, then in the
+    /// current one.
     pub fn new(directories: impl IntoIterator<Item = PathBuf>) -> Self {
         Self { directories: directories.into_iter().collect(), read: Mutex::default() }
     }
 
     fn read(&self, file: &str) -> Option<Arc<str>> {
-        // Joining with an absolute name gives that name.
+        // `join` with an absolute name returns that name.
         let mut paths = self
             .directories
             .iter()
             .map(|directory| directory.join(file))
             .chain(std::iter::once(PathBuf::from(file)));
         paths.find_map(|path| {
-            // Anything but a file, a pipe for instance, might never end.
+            // A pipe, for instance, might never end.
             let about = fs::metadata(&path).ok()?;
             if !about.is_file() || about.len() > Self::MAX_SIZE {
                 return None;

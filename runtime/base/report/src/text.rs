@@ -1,4 +1,4 @@
-//! The report as people read it, with the habits of ThreadSanitizer.
+//! The report as text, in the style of ThreadSanitizer.
 
 use std::fmt::{self, Write};
 
@@ -9,18 +9,17 @@ use crate::snippet::{self, Mark};
 use crate::sources::Sources;
 use crate::words::{self, between, by, dim3, doing, in_kernel, launched, location, plural, target};
 
-/// Stands before each block and after the last.
+/// The line before each finding and after the last.
 const RULE: &str = "==================\n";
 
-/// Renders a report or parts of one. Nothing here looks at the terminal or at
-/// the environment: whoever prints decides.
+/// Renders a report or parts of one. It does not read the terminal or the environment.
 #[derive(Clone, Copy)]
 pub struct TextRenderer<'a> {
-    /// Process id that the report names; a stored report does not know it.
+    /// The process id that the report names. A stored report does not know it.
     pub pid: Option<u32>,
-    /// Whether to use ANSI colours.
+    /// True for ANSI colours.
     pub color: bool,
-    /// Where source lines come from.
+    /// The source files.
     pub sources: &'a dyn Sources,
 }
 
@@ -34,9 +33,7 @@ impl fmt::Debug for TextRenderer<'_> {
 }
 
 impl TextRenderer<'_> {
-    /// Every finding, the notes and, where there are findings, the summary as
-    /// the last line; before the summary the statistics if `stats`. Empty
-    /// where there is nothing to say.
+    /// Returns all findings, the notes, the statistics if `stats`, and the summary if there are findings.
     pub fn report(&self, report: &Report, stats: bool) -> String {
         let mut out = String::new();
         for race in &report.races {
@@ -56,8 +53,7 @@ impl TextRenderer<'_> {
         out
     }
 
-    /// A line per finding, the notes and the summary: for reading many, and for
-    /// `grep`.
+    /// Returns one line for each finding, the notes and the summary.
     pub fn short(&self, report: &Report) -> String {
         let mut out = String::new();
         for race in &report.races {
@@ -73,7 +69,7 @@ impl TextRenderer<'_> {
         out
     }
 
-    /// One race.
+    /// Returns the text of a race.
     pub fn race(&self, race: &Race) -> String {
         let mut text = Block::new(self, "data race");
         let (later, earlier) = (race.later(), race.earlier());
@@ -117,7 +113,7 @@ impl TextRenderer<'_> {
             text.line(format_args!("  Both writes stored the same value"));
         }
         let times = words::times(race.count);
-        // Of a copy or the host the sides have said so.
+        // The lines above already name a copy or the host.
         if race.accesses.iter().all(|access| in_kernel(access.op)) {
             text.line(format_args!("  Seen {times}, {}", between(race.scope)));
         } else {
@@ -127,7 +123,7 @@ impl TextRenderer<'_> {
         text.out
     }
 
-    /// One divergence.
+    /// Returns the text of a divergence.
     pub fn divergence(&self, divergence: &Divergence) -> String {
         let mut text = Block::new(self, "barrier divergence");
         text.line(format_args!(
@@ -143,8 +139,8 @@ impl TextRenderer<'_> {
                     let threads = plural(at.threads.into(), "thread waits", "threads wait");
                     let place = match (&at.file, at.line) {
                         (Some(file), Some(line)) => format!("at {file}:{line}"),
-                        // A barrier without debug information, or a loop.
-                        _ => "where no line is known [-g may tell]".to_owned(),
+                        // This is a barrier without debug info, or a loop.
+                        _ => "at an unknown line [-g may show it]".to_owned(),
                     };
                     text.line(format_args!("    {threads} {place}{}", among(at.threads, at.example)));
                     if let (Some(file), Some(line)) = (&at.file, at.line) {
@@ -163,19 +159,18 @@ impl TextRenderer<'_> {
             }
         }
         text.out.push_str(&snippet::render(&marks, self.sources, self.color));
-        // What waits at no known place may be a loop instead of a barrier.
+        // An unknown place may be a loop instead of a barrier.
         text.hint((!marks.is_empty()).then_some(words::DIVERGENCE_HINT));
         text.out
     }
 
-    /// The notes, a line each.
+    /// Returns the notes, one on each line.
     pub fn notes(&self, notes: &[String]) -> String {
         let style = self.style(Style::new().bold());
         notes.iter().map(|note| format!("{style}note:{style:#} {note}\n")).collect()
     }
 
-    /// The last line: how many races and divergences there are, those not
-    /// shown included. Empty where there are none.
+    /// Returns the last line with the numbers of races and divergences. Empty if there are none.
     pub fn summary(&self, report: &Report) -> String {
         if !report.has_findings() {
             return String::new();
@@ -183,7 +178,7 @@ impl TextRenderer<'_> {
         format!("SUMMARY: gpurace: {}\n", words::counts(report))
     }
 
-    /// What `stats=1` prints.
+    /// Returns the text that `stats=1` prints.
     pub fn stats(&self, stats: &Stats) -> String {
         let mut out = String::from("gpurace: statistics\n");
         // Writing to a `String` does not fail.
@@ -213,7 +208,7 @@ impl TextRenderer<'_> {
     }
 }
 
-/// The text of one finding while it grows.
+/// The text of one finding.
 struct Block<'a> {
     renderer: &'a TextRenderer<'a>,
     out: String,
@@ -234,7 +229,7 @@ impl<'a> Block<'a> {
         self.out.push('\n');
     }
 
-    /// Where an access is. Of a copy or the host there is often nothing to say.
+    /// Adds the place of an access, if it has one.
     fn frame(&mut self, access: &Access) {
         let place = match words::place(access) {
             Some(place) => place,
@@ -248,7 +243,7 @@ impl<'a> Block<'a> {
         self.calls(1, &access.inlined_at);
     }
 
-    /// Calls, the innermost first, numbered from `first`.
+    /// Adds calls, the innermost first, numbered from `first`.
     fn calls(&mut self, first: usize, calls: &[InlinedAt]) {
         for (number, call) in (first..).zip(calls) {
             let function = call.function.as_deref().unwrap_or("<unknown>");
@@ -268,13 +263,13 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Whether there is something to say of where an access is: an instruction has a place, known or
-/// not.
+/// True if the report shows a place for an access. An instruction has a place even if it is unknown. A copy
+/// or the host may have none.
 fn has_place(access: &Access) -> bool {
     (in_kernel(access.op) && !access.ends_block) || words::place(access).is_some()
 }
 
-/// A colon where a frame follows.
+/// Returns a colon if a place follows.
 fn colon(access: &Access) -> &'static str {
     if has_place(access) { ":" } else { "" }
 }
@@ -283,7 +278,7 @@ fn mark(access: &Access, label: String, primary: bool) -> Option<Mark<'_>> {
     Some(Mark { file: access.file.as_deref()?, line: access.line?, column: access.column, label, primary })
 }
 
-/// Which thread stands for its group.
+/// Names one thread of a group.
 fn among(threads: u32, example: Dim3) -> String {
     let example = dim3(example);
     if threads == 1 { format!(": thread {example}") } else { format!(", thread {example} among them") }

@@ -1,5 +1,4 @@
-//! Phrases that every rendering of a report uses, so that text, Markdown, SARIF
-//! and HTML say the same of a race.
+//! Phrases for all formats of a report, so that text, Markdown, SARIF and HTML use the same words.
 
 use std::fmt::Write;
 
@@ -9,15 +8,15 @@ use crate::schema::{
     Access, Dim3, Divergence, Effect, Launch, Object, ObjectKind, Op, Race, Report, Scope, Waiting,
 };
 
-/// What mends a divergence.
+/// The hint for a divergence.
 pub const DIVERGENCE_HINT: &str = "put the barrier where every thread that it waits for reaches it";
 
-/// Whether the access is an instruction of a kernel.
+/// True if the access is an instruction of a kernel.
 pub fn in_kernel(op: Op) -> bool {
     matches!(op, Op::Read | Op::Write | Op::Atomic)
 }
 
-/// `Write of size 4`, `Previous atomic access of size 4`.
+/// Returns what an access does: `Write of size 4`, `Previous atomic access of size 4`.
 pub fn doing(access: &Access, effect: Effect, previous: bool) -> String {
     let what = match effect {
         Effect::Read => "read",
@@ -36,7 +35,7 @@ pub fn doing(access: &Access, effect: Effect, previous: bool) -> String {
     text
 }
 
-/// What the later access touched: ``at shared `tile`+64``, `in shared memory`.
+/// Returns what the later access touched: ``at shared `tile`+64``, `in shared memory`.
 pub fn target(race: &Race) -> String {
     let space = match race.space {
         Space::Shared => "shared ",
@@ -56,8 +55,8 @@ pub fn target(race: &Race) -> String {
     }
 }
 
-/// `` by thread (31,0,0) of block (0,0,0)``; with `launches`, also of which launch and
-/// on which stream.
+/// Returns who made an access: ` by thread (31,0,0) of block (0,0,0)`. With `launches`, adds the launch and
+/// the stream.
 pub fn by(access: &Access, launches: bool) -> String {
     let mut text = match access.op {
         Op::Copy => " by a copy or fill".to_owned(),
@@ -89,7 +88,7 @@ pub fn by(access: &Access, launches: bool) -> String {
     text
 }
 
-/// ``shared variable `tile` of size 1024``.
+/// Returns the description of an object: ``shared variable `tile` of size 1024``.
 pub fn location(object: &Object) -> String {
     let mut text = match (object.kind, &object.name) {
         (ObjectKind::Shared, Some(name)) => format!("shared variable `{name}`"),
@@ -112,7 +111,7 @@ pub fn location(object: &Object) -> String {
     text
 }
 
-/// ``launch 1 of `reduce(float const*)`, grid (4,1,1), block (256,1,1), at main.cu:31``.
+/// Returns ``launch 1 of `reduce(float const*)`, grid (4,1,1), block (256,1,1), at main.cu:31``.
 pub fn launched(kernel: &str, launch: &Launch) -> String {
     let mut text = format!(
         "launch {} of `{kernel}`, grid {}, block {}",
@@ -132,7 +131,7 @@ pub fn launched(kernel: &str, launch: &Launch) -> String {
     text
 }
 
-/// `between threads of one warp`.
+/// Returns `between threads of one warp`.
 pub const fn between(scope: Scope) -> &'static str {
     match scope {
         Scope::Warp => "between threads of one warp",
@@ -144,17 +143,17 @@ pub const fn between(scope: Scope) -> &'static str {
     }
 }
 
-/// `1 race`, `2 races`.
+/// Returns `1 race`, `2 races`.
 pub fn plural(n: u64, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// `(x,y,z)`.
+/// Returns `(x,y,z)`.
 pub fn dim3([x, y, z]: Dim3) -> String {
     format!("({x},{y},{z})")
 }
 
-/// `file.cu:18:28`, or as much of it as is known.
+/// Returns `file.cu:18:28`, or as much of it as is known.
 pub fn place(access: &Access) -> Option<String> {
     Some(match (&access.file, access.line, access.column) {
         (Some(file), Some(line), Some(column)) => format!("{file}:{line}:{column}"),
@@ -163,18 +162,18 @@ pub fn place(access: &Access) -> Option<String> {
     })
 }
 
-/// Whether it says something which launch a side belongs to.
+/// True if the sides may belong to different launches, so that each must name its own.
 pub fn launches_differ(race: &Race) -> bool {
     race.later().launch != race.earlier().launch || race.scope >= Scope::Device
 }
 
-/// `once`, `988 times`.
+/// Returns `once`, `988 times`.
 pub fn times(count: u64) -> String {
     if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }
 
-/// ``shared variable `tile` ``, without size and offset; where the object is not
-/// known, the kind of memory.
+/// Returns ``shared variable `tile` ``, without size and offset. For an unknown object, returns the kind of
+/// memory.
 pub fn object_of(race: &Race) -> String {
     match &race.object {
         Some(object) => location(&Object { size: None, offset: None, allocated: None, ..object.clone() }),
@@ -186,12 +185,12 @@ pub fn object_of(race: &Race) -> String {
     }
 }
 
-/// ``write-read race on shared variable `tile` ``.
+/// Returns ``write-read race on shared variable `tile` ``.
 pub fn title(race: &Race) -> String {
     format!("{} race on {}", race.kind, object_of(race))
 }
 
-/// One line that says where and what, for lists and for `grep`.
+/// Returns a race in one line, for lists and for `grep`.
 pub fn one_line(race: &Race) -> String {
     let unknown = || "<unknown>".to_owned();
     let mut text = format!(
@@ -209,7 +208,7 @@ pub fn one_line(race: &Race) -> String {
     text
 }
 
-/// `write`, `copy (write)`.
+/// Returns `write`, `copy (write)`.
 fn side(access: &Access, effect: Effect) -> String {
     match access.op {
         Op::Read | Op::Write | Op::Atomic => effect.as_str().to_owned(),
@@ -218,7 +217,7 @@ fn side(access: &Access, effect: Effect) -> String {
     }
 }
 
-/// One line on a divergence, for lists and for `grep`.
+/// Returns a divergence in one line, for lists and for `grep`.
 pub fn divergence_line(divergence: &Divergence) -> String {
     let mut places: Vec<String> = Vec::new();
     let mut gone = 0;
@@ -243,49 +242,47 @@ pub fn divergence_line(divergence: &Divergence) -> String {
     text
 }
 
-/// Why nothing orders the two sides: what would have to lie between them, by
-/// the narrowest group that holds both.
+/// Returns the order that the two sides lack. It depends on the narrowest group that has both.
 pub fn missing_order(race: &Race) -> &'static str {
     let (later, earlier) = (race.later(), race.earlier());
     let is_one_thread = later.thread.is_some()
         && (later.thread, later.block, later.launch) == (earlier.thread, earlier.block, earlier.launch);
     if is_one_thread {
-        // Program order leaves out only what is asynchronous.
-        return "Both sides belong to one thread. One is an asynchronous copy that the thread has \
-                not waited for.";
+        // Program order covers all accesses of a thread but those of asynchronous copies.
+        return "One thread made both accesses. One of them is an asynchronous copy that the thread \
+                has not waited for.";
     }
     match race.scope {
         Scope::Warp => {
-            "Both threads are in one warp. Lockstep orders no memory, and no barrier that both \
-             threads take (__syncwarp(), __syncthreads()) and no release and acquire lies between \
-             the two accesses."
+            "Both threads are in one warp. Lockstep execution does not order memory. No barrier for \
+             both threads (such as __syncwarp() or __syncthreads()) and no release and acquire \
+             orders the two accesses."
         }
         Scope::Block => {
-            "The threads are in different warps of one block. No barrier that both threads take \
-             (such as __syncthreads()) and no release and acquire lies between the two accesses."
+            "The threads are in different warps of one block. No barrier for both threads (such as \
+             __syncthreads()) and no release and acquire orders the two accesses."
         }
         Scope::Cluster => {
-            "The threads are in different blocks of one cluster. __syncthreads() orders threads of \
-             one block only; no cluster barrier and no release and acquire lies between the two \
-             accesses."
+            "The threads are in different blocks of one cluster. __syncthreads() only orders threads \
+             of one block. No cluster barrier and no release and acquire orders the two accesses."
         }
         Scope::Grid => {
-            "The threads are in different blocks of one launch. __syncthreads() orders threads of \
-             one block only; no grid barrier and no release and acquire at device scope lies \
-             between the two accesses."
+            "The threads are in different blocks of one launch. __syncthreads() only orders threads \
+             of one block. No grid barrier and no release and acquire at device scope orders the two \
+             accesses."
         }
         Scope::Device => {
             "The two sides belong to different launches or copies. No stream order, event or \
              synchronisation makes one wait for the other."
         }
         Scope::System => {
-            "One side is the host. No synchronisation makes it wait for the device's work, or the \
-             device for the host's."
+            "One side is the host. No synchronisation makes the host and the device wait for each \
+             other."
         }
     }
 }
 
-/// `3 data races, 1 barrier divergence`, those not shown included.
+/// Returns `3 data races, 1 barrier divergence`. The counts include races that are not shown.
 pub fn counts(report: &Report) -> String {
     let races = report.races.len() as u64 + report.races_not_shown;
     let mut text = plural(races, "data race", "data races");

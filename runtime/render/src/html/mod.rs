@@ -1,8 +1,8 @@
-//! One self-contained page: no network, no script that the page needs in order
-//! to be read, readable on a phone, in the dark and by a screen reader.
+//! One self-contained page. It loads nothing, and it is readable without scripts, on a phone, in the dark and
+//! with a screen reader.
 //!
-//! [`picture`] draws; `page.css` and `page.js` are put into the page as they
-//! are. The script only filters what is there.
+//! [`picture`] draws. The page contains `page.css` and `page.js` as they are. The script only filters
+//! findings.
 
 pub(crate) mod picture;
 mod race;
@@ -14,10 +14,10 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
-/// Nothing is fetched, whatever the report's texts say.
+/// The browser loads nothing, whatever the texts of the report are.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
-/// The page of a report, which `version` of the tool made of `name`.
+/// Returns the page of the report called `name`, written by `version` of the tool.
 pub fn render(report: &Report, name: &str, version: &str, sources: &dyn Sources) -> String {
     let headline = if report.has_findings() { words::counts(report) } else { "no data races".to_owned() };
     let page = html! {
@@ -53,7 +53,7 @@ pub fn render(report: &Report, name: &str, version: &str, sources: &dyn Sources)
                                 (race::divergence(found, index + 1, sources))
                             }
                         } @else {
-                            p { "No data race and no barrier divergence was reported. A run shows what it executed: branches that no input takes are not checked." }
+                            p { "No data race and no barrier divergence was reported. A run checks only the code that it executes." }
                         }
                     }
                     (kernels(report))
@@ -68,7 +68,7 @@ pub fn render(report: &Report, name: &str, version: &str, sources: &dyn Sources)
 
 fn device(report: &Report) -> &'static str {
     match report.device {
-        gpurace_report::schema::Device::Cpu => "the host (SIMT executor)",
+        gpurace_report::schema::Device::Cpu => "the host",
         gpurace_report::schema::Device::Cuda => "an NVIDIA GPU",
     }
 }
@@ -94,7 +94,7 @@ fn summary(report: &Report) -> Markup {
     }
 }
 
-/// How the access sites were dealt with, as one bar.
+/// Returns one bar with the numbers of proved and checked sites.
 fn site_bar(sites: &Sites) -> Markup {
     if sites.total == 0 {
         return html! {};
@@ -131,10 +131,10 @@ fn notes(notes: &[String]) -> Markup {
     }
 }
 
-/// Text with its code spans.
+/// Returns a text whose parts between backticks are code.
 fn code_spans(text: &str) -> Markup {
     let parts: Vec<&str> = text.split('`').collect();
-    // A backtick without its partner begins no code span.
+    // An unpaired backtick is text.
     if parts.len().is_multiple_of(2) {
         return html! { (text) };
     }
@@ -145,7 +145,7 @@ fn code_spans(text: &str) -> Markup {
     }
 }
 
-/// Shown by the script, which alone can make it work.
+/// Returns the filters. The script shows them, since they do not work without it.
 fn filters(report: &Report) -> Markup {
     let distinct = |values: Vec<String>| {
         let mut values = values;
@@ -201,7 +201,7 @@ fn filters(report: &Report) -> Markup {
     }
 }
 
-/// The short form of all findings.
+/// Returns a table with one row for each finding.
 fn table(report: &Report) -> Markup {
     html! {
         div.scroll role="region" aria-label="Table of findings" tabindex="0" {
@@ -251,7 +251,7 @@ fn kernels(report: &Report) -> Markup {
                 h2 #kernels-title { "Kernels" }
                 div.scroll role="region" aria-label="Table of kernels" tabindex="0" {
                     table {
-                        caption.unseen { "What was checked of each kernel" }
+                        caption.unseen { "Sites and checks of each kernel" }
                         thead {
                             tr {
                                 th scope="col" { "Kernel" }
@@ -278,7 +278,7 @@ fn kernels(report: &Report) -> Markup {
     }
 }
 
-/// `1 234 567`, with spaces that do not break.
+/// Returns `1 234 567`, with spaces that do not break.
 fn grouped(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::new();

@@ -1,5 +1,5 @@
 "use strict";
-// Hides the findings that the filters leave out. Without it everything is shown.
+// Hides the findings that do not match the filters. Without this script, all findings are shown.
 (() => {
   const form = document.getElementById("filters");
   if (!form) return;

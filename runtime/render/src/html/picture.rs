@@ -1,6 +1,5 @@
-//! Pictures of a race: the threads of the block, what order is missing, the
-//! bytes that overlap. Each is drawn from what the report knows and left out
-//! where that is not enough.
+//! Pictures of a race: the threads of the block, the missing order, the bytes that overlap. A picture is left
+//! out if the report does not have enough data for it.
 
 use gpurace_report::schema::{Access, Dim3, ObjectKind, Op, Race, Scope};
 use gpurace_report::words;
@@ -8,15 +7,15 @@ use maud::{Markup, html};
 
 use super::race::Side;
 
-/// Threads of a warp: lanes, one column each.
+/// The lanes of a warp, one in each column.
 const LANES: u64 = 32;
-/// Side of a thread's cell, in units of the picture.
+/// The width of a thread's cell, in units of the picture.
 const CELL: u64 = 8;
-/// Space for the numbers of the warps.
+/// The width of the column with the warps' numbers.
 const GUTTER: u64 = 22;
-/// Bytes that the byte picture shows at most, and a row of it.
+/// The most bytes in the picture of bytes.
 const BYTES_SHOWN: u64 = 32;
-/// Largest access that one instruction makes, bytes.
+/// The bytes of the largest access of one instruction.
 const LARGEST_ACCESS: u64 = 16;
 
 fn linear(at: Dim3, dim: Dim3) -> u64 {
@@ -25,16 +24,15 @@ fn linear(at: Dim3, dim: Dim3) -> u64 {
     (z * dy + y) * dx + x
 }
 
-/// One block of threads, with those of its threads that take part.
+/// One block of threads, with the threads of the race.
 struct BlockPicture<'a> {
     title: String,
     threads: u64,
     marked: Vec<(Side, &'a Access, u64)>,
 }
 
-/// The block's threads as warps and lanes, both sides marked; two blocks where
-/// the sides are in two. Left out where a side is no thread, or the extents of
-/// its block are not known.
+/// Draws the threads of one block or two as warps and lanes, and marks both sides. Empty if a side is not a
+/// thread or the size of its block is unknown.
 pub(super) fn threads(race: &Race) -> Markup {
     let Some(blocks) = blocks(race) else {
         return html! {};
@@ -100,13 +98,13 @@ fn blocks(race: &Race) -> Option<Vec<BlockPicture<'_>>> {
     let launch = race.launch.as_ref()?;
     let dim = launch.block;
     let threads = dim.iter().map(|&n| u64::from(n)).product::<u64>();
-    // More than a block can have would be no report of ours.
+    // No block has more threads.
     if threads == 0 || threads > 1024 {
         return None;
     }
     let mut blocks: Vec<(Option<u64>, Dim3, BlockPicture<'_>)> = Vec::new();
     for (side, access) in [(Side::Later, race.later()), (Side::Earlier, race.earlier())] {
-        // The extents of another launch's blocks are not in the report.
+        // The report does not have the block size of other launches.
         if access.launch != Some(launch.index) {
             continue;
         }
@@ -135,7 +133,7 @@ fn blocks(race: &Race) -> Option<Vec<BlockPicture<'_>>> {
     (!pictures.is_empty()).then_some(pictures)
 }
 
-/// The lines between warps and between lanes.
+/// Returns the lines between warps and between lanes.
 fn lattice(threads: u64) -> String {
     let rows = threads.div_ceil(LANES);
     let columns = threads.min(LANES);
@@ -152,14 +150,14 @@ fn lattice(threads: u64) -> String {
     path
 }
 
-/// Two lines of time, the accesses on them, and what does not lie between.
+/// Draws two lines of time with the two accesses, and names the missing order.
 pub(super) fn order(race: &Race) -> Markup {
-    // Within a block the interval between two barriers is common to both.
+    // Two threads of a block are in the same barrier interval.
     let common = race.scope <= Scope::Block;
     let edge = match race.scope {
-        Scope::Warp => "barrier of both, or the kernel's begin and end",
-        Scope::Block => "block barrier, or the kernel's begin and end",
-        Scope::Cluster | Scope::Grid => "barriers of one block order nothing in the other",
+        Scope::Warp => "barrier for both, or start and end of the kernel",
+        Scope::Block => "block barrier, or start and end of the kernel",
+        Scope::Cluster | Scope::Grid => "a barrier of one block does not order the other",
         Scope::Device => "nothing makes one launch or copy wait for the other",
         Scope::System => "nothing makes the host and the device wait for each other",
     };
@@ -171,7 +169,7 @@ pub(super) fn order(race: &Race) -> Markup {
         figure.picture {
             figcaption { @if common { "Barrier interval" } @else { "Order" } }
             svg viewBox="0 0 280 122" role="img" aria-label=(format!(
-                "The previous {} and this {} lie side by side in time; {}",
+                "Nothing orders the previous {} and this {}. {}",
                 race.kind.earlier().as_str(), race.kind.later().as_str(), words::missing_order(race)
             )) {
                 @if common {
@@ -179,8 +177,8 @@ pub(super) fn order(race: &Race) -> Markup {
                     path.barrier d="M20 12v94M260 12v94" {}
                 }
                 @for (index, (side, access, verb)) in lanes.iter().enumerate() {
-                    // The first is labelled above its line, the second below,
-                    // so that nothing crosses what joins them.
+                    // The first label is above its line, the second below, so neither crosses the line that
+                    // joins the accesses.
                     @let y = 36 + 44 * index;
                     @let top = y - 20 + 8 * index;
                     @if !common {
@@ -203,7 +201,7 @@ pub(super) fn order(race: &Race) -> Markup {
     }
 }
 
-/// Who made an access, in a few words.
+/// Returns a short name for who made an access.
 fn who(race: &Race, access: &Access) -> String {
     match access.op {
         Op::Host => "host".to_owned(),
@@ -226,18 +224,19 @@ fn who(race: &Race, access: &Access) -> String {
     }
 }
 
-/// Where the object's bytes that an access covers begin, and how many it are.
+/// The bytes of an object that an access covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Covered {
     pub(crate) begin: u64,
     pub(crate) size: u64,
 }
 
-/// What the later and, where it follows, the earlier access cover of the
-/// object. The report says where the later one begins. CUDA aligns accesses to
-/// their size, so that the earlier one's begin follows where it is of the same
-/// size, or larger and in an allocation, which is aligned to more than the
-/// largest access. Of other objects the alignment is not in the report.
+/// Returns the bytes of the object that the later access covers, and those of the earlier access if they
+/// follow.
+///
+/// The report has the start of the later access. CUDA aligns accesses to their size. So an earlier access of
+/// the same size starts at the same byte. The start of a larger one follows only in an allocation, which is
+/// aligned to more than the largest access. The report does not have the alignment of other objects.
 pub(crate) fn covered(race: &Race) -> Option<(Covered, Option<Covered>)> {
     let object = race.object.as_ref()?;
     let begin = object.offset?;
@@ -259,8 +258,7 @@ pub(crate) fn covered(race: &Race) -> Option<(Covered, Option<Covered>)> {
     Some((later, earlier))
 }
 
-/// The object as a bar, and the bytes around the access with what each side
-/// covers.
+/// Draws the object as a bar, and the bytes that each side covers.
 pub(super) fn bytes(race: &Race) -> Markup {
     let Some((later, earlier)) = covered(race) else {
         return html! {};
@@ -286,11 +284,11 @@ pub(super) fn bytes(race: &Race) -> Markup {
             (Some(covered), _) =>
                 format!("The previous {} covers {}.", race.kind.earlier().as_str(), span(covered)),
             (None, Some(size)) => format!(
-                "The previous {} covers {} that include some of them.",
+                "The previous {} covers {}, including some of these.",
                 race.kind.earlier().as_str(),
                 words::plural(size, "byte", "bytes")
             ),
-            (None, None) => format!("The previous {} covers some of them.", race.kind.earlier().as_str()),
+            (None, None) => format!("The previous {} covers some of these.", race.kind.earlier().as_str()),
         }
     );
     html! {

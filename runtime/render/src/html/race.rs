@@ -1,4 +1,4 @@
-//! One finding: the two snippets, what is known of it, its pictures.
+//! One finding: its source lines, its facts, its pictures.
 
 use gpurace_abi::meta::Space;
 use gpurace_report::schema::{Access, Divergence, Effect, Race, Scope, Waiting};
@@ -9,12 +9,12 @@ use maud::{Markup, html};
 
 use super::{code_spans, picture};
 
-/// Lines of source on each side of the marked one.
+/// The number of source lines before and after the marked one.
 const CONTEXT: usize = 3;
-/// What the filter calls a divergence.
+/// The filter's name for a divergence.
 pub(super) const DIVERGENCE: &str = "divergence";
 
-/// The kind of memory, in a word.
+/// Returns the kind of memory in a word.
 pub(super) fn space(race: &Race) -> &'static str {
     match race.space {
         Space::Shared => "shared",
@@ -23,7 +23,7 @@ pub(super) fn space(race: &Race) -> &'static str {
     }
 }
 
-/// The narrowest group that holds both sides, for people.
+/// Returns the narrowest group that has both sides, in words.
 pub(super) fn scope(race: &Race) -> &'static str {
     match race.scope {
         Scope::Warp => "threads of a warp",
@@ -35,7 +35,7 @@ pub(super) fn scope(race: &Race) -> &'static str {
     }
 }
 
-/// Where the first group of a divergence waits.
+/// Returns the place where the first group of a divergence waits.
 pub(super) fn first_place(found: &Divergence) -> String {
     let places = found.waiting.iter().filter_map(|waiting| match waiting {
         Waiting::At(at) => Some(format!("{}:{}", at.file.as_deref()?, at.line?)),
@@ -44,7 +44,7 @@ pub(super) fn first_place(found: &Divergence) -> String {
     places.take(1).collect()
 }
 
-/// A race as an article of its own.
+/// Returns the article on a race.
 pub(super) fn race(race: &Race, number: usize, sources: &dyn Sources) -> Markup {
     let id = format!("race-{number}");
     let title = format!("{id}-title");
@@ -85,12 +85,12 @@ pub(super) fn race(race: &Race, number: usize, sources: &dyn Sources) -> Markup 
     }
 }
 
-/// Which side of a race: how it is coloured.
+/// A side of a race. It determines the colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     /// The access that found the race.
     Later,
-    /// The one before it.
+    /// The other access.
     Earlier,
 }
 
@@ -155,7 +155,7 @@ fn source(excerpt: &Excerpt, which: Side, place: &str) -> Markup {
     }
 }
 
-/// A divergence as an article of its own.
+/// Returns the article on a divergence.
 pub(super) fn divergence(found: &Divergence, number: usize, sources: &dyn Sources) -> Markup {
     let id = format!("divergence-{number}");
     let title = format!("{id}-title");

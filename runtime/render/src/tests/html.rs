@@ -1,4 +1,4 @@
-//! The page as text; what a browser makes of it is tested with one.
+//! Tests the text of the page. The end-to-end suite `page` tests it in a browser.
 
 use gpurace_report::schema::{ObjectKind, Report};
 use gpurace_report::sources::NoSources;

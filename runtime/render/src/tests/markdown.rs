@@ -1,4 +1,4 @@
-//! A comment on a pull request.
+//! Tests the comment on a pull request.
 
 use gpurace_report::sources::NoSources;
 

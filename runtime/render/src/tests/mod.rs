@@ -1,4 +1,4 @@
-//! Tests of the crate, and the report they are made of.
+//! The tests of the crate, and the report that they use.
 
 mod html;
 mod markdown;
@@ -9,14 +9,13 @@ use std::sync::Arc;
 use gpurace_report::schema::Report;
 use gpurace_report::sources::Sources;
 
-/// A report with one of everything: races of each scope, a copy, the host, a
-/// side without debug info, a divergence, notes, and names that every format
-/// has to escape.
+/// Returns a report with races of each scope, a copy, the host, a side without debug info, a divergence,
+/// notes, and names that every format must escape.
 pub(crate) fn everything() -> Report {
     Report::from_json(include_str!("everything.json")).expect("it is a report")
 }
 
-/// A report without findings.
+/// Returns a report without findings.
 pub(crate) fn nothing() -> Report {
     let mut report = everything();
     report.races.clear();
@@ -25,7 +24,7 @@ pub(crate) fn nothing() -> Report {
     report
 }
 
-/// Has `a b/k.cu`, in which line 5 holds `größe<&>` before the access.
+/// Sources with only `a b/k.cu`. Its line 5 has characters of several bytes before the access.
 pub(crate) struct OneFile;
 
 impl Sources for OneFile {

@@ -1,4 +1,4 @@
-//! SARIF, held against the standard's schema and read by somebody else's types.
+//! Tests SARIF with the standard's schema and with the types of another crate.
 
 use std::path::Path;
 use std::process::Command;
@@ -18,7 +18,7 @@ fn value(report: &Report) -> Value {
     serde_json::from_str(&render(report)).unwrap()
 }
 
-/// The schema of SARIF 2.1.0 as the crate `serde-sarif` brings it.
+/// Returns the schema of SARIF 2.1.0 from the crate `serde-sarif`.
 fn schema() -> Value {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version=1", "--offline", "--filter-platform=x86_64-unknown-linux-gnu"])
@@ -31,8 +31,7 @@ fn schema() -> Value {
     let package = packages.iter().find(|package| package["name"] == "serde-sarif").unwrap();
     let manifest = Path::new(package["manifest_path"].as_str().unwrap());
     let text = std::fs::read_to_string(manifest.with_file_name("src").join("schema.json")).unwrap();
-    // A bracket too many in one pattern, taken out by the standard's errata, is
-    // no regular expression.
+    // One pattern has a bracket too many, which the standard's errata remove.
     let text = text.replace("[a-zA-Z]{2}]?$", "[a-zA-Z]{2}?$");
     serde_json::from_str(&text).unwrap()
 }
@@ -49,7 +48,7 @@ fn it_is_valid_by_the_standards_schema() {
     for report in [everything(), nothing()] {
         assert_eq!(errors(&value(&report)), Vec::<String>::new());
     }
-    // The validator does look: what the schema forbids is found.
+    // The validator finds what the schema forbids.
     let mut wrong = value(&everything());
     wrong["runs"][0]["results"][0]["level"] = "fatal".into();
     wrong["runs"][0]["results"][1]["surprise"] = 1.into();
@@ -118,7 +117,7 @@ fn what_is_not_known_is_left_out() {
     let text = Renderer { version: "0.1.0", root: None, sources: &NoSources }.render(&everything());
     let document: Value = serde_json::from_str(&text).unwrap();
     let results = document["runs"][0]["results"].as_array().unwrap();
-    // The atomics without debug info have no place; equal values are no error.
+    // The atomics without debug info have no place. Equal values are a warning.
     assert_eq!(results[5]["locations"], serde_json::json!([]));
     assert_eq!(results[1]["level"], "warning");
     assert!(!text.contains("snippet"));

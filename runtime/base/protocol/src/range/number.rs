@@ -10,12 +10,12 @@ pub const LIMIT: i128 = 1 << 120;
 pub enum View {
     /// Numbers from 0.
     Unsigned,
-    /// Two's complement.
+    /// As a signed number in two's complement.
     Signed,
 }
 
 impl View {
-    /// All numbers of a width.
+    /// Returns the range of all numbers of a width.
     pub fn all(self, width: Width) -> Range {
         let bits = width.bits();
         match self {
@@ -24,7 +24,7 @@ impl View {
         }
     }
 
-    /// The number that a bit pattern of this width stands for.
+    /// Returns the number for a bit pattern of this width.
     pub fn read(self, width: Width, bits: u64) -> i128 {
         match self {
             Self::Unsigned => i128::from(width.truncate(bits)),

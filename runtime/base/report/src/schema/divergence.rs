@@ -1,16 +1,16 @@
-//! Barrier divergences of a report.
+//! The barrier divergences of a report.
 
 use serde::{Deserialize, Serialize};
 
 use super::Dim3;
 
-/// A barrier that some threads of a block wait at and others will not reach.
+/// A barrier where some threads of a block wait, while others will not reach it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Divergence {
     /// Demangled name of the kernel.
     pub kernel: String,
-    /// The launch; see [`Launch::index`](super::Launch::index).
+    /// The [`Launch::index`](super::Launch::index) of the launch.
     pub launch: u64,
     /// Index of the block.
     pub block: Dim3,
@@ -36,7 +36,7 @@ pub struct WaitingAt {
     pub file: Option<String>,
     /// Line, from 1.
     pub line: Option<u32>,
-    /// How many threads.
+    /// The number of threads.
     pub threads: u32,
     /// Index of one of them.
     pub example: Dim3,
@@ -46,9 +46,9 @@ pub struct WaitingAt {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Exited {
-    /// Tells the group from one that waits.
+    /// Distinguishes the group from one that waits.
     pub exited: True,
-    /// How many threads.
+    /// The number of threads.
     pub threads: u32,
     /// Index of one of them.
     pub example: Dim3,
@@ -74,12 +74,12 @@ impl From<True> for bool {
 }
 
 impl Waiting {
-    /// A group of `threads` threads, `example` one of them, that waits there.
+    /// Returns a group of `threads` threads that wait at this line. `example` is one of them.
     pub fn at(file: Option<String>, line: Option<u32>, threads: u32, example: Dim3) -> Self {
         Self::At(WaitingAt { file, line, threads, example })
     }
 
-    /// A group of `threads` threads, `example` one of them, that has left.
+    /// Returns a group of `threads` threads that have left the kernel. `example` is one of them.
     pub fn exited(threads: u32, example: Dim3) -> Self {
         Self::Exited(Exited { exited: True, threads, example })
     }

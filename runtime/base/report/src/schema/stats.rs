@@ -1,25 +1,24 @@
-//! Statistics of a report.
+//! The statistics of a report.
 
 use serde::{Deserialize, Serialize};
 
-/// What was checked, and how much of it.
+/// Counts of launches, sites and checks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stats {
     /// Kernel launches.
     pub launches: u64,
-    /// Launches that ran without checks because an option said so.
+    /// Launches that ran without checks because of an option.
     pub launches_unchecked: u64,
     /// Checks that ran on the device.
     pub checks_executed: u64,
-    /// Accesses of all modules.
+    /// Sites of all modules.
     pub sites: Sites,
-    /// The same per kernel.
+    /// The same for each kernel.
     pub kernels: Vec<KernelStats>,
 }
 
-/// Access instructions of the program as compiled:
-/// `proved + proved_at_launch + checked == total`.
+/// Numbers of sites: `proved + proved_at_launch + checked == total`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sites {
@@ -33,13 +32,13 @@ pub struct Sites {
     pub checked: u64,
 }
 
-/// What was checked of one kernel.
+/// The counts for one kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KernelStats {
     /// Demangled name.
     pub name: String,
-    /// Accesses that it can reach.
+    /// Sites that it can reach.
     pub sites: Sites,
     /// Its launches.
     pub launches: u64,

@@ -1,4 +1,4 @@
-//! What is new since an older report.
+//! Tests which findings are new since an older report.
 
 use super::{access, race};
 use crate::baseline::new_findings;
@@ -21,7 +21,7 @@ fn with(races: Vec<Race>) -> Report {
     Report { races, ..Report::new(Device::Cpu) }
 }
 
-/// Lines of the later sides of what is new, and how many findings are known.
+/// Returns the lines of the later sides of new races, and the number of known findings.
 fn new(found: Vec<Race>, old: Vec<Race>) -> (Vec<u32>, u64) {
     let (report, known) = new_findings(with(found), &with(old));
     let lines = report.races.iter().filter_map(|race| race.later().line);
@@ -47,9 +47,9 @@ fn lines_may_move() {
 
 #[test]
 fn an_old_entry_stands_for_one_finding_only() {
-    // The old one is still there: the second of its shape is new.
+    // The old race is still there, so the second one of its shape is new.
     assert_eq!(new(vec![at(7, "f"), at(8, "f")], vec![at(7, "f")]), (vec![8], 1));
-    // The old one moved, and one came.
+    // The old race moved, and there is a new one.
     assert_eq!(new(vec![at(70, "f"), at(80, "f")], vec![at(7, "f")]), (vec![80], 1));
 }
 

@@ -1,4 +1,4 @@
-//! What is one entry, and what becomes of too many.
+//! Tests which findings are one entry, and what happens to too many.
 
 use super::{access, race};
 use crate::collect::{Added, Collector};

@@ -1,4 +1,4 @@
-//! What is said of each race, word by word.
+//! Tests the hint for each race, word by word.
 
 use gpurace_abi::scope::Scope as AtomicScope;
 
@@ -22,7 +22,7 @@ fn op(effect: Effect) -> Op {
     }
 }
 
-/// A race whose earlier side is at `from`, its later one at `to` (line, column).
+/// Returns a race with its earlier side at `from` and its later side at `to` (line, column).
 fn at(kind: RaceKind, scope: Scope, from: (u32, u32), to: (u32, u32)) -> Race {
     race(
         kind,
@@ -48,7 +48,7 @@ fn two_lines_name_the_missing_order() {
         (Scope::Cluster, "no barrier of the cluster orders line 17 before line 18"),
         (
             Scope::Grid,
-            "nothing orders line 17 before line 18 between blocks: make it two launches, or use a \
+            "nothing orders line 17 before line 18 between blocks: use two launches, or a \
              grid-wide barrier of a cooperative launch",
         ),
     ] {
@@ -123,7 +123,10 @@ fn unknown_lines_are_not_named() {
     race.accesses[1].line = None;
     assert_eq!(said(&race), "no __syncthreads() orders the two accesses");
     race.kind = RaceKind::AtomicRead;
-    assert_eq!(said(&race), "the read is not atomic, the other access is: make both atomic, or order them");
+    assert_eq!(
+        said(&race),
+        "the read is not atomic, but the other access is: make both atomic, or order them"
+    );
 }
 
 #[test]
@@ -152,10 +155,10 @@ fn two_atomics_need_a_scope_that_holds_both() {
 #[test]
 fn the_plain_side_of_an_atomic_is_named() {
     for (kind, plain) in [
-        (RaceKind::AtomicRead, "read at line 8 is not atomic, the one at line 9"),
-        (RaceKind::AtomicWrite, "write at line 8 is not atomic, the one at line 9"),
-        (RaceKind::ReadAtomic, "read at line 9 is not atomic, the one at line 8"),
-        (RaceKind::WriteAtomic, "write at line 9 is not atomic, the one at line 8"),
+        (RaceKind::AtomicRead, "read at line 8 is not atomic, but the access at line 9"),
+        (RaceKind::AtomicWrite, "write at line 8 is not atomic, but the access at line 9"),
+        (RaceKind::ReadAtomic, "read at line 9 is not atomic, but the access at line 8"),
+        (RaceKind::WriteAtomic, "write at line 9 is not atomic, but the access at line 8"),
     ] {
         assert_eq!(
             said(&at(kind, Scope::Grid, (9, 3), (8, 3))),
@@ -169,7 +172,7 @@ fn launches_are_ordered_by_streams_and_events() {
     let mut race = at(RaceKind::WriteRead, Scope::Device, (7, 11), (8, 3));
     race.accesses[1].stream = Some(1);
     assert!(said(&race).starts_with("nothing orders the two launches: put them in one stream"));
-    // They are in one stream already: what is missing is not known.
+    // Two launches in one stream: the missing order is unknown.
     race.accesses[1].stream = Some(0);
     assert_eq!(hint(&race, NONE), None);
     race.accesses[1].stream = None;
@@ -201,12 +204,12 @@ fn fences_and_volatile_are_said_to_order_nothing() {
     facts[1].fences = true;
     assert_eq!(
         hint(&race, facts).unwrap(),
-        "no __syncthreads() orders line 17 before line 18; where a flag or a lock is to order them, \
-         __threadfence() belongs before the atomic that opens it and after the one that sees it open"
+        "no __syncthreads() orders line 17 before line 18; if a flag or a lock should order them, put a \
+         __threadfence() before the atomic that sets or releases it and after the atomic that waits for it"
     );
 }
 
-/// No combination panics, and none has a hint that ends in a full stop.
+/// No combination panics, and no hint ends with a full stop.
 #[test]
 fn every_combination_is_answered() {
     let all_scopes = [Scope::Warp, Scope::Block, Scope::Cluster, Scope::Grid, Scope::Device, Scope::System];

@@ -1,4 +1,4 @@
-//! Several reports as one.
+//! Tests how reports are joined.
 
 use super::{access, interface, race};
 use crate::merge::Merger;
@@ -100,7 +100,7 @@ fn races_that_were_not_kept_are_not_forgotten() {
     assert_eq!(merged.races_not_shown, 3);
     let again = Report::from_json(&merged.to_json()).unwrap();
     assert_eq!(again.races_not_shown, 3);
-    // A note that only resembles it is none.
+    // A similar note does not count.
     report.notes = vec!["report buffer full, 2048 races not shown".to_owned()];
     assert!(!Report::from_json(&report.to_json()).unwrap().has_findings());
 }

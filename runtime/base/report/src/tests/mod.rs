@@ -1,4 +1,4 @@
-//! Tests of the crate, and the races they are made of.
+//! The tests of the crate, and the races that they use.
 
 mod baseline;
 mod collect;
@@ -14,7 +14,7 @@ use gpurace_abi::meta::Space;
 use crate::schema::{Access, Launch, Object, ObjectKind, Op, Race, RaceKind, Report, Scope};
 use crate::sources::Sources;
 
-/// The example of the interface, kept by hand.
+/// The report of the documented interface, written by hand.
 pub(crate) const INTERFACE: &str = include_str!("interface.json");
 
 pub(crate) fn interface() -> Report {
@@ -50,7 +50,7 @@ int main() {
 }
 ";
 
-/// Has `reduce.cu`, and the same text as `tile.cuh`.
+/// Sources with `reduce.cu`, and with the same text as `tile.cuh`.
 pub(crate) struct OneFile;
 
 impl Sources for OneFile {
@@ -59,7 +59,7 @@ impl Sources for OneFile {
     }
 }
 
-/// An access of thread `(thread,0,0)` of block `(block,0,0)` in `reduce.cu`.
+/// Returns an access in `reduce.cu` by thread `(thread,0,0)` of block `(block,0,0)`.
 pub(crate) fn access(op: Op, line: u32, column: u32, block: u32, thread: u32) -> Access {
     Access {
         size: Some(4),
@@ -75,7 +75,7 @@ pub(crate) fn access(op: Op, line: u32, column: u32, block: u32, thread: u32) ->
     }
 }
 
-/// A race of `scan(int*)` on global memory.
+/// Returns a race of `scan(int*)` on global memory.
 pub(crate) fn race(kind: RaceKind, scope: Scope, later: Access, earlier: Access) -> Race {
     Race {
         kind,

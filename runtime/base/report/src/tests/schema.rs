@@ -1,4 +1,4 @@
-//! The JSON is that of the interface, no more and no less.
+//! Tests that the JSON is that of the documented interface.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -6,8 +6,7 @@ use serde_json::Value;
 use super::{INTERFACE, interface};
 use crate::schema::*;
 
-/// JSON without white space outside strings: what is left also says in which
-/// order fields stand.
+/// Returns JSON without white space outside strings. The fields keep their order.
 fn compact(json: &str) -> String {
     let mut in_string = false;
     json.chars()
@@ -39,7 +38,7 @@ fn the_example_of_the_interface_is_written_as_it_was_read() {
     assert_eq!(Report::from_json(&interface().to_json()).unwrap(), interface());
 }
 
-/// Adds a field to each object of the example in turn.
+/// Adds a field to each object of the example, one at a time.
 #[test]
 fn no_object_takes_an_unknown_field() {
     fn objects(value: &Value, path: String, out: &mut Vec<String>) {
@@ -128,7 +127,7 @@ fn a_kind_is_made_of_its_sides() {
 }
 
 proptest! {
-    /// Names come from users: any text survives.
+    /// Names come from users, so any text must survive.
     #[test]
     fn any_text_survives(name in ".*", count: u64, line in proptest::option::of(any::<u32>())) {
         let mut report = interface();

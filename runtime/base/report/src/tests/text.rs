@@ -1,4 +1,4 @@
-//! What people read, compared with texts that people have read.
+//! Compares the text of reports with reviewed snapshots.
 
 use gpurace_abi::meta::Space;
 use gpurace_abi::scope::Scope as AtomicScope;
@@ -15,7 +15,7 @@ fn renderer() -> TextRenderer<'static> {
     TextRenderer { pid: Some(4242), color: false, sources: &OneFile }
 }
 
-/// The race with the hint that follows from it, rendered.
+/// Returns the text of a race, with its hint.
 fn render(mut race: Race, facts: [SideFacts; 2]) -> String {
     race.hint = hint(&race, facts);
     renderer().race(&race)
@@ -288,8 +288,7 @@ fn statistics() {
     insta::assert_snapshot!(stats);
 }
 
-/// Positions that do not fit the source, as after an edit, cost the snippet
-/// and nothing else.
+/// Positions beyond the source, as after an edit, only remove the snippet.
 #[test]
 fn stale_positions_do_no_harm() {
     for (line, column) in
@@ -314,7 +313,7 @@ fn files_are_found_in_the_directories_of_the_compiler() {
     let absolute = here.join("src/lib.rs");
     assert!(sources.text(absolute.to_str().unwrap()).is_some());
     assert!(sources.text("missing.cu").is_none() && sources.text("missing.cu").is_none());
-    // A directory and a device are no sources.
+    // Directories and devices are not read.
     assert!(sources.text("tests").is_none() && sources.text("/dev/zero").is_none());
 }
 
@@ -327,11 +326,11 @@ fn what_orders_one_thread_is_not_what_orders_two() {
         access(Op::Write, 17, 13, 0, 0),
     );
     assert!(words::missing_order(&two).contains("__syncwarp()"));
-    // Only what is asynchronous escapes program order.
+    // Program order does not cover asynchronous copies.
     let mut one = two.clone();
     one.accesses[1].thread = one.accesses[0].thread;
     assert!(words::missing_order(&one).contains("asynchronous copy"));
-    // Threads of two blocks, or two that are not known, are not one.
+    // Two threads of different blocks, or two unknown threads, do not count as one.
     let mut other_block = one.clone();
     other_block.accesses[1].block = Some([1, 0, 0]);
     other_block.scope = Scope::Grid;
