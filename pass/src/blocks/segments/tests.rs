@@ -146,7 +146,7 @@ fn barrier_in_a_loop_after_one_that_is_left_apart() {
         format!(
             "br label %g\n g:\n %i = phi i32 [ %t, %0 ], [ %j, %g ]\n %j = add i32 %i, 1\n
              %x = icmp slt i32 %j, 9\n br i1 %x, label %g, label %h\n
-             h:\n %s = phi i32 [ {first}, %g ], [ %r, %h ]\n BARRIER\n %r = lshr i32 %s, 1\n
+             h:\n %v = phi i32 [ {first}, %g ], [ %r, %h ]\n BARRIER\n %r = lshr i32 %v, 1\n
              %y = icmp sgt i32 %r, 0\n br i1 %y, label %h, label %e\n e:\n ret void"
         )
     };
