@@ -22,8 +22,8 @@ static START: extern "C" fn() = start;
 /// pass it on.
 static PROCESS: OnceLock<Process> = OnceLock::new();
 
-/// The state of this process. The start makes it, or a call that comes before the start: a library
-/// that was preloaded may make one.
+/// The state of this process. The start makes it. A preloaded library may call before: it finds the
+/// program's options, and gets an error from calls that need the device.
 pub(crate) fn process() -> &'static Process {
     PROCESS.get_or_init(|| Process::new(session()))
 }
