@@ -241,6 +241,7 @@ impl SyncVars {
     }
 
     /// True if there is no variable at all.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.count.load(Ordering::Acquire) == 0
     }

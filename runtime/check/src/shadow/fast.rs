@@ -144,7 +144,12 @@ impl BlockView {
             match self.next_of_read(*r, key, true) {
                 Some(Next::Keep) => return true,
                 Some(Next::Join(span)) => {
-                    *r = r.with(OpCode::READ, span);
+                    let joined = r.with(OpCode::READ, span);
+                    // Many threads join what has the span already. Without a store, the list stays in
+                    // the caches of all cores.
+                    if *r != joined {
+                        *r = joined;
+                    }
                     return true;
                 }
                 _ => {}

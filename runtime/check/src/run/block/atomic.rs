@@ -165,6 +165,7 @@ impl Block {
 
     /// Lets a thread learn what the access of its last [`Block::atomic`] acquires: it has happened.
     #[expect(clippy::too_many_arguments, reason = "the arguments of the entry point")]
+    #[inline]
     pub fn atomic_done(
         &mut self,
         thread: u32,
@@ -175,9 +176,23 @@ impl Block {
         scope: Scope,
         order: Order,
     ) {
-        if !self.sync.fences && !self.sync.logs && self.inner.syncvars.is_empty() {
-            return;
+        if self.sync.fences || self.sync.logs || !self.inner.syncvars.is_empty() {
+            self.note_atomic(thread, address, size, site, kind, scope, order);
         }
+    }
+
+    /// What [`Block::atomic_done`] does if the block may learn something, or others may from it.
+    #[expect(clippy::too_many_arguments, reason = "the arguments of the entry point")]
+    fn note_atomic(
+        &mut self,
+        thread: u32,
+        address: usize,
+        size: u32,
+        site: u32,
+        kind: AtomicKind,
+        scope: Scope,
+        order: Order,
+    ) {
         let (reads, writes) = match kind {
             AtomicKind::Load | AtomicKind::VolatileLoad => (true, false),
             AtomicKind::Store | AtomicKind::VolatileStore | AtomicKind::Reduction => (false, true),
