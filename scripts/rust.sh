@@ -1,7 +1,7 @@
 # Finds the cargo that builds gpurace, and sets the folder that it builds into. The other scripts source
 # this file after they have set $root.
 
-export LLVM_SYS_191_PREFIX=/usr/lib/llvm-19
+export LLVM_SYS_221_PREFIX=/usr/lib/llvm-22
 # The built programs find the CUDA toolkit by their own path, which must lie in the checkout.
 export CARGO_TARGET_DIR=$root/target
 

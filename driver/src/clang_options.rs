@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn clang_agrees_that_a_word_follows() {
         let missing = |option: &str| {
-            let out = Command::new("clang-19").args(["-###", option]).output().unwrap();
+            let out = Command::new("clang-22").args(["-###", option]).output().unwrap();
             String::from_utf8_lossy(&out.stderr).contains("is missing (expected 1 value)")
         };
         for option in TAKES_NEXT_WORD.split_ascii_whitespace() {

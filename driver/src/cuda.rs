@@ -1,4 +1,4 @@
-//! CUDA toolkits: where they are, and which of them clang 19 can parse.
+//! CUDA toolkits: where they are, and which of them clang 22 can parse.
 
 use std::fmt;
 use std::fs;
@@ -20,19 +20,21 @@ impl fmt::Display for Version {
 }
 
 impl Version {
-    /// Returns the version of PTX that clang 19 writes for this toolkit: 78 for 7.8.
+    /// Returns the version of PTX that clang 22 writes for this toolkit: 78 for 7.8.
     pub fn ptx(self) -> u32 {
         match (self.major, self.minor) {
             (..=10, _) => 63,
             (11, minor) => 70 + minor.min(8),
-            (12, minor) => 80 + minor.min(5),
-            _ => 85,
+            (12, minor @ ..=5) => 80 + minor,
+            (12, 6) => 85,
+            (12, 7 | 8) => 87,
+            _ => 88,
         }
     }
 }
 
-/// The versions whose headers clang 19 can parse: from the first to before the second.
-pub const PARSED: (Version, Version) = (Version { major: 11, minor: 0 }, Version { major: 13, minor: 0 });
+/// The versions whose headers clang 22 can parse: from the first to before the second.
+pub const PARSED: (Version, Version) = (Version { major: 11, minor: 0 }, Version { major: 14, minor: 0 });
 
 /// Where a toolkit was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +49,7 @@ pub enum Origin {
     Own,
 }
 
-/// A toolkit that clang 19 can parse.
+/// A toolkit that clang 22 can parse.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Toolkit {
     /// Its folder.
@@ -58,14 +60,23 @@ pub struct Toolkit {
     pub origin: Origin,
 }
 
-/// The reason why clang 19 cannot use a folder as a toolkit.
+impl Toolkit {
+    /// Returns the folders of its headers. From CUDA 13 on, those of libcu++, CUB and Thrust lie apart.
+    pub fn include_dirs(&self) -> impl Iterator<Item = PathBuf> {
+        let apart = self.version.major >= 13;
+        let dirs = ["include", "include/cccl"].into_iter().take(1 + usize::from(apart));
+        dirs.map(|dir| self.path.join(dir))
+    }
+}
+
+/// The reason why clang 22 cannot use a folder as a toolkit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unusable {
     /// There is no such folder, or it has no part of CUDA.
     Absent,
     /// This file, which clang needs, is missing.
     Lacks(&'static str),
-    /// clang 19 cannot parse this version.
+    /// clang 22 cannot parse this version.
     Version(Version),
 }
 
@@ -77,7 +88,7 @@ impl Unusable {
             Unusable::Absent => format!("there is no CUDA toolkit at `{path}`"),
             Unusable::Lacks(what) => format!("the CUDA toolkit at `{path}` lacks `{what}`"),
             Unusable::Version(version) => {
-                format!("the CUDA toolkit at `{path}` is version {version}, which clang 19 cannot parse")
+                format!("the CUDA toolkit at `{path}` is version {version}, which clang 22 cannot parse")
             }
         }
     }
@@ -163,7 +174,7 @@ impl Search {
     }
 }
 
-/// Returns the folders that clang 19 searches by itself on Debian: those of a `ptxas` in `path_dirs`, then
+/// Returns the folders that clang 22 searches by itself on Debian: those of a `ptxas` in `path_dirs`, then
 /// those under `root`.
 pub fn clang_search_dirs(path_dirs: &[PathBuf], root: &Path) -> Vec<PathBuf> {
     let mut dirs: Vec<PathBuf> = path_dirs
@@ -248,7 +259,7 @@ mod tests {
         assert_eq!(why, Unusable::Lacks("nvvm/libdevice/libdevice.10.bc"));
         assert_eq!(
             Unusable::Version(Version { major: 13, minor: 1 }).explain(Path::new("/c")),
-            "the CUDA toolkit at `/c` is version 13.1, which clang 19 cannot parse"
+            "the CUDA toolkit at `/c` is version 13.1, which clang 22 cannot parse"
         );
     }
 

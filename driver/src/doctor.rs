@@ -77,7 +77,7 @@ fn linker(clang: &Path) -> Result<String, Error> {
         Ok(format!("`{}`", path.display()))
     } else {
         Err(Error::new(format!("`{}` finds no `ld.lld`", clang.display()))
-            .hint("install lld of the same version, on Debian with `apt-get install lld-19`"))
+            .hint("install lld of the same version, on Debian with `apt-get install lld-22`"))
     }
 }
 
@@ -120,14 +120,14 @@ mod tests {
     #[test]
     fn what_is_missing_comes_with_a_hint() {
         let findings = [
-            Finding { what: "clang", outcome: Ok("19.1.7 at `/usr/bin/clang-19`".into()) },
+            Finding { what: "clang", outcome: Ok("22.1.8 at `/usr/bin/clang-22`".into()) },
             Finding {
                 what: "CUDA toolkit",
                 outcome: Err(toolchain::no_toolkit_error(&cuda::Found::default())),
             },
         ];
         insta::assert_snapshot!(render(&findings), @r"
-        ok       clang         19.1.7 at `/usr/bin/clang-19`
+        ok       clang         22.1.8 at `/usr/bin/clang-22`
         missing  CUDA toolkit  no CUDA toolkit was found
                                hint: run `scripts/setup` (in an installation: `share/gpurace/get-cuda`) to get one, or set `--cuda-path=DIR` to a toolkit from 11.0 to before 13.0
         ");

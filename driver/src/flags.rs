@@ -130,7 +130,7 @@ pub const FLAGS: &[Definition] = &[
         spelling: "--clang=",
         value: "PATH",
         choices: &[],
-        help: "The clang 19 to run",
+        help: "The clang 22 to run",
         parse: |v| Flag::Clang(v.into()),
     },
 ];

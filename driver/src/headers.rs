@@ -11,9 +11,10 @@
 use std::path::{Path, PathBuf};
 
 /// The header of `cuda::barrier` in a toolkit. It depends on the version of libcu++.
-const BARRIERS: [&str; 2] = [
+const BARRIERS: [&str; 3] = [
     "include/cuda/std/detail/libcxx/include/__cuda/barrier.h",
     "include/cuda/__barrier/barrier_block_scope.h",
+    "include/cccl/cuda/__barrier/barrier_block_scope.h",
 ];
 
 /// Returns the headers of a toolkit that clang cannot read as they are.

@@ -312,7 +312,7 @@ ld.lld: error: undefined symbol: foo(int)
 >>>               img2.o:(__gpurace_image)
 ld.lld: error: undefined symbol: table
 >>> referenced by img2.o:(.text+0x1)
-clang-19: error: linker command failed with exit code 1 (use -v to see invocation)
+clang-22: error: linker command failed with exit code 1 (use -v to see invocation)
 ";
         let found = undefined_symbols(said);
         assert_eq!(

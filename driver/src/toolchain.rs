@@ -10,7 +10,7 @@ use crate::cuda::{self, Origin, Search, Toolkit};
 use crate::diagnostic::Error;
 
 /// The LLVM that the plugin is built for.
-pub const LLVM_MAJOR: u32 = 19;
+pub const LLVM_MAJOR: u32 = 22;
 
 /// The header with what nvcc declares in every CUDA source, relative to [`Installation::include_dir`].
 pub const COMPATIBILITY_HEADER: &str = "gpurace/nvcc_compat.h";
@@ -44,7 +44,7 @@ impl Driver {
     }
 }
 
-/// A compiler, which is clang 19.
+/// A compiler, which is clang 22.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compiler {
     /// The program.
@@ -115,7 +115,7 @@ impl World {
         })
     }
 
-    /// Finds clang 19: `chosen` (`--clang`), else `clang-19` in `PATH`, else `clang` in LLVM's own folder,
+    /// Finds clang 22: `chosen` (`--clang`), else `clang-22` in `PATH`, else `clang` in LLVM's own folder,
     /// else a `clang` of that version in `PATH`.
     pub fn compiler(&self, driver: Driver, chosen: Option<&Path>) -> Result<Compiler, Error> {
         if let Some(path) = chosen {
@@ -202,7 +202,7 @@ impl World {
 
     /// Returns the places where gpurace keeps a toolkit of its own.
     pub fn own_toolkits(&self) -> Vec<PathBuf> {
-        self.own_places(".cache/cuda-12.5", "share/gpurace/cuda")
+        self.own_places(".cache/cuda-13.0", "share/gpurace/cuda")
     }
 
     /// Returns the places of a part of gpurace: in the checkout two folders above this executable, in an
@@ -233,7 +233,7 @@ fn not_found(what: &str, places: &[PathBuf]) -> Error {
     Error::new(format!("`{what}` was not found in {}", places.join(" or ")))
 }
 
-/// Returns the folder of clang's own headers: `../lib/clang/19`, seen from the real program.
+/// Returns the folder of clang's own headers: `../lib/clang/22`, seen from the real program.
 fn resource_dir(clang: &Path) -> Option<PathBuf> {
     let real = fs::canonicalize(clang).ok()?;
     let dir = real.parent()?.parent()?.join(format!("lib/clang/{LLVM_MAJOR}"));
@@ -328,9 +328,9 @@ mod tests {
     fn numbered_clang_comes_first() {
         let dir = tempfile::tempdir().unwrap();
         program(&dir.path().join("bin/clang"), "clang version 18.1.0");
-        program(&dir.path().join("bin/clang-19"), "Debian clang version 19.1.7 (3)");
+        program(&dir.path().join("bin/clang-22"), "Debian clang version 22.1.8 (3)");
         let found = world(dir.path()).compiler(Driver::C, None).unwrap();
-        assert_eq!(found.path, dir.path().join("bin/clang-19"));
+        assert_eq!(found.path, dir.path().join("bin/clang-22"));
     }
 
     #[test]
@@ -339,7 +339,7 @@ mod tests {
         program(&dir.path().join("bin/clang++"), "clang version 18.1.0 (tags)");
         let error = world(dir.path()).compiler(Driver::Cxx, None).unwrap_err();
         insta::assert_snapshot!(text(error, dir.path()), @r"
-        error: plugin was built for LLVM 19 but `ROOT/bin/clang++` is LLVM 18.1.0
+        error: plugin was built for LLVM 22 but `ROOT/bin/clang++` is LLVM 18.1.0
         hint: set `--clang=PATH`
         ");
     }
@@ -349,8 +349,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let error = world(dir.path()).compiler(Driver::Cxx, None).unwrap_err();
         insta::assert_snapshot!(error, @r"
-        error: `clang++-19` was not found
-        hint: install it with `apt-get install clang-19`, or set `--clang=PATH`
+        error: `clang++-22` was not found
+        hint: install it with `apt-get install clang-22`, or set `--clang=PATH`
         ");
     }
 
@@ -358,7 +358,7 @@ mod tests {
     fn a_chosen_clang_is_made_the_right_driver() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("my-clang");
-        program(&path, "clang version 19.1.0");
+        program(&path, "clang version 22.1.0");
         let mode = |driver| world(dir.path()).compiler(driver, Some(&path)).unwrap().mode;
         assert_eq!(mode(Driver::Cxx), ["--driver-mode=g++"]);
         assert!(mode(Driver::C).is_empty());
@@ -398,10 +398,10 @@ mod tests {
         };
         let unusable = vec![("/usr/local/cuda".into(), cuda::Unusable::Version(cuda::PARSED.1))];
         let found = cuda::Found { toolkit: Some(toolkit), unusable };
-        insta::assert_snapshot!(own_toolkit_note(&found).unwrap(), @"the CUDA toolkit at `/usr/local/cuda` is version 13.0, which clang 19 cannot parse; using gpurace's CUDA 12.5 at `/own`");
+        insta::assert_snapshot!(own_toolkit_note(&found).unwrap(), @"the CUDA toolkit at `/usr/local/cuda` is version 13.0, which clang 22 cannot parse; using gpurace's CUDA 12.5 at `/own`");
         let none = cuda::Found { toolkit: None, ..found };
         insta::assert_snapshot!(no_toolkit_error(&none), @r"
-        error: the CUDA toolkit at `/usr/local/cuda` is version 13.0, which clang 19 cannot parse
+        error: the CUDA toolkit at `/usr/local/cuda` is version 13.0, which clang 22 cannot parse
         hint: run `scripts/setup` (in an installation: `share/gpurace/get-cuda`) to get one, or set `--cuda-path=DIR` to a toolkit from 11.0 to before 13.0
         ");
         insta::assert_snapshot!(no_toolkit_error(&cuda::Found::default()), @r"

@@ -59,13 +59,13 @@ fn what_is_not_ours_is_clang_s_byte_for_byte() {
         &["-fno-such-option", "a.c"],
         &[],
     ] {
-        let (ours, theirs) = (run(GCLANG, args, dir.path()), run("clang-19", args, dir.path()));
+        let (ours, theirs) = (run(GCLANG, args, dir.path()), run("clang-22", args, dir.path()));
         assert_eq!(ours.status, theirs.status, "{args:?}");
         assert_eq!(ours.stdout, theirs.stdout, "{args:?}");
         assert_eq!(stderr(&ours), stderr(&theirs), "{args:?}");
     }
     run(GCLANG, &["-fsanitize=gpurace", "-fno-sanitize=gpurace", "@args", "-o", "ours.o"], dir.path());
-    run("clang-19", &["@args", "-o", "theirs.o"], dir.path());
+    run("clang-22", &["@args", "-o", "theirs.o"], dir.path());
     let read = |name| fs::read(dir.path().join(name)).unwrap();
     assert_eq!(read("ours.o"), read("theirs.o"));
 }
@@ -86,7 +86,7 @@ fn help_is_clang_s_and_ours() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success());
     assert!(text.contains("OVERVIEW: clang LLVM compiler"));
-    assert!(text.ends_with("The clang 19 to run\n"), "{text}");
+    assert!(text.ends_with("The clang 22 to run\n"), "{text}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use gpurace_driver::toolchain::{Compiler, Driver, Installation, Toolchain};
 
 fn toolchain() -> Toolchain {
     Toolchain {
-        compiler: Compiler { path: "clang++-19".into(), mode: Vec::new(), driver: Driver::Cxx },
+        compiler: Compiler { path: "clang++-22".into(), mode: Vec::new(), driver: Driver::Cxx },
         installation: Some(Installation {
             plugin: "/lib/libgpurace_pass.so".into(),
             solver: Some("/opt/gpurace/libgpurace_solve.so".into()),
@@ -159,12 +159,12 @@ fn without_us_it_is_clang() {
         "-E a.cu",
         "-fsanitize=address a.c",
     ] {
-        assert_eq!(as_clang(line), format!(" clang++-19 {line}\n"));
+        assert_eq!(as_clang(line), format!(" clang++-22 {line}\n"));
     }
     // If clang finds no toolkit, it gets ours, but only for CUDA.
-    insta::assert_snapshot!(plan("a.cu"), @" clang++-19 --cuda-path=/cuda -Wno-unknown-cuda-version a.cu");
-    insta::assert_snapshot!(plan("a.cpp"), @" clang++-19 a.cpp");
-    insta::assert_snapshot!(plan("--cuda-path=/other a.cu"), @" clang++-19 --cuda-path=/other a.cu");
+    insta::assert_snapshot!(plan("a.cu"), @" clang++-22 --cuda-path=/cuda -Wno-unknown-cuda-version a.cu");
+    insta::assert_snapshot!(plan("a.cpp"), @" clang++-22 a.cpp");
+    insta::assert_snapshot!(plan("--cuda-path=/other a.cu"), @" clang++-22 --cuda-path=/other a.cu");
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn relocatable_links_get_no_library() {
 
 #[test]
 fn host_code_without_cuda_sees_the_toolkit_last() {
-    insta::assert_snapshot!(plan("-fsanitize=gpurace -g -c main.cpp"), @" clang++-19 -g -idirafter /cuda/include -idirafter /include/gpurace/fallback -c main.cpp");
+    insta::assert_snapshot!(plan("-fsanitize=gpurace -g -c main.cpp"), @" clang++-22 -g -idirafter /cuda/include -idirafter /include/gpurace/fallback -c main.cpp");
 }
 
 #[test]

@@ -7,7 +7,7 @@
 //! to copy memory that is locked in part.
 //!
 //! Each file has a device variable of its own for an inline variable or a static member of a
-//! template, unless the link joins the device code. clang 19 gives the host's stand-in internal
+//! template, unless the link joins the device code. clang 22 gives the host's stand-in internal
 //! linkage, but leaves it in a group (`comdat`) with the variable's name. A linker then keeps the
 //! group of one file only, and misses the variables of the others.
 

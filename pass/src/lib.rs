@@ -1,7 +1,7 @@
 //! gpurace's LLVM pass: finds the accesses and the synchronisation of CUDA
 //! device code, inserts checks, and lowers the result to host code.
 //!
-//! clang 19 loads the library with `-fpass-plugin` and runs it at the start of
+//! clang 22 loads the library with `-fpass-plugin` and runs it at the start of
 //! the pipeline, over NVPTX device IR. [`compile`] lists the stages. The pass also
 //! runs over the host side of a source, for its device variables ([`host`]).
 //!

@@ -13,8 +13,8 @@ const ARCHS: [(&str, &str, &str); 2] =
 
 fn main() {
     println!("cargo:rerun-if-changed=cpp");
-    println!("cargo:rerun-if-env-changed=LLVM_SYS_191_PREFIX");
-    let prefix = env::var("LLVM_SYS_191_PREFIX").unwrap_or_else(|_| "/usr/lib/llvm-19".to_owned());
+    println!("cargo:rerun-if-env-changed=LLVM_SYS_221_PREFIX");
+    let prefix = env::var("LLVM_SYS_221_PREFIX").unwrap_or_else(|_| "/usr/lib/llvm-22".to_owned());
     let clang = format!("{prefix}/bin/clang++");
     let folder = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     for (name, arch, ptx) in ARCHS {
@@ -28,7 +28,7 @@ fn main() {
             .arg(folder.join(name))
             .status()
             .unwrap_or_else(|e| {
-                panic!("cannot run `{clang}`: {e}; install clang-19 or set LLVM_SYS_191_PREFIX")
+                panic!("cannot run `{clang}`: {e}; install clang-22 or set LLVM_SYS_221_PREFIX")
             });
         assert!(status.success(), "`{clang}` cannot compile the device runtime for `{arch}`");
     }

@@ -101,7 +101,7 @@ pub fn mock_driver() -> Result<&'static Path, String> {
     static FOLDER: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let made = FOLDER.get_or_init(|| {
         let folder = work_folder("mock-driver")?;
-        let prefix = std::env::var("LLVM_SYS_191_PREFIX").unwrap_or_else(|_| "/usr/lib/llvm-19".to_owned());
+        let prefix = std::env::var("LLVM_SYS_221_PREFIX").unwrap_or_else(|_| "/usr/lib/llvm-22".to_owned());
         let runtime = workspace().join("runtime");
         let mut command = Command::new(format!("{prefix}/bin/clang++"));
         // With `-Bsymbolic` the mock's checker calls its own functions, not those of the same name in the

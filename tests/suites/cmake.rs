@@ -22,7 +22,7 @@ fn main() -> ExitCode {
         ("a_project_may_set_nvccs_flags", nvccs_flags, &[]),
         ("the_presets_are_read", the_presets_are_read, &[]),
         ("ccache_finds_what_was_compiled_before", ccache, &["ccache"]),
-        ("clangd_reads_the_example", clangd, &["clangd-19"]),
+        ("clangd_reads_the_example", clangd, &["clangd-22"]),
     ];
     let trials = tests.map(|(name, test, also)| Trial::test(name, test).with_ignored_flag(missing(also)));
     libtest_mimic::run(&args, trials.into()).exit_code()
@@ -237,7 +237,7 @@ fn clangd() -> Result<(), Failed> {
     build(&example(), &folder, &["-G", "Ninja", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"])?;
     for source in ["blur/blur.cu", "scan/scan.cu", "smooth.cpp", "tests/test_blur.cpp"] {
         let check = format!("--check={}", example().join(source).display());
-        let said = succeed("clangd-19", &["--compile-commands-dir=build", &check], &folder)?.stderr;
+        let said = succeed("clangd-22", &["--compile-commands-dir=build", &check], &folder)?.stderr;
         assert!(said.contains("All checks completed, 0 errors"), "{said}");
     }
     Ok(())

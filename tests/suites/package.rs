@@ -42,7 +42,7 @@ fn a_renamed_folder_works_as_it_lies() {
     assert!(version.starts_with(&format!("version: {}\n", env!("CARGO_PKG_VERSION"))), "{version}");
     // The tarball holds no part of CUDA. `get-cuda` would write it here.
     assert!(!prefix.join("share/gpurace/cuda").exists());
-    symlink(workspace().join(".cache/cuda-12.5"), prefix.join("share/gpurace/cuda")).unwrap();
+    symlink(workspace().join(".cache/cuda-13.0"), prefix.join("share/gpurace/cuda")).unwrap();
 
     let source = prefix.join("share/doc/gpurace/examples/reduction/reduction.cu");
     let gclang = || {

@@ -1,4 +1,4 @@
-// Loads and stores with cache hints. CUDA's `sm_32_intrinsics.h` declares them, clang's CUDA headers do not.
+// Loads and stores with cache hints that CUDA's `sm_32_intrinsics.h` declares and clang's CUDA headers do not.
 // A hint changes no value, so these are plain accesses. Only `__ldcv` is volatile, since it reads again each
 // time.
 #ifndef GPURACE_CACHE_HINTS_H
@@ -6,59 +6,48 @@
 
 #define GPURACE_CACHED(T)                                                                                    \
   static __device__ inline T __ldca(const T *p) { return *p; }                                               \
-  static __device__ inline T __ldcg(const T *p) { return *p; }                                               \
-  static __device__ inline T __ldcs(const T *p) { return *p; }                                               \
   static __device__ inline T __ldlu(const T *p) { return *p; }                                               \
   static __device__ inline void __stwb(T *p, T v) { *p = v; }                                                \
   static __device__ inline void __stcg(T *p, T v) { *p = v; }                                                \
-  static __device__ inline void __stcs(T *p, T v) { *p = v; }                                                \
-  static __device__ inline void __stwt(T *p, T v) { *p = v; }
-#define GPURACE_SCALAR(T)                                                                                    \
-  GPURACE_CACHED(T)                                                                                          \
-  static __device__ inline T __ldcv(const T *p) { return *(const volatile T *)p; }
-// A volatile read of a vector reads each element.
-#define GPURACE_VECTOR(T, N)                                                                                 \
-  GPURACE_CACHED(T##N)                                                                                       \
-  static __device__ inline T##N __ldcv(const T##N *p) {                                                      \
-    T##N v;                                                                                                  \
-    for (unsigned i = 0; i < sizeof(v) / sizeof(v.x); i++) {                                                 \
-      (&v.x)[i] = ((const volatile decltype(v.x) *)p)[i];                                                    \
-    }                                                                                                        \
-    return v;                                                                                                \
-  }
+  static __device__ inline void __stcs(T *p, T v) { *p = v; }
 
-GPURACE_SCALAR(char)
-GPURACE_SCALAR(signed char)
-GPURACE_SCALAR(unsigned char)
-GPURACE_SCALAR(short)
-GPURACE_SCALAR(unsigned short)
-GPURACE_SCALAR(int)
-GPURACE_SCALAR(unsigned int)
-GPURACE_SCALAR(long)
-GPURACE_SCALAR(unsigned long)
-GPURACE_SCALAR(long long)
-GPURACE_SCALAR(unsigned long long)
-GPURACE_SCALAR(float)
-GPURACE_SCALAR(double)
-GPURACE_VECTOR(char, 2)
-GPURACE_VECTOR(char, 4)
-GPURACE_VECTOR(uchar, 2)
-GPURACE_VECTOR(uchar, 4)
-GPURACE_VECTOR(short, 2)
-GPURACE_VECTOR(short, 4)
-GPURACE_VECTOR(ushort, 2)
-GPURACE_VECTOR(ushort, 4)
-GPURACE_VECTOR(int, 2)
-GPURACE_VECTOR(int, 4)
-GPURACE_VECTOR(uint, 2)
-GPURACE_VECTOR(uint, 4)
-GPURACE_VECTOR(longlong, 2)
-GPURACE_VECTOR(ulonglong, 2)
-GPURACE_VECTOR(float, 2)
-GPURACE_VECTOR(float, 4)
-GPURACE_VECTOR(double, 2)
+// What clang has for the other types and lacks for these.
+static __device__ inline void __stwt(long *p, long v) { *p = v; }
+static __device__ inline void __stwt(unsigned long *p, unsigned long v) { *p = v; }
+static __device__ inline unsigned long __ldcg(const unsigned long *p) { return *p; }
+static __device__ inline unsigned long __ldcs(const unsigned long *p) { return *p; }
+static __device__ inline unsigned long __ldcv(const unsigned long *p) { return *(const volatile unsigned long *)p; }
+
+GPURACE_CACHED(char)
+GPURACE_CACHED(signed char)
+GPURACE_CACHED(unsigned char)
+GPURACE_CACHED(short)
+GPURACE_CACHED(unsigned short)
+GPURACE_CACHED(int)
+GPURACE_CACHED(unsigned int)
+GPURACE_CACHED(long)
+GPURACE_CACHED(unsigned long)
+GPURACE_CACHED(long long)
+GPURACE_CACHED(unsigned long long)
+GPURACE_CACHED(float)
+GPURACE_CACHED(double)
+GPURACE_CACHED(char2)
+GPURACE_CACHED(char4)
+GPURACE_CACHED(uchar2)
+GPURACE_CACHED(uchar4)
+GPURACE_CACHED(short2)
+GPURACE_CACHED(short4)
+GPURACE_CACHED(ushort2)
+GPURACE_CACHED(ushort4)
+GPURACE_CACHED(int2)
+GPURACE_CACHED(int4)
+GPURACE_CACHED(uint2)
+GPURACE_CACHED(uint4)
+GPURACE_CACHED(longlong2)
+GPURACE_CACHED(ulonglong2)
+GPURACE_CACHED(float2)
+GPURACE_CACHED(float4)
+GPURACE_CACHED(double2)
 
 #undef GPURACE_CACHED
-#undef GPURACE_SCALAR
-#undef GPURACE_VECTOR
 #endif

@@ -46,19 +46,18 @@ GPURACE_MIN_MAX(double, float, double)
 GPURACE_MIN_MAX(double, double, float)
 #undef GPURACE_MIN_MAX
 
-// clang 19 ignores the attribute behind __managed__ and then rejects host access to the variable. Here it
+// clang 22 ignores the attribute behind __managed__ and then rejects host access to the variable. Here it
 // becomes a device variable with an annotation. The pass gives it the storage of the host's variable.
 #undef __managed__
 #define __managed__ __attribute__((device)) __attribute__((annotate("gpurace.managed")))
 
-// clang 19 does not know the attribute behind __cluster_dims__. The pass reads this annotation.
+// clang 22 does not know the attribute behind __cluster_dims__. The pass reads this annotation.
 #undef __cluster_dims__
 #define __cluster_dims__(...) __attribute__((annotate("gpurace.cluster_dims", __VA_ARGS__)))
 
 // clang has the intrinsics of clusters, but cooperative groups expects them only of nvcc.
 #define _CG_CLUSTER_INTRINSICS_AVAILABLE
 #include "gpurace/cache_hints.h"
-#include "gpurace/surfaces.h"
 
 #endif
 #endif

@@ -45,6 +45,11 @@ impl Planner<'_> {
         command.arg(format!("--cuda-gpu-arch={arch}"));
         if let Some(toolkit) = &self.toolchain.toolkit {
             command.arg(joined("--cuda-path=", &toolkit.path));
+            // clang itself adds the first.
+            for dir in toolkit.include_dirs().skip(1) {
+                command.arg("-isystem");
+                command.arg(dir);
+            }
         }
         for (from, to) in self.headers() {
             command.args(["-Xclang", "-remap-file", "-Xclang"]);

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{Planner, ToolCommand, clang_command, joined};
 use crate::args::{InputKind, Item, Role};
 use crate::clang_options as clang;
+use crate::cuda::Toolkit;
 use crate::toolchain::{Driver, FALLBACK_HEADERS};
 
 /// The purpose of a link.
@@ -43,9 +44,9 @@ impl Planner<'_> {
     /// Adds the folders of `cuda_runtime.h` for host code that is not CUDA. clang searches them last.
     fn host_only_options(&self, command: &mut ToolCommand) {
         self.debug_info(command);
-        if let Some(toolkit) = &self.toolchain.toolkit {
+        for dir in self.toolchain.toolkit.iter().flat_map(Toolkit::include_dirs) {
             command.arg("-idirafter");
-            command.arg(toolkit.path.join("include"));
+            command.arg(dir);
         }
         command.arg("-idirafter");
         command.arg(self.installation.include_dir.join(FALLBACK_HEADERS));

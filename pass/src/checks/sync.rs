@@ -49,7 +49,9 @@ pub unsafe fn number(module: LLVMModuleRef, positions: &mut Positions) -> Vec<Sy
                         let Some(call) = EntryCall::of(instruction) else { continue };
                         let Some(sync) = call.entry.sync_operand() else { continue };
                         let mut site = describe(source_name(call), instruction, positions);
-                        site.one_place = !site.frames.is_empty() && call.constant(sync) == Some(ONE_PLACE);
+                        site.one_place = !site.frames.is_empty()
+                            && call.constant(sync) == Some(ONE_PLACE)
+                            && call.is_of_whole_block();
                         call.set_operand(sync, calls.i32(found.number(site)));
                     }
                     _ => {}

@@ -33,7 +33,7 @@ pub unsafe fn write(module: LLVMModuleRef, bitcode: &str) -> Result<Symbols, Str
     }
 }
 
-/// Gives uses of static variables and kernels the name of their definitions. clang 19 adds the
+/// Gives uses of static variables and kernels the name of their definitions. clang 22 adds the
 /// unit's id to that name once it has seen a use by host code, and earlier uses keep the plain
 /// name.
 unsafe fn join_static_names(module: LLVMModuleRef) {

@@ -14,6 +14,16 @@ use crate::ir::address_space;
 /// The most threads of a block on any GPU.
 const MAX_THREADS: u64 = 1024;
 
+/// The attributes of a kernel that say how it is launched.
+const BOUNDS: [&str; 6] = [
+    ir::MAX_THREADS,
+    "nvvm.minctasm",
+    "nvvm.maxnreg",
+    "nvvm.reqntid",
+    "nvvm.cluster_dim",
+    "nvvm.maxclusterrank",
+];
+
 /// Replaces `kernel` by its checked variant, which enters the block, calls the kernel and leaves.
 /// `is_bounded`: the program bounds the threads of a block. `shared`: the variables of the table
 /// [`device::SHARED_SUFFIX`].
@@ -34,12 +44,17 @@ pub unsafe fn wrap(module: LLVMModuleRef, kernel: LLVMValueRef, is_bounded: bool
         let name = format!("{}{}", ir::name(kernel), device::CHECKED_SUFFIX);
         let outer = LLVMAddFunction(module, ir::c(&name).as_ptr(), outer_type);
         LLVMSetFunctionCallConv(outer, LLVMGetFunctionCallConv(kernel));
-        // The annotations that make it a kernel, and its bounds, move to the variant.
+        // Annotations, and the kernel's bounds, move to the variant.
         LLVMReplaceAllUsesWith(kernel, outer);
+        for bound in BOUNDS {
+            if let Some(value) = ir::string_attribute(kernel, bound) {
+                ir::set_string_attribute(outer, bound, &value);
+            }
+        }
         if !is_bounded {
             // Checks need registers. Without a bound, `ptxas` would use more than the largest blocks
             // have, and their launches would run unchecked.
-            bound(module, outer);
+            ir::set_string_attribute(outer, ir::MAX_THREADS, &MAX_THREADS.to_string());
         }
         super::make_internal(kernel);
         LLVMSetFunctionCallConv(kernel, llvm_sys::LLVMCallConv::LLVMCCallConv as u32);
@@ -92,18 +107,5 @@ unsafe fn tell_places(module: LLVMModuleRef, builder: LLVMBuilderRef, kernel: &s
             let offset = LLVMBuildPtrToInt(builder, variable, word, c"".as_ptr());
             hooks::call(module, builder, Entry::SharedAt, &[slot, offset]);
         }
-    }
-}
-
-/// Bounds the kernel's registers: blocks of the most threads must fit.
-unsafe fn bound(module: LLVMModuleRef, kernel: LLVMValueRef) {
-    // SAFETY: by `wrap`'s contract.
-    unsafe {
-        let context = ir::context(module);
-        let number = LLVMConstInt(LLVMInt32TypeInContext(context), MAX_THREADS, 0);
-        let key = LLVMMDStringInContext2(context, c"maxntidx".as_ptr(), 8);
-        let mut operands = [LLVMValueAsMetadata(kernel), key, LLVMValueAsMetadata(number)];
-        let node = LLVMMDNodeInContext2(context, operands.as_mut_ptr(), operands.len());
-        LLVMAddNamedMetadataOperand(module, c"nvvm.annotations".as_ptr(), LLVMMetadataAsValue(context, node));
     }
 }

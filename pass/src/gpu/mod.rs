@@ -218,20 +218,8 @@ unsafe fn has_clusters(module: LLVMModuleRef) -> bool {
     // SAFETY: by `write`'s contract.
     unsafe {
         ir::definitions(module).any(|function| {
-            let (name, length) = ("target-cpu", "target-cpu".len() as u32);
-            let attribute = LLVMGetStringAttributeAtIndex(
-                function,
-                LLVMAttributeFunctionIndex,
-                name.as_ptr().cast(),
-                length,
-            );
-            if attribute.is_null() {
-                return false;
-            }
-            let mut length = 0;
-            let value = LLVMGetStringAttributeValue(attribute, &mut length);
-            let value = std::slice::from_raw_parts(value.cast::<u8>(), length as usize);
-            std::str::from_utf8(value).ok().and_then(Arch::of_name).is_some_and(|arch| arch.number >= 90)
+            let cpu = ir::string_attribute(function, "target-cpu");
+            cpu.and_then(|cpu| Arch::of_name(&cpu)).is_some_and(|arch| arch.number >= 90)
         })
     }
 }

@@ -3,15 +3,14 @@
 use std::ffi::{CString, c_void};
 use std::ptr;
 
-use llvm_sys::LLVMAttributeFunctionIndex;
 use llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyModule};
 use llvm_sys::core::*;
 use llvm_sys::execution_engine::*;
-use llvm_sys::ir_reader::LLVMParseIRInContext;
 use llvm_sys::prelude::*;
 use llvm_sys::target::{LLVM_InitializeNativeAsmPrinter, LLVM_InitializeNativeTarget};
 
 use crate::ir;
+use crate::ir::modules;
 use crate::ir::passes::run_passes;
 
 /// A module and the context that it lives in.
@@ -29,17 +28,10 @@ impl Module {
 
     /// Reads IR text or bitcode.
     pub fn from_bytes(bytes: &[u8]) -> Self {
-        // SAFETY: the buffer is copied and then belongs to the parser.
+        // SAFETY: the context is new.
         unsafe {
             let context = LLVMContextCreate();
-            let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
-                bytes.as_ptr().cast(),
-                bytes.len(),
-                c"test".as_ptr(),
-            );
-            let (mut module, mut message) = (ptr::null_mut(), ptr::null_mut());
-            let failed = LLVMParseIRInContext(context, buffer, &mut module, &mut message);
-            assert_eq!(failed, 0, "{}\n{}", ir::text(message), String::from_utf8_lossy(bytes));
+            let module = modules::parse(context, bytes).expect("the module can be read");
             Self { context, module }
         }
     }
@@ -75,15 +67,7 @@ impl Module {
             LLVMLinkInMCJIT();
             // `half` conversions and `fma` in hardware: no library to find them in.
             for function in ir::definitions(self.module) {
-                let (key, value) = ("target-features", "+avx2,+fma,+f16c");
-                let attribute = LLVMCreateStringAttribute(
-                    self.context,
-                    key.as_ptr().cast(),
-                    key.len() as u32,
-                    value.as_ptr().cast(),
-                    value.len() as u32,
-                );
-                LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, attribute);
+                ir::set_string_attribute(function, "target-features", "+avx2,+fma,+f16c");
             }
             // As in a program: the optimiser must keep what the lowering means.
             run_passes(self.module, "default<O2>", ptr::null_mut()).unwrap();

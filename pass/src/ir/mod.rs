@@ -406,60 +406,59 @@ pub unsafe fn abi_alignment(module: LLVMModuleRef, ty: LLVMTypeRef) -> u32 {
     unsafe { LLVMABIAlignmentOfType(LLVMGetModuleDataLayout(module), ty) }
 }
 
-/// The kernels of a module, as `nvvm.annotations` lists them, each with the product of its
-/// `maxntid`; 0 if the program gives no bound.
-pub unsafe fn kernels(module: LLVMModuleRef) -> Vec<(LLVMValueRef, u32)> {
-    let mut found: Vec<(LLVMValueRef, [u32; 3])> = Vec::new();
-    let mut is_kernel = std::collections::HashSet::new();
-    // SAFETY: by contract; the operand vectors are as long as llvm-c says.
+/// The value of a function's string attribute.
+pub unsafe fn string_attribute(function: LLVMValueRef, name: &str) -> Option<String> {
+    // SAFETY: by contract; the value is as long as llvm-c says.
     unsafe {
-        let name = c"nvvm.annotations";
-        let count = LLVMGetNamedMetadataNumOperands(module, name.as_ptr());
-        let mut nodes = vec![std::ptr::null_mut(); count as usize];
-        LLVMGetNamedMetadataOperands(module, name.as_ptr(), nodes.as_mut_ptr());
-        for node in nodes {
-            let mut operands = vec![std::ptr::null_mut(); LLVMGetMDNodeNumOperands(node) as usize];
-            LLVMGetMDNodeOperands(node, operands.as_mut_ptr());
-            let Some((&function, properties)) = operands.split_first() else { continue };
-            if function.is_null() || LLVMIsAFunction(function).is_null() {
-                continue;
-            }
-            for pair in properties.chunks_exact(2) {
-                let mut len = 0;
-                let key = LLVMGetMDString(pair[0], &mut len);
-                if key.is_null() {
-                    continue;
-                }
-                let key = std::slice::from_raw_parts(key.cast::<u8>(), len as usize);
-                let value = if LLVMIsAConstantInt(pair[1]).is_null() {
-                    0
-                } else {
-                    LLVMConstIntGetZExtValue(pair[1]) as u32
-                };
-                let entry = match found.iter().position(|(f, _)| *f == function) {
-                    Some(at) => at,
-                    None => {
-                        found.push((function, [0; 3]));
-                        found.len() - 1
-                    }
-                };
-                match key {
-                    b"kernel" if value == 1 => {
-                        is_kernel.insert(function);
-                    }
-                    b"maxntidx" => found[entry].1[0] = value,
-                    b"maxntidy" => found[entry].1[1] = value,
-                    b"maxntidz" => found[entry].1[2] = value,
-                    _ => {}
-                }
-            }
+        let attribute = LLVMGetStringAttributeAtIndex(
+            function,
+            LLVMAttributeFunctionIndex,
+            name.as_ptr().cast(),
+            name.len() as u32,
+        );
+        if attribute.is_null() {
+            return None;
         }
+        let mut length = 0;
+        let value = LLVMGetStringAttributeValue(attribute, &mut length);
+        Some(String::from_utf8_lossy(std::slice::from_raw_parts(value.cast(), length as usize)).into_owned())
     }
-    found
-        .into_iter()
-        .filter(|(f, _)| is_kernel.contains(f))
-        .map(|(f, n)| (f, if n[0] == 0 { 0 } else { n.iter().map(|&d| d.max(1)).product() }))
-        .collect()
+}
+
+/// Gives a function a string attribute, in place of an older one of this name.
+pub unsafe fn set_string_attribute(function: LLVMValueRef, name: &str, value: &str) {
+    // SAFETY: by contract; lengths are the strings'.
+    unsafe {
+        let attribute = LLVMCreateStringAttribute(
+            context(LLVMGetGlobalParent(function)),
+            name.as_ptr().cast(),
+            name.len() as u32,
+            value.as_ptr().cast(),
+            value.len() as u32,
+        );
+        LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, attribute);
+    }
+}
+
+/// The attribute with the most threads of a kernel's blocks in each dimension: `128` or `16,16,1`.
+pub const MAX_THREADS: &str = "nvvm.maxntid";
+
+/// The kernels that a module defines, each with the product of its `maxntid`; 0 if the program gives
+/// no bound.
+pub unsafe fn kernels(module: LLVMModuleRef) -> Vec<(LLVMValueRef, u32)> {
+    // SAFETY: by contract.
+    unsafe {
+        let is_kernel = |f: &LLVMValueRef| {
+            LLVMGetFunctionCallConv(*f) == llvm_sys::LLVMCallConv::LLVMPTXKernelCallConv as u32
+        };
+        let bound = |f| {
+            let dims = string_attribute(f, MAX_THREADS)?;
+            dims.split(',')
+                .map(|dim| dim.trim().parse().ok())
+                .try_fold(1u32, |all, dim: Option<u32>| all.checked_mul(dim?))
+        };
+        definitions(module).filter(is_kernel).map(|f| (f, bound(f).unwrap_or(0))).collect()
+    }
 }
 
 /// A call's argument, if it is a constant.
@@ -482,12 +481,7 @@ pub mod testing {
         // SAFETY: the module is parsed, shown and disposed of here.
         unsafe {
             let context = LLVMContextCreate();
-            let buffer =
-                LLVMCreateMemoryBufferWithMemoryRangeCopy(text.as_ptr().cast(), text.len(), c"test".as_ptr());
-            let (mut module, mut message) = (std::ptr::null_mut(), std::ptr::null_mut());
-            let failed =
-                llvm_sys::ir_reader::LLVMParseIRInContext(context, buffer, &mut module, &mut message);
-            assert_eq!(failed, 0, "{}\n{text}", super::text(message));
+            let module = modules::parse(context, text.as_bytes()).expect("the text is valid IR");
             let seen = see(module);
             LLVMDisposeModule(module);
             LLVMContextDispose(context);

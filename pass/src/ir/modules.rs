@@ -4,7 +4,7 @@ use llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyModule};
 use llvm_sys::bit_reader::LLVMParseBitcodeInContext2;
 use llvm_sys::bit_writer::LLVMWriteBitcodeToMemoryBuffer;
 use llvm_sys::core::*;
-use llvm_sys::ir_reader::LLVMParseIRInContext;
+use llvm_sys::ir_reader::LLVMParseIRInContext2;
 use llvm_sys::prelude::*;
 
 use crate::ir;
@@ -42,22 +42,35 @@ pub unsafe fn parse_bitcode(context: LLVMContextRef, bitcode: &[u8]) -> Option<L
     }
 }
 
-/// Parses IR text that is to be linked into `module`, with its layout and target. The error is LLVM's
-/// message.
+/// Reads IR text or bitcode. The error is LLVM's message.
+///
+/// # Safety
+/// `context` is live.
+pub unsafe fn parse(context: LLVMContextRef, ir: &[u8]) -> Result<LLVMModuleRef, String> {
+    // SAFETY: by contract; buffer and message are freed once.
+    unsafe {
+        let buffer =
+            LLVMCreateMemoryBufferWithMemoryRangeCopy(ir.as_ptr().cast(), ir.len(), c"gpurace".as_ptr());
+        let (mut parsed, mut message) = (std::ptr::null_mut(), std::ptr::null_mut());
+        let failed = LLVMParseIRInContext2(context, buffer, &mut parsed, &mut message);
+        LLVMDisposeMemoryBuffer(buffer);
+        if failed == 0 {
+            return Ok(parsed);
+        }
+        let error = ir::text(message);
+        LLVMDisposeMessage(message);
+        Err(error)
+    }
+}
+
+/// Parses IR text that is to be linked into `module`, with its layout and target.
 ///
 /// # Safety
 /// `module` is live.
 pub unsafe fn parse_text(module: LLVMModuleRef, text: &str) -> Result<LLVMModuleRef, String> {
-    // SAFETY: by contract; the parser takes the buffer, and the message is freed once.
+    // SAFETY: by contract.
     unsafe {
-        let buffer =
-            LLVMCreateMemoryBufferWithMemoryRangeCopy(text.as_ptr().cast(), text.len(), c"gpurace".as_ptr());
-        let (mut parsed, mut message) = (std::ptr::null_mut(), std::ptr::null_mut());
-        if LLVMParseIRInContext(ir::context(module), buffer, &mut parsed, &mut message) != 0 {
-            let error = ir::text(message);
-            LLVMDisposeMessage(message);
-            return Err(error);
-        }
+        let parsed = parse(ir::context(module), text.as_bytes())?;
         LLVMSetDataLayout(parsed, LLVMGetDataLayoutStr(module));
         LLVMSetTarget(parsed, LLVMGetTarget(module));
         Ok(parsed)

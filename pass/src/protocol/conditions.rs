@@ -47,8 +47,7 @@ impl Extraction<'_> {
     /// # Safety
     /// The frame's function is live.
     pub unsafe fn branch_condition(&mut self, f: &mut Frame, block: usize, slot: usize) -> ExprId {
-        // SAFETY: by contract; a switch has two operands per case, the first
-        // two are its value and the default.
+        // SAFETY: by contract; case 0 of a switch is the default.
         unsafe {
             let terminator = LLVMGetBasicBlockTerminator(f.graph.blocks[block]);
             let place = f.graph.loop_of[block];
@@ -65,7 +64,7 @@ impl Extraction<'_> {
                     let cases = LLVMGetNumSuccessors(terminator);
                     let width = self.b.width(value);
                     let case = |this: &mut Self, i: u32, op| {
-                        let constant = LLVMConstIntGetZExtValue(LLVMGetOperand(terminator, 2 * i));
+                        let constant = LLVMConstIntGetZExtValue(LLVMGetSwitchCaseValue(terminator, i));
                         let constant = this.b.constant(width, constant as i64);
                         this.b.cmp(op, value, constant)
                     };

@@ -1,6 +1,6 @@
 //! Scope and order of atomic instructions.
 //!
-//! llvm-c of LLVM 19 can neither set nor read the synchronisation scope of an atomic instruction. So
+//! llvm-c of LLVM 22 can neither set nor read the synchronisation scope of an atomic instruction. So
 //! the atomics that the pass builds carry their scope and order as metadata ([`METADATA`]). For an
 //! atomic of clang, the pass reads them from the instruction's text, once.
 //!

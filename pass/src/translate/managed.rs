@@ -1,6 +1,6 @@
 //! `__managed__` variables.
 //!
-//! clang 19 ignores the attribute, so gclang makes them device variables with the annotation
+//! clang 22 ignores the attribute, so gclang makes them device variables with the annotation
 //! [`ANNOTATION`]. On the executor, a managed variable is the host program's own variable. Device code
 //! loads its address from a cell. The runtime sets the cell when the program registers the variable.
 //! Until then the cell holds the address of the device's copy, which has the initial value.

@@ -32,7 +32,7 @@ fn image(dir: &Path, macros: &[&str]) -> Option<Vec<u8>> {
     let source = dir.join("image.c");
     let object = dir.join("image.so");
     std::fs::write(&source, SOURCE).expect("source");
-    let compiler = ["clang-19", "clang", "cc"]
+    let compiler = ["clang-22", "clang", "cc"]
         .into_iter()
         .find(|c| Command::new(c).arg("--version").output().is_ok())?;
     let status = Command::new(compiler)

@@ -1,6 +1,6 @@
 //! The checker on an NVIDIA GPU: the functions that checked kernels call.
 //!
-//! The code is C++ (`cpp/`): here nothing else makes LLVM 19 bitcode for NVPTX. Rust's own compiler
+//! The code is C++ (`cpp/`): here nothing else makes LLVM 22 bitcode for NVPTX. Rust's own compiler
 //! carries a newer LLVM, whose bitcode version 19 cannot read. The code also compiles for the host,
 //! where tests compare its decisions with those of the checker.
 //!
@@ -30,7 +30,7 @@
 //! whole warps. Any other order is left to the replay of the event log on the host. If the log has
 //! no room, conflicts that clocks and words do not settle count as undecided.
 
-/// The device runtime as LLVM 19 bitcode for `nvptx64-nvidia-cuda`.
+/// The device runtime as LLVM 22 bitcode for `nvptx64-nvidia-cuda`.
 pub const BITCODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/device.bc"));
 
 /// The same for architectures with clusters of blocks, `sm_90` and later.

@@ -257,7 +257,7 @@ fn build(build: &Build<'_>, folder: &Path) -> Result<(), String> {
     let sources = workspace().join("tests/bench");
     let mut command = match variant {
         Variant::OpenCl => {
-            let mut command = Command::new("clang++-19");
+            let mut command = Command::new("clang++-22");
             let kernels = sources.join(format!("{kernel}.cl"));
             command
                 .args(["-O2", "-std=c++17", "-x", "c++", "-DBENCH_OPENCL", "-lOpenCL"])

@@ -103,9 +103,10 @@ impl Hooks<'_> {
             let argument = |n| LLVMGetOperand(instruction, n);
             let full_fence = |scope| self.fence(scope, Order::SeqCst, false);
             Some(vec![match name {
-                "barrier0" | "barrier0.popc" | "barrier0.and" | "barrier0.or" => Step::Block,
-                "bar.sync" | "barrier.n" | "barrier.sync" => self.barrier(argument(0), false, true),
-                "barrier" | "barrier.sync.cnt" => self.barrier(argument(0), true, true),
+                _ if name.starts_with("barrier.cta.") => {
+                    let waits = !name.starts_with("barrier.cta.arrive.");
+                    self.barrier(argument(0), name.ends_with(".count"), waits)
+                }
                 "bar.warp.sync" => Step::Warp(argument(0)),
                 "exit" => Step::End,
                 "membar.cta" => full_fence(Scope::Block),

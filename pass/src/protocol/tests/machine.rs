@@ -73,14 +73,7 @@ impl Program {
         unsafe {
             let context = LLVMContextCreate();
             LLVMContextSetDiscardValueNames(context, 0);
-            let name = c"test";
-            let buffer =
-                LLVMCreateMemoryBufferWithMemoryRangeCopy(bytes.as_ptr().cast(), bytes.len(), name.as_ptr());
-            let mut module = ptr::null_mut();
-            let mut message = ptr::null_mut();
-            let failed =
-                llvm_sys::ir_reader::LLVMParseIRInContext(context, buffer, &mut module, &mut message);
-            assert_eq!(failed, 0, "{}", ir::text(message));
+            let module = ir::modules::parse(context, bytes).expect("clang's bitcode can be read");
             grid_sync::mark(module);
             prepare::prepare(module).unwrap();
             let unsupported = translate::normalize(module);
@@ -160,8 +153,7 @@ fn draw(open: &Open, seed: u64) -> u64 {
 }
 
 fn compile(source: &str) -> Vec<u8> {
-    let prefix = std::env::var("LLVM_SYS_191_PREFIX").unwrap_or_else(|_| "/usr/lib/llvm-19".to_owned());
-    let mut clang = Command::new(format!("{prefix}/bin/clang++"))
+    let mut clang = Command::new(concat!(env!("LLVM_SYS_221_PREFIX"), "/bin/clang++"))
         .args(["-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_80", "-nocudainc", "-nocudalib"])
         .args(["-O2", "-Xclang", "-disable-llvm-passes", "-fno-discard-value-names"])
         // Otherwise clang takes it from the toolkit that it finds.
@@ -170,7 +162,7 @@ fn compile(source: &str) -> Vec<u8> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
-        .expect("clang 19 runs");
+        .expect("clang 22 runs");
     let mut input = clang.stdin.take().unwrap();
     input.write_all(PRELUDE.as_bytes()).unwrap();
     input.write_all(source.as_bytes()).unwrap();

@@ -225,7 +225,7 @@ unsafe fn refuse_calls(module: LLVMModuleRef, function: LLVMValueRef, what: &str
         for call in calls(function) {
             LLVMPositionBuilderBefore(builder, call);
             LLVMSetCurrentDebugLocation2(builder, LLVMInstructionGetDebugLoc(call));
-            let what = LLVMBuildGlobalStringPtr(builder, ir::c(what).as_ptr(), c"".as_ptr());
+            let what = LLVMBuildGlobalString(builder, ir::c(what).as_ptr(), c"".as_ptr());
             entries.call(builder, Entry::Unsupported, &[what, entries.i32(u64::MAX)]);
             let result = LLVMTypeOf(call);
             let void = LLVMGetTypeKind(result) == LLVMTypeKind::LLVMVoidTypeKind;
@@ -295,28 +295,12 @@ unsafe fn module_flag(module: LLVMModuleRef, key: &str) -> u64 {
 /// # Safety
 /// `module` is live.
 pub unsafe fn architecture(module: LLVMModuleRef) -> u64 {
-    let key = "target-cpu";
-    // SAFETY: by `lower_nvvm`'s contract; the attribute's string is as long as llvm-c says.
-    unsafe {
-        for function in ir::definitions(module) {
-            let attribute = LLVMGetStringAttributeAtIndex(
-                function,
-                llvm_sys::LLVMAttributeFunctionIndex,
-                key.as_ptr().cast(),
-                key.len() as u32,
-            );
-            if attribute.is_null() {
-                continue;
-            }
-            let mut len = 0;
-            let value = LLVMGetStringAttributeValue(attribute, &mut len);
-            let value: &[u8] = std::slice::from_raw_parts(value.cast(), len as usize);
-            let digits = String::from_utf8_lossy(value);
-            let digits = digits.strip_prefix("sm_").unwrap_or_default();
-            if let Ok(number) = digits.trim_end_matches('a').parse::<u64>() {
-                return number * 10;
-            }
-        }
-    }
-    800
+    let number = |cpu: String| -> Option<u64> {
+        cpu.strip_prefix("sm_")?.trim_end_matches(char::is_alphabetic).parse().ok()
+    };
+    // SAFETY: by `lower_nvvm`'s contract.
+    let found = unsafe {
+        ir::definitions(module).find_map(|f| ir::string_attribute(f, "target-cpu").and_then(number))
+    };
+    found.map_or(800, |number| number * 10)
 }

@@ -56,13 +56,34 @@ pub const INTRINSICS: &[Row] = &[
         ret i32 %t"),
     Row("read.ptx.sreg.clock64", "call i64 @entry.clock()"),
     Row("read.ptx.sreg.globaltimer", "call i64 @entry.globaltimer()"),
+    Row("read.ptx.sreg.globaltimer.lo", "
+        %t = call i64 @entry.globaltimer()
+        %r = trunc i64 %t to i32
+        ret i32 %r"),
 
     // ---- barriers and fences; `membar` is `fence.sc` (PTX ISA, "membar/fence") ----
-    // -2 marks `__syncthreads`, which all threads must reach at one place.
-    Row("barrier0", "call void @entry.barrier(i32 0, i32 0, i32 -2)"),
-    Row("{bar.sync|barrier.n|barrier.sync}", "call void @entry.barrier(i32 %0, i32 0, i32 -1)"),
-    Row("{barrier|barrier.sync.cnt}", "call void @entry.barrier(i32 %0, i32 %1, i32 -1)"),
-    Row("barrier0.{popc=0|and=1|or=2}", "call i32 @entry.barrier_red(i32 0, i32 0, i32 $1, i32 %0, i32 -2)"),
+    // -2 marks what `__syncthreads` may be, which all threads must reach at one place.
+    Row("barrier.cta.sync{=-1|.aligned=-2}.all", "call void @entry.barrier(i32 %0, i32 0, i32 $1)"),
+    Row("barrier.cta.sync{|.aligned}.count", "call void @entry.barrier(i32 %0, i32 %1, i32 -1)"),
+    Row("barrier.cta.arrive{|.aligned}.count", "call void @entry.barrier_arrive(i32 %0, i32 %1, i32 -1)"),
+    Row("barrier.cta.red.popc{=-1|.aligned=-2}.all", "
+        %p = zext i1 %1 to i32
+        %r = call i32 @entry.barrier_red(i32 %0, i32 0, i32 0, i32 %p, i32 $1)
+        ret i32 %r"),
+    Row("barrier.cta.red.popc{|.aligned}.count", "
+        %p = zext i1 %2 to i32
+        %r = call i32 @entry.barrier_red(i32 %0, i32 %1, i32 0, i32 %p, i32 -1)
+        ret i32 %r"),
+    Row("barrier.cta.red.{and=1|or=2}{=-1|.aligned=-2}.all", "
+        %p = zext i1 %1 to i32
+        %r = call i32 @entry.barrier_red(i32 %0, i32 0, i32 $1, i32 %p, i32 $2)
+        %b = trunc i32 %r to i1
+        ret i1 %b"),
+    Row("barrier.cta.red.{and=1|or=2}{|.aligned}.count", "
+        %p = zext i1 %2 to i32
+        %r = call i32 @entry.barrier_red(i32 %0, i32 %1, i32 $1, i32 %p, i32 -1)
+        %b = trunc i32 %r to i1
+        ret i1 %b"),
     Row("bar.warp.sync", "call void @entry.syncwarp(i32 %0, i32 -1)"),
     Row("{membar.cta=0|fence.sc.cluster=1|membar.gl=2|membar.sys=3}",
         "call void @entry.fence(i32 $1, i32 4, i32 -1)"),
@@ -115,7 +136,7 @@ pub const INTRINSICS: &[Row] = &[
         %r0 = insertvalue $R poison, i32 %l, 0
         %r1 = insertvalue $R %r0, i1 %p, 1
         ret $R %r1"),
-    // The intrinsic takes the value first. But its calls come from clang 19's `__reduce_*_sync(mask,
+    // The intrinsic takes the value first. But its calls come from clang 22's `__reduce_*_sync(mask,
     // value)`, which passes the mask first. The row does what the program means.
     Row("redux.sync.{add=0|umin=1|umax=2|min=3|max=4|and=5|or=6|xor=7}",
         "call i32 @entry.redux(i32 $1, i32 %0, i32 %1, i32 -1)"),
@@ -131,13 +152,10 @@ pub const INTRINSICS: &[Row] = &[
         %p = cmpxchg $A %0, $R %1, $R %2 syncscope(\"$1:1\") monotonic monotonic, align $ALIGN, !gpurace.atomic !{i32 $1, i32 0}
         %r = extractvalue { $R, i1 } %p, 0
         ret $R %r"),
-    Row("atomic.load.{inc=uinc_wrap|dec=udec_wrap}.32",
-        "atomicrmw $1 $A %0, i32 %1 monotonic, align 4, !gpurace.atomic !{i32 2, i32 0}"),
 
-    // ---- memory ----
-    Row("{ldg|ldu}.global.{i|f|p}", "load $R, $A %0, align $ALIGN"),
-    Row("ptr.{gen.to.global|gen.to.shared|gen.to.constant|gen.to.local|gen.to.param|global.to.gen|shared.to.gen|constant.to.gen|local.to.gen|param.to.gen}",
-        "addrspacecast $A %0 to $R"),
+    // ---- memory; hints, and launches that do not overlap here ----
+    Row("{prefetch|applypriority.|griddepcontrol.}*", "ret void"),
+    Row("ldu.global.{i|f|p}", "load $R, $A %0, align $ALIGN"),
     Row("move.{i16|i32|i64|float|double|ptr}", "%0"),
     Row("isspacep.shared.cluster", "
         %v = call i32 @entry.shared_rank(ptr %0)
@@ -297,26 +315,29 @@ pub const INTRINSICS: &[Row] = &[
         ret i32 %r"),
 
     // ---- floating-point arithmetic ----
+    Row("add.{rn|rz|rm|rp}.sat.f", "
+        %s = call float @gr.add.$1.f(float %0, float %1)
+        %r = call float @gr.saturate.float(float %s)
+        ret float %r"),
+    Row("fma.{rn|rz|rm|rp}.sat.f", "
+        %s = call float @gr.fma.$1.f(float %0, float %1, float %2)
+        %r = call float @gr.saturate.float(float %s)
+        ret float %r"),
     Row("{add|mul|div}.{rn|rz|rm|rp}.{f=f,float|d=d,double}", "call $R @gr.$1.$2.$3($R %0, $R %1)"),
     Row("fma.{rn|rz|rm|rp}.{f|d}", "call $R @gr.fma.$1.$2($R %0, $R %1, $R %2)"),
     Row("sqrt.{rn|rz|rm|rp}.{f|d}", "call $R @gr.sqrt.$1.$2($R %0)"),
     Row("rcp.{rn|rz|rm|rp}.{f|d}", "call $R @gr.div.$1.$2($R 1.0, $R %0)"),
     Row("{sqrt|sqrt.approx}.f", "call float @llvm.sqrt.f32(float %0)"),
-    Row("div.approx.f", "fdiv float %0, %1"),
+    Row("div.{approx.f|full}", "fdiv float %0, %1"),
     Row("rcp.approx.{f|d}", "fdiv $R 1.0, %0"),
     Row("rsqrt.approx.{f=f32|d=f64}", "
         %s = call $R @llvm.sqrt.$1($R %0)
         %r = fdiv $R 1.0, %s
         ret $R %r"),
-    Row("{ex2=exp2|lg2=log2|sin|cos}.approx.{f=f32|d=f64}", "call $R @llvm.$1.$2($R %0)"),
-    Row("ex2.approx.f16", "
-        %b = bitcast half %0 to i16
-        %f = call float @gr.load.f16(i16 %b)
-        %e = call float @llvm.exp2.f32(float %f)
-        %h = call i16 @gr.round.f16.rn(float %e)
-        %r = bitcast i16 %h to half
-        ret half %r"),
-    Row("{fabs|ceil|floor|trunc}.{f=f32|d=f64}", "call $R @llvm.$1.$2($R %0)"),
+    Row("{lg2=log2|sin|cos}.approx.{f=f32|d=f64}", "call $R @llvm.$1.$2($R %0)"),
+    Row("ex2.approx", "call $R @llvm.exp2($R %0)"),
+    Row("fabs", "call $R @llvm.fabs($R %0)"),
+    Row("{ceil|floor|trunc}.{f=f32|d=f64}", "call $R @llvm.$1.$2($R %0)"),
     Row("round.{f=f32|d=f64}", "call $R @llvm.roundeven.$1($R %0)"),
     Row("saturate.{f=float|d=double}", "call $1 @gr.saturate.$1($1 %0)"),
     Row("f{min=minimum|max=maximum}.{f=float|d=double}", "call $2 @gr.$1.num.$2($2 %0, $2 %1)"),
@@ -386,11 +407,32 @@ pub const REFUSED_INTRINSICS: &[&str] = &[
     "istypep.*",
     // Matrix units.
     "wmma.*",
+    "wgmma.*",
     "mma.*",
-    "ldmatrix.*",
+    "{ldmatrix|stmatrix}.*",
+    "tcgen05.*",
+    // Bulk copies, and what goes with them.
+    "cp.async.bulk.*",
+    "tensormap.*",
+    "st.bulk{|.shared.cta}",
+    "mbarrier.{arrive|arrive.drop}.expect.tx.*",
+    "mbarrier.{arrive|arrive.drop|expect.tx|complete.tx|test.wait|try.wait}.{scope|relaxed|parity|tl}.*",
+    "fence.{proxy|mbarrier_init|acquire|release}.*",
+    "discard.*",
+    "clusterlaunchcontrol.*",
+    "elect.sync",
+    // No header calls the builtins of these. It writes the PTX instruction, which is translated.
+    "{ff|e2m1x2|e2m3x2|e3m2x2|e4m3x2|e5m2x2|ue8m0x2|bf16x2|f16x2|f32x4}.to.*",
+    "f2{f16|bf16|tf32}.*",
+    "ff2{f16|bf16}x2.*",
+    "{bmsk|sext|zext|prmt|flo|fshl|fshr|idp2a|idp4a}.*",
+    "redux.sync.f*",
+    "pm.event.mask",
+    "internal.addrspace.wrap",
     // Registers that the driver or a profiler defines.
     "read.ptx.sreg.envreg*",
     "read.ptx.sreg.pm*",
+    "read.ptx.sreg.{aggr|dynamic|total}_smem_size",
     // Constant memory is ordinary memory on the host.
     "isspacep.const",
     // Diagnostics of the compiler, and `reflect`, which is folded before the table is used.

@@ -19,13 +19,13 @@ pub fn toolkit() -> Option<PathBuf> {
     found
 }
 
-/// clang 19, or `None`, which is said.
+/// clang 22, or `None`, which is said.
 pub fn clang() -> Option<&'static str> {
-    let found = Command::new("clang-19").arg("--version").output().is_ok();
+    let found = Command::new("clang-22").arg("--version").output().is_ok();
     if !found {
-        eprintln!("skipped: no `clang-19`");
+        eprintln!("skipped: no `clang-22`");
     }
-    found.then_some("clang-19")
+    found.then_some("clang-22")
 }
 
 /// `libgpurace_rt.so` of the build that the test belongs to.

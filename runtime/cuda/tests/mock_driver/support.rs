@@ -18,7 +18,7 @@ fn mock() -> &'static Path {
             let folder = tempfile::tempdir().unwrap();
             let root = Path::new(env!("CARGO_MANIFEST_DIR"));
             let prefix =
-                std::env::var("LLVM_SYS_191_PREFIX").unwrap_or_else(|_| "/usr/lib/llvm-19".to_owned());
+                std::env::var("LLVM_SYS_221_PREFIX").unwrap_or_else(|_| "/usr/lib/llvm-22".to_owned());
             let device = root.join("../device/cpp");
             let built = Command::new(format!("{prefix}/bin/clang++"))
                 .args([

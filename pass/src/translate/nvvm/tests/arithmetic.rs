@@ -133,7 +133,7 @@ fn ftz_flushes_arguments_and_results() {
         ("add.rn.ftz.f".to_owned(), "float(float, float)"),
         ("mul.rp.ftz.f".to_owned(), "float(float, float)"),
         ("fmax.ftz.f".to_owned(), "float(float, float)"),
-        ("fabs.ftz.f".to_owned(), "float(float)"),
+        ("fabs.ftz.f32".to_owned(), "float(float)"),
         ("ceil.ftz.f".to_owned(), "float(float)"),
         ("f2i.rp.ftz".to_owned(), "i32(float)"),
         ("d2f.rn.ftz".to_owned(), "float(double)"),
@@ -145,7 +145,7 @@ fn ftz_flushes_arguments_and_results() {
             code.get("add.rn.ftz.f"),
             code.get("mul.rp.ftz.f"),
             code.get("fmax.ftz.f"),
-            code.get("fabs.ftz.f"),
+            code.get("fabs.ftz.f32"),
             code.get("ceil.ftz.f"),
         )
     };
@@ -233,7 +233,7 @@ fn approximations_and_rounding_to_integers() {
         "ceil.f",
         "floor.f",
         "trunc.f",
-        "ex2.approx.f",
+        "ex2.approx.f32",
         "lg2.approx.f",
         "sin.approx.f",
         "cos.approx.f",

@@ -19,7 +19,7 @@ fn all_intrinsics() -> Vec<(u32, String)> {
             String::from_utf8_lossy(std::slice::from_raw_parts(data.cast(), len)).into_owned()
         }
     };
-    let first = "llvm.nvvm.abs.bf16";
+    let first = "llvm.nvvm.activemask";
     // SAFETY: the name is as long as said.
     let first = unsafe { LLVMLookupIntrinsicID(first.as_ptr().cast(), first.len()) };
     (first..).map(|id| (id, name(id))).take_while(|(_, n)| n.starts_with("llvm.nvvm.")).collect()
@@ -88,28 +88,20 @@ fn every_intrinsic_becomes_valid_ir() {
 #[test]
 fn overloaded_intrinsics_follow_their_types() {
     let text = "
-        declare i32 @llvm.nvvm.ldg.global.i.i32.p0(ptr, i32)
-        declare <4 x float> @llvm.nvvm.ldg.global.f.v4f32.p1(ptr addrspace(1), i32)
+        declare i32 @llvm.nvvm.ldu.global.i.i32.p0(ptr, i32)
+        declare <4 x float> @llvm.nvvm.ldu.global.f.v4f32.p1(ptr addrspace(1), i32)
         declare ptr @llvm.nvvm.ldu.global.p.p0.p0(ptr, i32)
-        declare ptr addrspace(3) @llvm.nvvm.ptr.gen.to.shared.p3.p0(ptr)
-        declare ptr @llvm.nvvm.ptr.shared.to.gen.p0.p3(ptr addrspace(3))
-        declare i32 @llvm.nvvm.atomic.load.inc.32.p0(ptr, i32)
-        declare i32 @llvm.nvvm.atomic.load.dec.32.p3(ptr addrspace(3), i32)
         declare i64 @llvm.nvvm.atomic.add.gen.i.cta.i64.p0(ptr, i64)
         declare float @llvm.nvvm.atomic.add.gen.f.sys.f32.p0(ptr, float)
         declare i32 @llvm.nvvm.atomic.cas.gen.i.cta.i32.p0(ptr, i32, i32)
         declare i32 @llvm.nvvm.atomic.exch.gen.i.sys.i32.p0(ptr, i32)
-        define void @f(ptr %p, ptr addrspace(1) %g, ptr addrspace(3) %s, ptr %out) {
-          %a = call i32 @llvm.nvvm.ldg.global.i.i32.p0(ptr %p, i32 4)
+        define void @f(ptr %p, ptr addrspace(1) %g, ptr %out) {
+          %a = call i32 @llvm.nvvm.ldu.global.i.i32.p0(ptr %p, i32 4)
           store volatile i32 %a, ptr %out
-          %b = call <4 x float> @llvm.nvvm.ldg.global.f.v4f32.p1(ptr addrspace(1) %g, i32 16)
+          %b = call <4 x float> @llvm.nvvm.ldu.global.f.v4f32.p1(ptr addrspace(1) %g, i32 16)
           store volatile <4 x float> %b, ptr %out
           %c = call ptr @llvm.nvvm.ldu.global.p.p0.p0(ptr %p, i32 8)
-          %d = call ptr addrspace(3) @llvm.nvvm.ptr.gen.to.shared.p3.p0(ptr %c)
-          store volatile ptr addrspace(3) %d, ptr %out
-          %e = call ptr @llvm.nvvm.ptr.shared.to.gen.p0.p3(ptr addrspace(3) %s)
-          %f = call i32 @llvm.nvvm.atomic.load.inc.32.p0(ptr %e, i32 9)
-          %g1 = call i32 @llvm.nvvm.atomic.load.dec.32.p3(ptr addrspace(3) %s, i32 9)
+          store volatile ptr %c, ptr %out
           %h = call i64 @llvm.nvvm.atomic.add.gen.i.cta.i64.p0(ptr %p, i64 1)
           %i = call float @llvm.nvvm.atomic.add.gen.f.sys.f32.p0(ptr %p, float 1.0)
           %j = call i32 @llvm.nvvm.atomic.cas.gen.i.cta.i32.p0(ptr %p, i32 1, i32 2)
@@ -123,10 +115,6 @@ fn overloaded_intrinsics_follow_their_types() {
         "load i32, ptr %p, align 4\n",
         "load <4 x float>, ptr addrspace(1) %g, align 4\n",
         "load ptr, ptr %p, align 8\n",
-        "addrspacecast ptr %",
-        "addrspacecast ptr addrspace(3) %",
-        "atomicrmw uinc_wrap ptr %",
-        "atomicrmw udec_wrap ptr addrspace(3) %s, i32 9 monotonic, align 4, !gpurace.atomic !",
         "atomicrmw add ptr %p, i64 1 syncscope(\"block\") monotonic, align 8, !gpurace.atomic !",
         "atomicrmw fadd ptr %p, float 1.000000e+00 syncscope(\"system\") monotonic, align 4",
         "cmpxchg ptr %p, i32 1, i32 2 syncscope(\"block\") monotonic monotonic, align 4",
@@ -140,11 +128,10 @@ fn overloaded_intrinsics_follow_their_types() {
 fn atomics_carry_scope_and_order() {
     let text = "
         declare i32 @llvm.nvvm.atomic.inc.gen.i.cta.i32.p0(ptr, i32)
-        declare i32 @llvm.nvvm.atomic.load.inc.32.p0(ptr, i32)
         declare i64 @llvm.nvvm.mbarrier.arrive(ptr)
         define void @f(ptr %p) {
           %a = call i32 @llvm.nvvm.atomic.inc.gen.i.cta.i32.p0(ptr %p, i32 1)
-          %b = call i32 @llvm.nvvm.atomic.load.inc.32.p0(ptr %p, i32 1)
+          %b = atomicrmw uinc_wrap ptr %p, i32 1 seq_cst
           %c = call i64 @llvm.nvvm.mbarrier.arrive(ptr %p)
           ret void
         }";
@@ -179,18 +166,36 @@ fn atomics_carry_scope_and_order() {
 #[test]
 fn synchronisation_becomes_entry_points_at_the_same_line() {
     let calls = [
-        ("void", "llvm.nvvm.barrier0", "", "void @__gpurace_barrier(i32 0, i32 0, i32 -2)"),
         (
             "void",
-            "llvm.nvvm.barrier.sync.cnt",
+            "llvm.nvvm.barrier.cta.sync.aligned.all",
+            "i32 0",
+            "void @__gpurace_barrier(i32 0, i32 0, i32 -2)",
+        ),
+        ("void", "llvm.nvvm.barrier.cta.sync.all", "i32 2", "void @__gpurace_barrier(i32 2, i32 0, i32 -1)"),
+        (
+            "void",
+            "llvm.nvvm.barrier.cta.arrive.aligned.count",
+            "i32 1, i32 96",
+            "void @__gpurace_barrier_arrive(i32 1, i32 96, i32 -1)",
+        ),
+        (
+            "void",
+            "llvm.nvvm.barrier.cta.sync.count",
             "i32 3, i32 64",
             "void @__gpurace_barrier(i32 3, i32 64, i32 -1)",
         ),
         (
+            "i1",
+            "llvm.nvvm.barrier.cta.red.or.aligned.all",
+            "i32 0, i1 true",
+            "i32 @__gpurace_barrier_red(i32 0, i32 0, i32 2, i32 1, i32 -2)",
+        ),
+        (
             "i32",
-            "llvm.nvvm.barrier0.or",
-            "i32 5",
-            "i32 @__gpurace_barrier_red(i32 0, i32 0, i32 2, i32 5, i32 -2)",
+            "llvm.nvvm.barrier.cta.red.popc.count",
+            "i32 3, i32 64, i1 true",
+            "i32 @__gpurace_barrier_red(i32 3, i32 64, i32 0, i32 1, i32 -1)",
         ),
         ("void", "llvm.nvvm.bar.warp.sync", "i32 15", "void @__gpurace_syncwarp(i32 15, i32 -1)"),
         ("void", "llvm.nvvm.membar.cta", "", "void @__gpurace_fence(i32 0, i32 4, i32 -1)"),
