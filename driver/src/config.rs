@@ -11,7 +11,7 @@ use crate::flags::Prune;
 pub const VARIABLE: &str = "GPURACE_PASS";
 
 /// The version of the plugin's configuration that this driver writes.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// [`PassConfig::exec`] of a compilation that only makes code for a GPU of another architecture.
 pub const ANOTHER_ARCH: &str = "another-arch";
@@ -57,6 +57,8 @@ pub struct PassConfig {
     pub rpass_missed: bool,
     /// The source file, as named to clang.
     pub main_file: String,
+    /// `CUDART_VERSION` of the toolkit; 0 without one.
+    pub cuda: u32,
     /// Where to write the bitcode of a separately compiled unit. The plugin then writes nothing else.
     pub part: Option<PathBuf>,
 }

@@ -20,6 +20,11 @@ impl fmt::Display for Version {
 }
 
 impl Version {
+    /// Returns the version as `CUDART_VERSION` has it: 12050 for 12.5.
+    pub fn number(self) -> u32 {
+        self.major * 1000 + self.minor * 10
+    }
+
     /// Returns the version of PTX that clang 22 writes for this toolkit: 78 for 7.8.
     pub fn ptx(self) -> u32 {
         match (self.major, self.minor) {

@@ -292,6 +292,7 @@ fn merge<'a>(units: impl Iterator<Item = &'a Unit>, asked: &PassConfig) -> Resul
                 sanitize: config.sanitize,
                 prune: config.prune,
                 opt_level: config.opt_level,
+                cuda: config.cuda,
                 cpu: config.cpu,
                 warn: config.warn,
                 werror: config.werror,
@@ -314,6 +315,7 @@ fn merge<'a>(units: impl Iterator<Item = &'a Unit>, asked: &PassConfig) -> Resul
         }
         merged.prune = merged.prune.min(config.prune);
         merged.opt_level = merged.opt_level.max(config.opt_level);
+        merged.cuda = merged.cuda.max(config.cuda);
         merged.cpu = merged.cpu.min(config.cpu);
         merged.warn &= config.warn;
         merged.werror |= config.werror;
@@ -451,6 +453,7 @@ mod tests {
             rpass: false,
             rpass_missed: false,
             main_file: name.into(),
+            cuda: 13000,
             part: None,
         };
         Unit { config, arch: "sm_80".into(), needed: Vec::new() }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The environment variable that carries the [`Config`].
 pub const VARIABLE: &str = "GPURACE_PASS";
 /// [`Config::version`] of this build.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// [`Config::exec`] of a compilation that makes [`Config::gpu`] for another architecture than
 /// the executor's, and nothing else.
@@ -54,6 +54,8 @@ pub struct Config {
     pub rpass_missed: bool,
     /// The main source file, as the user named it.
     pub main_file: String,
+    /// `CUDART_VERSION` of the toolkit, for the module's description.
+    pub cuda: u32,
     /// Separate compilation: where to write the module as bitcode. The names
     /// in it go to `meta`, and nothing else is made.
     pub part: Option<String>,

@@ -171,6 +171,7 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
         remove_code(module);
         let meta = ModuleMeta {
             arch,
+            cuda: config.cuda,
             source: config.main_file.clone(),
             instrumented: config.sanitize,
             files: positions.into_files(),

@@ -139,6 +139,7 @@ impl Planner<'_> {
             rpass: asked.rpass,
             rpass_missed: asked.rpass_missed,
             main_file: main_file.to_owned(),
+            cuda: self.toolchain.toolkit.as_ref().map_or(0, |toolkit| toolkit.version.number()),
             part: self
                 .args
                 .separate_compilation

@@ -89,6 +89,7 @@ pub unsafe fn write(
         for kernel in &mut meta.kernels {
             kernel.cluster = clusters.get(&kernel.name).copied();
         }
+        meta.cuda = config.cuda;
         meta.source.clone_from(&config.main_file);
         meta.instrumented = config.sanitize;
         meta.files = positions.into_files();

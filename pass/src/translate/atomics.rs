@@ -1,8 +1,7 @@
 //! Scope and order of atomic instructions.
 //!
-//! llvm-c of LLVM 22 can neither set nor read the synchronisation scope of an atomic instruction. So
-//! the atomics that the pass builds carry their scope and order as metadata ([`METADATA`]). For an
-//! atomic of clang, the pass reads them from the instruction's text, once.
+//! The atomics that the pass builds carry their scope and order as metadata ([`METADATA`]): volatile
+//! accesses, which have a scope for PTX, have none for LLVM. An atomic of clang has its own.
 //!
 //! clang emits CUDA's legacy atomics (`atomicAdd`, `atomicCAS`, ...) as `seq_cst`, though they are
 //! relaxed at device scope and become relaxed PTX. So `seq_cst` on an instruction of clang means
@@ -52,16 +51,13 @@ pub unsafe fn semantics(instruction: LLVMValueRef) -> (Scope, Order) {
         {
             return (scope, order);
         }
-        let text = LLVMPrintValueToString(instruction);
-        let printed = ir::text(text);
-        LLVMDisposeMessage(text);
         // `LLVMGetOrdering` takes a `cmpxchg` for an `atomicrmw` and reads other bits of it.
         let ordering = if LLVMIsAAtomicCmpXchgInst(instruction).is_null() {
             LLVMGetOrdering(instruction)
         } else {
             LLVMGetCmpXchgSuccessOrdering(instruction)
         };
-        (scope_in_text(&printed), order_of(ordering))
+        (scope_of(instruction), order_of(ordering))
     }
 }
 
@@ -147,15 +143,22 @@ unsafe fn given_kind(instruction: LLVMValueRef) -> Option<AtomicKind> {
     unsafe { AtomicKind::from_u32(*fields(instruction, METADATA).get(2)?) }
 }
 
-/// The scope in an instruction's text: `syncscope("block")`. clang writes no scope for CUDA's unscoped
+/// The scope that an instruction names: `syncscope("block")`. clang names none for CUDA's unscoped
 /// atomics, which are for the whole device.
-fn scope_in_text(text: &str) -> Scope {
-    let scope = text.split_once("syncscope(\"").and_then(|(_, rest)| rest.split_once('"'));
-    match scope.map(|(name, _)| name) {
-        Some("block" | "workgroup" | "singlethread") => Scope::Block,
-        Some("cluster") => Scope::Cluster,
-        Some("system") => Scope::System,
-        _ => Scope::Device,
+unsafe fn scope_of(instruction: LLVMValueRef) -> Scope {
+    const NAMES: [(&str, Scope); 5] = [
+        ("block", Scope::Block),
+        ("workgroup", Scope::Block),
+        ("singlethread", Scope::Block),
+        ("cluster", Scope::Cluster),
+        ("system", Scope::System),
+    ];
+    // SAFETY: by `semantics`' contract; the names are as long as said.
+    unsafe {
+        let context = LLVMGetTypeContext(LLVMTypeOf(instruction));
+        let scope = LLVMGetAtomicSyncScopeID(instruction);
+        let is = |name: &str| LLVMGetSyncScopeID(context, name.as_ptr().cast(), name.len()) == scope;
+        NAMES.iter().find(|(name, _)| is(name)).map_or(Scope::Device, |&(_, scope)| scope)
     }
 }
 
@@ -190,8 +193,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scope_is_read_from_text() {
-        let of = |scope: &str| scope_in_text(&format!("  %1 = atomicrmw add ptr %0, i32 1 {scope}seq_cst"));
+    fn the_scope_is_the_instructions() {
+        let of = |scope: &str| {
+            let text = format!("define void @f(ptr %p) {{ %1 = atomicrmw add ptr %p, i32 1 {scope}seq_cst ret void }}");
+            ir::testing::with_module(&text, |module| {
+                // SAFETY: the module is live, and its first instruction is an atomic.
+                unsafe {
+                    let function = ir::definitions(module).next().unwrap();
+                    semantics(ir::instructions(function)[0]).0
+                }
+            })
+        };
         assert_eq!(of(""), Scope::Device);
         assert_eq!(of("syncscope(\"block\") "), Scope::Block);
         assert_eq!(of("syncscope(\"system\") "), Scope::System);

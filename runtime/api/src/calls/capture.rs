@@ -4,8 +4,8 @@ use crate::calls::export::api;
 use crate::host::edge::put;
 use crate::host::errors::Error;
 use crate::host::types::cudaStream_t;
+use crate::work::graph::GraphHandle;
 use crate::work::graph::capture::{begin, end, info};
-use crate::work::graph::{GraphHandle, Id};
 use crate::work::streams;
 
 api! { process;
@@ -24,34 +24,6 @@ api! { process;
 
     @ptsz fn cudaStreamIsCapturing(stream: cudaStream_t, status: *mut u32) {
         info(process, stream, |found| put(status, found.map_or(0, |(status, _, _)| status)))
-    }
-
-    @ptsz fn cudaStreamGetCaptureInfo_v2(
-        stream: cudaStream_t,
-        status: *mut u32,
-        id: *mut u64,
-        graph: *mut GraphHandle,
-        dependencies: *mut *const Id,
-        count: *mut usize,
-    ) {
-        info(process, stream, |found| {
-            let Some((state, capture, taking)) = found else { return put(status, 0) };
-            put(status, state)?;
-            if !id.is_null() {
-                put(id, taking.capture)?;
-            }
-            if !graph.is_null() {
-                put(graph, capture.graph as GraphHandle)?;
-            }
-            taking.shown = taking.after.clone();
-            if !dependencies.is_null() {
-                put(dependencies, taking.shown.as_ptr())?;
-            }
-            if !count.is_null() {
-                put(count, taking.shown.len())?;
-            }
-            Ok(())
-        })
     }
 
     fn cudaThreadExchangeStreamCaptureMode(mode: *mut u32) {

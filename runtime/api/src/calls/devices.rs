@@ -43,11 +43,6 @@ api! { process;
         Ok(())
     }
 
-    fn cudaGetDeviceProperties_v2(prop: *mut cudaDeviceProp, device: c_int) {
-        check(device)?;
-        put(prop, process.backend().properties())
-    }
-
     fn cudaDeviceGetAttribute(value: *mut c_int, attribute: u32, device: c_int) {
         check(device)?;
         put(value, process.backend().attribute(attribute)?)
@@ -147,7 +142,10 @@ api! { process;
 
     @always fn cudaDriverGetVersion(version: *mut c_int) { put(version, CUDA_VERSION) }
 
-    @always fn cudaRuntimeGetVersion(version: *mut c_int) { put(version, CUDA_VERSION) }
+    @always fn cudaRuntimeGetVersion(version: *mut c_int) {
+        let built_for = process.program().modules.cuda();
+        put(version, if built_for == 0 { CUDA_VERSION } else { built_for as c_int })
+    }
 
     fn cudaProfilerStart() { Ok(()) }
 

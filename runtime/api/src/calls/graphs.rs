@@ -10,7 +10,7 @@ use crate::host::types::{
     cudaEvent_t, cudaHostNodeParams, cudaKernelNodeParams, cudaMemAllocNodeParams, cudaMemcpy3DParms,
     cudaMemsetParams, dim3,
 };
-use crate::work::graph::nodes::{add, change, copy, copy_1d, fill, give, handles, host, kernel, nodes_of};
+use crate::work::graph::nodes::{add, change, copy, copy_1d, fill, give, host, kernel, nodes_of};
 use crate::work::graph::work::{Opaque, Work, own};
 use crate::work::graph::{Graph, GraphHandle, Id, NodeHandle};
 use crate::work::transfers::sides::symbol_bytes;
@@ -176,60 +176,6 @@ api! { process;
 
     fn cudaGraphGetRootNodes(graph: GraphHandle, to: *mut Id, count: *mut usize) {
         give(&nodes_of(process, graph, |node| node.after.is_empty())?, to, count)
-    }
-
-    fn cudaGraphGetEdges(graph: GraphHandle, from: *mut Id, to: *mut Id, count: *mut usize) {
-        let edges: Vec<(Id, Id)> = {
-            let mut graphs = process.graphs.lock();
-            let nodes = graphs.graph(graph as Id)?.nodes.iter();
-            nodes.flat_map(|node| node.after.iter().map(|&before| (before, node.id))).collect()
-        };
-        let (starts, ends): (Vec<Id>, Vec<Id>) = edges.into_iter().unzip();
-        let mut room = *get(count)?;
-        give(&starts, from, &mut room)?;
-        give(&ends, to, count)
-    }
-
-    fn cudaGraphNodeGetDependencies(node: NodeHandle, to: *mut Id, count: *mut usize) {
-        let after = process.graphs.lock().node(node as Id)?.after.clone();
-        give(&after, to, count)
-    }
-
-    fn cudaGraphNodeGetDependentNodes(node: NodeHandle, to: *mut Id, count: *mut usize) {
-        let id = node as Id;
-        let found: Vec<Id> = {
-            let mut graphs = process.graphs.lock();
-            let nodes = graphs.graph_of(id)?.nodes.iter();
-            nodes.filter(|node| node.after.contains(&id)).map(|node| node.id).collect()
-        };
-        give(&found, to, count)
-    }
-
-    fn cudaGraphAddDependencies(graph: GraphHandle, from: *const Id, to: *const Id, count: usize) {
-        let mut graphs = process.graphs.lock();
-        let graph = graphs.graph(graph as Id)?;
-        for (&from, &to) in handles(from, count)?.iter().zip(handles(to, count)?) {
-            graph.node(from)?;
-            let node = graph.node(to)?;
-            if node.after.contains(&from) || from == to {
-                return Err(Error::INVALID_VALUE);
-            }
-            node.after.push(from);
-        }
-        Ok(())
-    }
-
-    fn cudaGraphRemoveDependencies(graph: GraphHandle, from: *const Id, to: *const Id, count: usize) {
-        let mut graphs = process.graphs.lock();
-        let graph = graphs.graph(graph as Id)?;
-        for (&from, &to) in handles(from, count)?.iter().zip(handles(to, count)?) {
-            let node = graph.node(to)?;
-            if !node.after.contains(&from) {
-                return Err(Error::INVALID_VALUE);
-            }
-            node.after.retain(|&id| id != from);
-        }
-        Ok(())
     }
 
     fn cudaGraphDestroyNode(node: NodeHandle) {

@@ -1,15 +1,15 @@
 //! Allocating, freeing, and asking about pointers.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 
 use crate::backend::memory::MemoryKind;
 use crate::calls::export::api;
 use crate::host::edge::put;
 use crate::host::errors::Error;
-use crate::host::types::{cudaExtent, cudaMemLocation, cudaPitchedPtr, cudaPointerAttributes, cudaStream_t};
+use crate::host::types::{cudaExtent, cudaPitchedPtr, cudaPointerAttributes, cudaStream_t};
 use crate::work::pointers::{
-    ATTACH_FLAGS, HOST_ALLOC_FLAGS, HOST_ALLOC_MAPPED, HOST_REGISTER_FLAGS, INVALID_DEVICE, allocate_to,
-    attributes_of, check_device_range, check_location, free_pointer, pitch_of,
+    ATTACH_FLAGS, HOST_ALLOC_FLAGS, HOST_ALLOC_MAPPED, HOST_REGISTER_FLAGS, allocate_to, attributes_of,
+    check_device_range, free_pointer, pitch_of,
 };
 use crate::work::{allocations, stream_frees, streams};
 
@@ -108,35 +108,6 @@ api! { process;
         let (left, all) = process.backend().memory();
         put(free, left)?;
         put(total, all)
-    }
-
-    @ptsz fn cudaMemPrefetchAsync(pointer: *const c_void, count: usize, to: c_int, stream: cudaStream_t) {
-        check_location(to)?;
-        streams::resolve(process, stream)?;
-        check_device_range(process, pointer, count)
-    }
-
-    @ptsz fn cudaMemPrefetchAsync_v2(pointer: *const c_void, count: usize, _to: cudaMemLocation, _flags: u32, stream: cudaStream_t) {
-        streams::resolve(process, stream)?;
-        check_device_range(process, pointer, count)
-    }
-
-    fn cudaMemAdvise(pointer: *const c_void, count: usize, advice: u32, to: c_int) {
-        // The read-mostly advice (1, 2) takes no location.
-        if !(1..=6).contains(&advice) {
-            return Err(Error::INVALID_VALUE);
-        }
-        if advice > 2 && to != INVALID_DEVICE {
-            check_location(to)?;
-        }
-        check_device_range(process, pointer, count)
-    }
-
-    fn cudaMemAdvise_v2(pointer: *const c_void, count: usize, advice: u32, _to: cudaMemLocation) {
-        if !(1..=6).contains(&advice) {
-            return Err(Error::INVALID_VALUE);
-        }
-        check_device_range(process, pointer, count)
     }
 
     @ptsz fn cudaStreamAttachMemAsync(stream: cudaStream_t, pointer: *mut c_void, _length: usize, _flags: u32) {

@@ -6,12 +6,14 @@
 //! | [`start`] | the start of the library |
 //! | [`registration`] | what clang's constructors call before `main` |
 //! | [`annotate`] | the host's half of `gpurace/gpurace.h` |
+//! | [`changed`] | functions whose parameters CUDA 13 changed |
 //! | [`refused`] | functions that are not supported |
 //! | the others | the part of the CUDA Runtime API that they are named after |
 
 pub mod annotate;
 pub mod arrays;
 pub mod capture;
+pub mod changed;
 pub mod devices;
 pub mod events;
 pub(crate) mod export;

@@ -37,6 +37,7 @@ refuse! {
     "external memory and semaphores": cudaImportExternalMemory cudaExternalMemoryGetMappedBuffer
         cudaExternalMemoryGetMappedMipmappedArray cudaDestroyExternalMemory
         cudaImportExternalSemaphore cudaDestroyExternalSemaphore
+        cudaSignalExternalSemaphoresAsync cudaWaitExternalSemaphoresAsync
         cudaSignalExternalSemaphoresAsync_v2 cudaWaitExternalSemaphoresAsync_v2
         cudaDeviceGetNvSciSyncAttributes;
     "graphics resources": cudaGraphicsUnregisterResource cudaGraphicsResourceSetMapFlags
@@ -50,6 +51,15 @@ refuse! {
         cudaEventCreateFromEGLSync;
     "launches on several devices": cudaLaunchCooperativeKernelMultiDevice;
     "queries of managed memory": cudaMemRangeGetAttribute cudaMemRangeGetAttributes;
+    "libraries of kernels": cudaLibraryEnumerateKernels cudaLibraryGetGlobal cudaLibraryGetKernel
+        cudaLibraryGetKernelCount cudaLibraryGetManaged cudaLibraryGetUnifiedFunction cudaLibraryLoadData
+        cudaLibraryLoadFromFile cudaLibraryUnload cudaKernelSetAttributeForDevice;
+    "logs of the driver": cudaLogsCurrent cudaLogsDumpToFile cudaLogsDumpToMemory cudaLogsRegisterCallback
+        cudaLogsUnregisterCallback;
+    "batches of transfers": cudaMemcpyBatchAsync cudaMemcpy3DBatchAsync cudaMemPrefetchBatchAsync
+        cudaMemDiscardBatchAsync cudaMemDiscardAndPrefetchBatchAsync;
+    "pools of a location": cudaMemGetDefaultMemPool cudaMemGetMemPool cudaMemSetMemPool;
+    "capabilities of atomics": cudaDeviceGetHostAtomicCapabilities cudaDeviceGetP2PAtomicCapabilities;
     "notifications": cudaDeviceRegisterAsyncNotification cudaDeviceUnregisterAsyncNotification;
     "functions of the CUDA driver": cudaGetDriverEntryPoint cudaGetDriverEntryPointByVersion
         cudaGetExportTable;
@@ -58,10 +68,7 @@ refuse! {
     "captures into a graph that is there already": cudaStreamBeginCaptureToGraph
         cudaStreamBeginCaptureToGraph_ptsz cudaStreamUpdateCaptureDependencies
         cudaStreamUpdateCaptureDependencies_v2;
-    "edges of graphs with data": cudaStreamGetCaptureInfo_v3 cudaGraphGetEdges_v2
-        cudaGraphNodeGetDependencies_v2 cudaGraphNodeGetDependentNodes_v2 cudaGraphAddDependencies_v2
-        cudaGraphRemoveDependencies_v2 cudaGraphAddNode_v2;
-    "graph nodes of any kind and conditional nodes": cudaGraphAddNode cudaGraphNodeSetParams
+    "graph nodes of any kind and conditional nodes": cudaGraphAddNode cudaGraphAddNode_v2 cudaGraphNodeSetParams
         cudaGraphExecNodeSetParams cudaGraphConditionalHandleCreate;
     "attributes of kernel nodes": cudaGraphKernelNodeCopyAttributes cudaGraphKernelNodeGetAttribute
         cudaGraphKernelNodeSetAttribute;

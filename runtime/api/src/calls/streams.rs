@@ -79,6 +79,11 @@ api! { process;
         process.backend().call_host(resolve(process, stream)?, call_back, called.cast())
     }
 
+    @ptsz fn cudaStreamGetDevice(stream: cudaStream_t, device: *mut c_int) {
+        lookup(process, stream)?;
+        put(device, 0)
+    }
+
     @ptsz fn cudaStreamCopyAttributes(to: cudaStream_t, from: cudaStream_t) {
         lookup(process, to)?;
         lookup(process, from).map(|_| ())

@@ -1,4 +1,4 @@
-//! `cudaError_t`: every code with its name and text in CUDA 12.5, the last error of each host
+//! `cudaError_t`: every code with its name and text in CUDA 13.0, the last error of each host
 //! thread, and the sticky error.
 //!
 //! The fault of a kernel is *sticky*, as in CUDA: from then on most calls return it, until
@@ -23,7 +23,7 @@ macro_rules! table {
             $(#[doc = concat!("`", $name, "`: ", $text, ".")]
             pub const $constant: Self = Self($code);)*
 
-            /// Every code that CUDA 12.5 defines.
+            /// Every code that CUDA 13.0 defines.
             pub const ALL: &[Self] = &[$(Self::$constant),*];
 
             fn entry(self) -> Option<(&'static str, &'static str)> {
@@ -109,6 +109,7 @@ table! {
     JIT_COMPILATION_DISABLED = 223, "cudaErrorJitCompilationDisabled", "PTX JIT compilation was disabled";
     UNSUPPORTED_EXEC_AFFINITY = 224, "cudaErrorUnsupportedExecAffinity", "the provided execution affinity is not supported";
     UNSUPPORTED_DEV_SIDE_SYNC = 225, "cudaErrorUnsupportedDevSideSync", "the provided PTX contains unsupported call to cudaDeviceSynchronize";
+    CONTAINED = 226, "cudaErrorContained", "an exception on the device was contained";
     INVALID_SOURCE = 300, "cudaErrorInvalidSource", "device kernel image is invalid";
     FILE_NOT_FOUND = 301, "cudaErrorFileNotFound", "file not found";
     SHARED_OBJECT_SYMBOL_NOT_FOUND = 302, "cudaErrorSharedObjectSymbolNotFound", "shared object symbol not found";
@@ -138,6 +139,7 @@ table! {
     INVALID_PC = 718, "cudaErrorInvalidPc", "invalid program counter";
     LAUNCH_FAILURE = 719, "cudaErrorLaunchFailure", "unspecified launch failure";
     COOPERATIVE_LAUNCH_TOO_LARGE = 720, "cudaErrorCooperativeLaunchTooLarge", "too many blocks in cooperative launch";
+    TENSOR_MEMORY_LEAK = 721, "cudaErrorTensorMemoryLeak", "a kernel left tensor memory allocated";
     NOT_PERMITTED = 800, "cudaErrorNotPermitted", "operation not permitted";
     NOT_SUPPORTED = 801, "cudaErrorNotSupported", "operation not supported";
     SYSTEM_NOT_READY = 802, "cudaErrorSystemNotReady", "system not yet initialized";
@@ -164,6 +166,9 @@ table! {
     GRAPH_EXEC_UPDATE_FAILURE = 910, "cudaErrorGraphExecUpdateFailure", "the graph update was not performed because it included changes which violated constraints specific to instantiated graph update";
     EXTERNAL_DEVICE = 911, "cudaErrorExternalDevice", "an async error has occured in external entity outside of CUDA";
     INVALID_CLUSTER_SIZE = 912, "cudaErrorInvalidClusterSize", "a kernel launch error has occurred due to cluster misconfiguration";
+    FUNCTION_NOT_LOADED = 913, "cudaErrorFunctionNotLoaded", "the function is not loaded";
+    INVALID_RESOURCE_TYPE = 914, "cudaErrorInvalidResourceType", "invalid resource type";
+    INVALID_RESOURCE_CONFIGURATION = 915, "cudaErrorInvalidResourceConfiguration", "invalid resource configuration";
     UNKNOWN = 999, "cudaErrorUnknown", "unknown error";
     API_FAILURE_BASE = 10000, "cudaErrorApiFailureBase", "api failure base";
 }

@@ -24,8 +24,8 @@ pub const MAX_BLOCKS_PER_MULTIPROCESSOR: u32 = 32;
 pub const REGISTERS: c_int = 65536;
 /// Constant memory, bytes.
 pub const CONSTANT_MEMORY: usize = 64 << 10;
-/// The claimed version of runtime and driver: CUDA 12.5.
-pub const CUDA_VERSION: c_int = 12050;
+/// The claimed version of the driver: CUDA 13.0.
+pub const CUDA_VERSION: c_int = 13000;
 /// Alignment of rows from `cudaMallocPitch`, bytes.
 pub const PITCH_ALIGNMENT: usize = 512;
 /// Largest pitch, bytes.

@@ -1,4 +1,4 @@
-//! Structures of `driver_types.h` (CUDA 12.5), laid out as C has them.
+//! Structures of `driver_types.h` (CUDA 12 and 13), laid out as C has them.
 //! `tests/layout.rs` compares them with the header.
 #![allow(non_camel_case_types, non_snake_case, missing_docs)]
 
@@ -391,6 +391,129 @@ pub struct cudaDeviceProp {
     pub reserved1: [c_int; 1],
     pub reserved: [c_int; 60],
 }
+
+/// Declares the form of `cudaDeviceProp` that CUDA 13 has: fields of the older form, and new ones, which
+/// are zero.
+macro_rules! device_properties_of_cuda_13 {
+    ($($kept:ident: $kept_type:ty,)*; $($new:ident: $new_type:ty,)*) => {
+        /// `cudaDeviceProp` as `cudaGetDeviceProperties` of CUDA 13 fills it.
+        #[repr(C)]
+        #[derive(Clone, Copy, Debug)]
+        pub struct cudaDeviceProp13 {
+            $(pub $kept: $kept_type,)*
+            $(pub $new: $new_type,)*
+        }
+
+        impl From<cudaDeviceProp> for cudaDeviceProp13 {
+            fn from(old: cudaDeviceProp) -> Self {
+                // SAFETY: all fields are integers, for which zero is a value.
+                Self { $($kept: old.$kept,)* $($new: unsafe { std::mem::zeroed() },)* }
+            }
+        }
+    };
+}
+
+device_properties_of_cuda_13! {
+    name: [c_char; 256],
+    uuid: [u8; 16],
+    luid: [c_char; 8],
+    luidDeviceNodeMask: u32,
+    totalGlobalMem: usize,
+    sharedMemPerBlock: usize,
+    regsPerBlock: c_int,
+    warpSize: c_int,
+    memPitch: usize,
+    maxThreadsPerBlock: c_int,
+    maxThreadsDim: [c_int; 3],
+    maxGridSize: [c_int; 3],
+    totalConstMem: usize,
+    major: c_int,
+    minor: c_int,
+    textureAlignment: usize,
+    texturePitchAlignment: usize,
+    multiProcessorCount: c_int,
+    integrated: c_int,
+    canMapHostMemory: c_int,
+    maxTexture1D: c_int,
+    maxTexture1DMipmap: c_int,
+    maxTexture2D: [c_int; 2],
+    maxTexture2DMipmap: [c_int; 2],
+    maxTexture2DLinear: [c_int; 3],
+    maxTexture2DGather: [c_int; 2],
+    maxTexture3D: [c_int; 3],
+    maxTexture3DAlt: [c_int; 3],
+    maxTextureCubemap: c_int,
+    maxTexture1DLayered: [c_int; 2],
+    maxTexture2DLayered: [c_int; 3],
+    maxTextureCubemapLayered: [c_int; 2],
+    maxSurface1D: c_int,
+    maxSurface2D: [c_int; 2],
+    maxSurface3D: [c_int; 3],
+    maxSurface1DLayered: [c_int; 2],
+    maxSurface2DLayered: [c_int; 3],
+    maxSurfaceCubemap: c_int,
+    maxSurfaceCubemapLayered: [c_int; 2],
+    surfaceAlignment: usize,
+    concurrentKernels: c_int,
+    ECCEnabled: c_int,
+    pciBusID: c_int,
+    pciDeviceID: c_int,
+    pciDomainID: c_int,
+    tccDriver: c_int,
+    asyncEngineCount: c_int,
+    unifiedAddressing: c_int,
+    memoryBusWidth: c_int,
+    l2CacheSize: c_int,
+    persistingL2CacheMaxSize: c_int,
+    maxThreadsPerMultiProcessor: c_int,
+    streamPrioritiesSupported: c_int,
+    globalL1CacheSupported: c_int,
+    localL1CacheSupported: c_int,
+    sharedMemPerMultiprocessor: usize,
+    regsPerMultiprocessor: c_int,
+    managedMemory: c_int,
+    isMultiGpuBoard: c_int,
+    multiGpuBoardGroupID: c_int,
+    hostNativeAtomicSupported: c_int,
+    pageableMemoryAccess: c_int,
+    concurrentManagedAccess: c_int,
+    computePreemptionSupported: c_int,
+    canUseHostPointerForRegisteredMem: c_int,
+    cooperativeLaunch: c_int,
+    sharedMemPerBlockOptin: usize,
+    pageableMemoryAccessUsesHostPageTables: c_int,
+    directManagedMemAccessFromHost: c_int,
+    maxBlocksPerMultiProcessor: c_int,
+    accessPolicyMaxWindowSize: c_int,
+    reservedSharedMemPerBlock: usize,
+    hostRegisterSupported: c_int,
+    sparseCudaArraySupported: c_int,
+    hostRegisterReadOnlySupported: c_int,
+    timelineSemaphoreInteropSupported: c_int,
+    memoryPoolsSupported: c_int,
+    gpuDirectRDMASupported: c_int,
+    gpuDirectRDMAFlushWritesOptions: u32,
+    gpuDirectRDMAWritesOrdering: c_int,
+    memoryPoolSupportedHandleTypes: u32,
+    deferredMappingCudaArraySupported: c_int,
+    ipcEventSupported: c_int,
+    clusterLaunch: c_int,
+    unifiedFunctionPointers: c_int,
+    ;
+    deviceNumaConfig: c_int,
+    deviceNumaId: c_int,
+    mpsEnabled: c_int,
+    hostNumaId: c_int,
+    gpuPciDeviceID: u32,
+    gpuPciSubsystemID: u32,
+    hostNumaMultinodeIpcSupported: c_int,
+    reserved: [c_int; 56],
+}
+
+/// The data of an edge of a graph: ports and type. All zero: the edge orders the whole nodes.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug)]
+pub struct cudaGraphEdgeData(pub [u8; 8]);
 
 const _: () = {
     assert!(size_of::<cudaDeviceProp>() == 1032);

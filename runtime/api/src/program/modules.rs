@@ -63,6 +63,8 @@ pub struct Modules {
     registry: RwLock<Registry>,
     /// The newest processor that device code was built for: 90 for `sm_90`. 0 if none is known.
     newest_arch: AtomicU32,
+    /// The newest toolkit that device code was built with: 13000 for CUDA 13.0. 0 if none is known.
+    cuda: AtomicU32,
     /// Number of sites of the loaded modules.
     sites: AtomicU32,
     /// Number of `__managed__` variables of loaded modules.
@@ -73,8 +75,9 @@ impl RegisteredModule {
     /// Registers a module. If its device code cannot be used, `payload` is the error that its
     /// kernels return.
     pub fn register(program: &'static Program, payload: Result<Payload>) -> &'static Self {
-        if let Some(arch) = payload.as_ref().ok().and_then(|payload| arch(payload.meta)) {
+        if let Some((arch, cuda)) = payload.as_ref().ok().and_then(|payload| arch_and_cuda(payload.meta)) {
             program.modules.newest_arch.fetch_max(arch, Ordering::Relaxed);
+            program.modules.cuda.fetch_max(cuda, Ordering::Relaxed);
         }
         let module: &'static Self = Box::leak(Box::new(Self {
             program,
@@ -203,11 +206,17 @@ impl RegisteredModule {
     }
 }
 
-/// The processor that a description names first ([`ModuleMeta::arch`]).
-fn arch(meta: &[u8]) -> Option<u32> {
-    let number = meta.strip_prefix(b"{\"arch\":")?;
-    let end = number.iter().position(|c| !c.is_ascii_digit())?;
-    std::str::from_utf8(&number[..end]).ok()?.parse().ok()
+/// The numbers that a description begins with: [`ModuleMeta::arch`] and [`ModuleMeta::cuda`]. Does not
+/// parse the rest.
+fn arch_and_cuda(meta: &[u8]) -> Option<(u32, u32)> {
+    let number = |text: &[u8]| -> Option<(u32, usize)> {
+        let end = text.iter().position(|c| !c.is_ascii_digit())?;
+        Some((std::str::from_utf8(&text[..end]).ok()?.parse().ok()?, end))
+    };
+    let rest = meta.strip_prefix(b"{\"arch\":")?;
+    let (arch, end) = number(rest)?;
+    let (cuda, _) = number(rest[end..].strip_prefix(b",\"cuda\":")?)?;
+    Some((arch, cuda))
 }
 
 /// True if a description has `__managed__` variables. Does not parse it.
@@ -248,6 +257,12 @@ impl Modules {
     /// none is known.
     pub fn newest_arch(&self) -> u32 {
         self.newest_arch.load(Ordering::Relaxed)
+    }
+
+    /// The newest toolkit that device code of the program was built with: 13000 for CUDA 13.0. 0 if none
+    /// is known.
+    pub fn cuda(&self) -> u32 {
+        self.cuda.load(Ordering::Relaxed)
     }
 
     /// The module that holds the site with this number among all modules' sites.

@@ -86,6 +86,12 @@ impl Process {
         &self.session.program
     }
 
+    /// True if the program was built with a toolkit before CUDA 13, in which some functions have other
+    /// parameters.
+    pub fn is_before_cuda_13(&self) -> bool {
+        (1..13_000).contains(&self.program().modules.cuda())
+    }
+
     /// The backend.
     pub fn backend(&self) -> &'static dyn Backend {
         self.session.backend()

@@ -10,6 +10,10 @@ pub struct ModuleMeta {
     /// a runtime reads it without the rest.
     #[serde(default)]
     pub arch: u32,
+    /// `CUDART_VERSION` of the headers that the module was compiled with: 13000 for CUDA 13.0; 0 if that
+    /// is not known. The second field, for the same reason.
+    #[serde(default)]
+    pub cuda: u32,
     /// The main source file, as clang was given it.
     pub source: String,
     /// True if the code has checks.
