@@ -114,6 +114,37 @@ pub const BLOCKS: &[Block] = &[
     done:
         ret i32 %at"),
 
+    // ---- the amount of a shift that wraps at 32 or is clamped to it ----
+    Block("amount.wrap", "u32(u32)", "and i32 %0, 31"),
+    Block("amount.clamp", "u32(u32)", "call i32 @llvm.umin.i32(i32 %0, i32 32)"),
+    // Where a bit of %0 is clear that bit of %1, else that of %2.
+    Block("choose", "b32(b32, b32, b32)", "
+        %x = xor i32 %1, %2
+        %y = and i32 %x, %0
+        %r = xor i32 %y, %1
+        ret i32 %r"),
+    // Two bits of the table %1 from %2 on, chosen by the bits of %0.
+    Block("lop2", "b32(b32, b32, u32)", "
+        %a = lshr i32 %1, %2
+        %a1 = trunc i32 %a to i1
+        %a32 = sext i1 %a1 to i32
+        %b = lshr i32 %a, 1
+        %b1 = trunc i32 %b to i1
+        %b32 = sext i1 %b1 to i32
+        %r = call i32 @gr.choose(i32 %0, i32 %a32, i32 %b32)
+        ret i32 %r"),
+
+    // ---- comparisons ----
+    Block("compare.{eq|ne}.<INT>", "pred($2, $2)", "icmp $1 $2 %0, %1"),
+    Block("compare.{lt|le|gt|ge}.<INT8>", "pred($2, $2)", "icmp $2:1$1 $2 %0, %1"),
+    Block("compare.{lo=ult|ls=ule|hi=ugt|hs=uge}.<INT8>", "pred($2, $2)", "icmp $1 $2 %0, %1"),
+    Block("compare.{FCMP}.<FLOAT>", "pred($2, $2)", "fcmp $1 $2 %0, %1"),
+    Block("compare.{FCMP}.<SMALL>", "pred($2, $2)", "f32 @gr.compare.$1:0.f32"),
+    Block("truths", "pred|pred(pred, pred)", "
+        %r = insertvalue $R poison, i1 %0, 0
+        %r2 = insertvalue $R %r, i1 %1, 1
+        ret $R %r2"),
+
     Block("generic.p0", "ptr(ptr)", "ret ptr %0"),
     Block("generic.p3", "ptr(ptr addrspace(3))", "addrspacecast ptr addrspace(3) %0 to ptr"),
 

@@ -199,38 +199,16 @@ pub const INTRINSICS: &[Row] = &[
     Row("setmaxnreg.{inc|dec}.sync.aligned.u32", "ret void"),
 
     // ---- integers ----
-    Row("mulhi.{s=sext,i32,16|us=zext,i32,16|i=sext,i64,32|ui=zext,i64,32|ll=sext,i128,64|ull=zext,i128,64}", "
-        %a = $1 $A %0 to $1:1
-        %b = $1 $B %1 to $1:1
-        %p = mul $1:1 %a, %b
-        %h = lshr $1:1 %p, $1:2
-        %r = trunc $1:1 %h to $R
-        ret $R %r"),
-    Row("mul24.{i=ashr|ui=lshr}", "
-        %s = shl i32 %0, 8
-        %a = $1 i32 %s, 8
-        %t = shl i32 %1, 8
-        %b = $1 i32 %t, 8
-        %r = mul i32 %a, %b
-        ret i32 %r"),
-    Row("sad.{s=s|us=u|i=s|ui=u|ll=s|ull=u}", "
-        %less = icmp $1lt $R %0, %1
-        %d = sub $R %0, %1
-        %e = sub $R %1, %0
-        %a = select i1 %less, $R %e, $R %d
-        %r = add $R %a, %2
-        ret $R %r"),
+    Row("mulhi.{s=s16|us=u16|i=s32|ui=u32|ll=s64|ull=u64}", "@gr.mul.hi.$1"),
+    Row("mul24.{i=s32|ui=u32}", "@gr.mul24.lo.$1"),
+    Row("sad.{s=s16|us=u16|i=s32|ui=u32|ll=s64|ull=u64}", "@gr.sad.$1"),
     Row("rotate.b32", "call i32 @llvm.fshl.i32(i32 %0, i32 %0, i32 %1)"),
     Row("{rotate=fshl|rotate.right=fshr}.b64", "
         %n = zext i32 %1 to i64
         %r = call i64 @llvm.$1.i64(i64 %0, i64 %0, i64 %n)
         ret i64 %r"),
     Row("swap.lo.hi.b64", "call i64 @llvm.fshl.i64(i64 %0, i64 %0, i64 32)"),
-    Row("prmt", "
-        %v = call i64 @gr.pair(i32 %0, i32 %1)
-        %r = call i32 @gr.prmt(i64 %v, i32 %2)
-        ret i32 %r"),
-    Row("fns", "call i32 @gr.fns(i32 %0, i32 %1, i32 %2)"),
+    Row("{prmt|fns}", "@gr.$1.b32"),
 
     // ---- conversions ----
     Row("bitcast.{f2i|i2f|d2ll|ll2d}", "bitcast $A %0 to $R"),
@@ -243,108 +221,30 @@ pub const INTRINSICS: &[Row] = &[
         %s = lshr i64 %b, $1
         %r = trunc i64 %s to i32
         ret i32 %r"),
-    // A number out of range becomes the nearest integer. NaN becomes 0 if neither type has 64 bits, else
-    // the highest bit alone (PTX ISA, "cvt").
-    Row("f2{i=si|ui=ui}.{rn=roundeven|rz=trunc|rm=floor|rp=ceil}", "
-        %x = call float @llvm.$2.f32(float %0)
-        %r = call i32 @llvm.fpto$1.sat.i32.f32(float %x)
-        ret i32 %r"),
-    Row("f2{ll=si|ull=ui}.{rn=roundeven|rz=trunc|rm=floor|rp=ceil}", "
-        %x = call float @llvm.$2.f32(float %0)
-        %i = call i64 @llvm.fpto$1.sat.i64.f32(float %x)
-        %nan = fcmp uno float %0, %0
-        %r = select i1 %nan, i64 -9223372036854775808, i64 %i
-        ret i64 %r"),
-    Row("d2{i=si,i32|ui=ui,i32|ll=si,i64|ull=ui,i64}.{rn=roundeven|rz=trunc|rm=floor|rp=ceil}", "
-        %x = call double @llvm.$2.f64(double %0)
-        %i = call $1:1 @llvm.fpto$1.sat.$1:1.f64(double %x)
-        %nan = fcmp uno double %0, %0
-        %top = call $1:1 @gr.top.$1:1()
-        %r = select i1 %nan, $1:1 %top, $1:1 %i
-        ret $1:1 %r"),
-    Row("{i=si|ui=ui|ll=si|ull=ui}2{f|d}.rn", "$1tofp $A %0 to $R"),
-    Row("{i=si|ui=ui}2d.{rz|rm|rp}", "$1tofp i32 %0 to double"),
-    Row("{i=si|ui=ui}2f.{rz|rm|rp}", "
-        %d = $1tofp i32 %0 to double
-        %r = call float @gr.d2f.$2(double %d)
-        ret float %r"),
-    Row("{ll2f|ull2f|ll2d|ull2d}.{rz|rm|rp}", "call $R @gr.$1.$2(i64 %0)"),
-    Row("d2f.{rn|rz|rm|rp}", "call float @gr.d2f.$1(double %0)"),
-    Row("f2h.rn", "call i16 @gr.round.f16.rn(float %0)"),
-    Row("bf2h.rn", "
-        %b = bitcast $A %0 to i16
-        %f = call float @gr.load.bf16(i16 %b)
-        %r = call i16 @gr.round.f16.rn(float %f)
+    Row("{f=f32|d=f64}2{i=s32|ui=u32|ll=s64|ull=u64}.{rn=rni|rz=rzi|rm=rmi|rp=rpi}", "@gr.cvt.$3.$2.$1"),
+    Row("{i=s32|ui=u32|ll=s64|ull=u64}2{f=f32|d=f64}.{rn|rz|rm|rp}", "@gr.cvt.$3.$2.$1"),
+    Row("d2f.{rn|rz|rm|rp}", "@gr.cvt.$1.f32.f64"),
+    Row("f2h.rn", "
+        %h = fptrunc float %0 to half
+        %r = bitcast half %h to i16
         ret i16 %r"),
-    Row("f2bf16.{rn|rz}{=all|.relu=relu}", "
-        %b = call i16 @gr.round.bf16.$1(float %0)
-        %c = call i16 @gr.bf16.$2(i16 %b)
-        %r = bitcast i16 %c to $R
-        ret $R %r"),
-    // The first operand is the upper half.
-    Row("ff2{bf16|f16}x2.{rn|rz}{=all|.relu=relu}", "
-        %h = call i16 @gr.round.$1.$2(float %0)
-        %l = call i16 @gr.round.$1.$2(float %1)
-        %hc = call i16 @gr.$1.$3(i16 %h)
-        %lc = call i16 @gr.$1.$3(i16 %l)
-        %v = insertelement <2 x i16> poison, i16 %lc, i32 0
-        %w = insertelement <2 x i16> %v, i16 %hc, i32 1
-        %r = bitcast <2 x i16> %w to $R
-        ret $R %r"),
-    Row("f2tf32.rna", "
-        %b = bitcast float %0 to i32
-        %r = call i32 @gr.tf32(i32 %b)
-        ret i32 %r"),
+    Row("bf2h.rn", "
+        %h = call half @gr.cvt.rn.f16.bf16($A %0)
+        %r = bitcast half %h to i16
+        ret i16 %r"),
+    Row("f2bf16.{rn|rz}{|.relu}", "@gr.cvt.$1$2.bf16.f32"),
+    Row("ff2{bf16|f16}x2.{rn|rz}{|.relu}", "@gr.cvt.$2$3.$1x2.f32"),
+    Row("f2tf32.rna", "@gr.cvt.rna.tf32.f32"),
 
     // ---- floating-point arithmetic ----
-    Row("{add|mul|div}.{rn|rz|rm|rp}.{f=f,float|d=d,double}", "call $R @gr.$1.$2.$3($R %0, $R %1)"),
-    Row("fma.{rn|rz|rm|rp}.{f|d}", "call $R @gr.fma.$1.$2($R %0, $R %1, $R %2)"),
-    Row("sqrt.{rn|rz|rm|rp}.{f|d}", "call $R @gr.sqrt.$1.$2($R %0)"),
-    Row("rcp.{rn|rz|rm|rp}.{f|d}", "call $R @gr.div.$1.$2($R 1.0, $R %0)"),
-    Row("{sqrt|sqrt.approx}.f", "call float @llvm.sqrt.f32(float %0)"),
-    Row("div.approx.f", "fdiv float %0, %1"),
-    Row("rcp.approx.{f|d}", "fdiv $R 1.0, %0"),
-    Row("rsqrt.approx.{f=f32|d=f64}", "
-        %s = call $R @llvm.sqrt.$1($R %0)
-        %r = fdiv $R 1.0, %s
-        ret $R %r"),
+    Row("{add|mul|div|fma|sqrt|rcp}.{rn|rz|rm|rp}.{f=f32|d=f64}", "@gr.$1.$2.$3"),
+    Row("{sqrt|sqrt.approx}.f", "@gr.sqrt.approx.f32"),
+    Row("{div|rcp|rsqrt}.approx.{f=f32|d=f64}", "@gr.$1.approx.$2"),
     Row("{ex2=exp2|lg2=log2|sin|cos}.approx.{f=f32|d=f64}", "call $R @llvm.$1.$2($R %0)"),
-    Row("ex2.approx.f16", "
-        %b = bitcast half %0 to i16
-        %f = call float @gr.load.f16(i16 %b)
-        %e = call float @llvm.exp2.f32(float %f)
-        %h = call i16 @gr.round.f16.rn(float %e)
-        %r = bitcast i16 %h to half
-        ret half %r"),
     Row("{fabs|ceil|floor|trunc}.{f=f32|d=f64}", "call $R @llvm.$1.$2($R %0)"),
     Row("round.{f=f32|d=f64}", "call $R @llvm.roundeven.$1($R %0)"),
-    Row("saturate.{f=float|d=double}", "call $1 @gr.saturate.$1($1 %0)"),
-    Row("f{min=minimum|max=maximum}.{f=float|d=double}", "call $2 @gr.$1.num.$2($2 %0, $2 %1)"),
-    Row("f{min=minimum|max=maximum}.nan.f", "call float @gr.$1.nan.float(float %0, float %1)"),
-    Row("f{min=minimum|max=maximum}{=num|.nan=nan}.xorsign.abs.f",
-        "call float @gr.$1.$2.xorsign.float(float %0, float %1)"),
-    Row("f{min=minimum|max=maximum}{=num|.nan=nan}{=float|.xorsign.abs=xorsign.float}.{f16|bf16}", "
-        %a = bitcast $A %0 to i16
-        %b = bitcast $A %1 to i16
-        %af = call float @gr.load.$4(i16 %a)
-        %bf = call float @gr.load.$4(i16 %b)
-        %m = call float @gr.$1.$2.$3(float %af, float %bf)
-        %h = call i16 @gr.round.$4.rn(float %m)
-        %r = bitcast i16 %h to $R
-        ret $R %r"),
-    Row("fma.rn{=all|.relu=relu|.sat=sat}.{f16|bf16}", "
-        %a = bitcast $A %0 to i16
-        %b = bitcast $A %1 to i16
-        %c = bitcast $A %2 to i16
-        %f = call i16 @gr.fma.$2(i16 %a, i16 %b, i16 %c)
-        %g = call i16 @gr.$2.$1(i16 %f)
-        %r = bitcast i16 %g to $R
-        ret $R %r"),
-    Row("{abs=and,32767|neg=xor,-32768}.bf16", "
-        %b = bitcast $A %0 to i16
-        %m = $1 i16 %b, $1:1
-        %r = bitcast i16 %m to $R
-        ret $R %r"),
+    Row("saturate.{f=f32|d=f64}", "@gr.sat.$1"),
+    Row("f{min|max}{|.nan=.NaN}{|.xorsign.abs}.{f=f32|d=f64|f16|bf16}", "@gr.$1$2$3.$4"),
 ];
 
 /// Other functions, by their whole names.
