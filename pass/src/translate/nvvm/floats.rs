@@ -23,8 +23,7 @@ pub const BLOCKS: &[Block] = &[
         %s = icmp eq $1:4 %e, 0
         %z = and $1:4 %b, $1:5
         %f = select i1 %s, $1:4 %z, $1:4 %b
-        %r = bitcast $1:4 %f to $1
-        ret $1 %r",
+        bitcast $1:4 %f to $1",
     ),
     Block(
         "exponent.{f16=i16,31744|bf16=i16,32640|f32=i32,2139095040|f64=i64,9218868437227405312}",
@@ -44,8 +43,7 @@ pub const BLOCKS: &[Block] = &[
         %moved = select i1 %negative, $1:1 %more, $1:1 %less
         %least = call $1:1 @gr.negative_least.$1:1()
         %r = select i1 %zero, $1:1 %least, $1:1 %moved
-        %f = bitcast $1:1 %r to $1
-        ret $1 %f",
+        bitcast $1:1 %r to $1",
     ),
     Block("negative_least.{i32=i32,-2147483647|i64=i64,-9223372036854775807}", "$1()", "ret $1 $1:1"),
     Block(
@@ -54,8 +52,7 @@ pub const BLOCKS: &[Block] = &[
         "
         %n = fneg $1 %0
         %d = call $1 @gr.down.$1:1($1 %n)
-        %u = fneg $1 %d
-        ret $1 %u",
+        fneg $1 %d",
     ),
     Block(
         "inward.{f32=float,i32|f64=double,i64}",
@@ -63,8 +60,7 @@ pub const BLOCKS: &[Block] = &[
         "
         %b = bitcast $1 %0 to $1:1
         %i = sub $1:1 %b, 1
-        %f = bitcast $1:1 %i to $1
-        ret $1 %f",
+        bitcast $1:1 %i to $1",
     ),
     // ---- double to float ----
     Block("d2f.rn", "float(double)", "fptrunc double %0 to float"),
@@ -76,8 +72,7 @@ pub const BLOCKS: &[Block] = &[
         %d = fpext float %f to double
         %wrong = fcmp $1 double %d, %0
         %n = call float @gr.$1:1.f32(float %f)
-        %r = select i1 %wrong, float %n, float %f
-        ret float %r",
+        select i1 %wrong, float %n, float %f",
     ),
     Block(
         "d2f.rz",
@@ -89,8 +84,7 @@ pub const BLOCKS: &[Block] = &[
         %a0 = call double @llvm.fabs.f64(double %0)
         %wrong = fcmp ogt double %ad, %a0
         %n = call float @gr.inward.f32(float %f)
-        %r = select i1 %wrong, float %n, float %f
-        ret float %r",
+        select i1 %wrong, float %n, float %f",
     ),
     Block(
         "d2f.odd",
@@ -102,8 +96,7 @@ pub const BLOCKS: &[Block] = &[
         %b = bitcast float %f to i32
         %bit = zext i1 %inexact to i32
         %o = or i32 %b, %bit
-        %r = bitcast i32 %o to float
-        ret float %r",
+        bitcast i32 %o to float",
     ),
     // ---- a rounded double and its error: the exact value rounded to odd, or in a direction ----
     Block(
@@ -121,8 +114,7 @@ pub const BLOCKS: &[Block] = &[
         %step = select i1 %outward, i64 1, i64 -1
         %n = add i64 %b, %step
         %o = select i1 %wrong, i64 %n, i64 %b
-        %r = bitcast i64 %o to double
-        ret double %r",
+        bitcast i64 %o to double",
     ),
     Block(
         "adjust.{rm=olt,down|rp=ogt,up}",
@@ -130,8 +122,7 @@ pub const BLOCKS: &[Block] = &[
         "
         %wrong = fcmp $1 double %1, 0.0
         %n = call double @gr.$1:1.f64(double %0)
-        %r = select i1 %wrong, double %n, double %0
-        ret double %r",
+        select i1 %wrong, double %n, double %0",
     ),
     Block(
         "adjust.rz",
@@ -143,8 +134,7 @@ pub const BLOCKS: &[Block] = &[
         %inward = xor i1 %high, %positive
         %wrong = and i1 %inexact, %inward
         %n = call double @gr.inward.f64(double %0)
-        %r = select i1 %wrong, double %n, double %0
-        ret double %r",
+        select i1 %wrong, double %n, double %0",
     ),
     // The error of the sum is exact by Knuth's TwoSum; it is NaN where the sum is not finite.
     Block(
@@ -157,16 +147,14 @@ pub const BLOCKS: &[Block] = &[
         %da = fsub double %0, %a
         %db = fsub double %1, %b
         %e = fadd double %da, %db
-        %r = call double @gr.odd(double %s, double %e)
-        ret double %r",
+        call double @gr.odd(double %s, double %e)",
     ),
     Block(
         "sum.{rz|rp}",
         "float(double, double)",
         "
         %s = call double @gr.sum.odd(double %0, double %1)
-        %r = call float @gr.d2f.$1(double %s)
-        ret float %r",
+        call float @gr.d2f.$1(double %s)",
     ),
     // A zero sum is -0 when rounding down, unless both terms are +0.
     Block(
@@ -181,8 +169,7 @@ pub const BLOCKS: &[Block] = &[
         %b = or i64 %b0, %b1
         %negative = icmp slt i64 %b, 0
         %z = select i1 %negative, float -0.0, float 0.0
-        %r = select i1 %zero, float %z, float %f
-        ret float %r",
+        select i1 %zero, float %z, float %f",
     ),
     // ---- integers that double does not hold, to float and double ----
     // In a number of more than 53 bits, the twelve low bits become one sticky bit. No float lies between
@@ -197,8 +184,7 @@ pub const BLOCKS: &[Block] = &[
         %high = and i64 %0, -4096
         %sticky = select i1 %inexact, i64 2048, i64 0
         %n = or i64 %high, %sticky
-        %r = select i1 %wide, i64 %n, i64 %0
-        ret i64 %r",
+        select i1 %wide, i64 %n, i64 %0",
     ),
     Block(
         "ll2f.{rz|rm|rp}",
@@ -207,8 +193,7 @@ pub const BLOCKS: &[Block] = &[
         %a = call i64 @llvm.abs.i64(i64 %0, i1 false)
         %n = call i64 @gr.narrow(i64 %0, i64 %a)
         %d = sitofp i64 %n to double
-        %r = call float @gr.d2f.$1(double %d)
-        ret float %r",
+        call float @gr.d2f.$1(double %d)",
     ),
     Block(
         "ull2f.{rz|rm|rp}",
@@ -216,8 +201,7 @@ pub const BLOCKS: &[Block] = &[
         "
         %n = call i64 @gr.narrow(i64 %0, i64 %0)
         %d = uitofp i64 %n to double
-        %r = call float @gr.d2f.$1(double %d)
-        ret float %r",
+        call float @gr.d2f.$1(double %d)",
     ),
     Block(
         "{ll=ashr,si|ull=lshr,ui}2d.{rz|rm|rp}",
@@ -231,8 +215,7 @@ pub const BLOCKS: &[Block] = &[
         %s = fadd double %hs, %ld
         %b = fsub double %s, %hs
         %e = fsub double %ld, %b
-        %r = call double @gr.adjust.$2(double %s, double %e)
-        ret double %r",
+        call double @gr.adjust.$2(double %s, double %e)",
     ),
     // ---- modifiers. `.sat`: to [0, 1], NaN becomes 0. `.relu`: negative values become 0, NaN the canonical
     // one ----
@@ -243,8 +226,7 @@ pub const BLOCKS: &[Block] = &[
         %p = fcmp ogt $1 %0, 0.0
         %l = select i1 %p, $1 %0, $1 0.0
         %h = fcmp olt $1 %l, 1.0
-        %r = select i1 %h, $1 %l, $1 1.0
-        ret $1 %r",
+        select i1 %h, $1 %l, $1 1.0",
     ),
     Block("sat.<SMALL>", "$1($1)", "f32 @gr.sat.f32"),
     Block(
@@ -255,8 +237,7 @@ pub const BLOCKS: &[Block] = &[
         %p = call i16 @llvm.smax.i16(i16 %b, i16 0)
         %nan = call i1 @gr.compare.nan.$1:0($1 %0, $1 %0)
         %i = select i1 %nan, i16 32767, i16 %p
-        %r = bitcast i16 %i to $1
-        ret $1 %r",
+        bitcast i16 %i to $1",
     ),
     // ---- other small formats ----
     // A `float` with 10 bits of fraction, as bits. Ties go away from zero.
@@ -270,8 +251,7 @@ pub const BLOCKS: &[Block] = &[
         %finite = icmp ult i32 %m, 2139095040
         %r = select i1 %finite, i32 %cut, i32 %0
         %nan = icmp ugt i32 %m, 2139095040
-        %n = select i1 %nan, i32 2147483647, i32 %r
-        ret i32 %n",
+        select i1 %nan, i32 2147483647, i32 %r",
     ),
     // The 8-bit float nearest to a `float`, or the largest finite one. The number is rounded in steps of its
     // exponent; subnormal numbers have the steps of the smallest normal number.
@@ -301,8 +281,7 @@ pub const BLOCKS: &[Block] = &[
         %c2 = or i32 %c1, %n
         %nan = fcmp uno float %0, %0
         %c = select i1 %nan, i32 127, i32 %c2
-        %r = trunc i32 %c to i16
-        ret i16 %r",
+        trunc i32 %c to i16",
     ),
     Block(
         "narrow8.relu.{e4m3|e5m2}",
@@ -310,8 +289,7 @@ pub const BLOCKS: &[Block] = &[
         "
         %c = call i16 @gr.narrow8.$1(float %0)
         %negative = icmp ugt i16 %c, 127
-        %r = select i1 %negative, i16 0, i16 %c
-        ret i16 %r",
+        select i1 %negative, i16 0, i16 %c",
     ),
     // An 8-bit float as a half. Its bits at the places of a half give a number that is too small by the
     // difference of the biases. With 5 bits of exponent, the largest exponent stands for infinities and NaN, as
@@ -332,7 +310,6 @@ pub const BLOCKS: &[Block] = &[
         %v = or i16 %m, %s
         %nan = icmp ugt i16 %u, $1:2
         %w = select i1 %nan, i16 32767, i16 %v
-        %r = bitcast i16 %w to half
-        ret half %r",
+        bitcast i16 %w to half",
     ),
 ];

@@ -22,8 +22,7 @@ pub const INTRINSICS: &[Row] = &[
     Row("read.ptx.sreg.cluster.{ctaid.w|nctaid.w}", "ret i32 0"),
     Row("is_explicit_cluster", "
         %v = call i32 @entry.cluster(i32 14)
-        %r = icmp ne i32 %v, 0
-        ret i1 %r"),
+        icmp ne i32 %v, 0"),
     Row("read.ptx.sreg.laneid", "call i32 @gr.ctx.i32(i64 $LANE, i64 0)"),
     Row("read.ptx.sreg.warpid", "call i32 @gr.ctx.i32(i64 $WARP, i64 0)"),
     Row("read.ptx.sreg.nwarpid", "ret i32 64"),
@@ -36,24 +35,20 @@ pub const INTRINSICS: &[Row] = &[
     Row("read.ptx.sreg.lanemask.le", "
         %l = call i32 @gr.lanes_below()
         %e = call i32 @gr.lane_bit()
-        %m = or i32 %l, %e
-        ret i32 %m"),
+        or i32 %l, %e"),
     Row("read.ptx.sreg.lanemask.gt", "
         %l = call i32 @gr.lanes_below()
         %e = call i32 @gr.lane_bit()
         %m = or i32 %l, %e
-        %n = xor i32 %m, -1
-        ret i32 %n"),
+        xor i32 %m, -1"),
     Row("read.ptx.sreg.lanemask.ge", "
         %l = call i32 @gr.lanes_below()
-        %n = xor i32 %l, -1
-        ret i32 %n"),
+        xor i32 %l, -1"),
     // Cooperative groups reads the grid's workspace as `envreg1 << 32 | envreg2`.
     Row("read.ptx.sreg.{envreg1=4|envreg2=0}", "call i32 @gr.ctx.i32(i64 $GRID_WORKSPACE, i64 $1)"),
     Row("read.ptx.sreg.clock", "
         %c = call i64 @entry.clock()
-        %t = trunc i64 %c to i32
-        ret i32 %t"),
+        trunc i64 %c to i32"),
     Row("read.ptx.sreg.clock64", "call i64 @entry.clock()"),
     Row("read.ptx.sreg.globaltimer", "call i64 @entry.globaltimer()"),
 
@@ -74,47 +69,39 @@ pub const INTRINSICS: &[Row] = &[
     Row("mapa.shared.cluster", "
         %g = call ptr @gr.generic.p3($A %0)
         %m = call ptr @entry.mapa(ptr %g, i32 %1)
-        %r = addrspacecast ptr %m to $R
-        ret $R %r"),
+        addrspacecast ptr %m to $R"),
     Row("getctarank{=p0|.shared.cluster=p3}", "
         %g = call ptr @gr.generic.$1($A %0)
-        %r = call i32 @entry.shared_rank(ptr %g)
-        ret i32 %r"),
+        call i32 @entry.shared_rank(ptr %g)"),
 
     // ---- warp collectives; in the forms without a mask, the active threads take part ----
     Row("shfl.sync.{idx=0|up=1|down=2|bfly=3}.{i32p|f32p|i32|f32}",
         "call $R @gr.shfl.$2(i32 $1, i32 %0, $B %1, i32 %2, i32 %3)"),
     Row("shfl.{idx=0|up=1|down=2|bfly=3}.{i32p|f32p|i32|f32}", "
         %m = call i32 @entry.activemask()
-        %r = call $R @gr.shfl.$2(i32 $1, i32 %m, $A %0, i32 %1, i32 %2)
-        ret $R %r"),
+        call $R @gr.shfl.$2(i32 $1, i32 %m, $A %0, i32 %1, i32 %2)"),
     Row("vote.{all=0|any=1|uni=2}.sync", "
         %v = call i32 @gr.vote(i32 $1, i32 %0, i1 %1)
-        %r = icmp ne i32 %v, 0
-        ret i1 %r"),
+        icmp ne i32 %v, 0"),
     Row("vote.ballot.sync", "call i32 @gr.vote(i32 3, i32 %0, i1 %1)"),
     Row("vote.{all=0|any=1|uni=2}", "
         %m = call i32 @entry.activemask()
         %v = call i32 @gr.vote(i32 $1, i32 %m, i1 %0)
-        %r = icmp ne i32 %v, 0
-        ret i1 %r"),
+        icmp ne i32 %v, 0"),
     Row("vote.ballot", "
         %m = call i32 @entry.activemask()
-        %v = call i32 @gr.vote(i32 3, i32 %m, i1 %0)
-        ret i32 %v"),
+        call i32 @gr.vote(i32 3, i32 %m, i1 %0)"),
     Row("match.any.sync.i{32|64}", "
         %w = call i64 @gr.wide.i$1(i$1 %1)
         %m = call i64 @entry.match(i32 0, i32 %0, i64 %w, i32 $1, i32 -1)
-        %r = trunc i64 %m to i32
-        ret i32 %r"),
+        trunc i64 %m to i32"),
     Row("match.all.sync.i{32|64}p", "
         %w = call i64 @gr.wide.i$1(i$1 %1)
         %m = call i64 @entry.match(i32 1, i32 %0, i64 %w, i32 $1, i32 -1)
         %l = trunc i64 %m to i32
         %p = call i1 @gr.bit32(i64 %m)
         %r0 = insertvalue $R poison, i32 %l, 0
-        %r1 = insertvalue $R %r0, i1 %p, 1
-        ret $R %r1"),
+        insertvalue $R %r0, i1 %p, 1"),
     // The intrinsic takes the value first. But its calls come from clang 19's `__reduce_*_sync(mask,
     // value)`, which passes the mask first. The row does what the program means.
     Row("redux.sync.{add=0|umin=1|umax=2|min=3|max=4|and=5|or=6|xor=7}",
@@ -129,8 +116,7 @@ pub const INTRINSICS: &[Row] = &[
         "atomicrmw fadd $A %0, $R %1 syncscope(\"$1:1\") monotonic, align $ALIGN, !gpurace.atomic !{i32 $1, i32 0}"),
     Row("atomic.cas.gen.i.{cta=0,block|sys=3,system}", "
         %p = cmpxchg $A %0, $R %1, $R %2 syncscope(\"$1:1\") monotonic monotonic, align $ALIGN, !gpurace.atomic !{i32 $1, i32 0}
-        %r = extractvalue { $R, i1 } %p, 0
-        ret $R %r"),
+        extractvalue { $R, i1 } %p, 0"),
     Row("atomic.load.{inc=uinc_wrap|dec=udec_wrap}.32",
         "atomicrmw $1 $A %0, i32 %1 monotonic, align 4, !gpurace.atomic !{i32 2, i32 0}"),
 
@@ -141,19 +127,16 @@ pub const INTRINSICS: &[Row] = &[
     Row("move.{i16|i32|i64|float|double|ptr}", "%0"),
     Row("isspacep.shared.cluster", "
         %v = call i32 @entry.shared_rank(ptr %0)
-        %r = icmp ne i32 %v, -1
-        ret i1 %r"),
+        icmp ne i32 %v, -1"),
     Row("isspacep.{shared=is_shared|local=is_local}", "
         %v = call i32 @entry.$1(ptr %0)
-        %r = icmp ne i32 %v, 0
-        ret i1 %r"),
+        icmp ne i32 %v, 0"),
     Row("isspacep.global", "
         %s = call i32 @entry.shared_rank(ptr %0)
         %n = icmp eq i32 %s, -1
         %l = call i32 @entry.is_local(ptr %0)
         %g = icmp eq i32 %l, 0
-        %r = and i1 %n, %g
-        ret i1 %r"),
+        and i1 %n, %g"),
     // Asynchronous copies happen at once. The metadata tells the checker what they are.
     Row("cp.async.{ca|cg}.shared.global.{4|8|16}",
         "call void @llvm.memcpy.p3.p1.i64($A align $2 %0, $B align $2 %1, i64 $2, i1 false), !gpurace.async !{}"),
@@ -184,13 +167,11 @@ pub const INTRINSICS: &[Row] = &[
     Row("mbarrier.arrive{=0|.drop=1}{=p0|.shared=p3}", "call i64 @gr.mbarrier.arrive.$2($A %0, i64 1, i64 $1)"),
     Row("mbarrier.arrive{=0|.drop=%n}.noComplete{=p0|.shared=p3}", "
         %n = zext i32 %1 to i64
-        %s = call i64 @gr.mbarrier.arrive.$2($A %0, i64 %n, i64 $1)
-        ret i64 %s"),
+        call i64 @gr.mbarrier.arrive.$2($A %0, i64 %n, i64 $1)"),
     Row("mbarrier.test.wait{=p0|.shared=p3}", "call i1 @gr.mbarrier.test.$1($A %0, i64 %1)"),
     Row("mbarrier.pending.count", "
         %p = and i64 %0, 1048575
-        %c = trunc i64 %p to i32
-        ret i32 %c"),
+        trunc i64 %p to i32"),
 
     // ---- control ----
     Row("nanosleep", "call void @entry.nanosleep(i32 %0)"),
@@ -205,8 +186,7 @@ pub const INTRINSICS: &[Row] = &[
     Row("rotate.b32", "call i32 @llvm.fshl.i32(i32 %0, i32 %0, i32 %1)"),
     Row("{rotate=fshl|rotate.right=fshr}.b64", "
         %n = zext i32 %1 to i64
-        %r = call i64 @llvm.$1.i64(i64 %0, i64 %0, i64 %n)
-        ret i64 %r"),
+        call i64 @llvm.$1.i64(i64 %0, i64 %0, i64 %n)"),
     Row("swap.lo.hi.b64", "call i64 @llvm.fshl.i64(i64 %0, i64 %0, i64 32)"),
     Row("{prmt|fns}", "@gr.$1.b32"),
 
@@ -214,24 +194,20 @@ pub const INTRINSICS: &[Row] = &[
     Row("bitcast.{f2i|i2f|d2ll|ll2d}", "bitcast $A %0 to $R"),
     Row("lohi.i2d", "
         %b = call i64 @gr.pair(i32 %0, i32 %1)
-        %d = bitcast i64 %b to double
-        ret double %d"),
+        bitcast i64 %b to double"),
     Row("d2i.{lo=0|hi=32}", "
         %b = bitcast double %0 to i64
         %s = lshr i64 %b, $1
-        %r = trunc i64 %s to i32
-        ret i32 %r"),
+        trunc i64 %s to i32"),
     Row("{f=f32|d=f64}2{i=s32|ui=u32|ll=s64|ull=u64}.{rn=rni|rz=rzi|rm=rmi|rp=rpi}", "@gr.cvt.$3.$2.$1"),
     Row("{i=s32|ui=u32|ll=s64|ull=u64}2{f=f32|d=f64}.{rn|rz|rm|rp}", "@gr.cvt.$3.$2.$1"),
     Row("d2f.{rn|rz|rm|rp}", "@gr.cvt.$1.f32.f64"),
     Row("f2h.rn", "
         %h = fptrunc float %0 to half
-        %r = bitcast half %h to i16
-        ret i16 %r"),
+        bitcast half %h to i16"),
     Row("bf2h.rn", "
         %h = call half @gr.cvt.rn.f16.bf16($A %0)
-        %r = bitcast half %h to i16
-        ret i16 %r"),
+        bitcast half %h to i16"),
     Row("f2bf16.{rn|rz}{|.relu}", "@gr.cvt.$1$2.bf16.f32"),
     Row("ff2{bf16|f16}x2.{rn|rz}{|.relu}", "@gr.cvt.$2$3.$1x2.f32"),
     Row("f2tf32.rna", "@gr.cvt.rna.tf32.f32"),

@@ -21,7 +21,7 @@
 //! | `@gr.NAME` | a building block or a PTX instruction on values |
 //! | `ufit T x to U`, `sfit T x to U` | the integer x made narrower, or wider without or with its sign |
 //!
-//! A body of one line is an expression, and the result is its value. `@gr.NAME` alone is a call with the
+//! If the last line is an expression, the result is its value. `@gr.NAME` alone is a call with the
 //! parameters. `f32 @gr.NAME` is a call with small floats as `float`, whose result is rounded back.
 //!
 //! Some names need no row: a name with `.ftz`, `.sat` or `.relu` follows from the name without it, and one with
@@ -43,7 +43,7 @@ pub mod names;
 mod types;
 
 use names::{Capture, capture, float_type, substitute_types};
-pub use types::{Signature, Types};
+pub use types::{OperandTypes, Signature};
 
 /// The prefix of the names of all functions written here.
 pub const PREFIX: &str = "gr.";
@@ -212,11 +212,11 @@ pub fn simpler(name: &str) -> Option<(String, Option<Modifier>)> {
 }
 
 /// The rule and the types of a building block or of an instruction on values.
-fn block(name: &str) -> Option<(Rule, Types)> {
+fn block(name: &str) -> Option<(Rule, OperandTypes)> {
     let rows = floats::BLOCKS.iter().chain(blocks::BLOCKS).chain(values::BLOCKS).chain(values::rows());
     for Block(names, types, body) in rows {
         if let Some(captures) = capture(names, name) {
-            let types = Types::new(&substitute_types(types, &captures))?;
+            let types = OperandTypes::new(&substitute_types(types, &captures))?;
             return Some((Rule::Row(body, captures), types));
         }
     }
@@ -229,7 +229,7 @@ fn block(name: &str) -> Option<(Rule, Types)> {
 }
 
 /// The types of an instruction on values, if all blocks exist that it needs.
-pub fn value_types(name: &str) -> Option<Types> {
+pub fn value_types(name: &str) -> Option<OperandTypes> {
     let (_, types) = block(name)?;
     needed_blocks(&format!("@{PREFIX}{name}("), &mut BTreeMap::new())?;
     Some(types)
@@ -381,12 +381,15 @@ fn substitute(body: &str, captures: &[Capture], signature: &Signature) -> String
     if text.starts_with("@gr.") {
         text = format!("call $R {text}({})", signature.arguments(|i| format!("%{i}")));
     }
-    if !text.contains('\n') && !text.starts_with("ret ") {
-        text = match (signature.result.as_str(), text.starts_with('%')) {
-            ("void", _) => format!("{text}\nret void"),
-            (_, true) => format!("ret $R {text}"),
-            _ => format!("%result = {text}\nret $R %result"),
+    let (before, last) = text.rsplit_once('\n').unwrap_or(("", &text));
+    let last = last.trim_start();
+    if !last.starts_with("ret ") {
+        let end = match (signature.result.as_str(), last.starts_with('%')) {
+            ("void", _) => format!("{last}\nret void"),
+            (_, true) => format!("ret $R {last}"),
+            _ => format!("%result = {last}\nret $R %result"),
         };
+        text = format!("{before}\n{end}");
     }
     text = text.replace("@entry.", &format!("@{ENTRY_PREFIX}"));
     for (name, offset) in OFFSETS {

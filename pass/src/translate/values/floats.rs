@@ -8,6 +8,7 @@
 use crate::translate::nvvm::template::Block;
 
 /// The rows of this file.
+#[rustfmt::skip]
 pub const ROWS: &[Block] = &[
     Block("{add|sub|mul}{|.rn}.<FLOAT>", "$3($3, $3)", "f$1 $3 %0, %1"),
     Block("div{|.rn|.approx|.full}.<FLOAT>", "$2($2, $2)", "fdiv $2 %0, %1"),
@@ -17,8 +18,7 @@ pub const ROWS: &[Block] = &[
     Block("rcp.{approx=rn|rn|rz|rm|rp}.<FLOAT>", "$2($2)", "call $2 @gr.div.$1.$2:0($2 1.0, $2 %0)"),
     Block("rsqrt.approx.<FLOAT>", "$1($1)", "
         %s = call $1 @llvm.sqrt.$1:1($1 %0)
-        %r = fdiv $1 1.0, %s
-        ret $1 %r"),
+        fdiv $1 1.0, %s"),
     Block("{ex2=exp2|lg2=log2|sin|cos|tanh}.approx.f32", "f32(f32)", "call float @llvm.$1.f32(float %0)"),
     Block("copysign.<FLOAT>", "$1($1, $1)", "call $1 @llvm.copysign.$1:1($1 %1, $1 %0)"),
     // By the classes of `llvm.is.fpclass`.
@@ -29,13 +29,11 @@ pub const ROWS: &[Block] = &[
     Block("abs.<f16|bf16|f32|f64>", "$1($1)", "
         %b = bitcast $1 %0 to $1:4
         %m = and $1:4 %b, $1:6
-        %r = bitcast $1:4 %m to $1
-        ret $1 %r"),
+        bitcast $1:4 %m to $1"),
     Block("neg.<f16|bf16|f32|f64>", "$1($1)", "
         %b = bitcast $1 %0 to $1:4
         %n = xor $1:4 %b, $1:5
-        %r = bitcast $1:4 %n to $1
-        ret $1 %r"),
+        bitcast $1:4 %n to $1"),
 
     // ---- minimum and maximum, with -0 < +0. A NaN is ignored, with `.NaN` it is the result. Not by LLVM's
     // `maximum`, which is wrong for NaN in pairs of halves on processors with F16C (LLVM 19) ----
@@ -44,8 +42,7 @@ pub const ROWS: &[Block] = &[
         %n0 = fcmp uno $2 %0, %0
         %n1 = fcmp uno $2 %1, %1
         %r1 = select i1 %n1, $2 %0, $2 %m
-        %r = select i1 %n0, $2 %1, $2 %r1
-        ret $2 %r"),
+        select i1 %n0, $2 %1, $2 %r1"),
     // Equal numbers differ at most in the sign of a zero.
     Block("{min=olt,or|max=ogt,and}.NaN.<FLOAT>", "$2($2, $2)", "
         %b0 = bitcast $2 %0 to $2:4
@@ -58,8 +55,7 @@ pub const ROWS: &[Block] = &[
         %m = select i1 %same, $2 %zero, $2 %c
         %nan = fcmp uno $2 %0, %1
         %sum = fadd $2 %0, %1
-        %r = select i1 %nan, $2 %sum, $2 %m
-        ret $2 %r"),
+        select i1 %nan, $2 %sum, $2 %m"),
     // The lesser or greater magnitude, with the sign of the product.
     Block("{min|max}{|.NaN}.xorsign.abs.f32", "f32(f32, f32)", "
         %a = call float @llvm.fabs.f32(float %0)
@@ -69,8 +65,7 @@ pub const ROWS: &[Block] = &[
         %i1 = bitcast float %1 to i32
         %x = xor i32 %i0, %i1
         %s = bitcast i32 %x to float
-        %r = call float @llvm.copysign.f32(float %m, float %s)
-        ret float %r"),
+        call float @llvm.copysign.f32(float %m, float %s)"),
 
     // ---- 16-bit formats ----
     Block("{add|sub}{|.rn}.<SMALL>", "$3($3, $3)", "f32 @gr.$1.f32"),
@@ -87,32 +82,27 @@ pub const ROWS: &[Block] = &[
         %p = fmul double %a, %b
         %s = call double @gr.sum.odd(double %p, double %c)
         %f = call float @gr.d2f.odd(double %s)
-        %r = call $2 @gr.cvt.rn.$2:0.f32(float %f)
-        ret $2 %r"),
+        call $2 @gr.cvt.rn.$2:0.f32(float %f)"),
 
     // ---- directed rounding ----
     Block("add.{rz|rm|rp}.f32", "f32(f32, f32)", "
         %a = fpext float %0 to double
         %b = fpext float %1 to double
-        %r = call float @gr.sum.$1(double %a, double %b)
-        ret float %r"),
+        call float @gr.sum.$1(double %a, double %b)"),
     Block("sub.{rz|rm|rp}.f32", "f32(f32, f32)", "
         %n = fneg float %1
-        %r = call float @gr.add.$1.f32(float %0, float %n)
-        ret float %r"),
+        call float @gr.add.$1.f32(float %0, float %n)"),
     Block("mul.{rz|rm|rp}.f32", "f32(f32, f32)", "
         %a = fpext float %0 to double
         %b = fpext float %1 to double
         %p = fmul double %a, %b
-        %r = call float @gr.d2f.$1(double %p)
-        ret float %r"),
+        call float @gr.d2f.$1(double %p)"),
     Block("fma.{rz|rm|rp}.f32", "f32(f32, f32, f32)", "
         %a = fpext float %0 to double
         %b = fpext float %1 to double
         %c = fpext float %2 to double
         %p = fmul double %a, %b
-        %r = call float @gr.sum.$1(double %p, double %c)
-        ret float %r"),
+        call float @gr.sum.$1(double %p, double %c)"),
     Block("div.{rz|rm|rp}.f32", "f32(f32, f32)", "
         %a = fpext float %0 to double
         %b = fpext float %1 to double
@@ -121,16 +111,14 @@ pub const ROWS: &[Block] = &[
         %rest = call double @llvm.fma.f64(double %n, double %b, double %a)
         %e = fdiv double %rest, %b
         %o = call double @gr.odd(double %q, double %e)
-        %r = call float @gr.d2f.$1(double %o)
-        ret float %r"),
+        call float @gr.d2f.$1(double %o)"),
     Block("sqrt.{rz|rm|rp}.f32", "f32(f32)", "
         %a = fpext float %0 to double
         %q = call double @llvm.sqrt.f64(double %a)
         %n = fneg double %q
         %e = call double @llvm.fma.f64(double %n, double %q, double %a)
         %o = call double @gr.odd(double %q, double %e)
-        %r = call float @gr.d2f.$1(double %o)
-        ret float %r"),
+        call float @gr.d2f.$1(double %o)"),
     Block("{add|sub|mul|div}.{rz=0|rp=2|rm=3}.f64", "f64(f64, f64); noinline strictfp", "
         call void @llvm.set.rounding(i32 $2) strictfp
         %r = call double @llvm.experimental.constrained.f$1.f64(double %0, double %1, metadata !\"round.dynamic\", metadata !\"fpexcept.strict\") strictfp

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use super::nvvm::template::names::{capture, expansions, words};
-use super::nvvm::template::{self, Block, Types};
+use super::nvvm::template::{self, Block, OperandTypes};
 use super::ptx::types::Ty;
 
 pub use video::BLOCKS;
@@ -36,7 +36,7 @@ pub fn rows() -> impl Iterator<Item = &'static Block> {
 }
 
 /// The name of an instruction's function, and its types. `None` if no row has it.
-pub fn find(mnemonic: &str) -> Option<(String, Types)> {
+pub fn find(mnemonic: &str) -> Option<(String, OperandTypes)> {
     let mut name = mnemonic.to_owned();
     loop {
         for Block(pattern, ..) in rows() {

@@ -13,7 +13,7 @@ pub struct Signature {
 
 /// Types of a block, as its row writes them.
 #[derive(Clone, Debug)]
-pub struct Types {
+pub struct OperandTypes {
     /// Of the results.
     pub results: Vec<String>,
     /// Of the parameters.
@@ -22,7 +22,7 @@ pub struct Types {
     pub attributes: String,
 }
 
-impl Types {
+impl OperandTypes {
     /// The types of `results(parameters); attributes`.
     pub(super) fn new(text: &str) -> Option<Self> {
         let (types, attributes) = text.split_once(';').unwrap_or((text, "alwaysinline"));
