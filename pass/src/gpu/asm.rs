@@ -270,14 +270,17 @@ fn tells(asm: &Asm, n: usize, p: &Operand) -> Option<Tells> {
     let is_always = |statement: &Stmt| statement.guard.is_none();
     // Anything beside these two may change the predicate or the result.
     let [wait, select] = &asm.statements[n..] else { return None };
-    match &select.op {
-        Op::Selp {
-            d: Operand::Reg(result),
-            a: Operand::Int(over),
-            b: Operand::Int(not),
-            p: Operand::Reg(p),
-            ..
-        } if p == predicate && over != not && is_always(wait) && is_always(select) => {
+    let Op::Value { name, d, of } = &select.op else { return None };
+    match (&d[..], &of[..]) {
+        (
+            [(_, Operand::Reg(result))],
+            [(_, Operand::Int(over)), (_, Operand::Int(not)), (_, Operand::Reg(p))],
+        ) if name.starts_with("selp.")
+            && p == predicate
+            && over != not
+            && is_always(wait)
+            && is_always(select) =>
+        {
             Some(Tells { result: asm.regs.get(result.0 as usize)?.operand?.result?, over: *over })
         }
         _ => None,

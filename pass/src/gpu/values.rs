@@ -11,8 +11,8 @@ use llvm_sys::{LLVMInlineAsmDialect, LLVMIntPredicate, LLVMTypeKind};
 
 use crate::ir;
 use crate::ir::address_space;
-use crate::translate::ptx::op::{Address, BinaryOp, Carry, MulAddOp};
-use crate::translate::ptx::types::{Cmp, Space, Ty};
+use crate::translate::ptx::op::Address;
+use crate::translate::ptx::types::{Space, Ty};
 use crate::translate::ptx::{Asm, Guard, Op, Operand, Reg, Stmt};
 
 #[derive(Clone, Copy)]
@@ -145,13 +145,15 @@ impl<'a> Values<'a> {
                 Op::MbarrierArrive { state: d, .. }
                 | Op::MbarrierWait { p: d, .. }
                 | Op::Movmatrix { d, .. } => return self.forget(d),
-                Op::Setp { cmp, ty, p, q, a, b, join: None, .. } if ty.is_int() => {
-                    let truth = self.compare(*cmp, *ty, a, b);
-                    if let Some(q) = q {
-                        let not = truth.map(|truth| LLVMBuildNot(self.builder, truth, c"".as_ptr()));
-                        self.set(statement.guard, q, Ty::Pred, not);
+                Op::Value { name, d, of } => {
+                    let value = self.value(name, d, of);
+                    for (n, (ty, d)) in d.iter().enumerate().rev() {
+                        // The second result of a comparison is the contrary of the first.
+                        let contrary = |value| LLVMBuildNot(self.builder, value, c"".as_ptr());
+                        let value = if n == 0 { value } else { value.map(contrary) };
+                        self.set(statement.guard, d, *ty, value);
                     }
-                    Some((p, Ty::Pred, truth))
+                    return;
                 }
                 op => self.computed(op),
             };
@@ -164,60 +166,10 @@ impl<'a> Values<'a> {
 
     /// The destination of an operation, and the value if it is known. `None` for an unknown operation.
     unsafe fn computed<'o>(&mut self, op: &'o Op) -> Option<(&'o Operand, Ty, Option<LLVMValueRef>)> {
-        let name = c"".as_ptr();
         // SAFETY: by `new`'s contract.
         unsafe {
             Some(match op {
                 Op::Mov { ty, d: d @ Operand::Reg(_), a } => (d, Ty::B(ty.bits()), self.get(a, *ty)),
-                Op::Binary {
-                    op,
-                    ty,
-                    carry: Carry { input: false, output: false },
-                    d: d @ Operand::Reg(_),
-                    a,
-                    b,
-                    ..
-                } if ty.is_int() || *ty == Ty::Pred => {
-                    let wide = if ty.is_signed() { Ty::S(2 * ty.bits()) } else { Ty::U(2 * ty.bits()) };
-                    let result = if *op == BinaryOp::MulWide { wide } else { *ty };
-                    (d, result, self.binary(*op, *ty, a, b))
-                }
-                Op::MulAdd {
-                    op,
-                    ty,
-                    carry: Carry { input: false, output: false },
-                    d: d @ Operand::Reg(_),
-                    a,
-                    b,
-                    c,
-                    ..
-                } if ty.is_int() => {
-                    let (product, result) = match op {
-                        MulAddOp::Lo => (BinaryOp::Mul, *ty),
-                        MulAddOp::Wide if ty.is_signed() => (BinaryOp::MulWide, Ty::S(2 * ty.bits())),
-                        MulAddOp::Wide => (BinaryOp::MulWide, Ty::U(2 * ty.bits())),
-                        _ => return None,
-                    };
-                    let sum = match (self.binary(product, *ty, a, b), self.get(c, result)) {
-                        (Some(product), Some(c)) => Some(LLVMBuildAdd(self.builder, product, c, name)),
-                        _ => None,
-                    };
-                    (d, result, sum)
-                }
-                Op::Selp { ty, d: d @ Operand::Reg(_), a, b, p } => {
-                    let chosen = match (self.get(a, *ty), self.get(b, *ty), self.get(p, Ty::Pred)) {
-                        (Some(a), Some(b), Some(p)) => Some(LLVMBuildSelect(self.builder, p, a, b, name)),
-                        _ => None,
-                    };
-                    (d, *ty, chosen)
-                }
-                Op::Cvt { d_ty, a_ty, sat: false, d: d @ Operand::Reg(_), a, b: None, .. }
-                    if d_ty.is_int() && a_ty.is_int() =>
-                {
-                    let value =
-                        self.get(a, *a_ty).map(|value| self.resize(value, d_ty.bits(), a_ty.is_signed()));
-                    (d, *d_ty, value)
-                }
                 Op::Cvta {
                     to,
                     space: space @ (Space::Shared | Space::SharedCluster | Space::Global),
@@ -232,64 +184,53 @@ impl<'a> Values<'a> {
         }
     }
 
-    unsafe fn binary(&mut self, op: BinaryOp, ty: Ty, a: &Operand, b: &Operand) -> Option<LLVMValueRef> {
-        let name = c"".as_ptr();
-        let builder = self.builder;
-        // SAFETY: by `new`'s contract; both operands are integers of one width.
+    /// The first result of an instruction on values, if it is known.
+    unsafe fn value(
+        &mut self,
+        name: &str,
+        d: &[(Ty, Operand)],
+        of: &[(Ty, Operand)],
+    ) -> Option<LLVMValueRef> {
+        let words: Vec<_> = name.split('.').collect();
+        let has_float = |(ty, _): &(Ty, Operand)| !ty.is_int() && *ty != Ty::Pred;
+        if d.iter().chain(of).any(has_float) && words[0] != "selp" {
+            return None;
+        }
+        let (ty, builder, empty) = (of.first()?.0, self.builder, c"".as_ptr());
+        // SAFETY: by `new`'s contract; the operands are integers as wide as their types.
         unsafe {
-            let x = self.get(a, ty)?;
-            if op == BinaryOp::Shl {
-                // The amount has 32 bits; from the width on, nothing is left.
-                let amount = self.get(b, Ty::U(32))?;
-                let inside = LLVMBuildICmp(
-                    builder,
-                    LLVMIntPredicate::LLVMIntULT,
-                    amount,
-                    self.constant(ty.bits().into(), 32),
-                    name,
-                );
-                let amount = LLVMBuildSelect(builder, inside, amount, self.constant(0, 32), name);
-                let amount = self.resize(amount, ty.bits(), false);
-                let shifted = LLVMBuildShl(builder, x, amount, name);
-                return Some(LLVMBuildSelect(builder, inside, shifted, self.constant(0, ty.bits()), name));
-            }
-            let y = self.get(b, ty)?;
-            Some(match op {
-                BinaryOp::Add => LLVMBuildAdd(builder, x, y, name),
-                BinaryOp::Sub => LLVMBuildSub(builder, x, y, name),
-                BinaryOp::Mul => LLVMBuildMul(builder, x, y, name),
-                BinaryOp::MulWide => {
-                    let [x, y] = [x, y].map(|value| self.resize(value, 2 * ty.bits(), ty.is_signed()));
-                    LLVMBuildMul(builder, x, y, name)
+            let known: Option<Vec<_>> = of.iter().map(|(ty, operand)| self.get(operand, *ty)).collect();
+            Some(match (&words[..], &known?[..]) {
+                (["add", _], [x, y]) => LLVMBuildAdd(builder, *x, *y, empty),
+                (["sub", _], [x, y]) => LLVMBuildSub(builder, *x, *y, empty),
+                (["mul", "lo", _], [x, y]) => LLVMBuildMul(builder, *x, *y, empty),
+                (["mul", "wide", _], [x, y]) => {
+                    let [x, y] = [*x, *y].map(|value| self.resize(value, 2 * ty.bits(), ty.is_signed()));
+                    LLVMBuildMul(builder, x, y, empty)
                 }
-                BinaryOp::And => LLVMBuildAnd(builder, x, y, name),
-                BinaryOp::Or => LLVMBuildOr(builder, x, y, name),
-                BinaryOp::Xor => LLVMBuildXor(builder, x, y, name),
+                (["mad", part @ ("lo" | "wide"), _], [.., c]) => {
+                    let product = self.value(&format!("mul.{part}.{}", words[2]), d, &of[..2])?;
+                    LLVMBuildAdd(builder, product, *c, empty)
+                }
+                (["and", _], [x, y]) => LLVMBuildAnd(builder, *x, *y, empty),
+                (["or", _], [x, y]) => LLVMBuildOr(builder, *x, *y, empty),
+                (["xor", _], [x, y]) => LLVMBuildXor(builder, *x, *y, empty),
+                (["shl", _], [x, amount]) => {
+                    // From the width on, nothing is left.
+                    let width = self.constant(ty.bits().into(), 32);
+                    let inside = LLVMBuildICmp(builder, LLVMIntPredicate::LLVMIntULT, *amount, width, empty);
+                    let amount = LLVMBuildSelect(builder, inside, *amount, self.constant(0, 32), empty);
+                    let amount = self.resize(amount, ty.bits(), false);
+                    let shifted = LLVMBuildShl(builder, *x, amount, empty);
+                    LLVMBuildSelect(builder, inside, shifted, self.constant(0, ty.bits()), empty)
+                }
+                (["selp", _], [a, b, p]) => LLVMBuildSelect(builder, *p, *a, *b, empty),
+                (["cvt", _, _], [a]) => self.resize(*a, d.first()?.0.bits(), ty.is_signed()),
+                (["setp", cmp, _], [x, y]) => {
+                    LLVMBuildICmp(builder, predicate(cmp, ty.is_signed())?, *x, *y, empty)
+                }
                 _ => return None,
             })
-        }
-    }
-
-    unsafe fn compare(&mut self, cmp: Cmp, ty: Ty, a: &Operand, b: &Operand) -> Option<LLVMValueRef> {
-        use LLVMIntPredicate::*;
-        let signed = ty.is_signed();
-        let predicate = match cmp {
-            Cmp::Eq => LLVMIntEQ,
-            Cmp::Ne => LLVMIntNE,
-            Cmp::Lt if signed => LLVMIntSLT,
-            Cmp::Le if signed => LLVMIntSLE,
-            Cmp::Gt if signed => LLVMIntSGT,
-            Cmp::Ge if signed => LLVMIntSGE,
-            Cmp::Lt | Cmp::Lo => LLVMIntULT,
-            Cmp::Le | Cmp::Ls => LLVMIntULE,
-            Cmp::Gt | Cmp::Hi => LLVMIntUGT,
-            Cmp::Ge | Cmp::Hs => LLVMIntUGE,
-            _ => return None,
-        };
-        // SAFETY: by `new`'s contract.
-        unsafe {
-            let (x, y) = (self.get(a, ty)?, self.get(b, ty)?);
-            Some(LLVMBuildICmp(self.builder, predicate, x, y, c"".as_ptr()))
         }
     }
 
@@ -433,4 +374,22 @@ impl<'a> Values<'a> {
             }
         }
     }
+}
+
+/// LLVM's name of a comparison of integers.
+fn predicate(cmp: &str, signed: bool) -> Option<LLVMIntPredicate> {
+    use LLVMIntPredicate::*;
+    Some(match cmp {
+        "eq" => LLVMIntEQ,
+        "ne" => LLVMIntNE,
+        "lt" if signed => LLVMIntSLT,
+        "le" if signed => LLVMIntSLE,
+        "gt" if signed => LLVMIntSGT,
+        "ge" if signed => LLVMIntSGE,
+        "lt" | "lo" => LLVMIntULT,
+        "le" | "ls" => LLVMIntULE,
+        "gt" | "hi" => LLVMIntUGT,
+        "ge" | "hs" => LLVMIntUGE,
+        _ => return None,
+    })
 }

@@ -17,6 +17,7 @@ pub mod ptx;
 pub mod ptx_to_ir;
 pub mod shared;
 pub mod thread_context;
+pub mod values;
 
 use llvm_sys::LLVMFastMathAllowContract;
 use llvm_sys::core::*;

@@ -10,26 +10,22 @@ pub const BLOCKS: &[Block] = &[
         %c = call ptr @gpurace.context()
         %o = add i64 %0, %1
         %p = getelementptr i8, ptr %c, i64 %o
-        %v = load $1, ptr %p, align $1:1, !nosanitize !{}
-        ret $1 %v"),
+        load $1, ptr %p, align $1:1, !nosanitize !{}"),
     // Lanes below this one.
     Block("lanes_below", "i32()", "
         %l = call i32 @gr.ctx.i32(i64 $LANE, i64 0)
         %b = shl i32 1, %l
-        %m = sub i32 %b, 1
-        ret i32 %m"),
+        sub i32 %b, 1"),
     Block("lane_bit", "i32()", "
         %l = call i32 @gr.ctx.i32(i64 $LANE, i64 0)
-        %b = shl i32 1, %l
-        ret i32 %b"),
+        shl i32 1, %l"),
 
     // ---- collectives ----
     Block("shfl.{i32|f32=float}", "$1(i32, i32, $1, i32, i32)", "
         %v = bitcast $1 %2 to i32
         %s = call i64 @entry.shfl(i32 %0, i32 %1, i32 %v, i32 %3, i32 %4, i32 -1)
         %t = trunc i64 %s to i32
-        %r = bitcast i32 %t to $1
-        ret $1 %r"),
+        bitcast i32 %t to $1"),
     Block("shfl.{i32p=i32|f32p=float}", "{ $1, i1 }(i32, i32, $1, i32, i32)", "
         %v = bitcast $1 %2 to i32
         %s = call i64 @entry.shfl(i32 %0, i32 %1, i32 %v, i32 %3, i32 %4, i32 -1)
@@ -37,18 +33,15 @@ pub const BLOCKS: &[Block] = &[
         %l = bitcast i32 %t to $1
         %p = call i1 @gr.bit32(i64 %s)
         %r0 = insertvalue { $1, i1 } poison, $1 %l, 0
-        %r1 = insertvalue { $1, i1 } %r0, i1 %p, 1
-        ret { $1, i1 } %r1"),
+        insertvalue { $1, i1 } %r0, i1 %p, 1"),
     Block("wide.i32", "i64(i32)", "zext i32 %0 to i64"),
     Block("wide.i64", "i64(i64)", "%0"),
     Block("bit32", "i1(i64)", "
         %b = and i64 %0, 4294967296
-        %p = icmp ne i64 %b, 0
-        ret i1 %p"),
+        icmp ne i64 %b, 0"),
     Block("vote", "i32(i32, i32, i1)", "
         %p = zext i1 %2 to i32
-        %v = call i32 @entry.vote(i32 %0, i32 %1, i32 %p, i32 -1)
-        ret i32 %v"),
+        call i32 @entry.vote(i32 %0, i32 %1, i32 %p, i32 -1)"),
 
     // The highest bit alone.
     Block("top.{i32=i32,-2147483648|i64=i64,-9223372036854775808}", "$1()", "ret $1 $1:1"),
@@ -57,8 +50,7 @@ pub const BLOCKS: &[Block] = &[
         %l = zext i32 %0 to i64
         %h = zext i32 %1 to i64
         %s = shl i64 %h, 32
-        %v = or i64 %s, %l
-        ret i64 %v"),
+        or i64 %s, %l"),
     Block("prmt", "i32(i64, i32)", "
         %b0 = call i32 @gr.prmt_byte(i64 %0, i32 %1, i32 0)
         %b1 = call i32 @gr.prmt_byte(i64 %0, i32 %1, i32 4)
@@ -66,8 +58,7 @@ pub const BLOCKS: &[Block] = &[
         %b3 = call i32 @gr.prmt_byte(i64 %0, i32 %1, i32 12)
         %x = or i32 %b0, %b1
         %y = or i32 %b2, %b3
-        %r = or i32 %x, %y
-        ret i32 %r"),
+        or i32 %x, %y"),
     // ---- one byte of prmt: the selector's nibble at bit %1, the byte in place ----
     Block("prmt_byte", "i32(i64, i32, i32)", "
         %n = lshr i32 %1, %2
@@ -82,8 +73,7 @@ pub const BLOCKS: &[Block] = &[
         %r = select i1 %replicate, i8 %sign, i8 %byte
         %w = zext i8 %r to i32
         %to = shl i32 %2, 1
-        %b = shl i32 %w, %to
-        ret i32 %b"),
+        shl i32 %w, %to"),
     // PTX ISA, `fns`: the position of the n-th set bit of %0 from %1 on, or -1. A positive %2 searches
     // upward, a negative one downward.
     Block("fns", "i32(i32, i32, i32); noinline", "
@@ -114,6 +104,34 @@ pub const BLOCKS: &[Block] = &[
     done:
         ret i32 %at"),
 
+    // ---- the amount of a shift that wraps at 32 or is clamped to it ----
+    Block("amount.wrap", "u32(u32)", "and i32 %0, 31"),
+    Block("amount.clamp", "u32(u32)", "call i32 @llvm.umin.i32(i32 %0, i32 32)"),
+    // Where a bit of %0 is clear that bit of %1, else that of %2.
+    Block("choose", "b32(b32, b32, b32)", "
+        %x = xor i32 %1, %2
+        %y = and i32 %x, %0
+        xor i32 %y, %1"),
+    // Two bits of the table %1 from %2 on, chosen by the bits of %0.
+    Block("lop2", "b32(b32, b32, u32)", "
+        %a = lshr i32 %1, %2
+        %a1 = trunc i32 %a to i1
+        %a32 = sext i1 %a1 to i32
+        %b = lshr i32 %a, 1
+        %b1 = trunc i32 %b to i1
+        %b32 = sext i1 %b1 to i32
+        call i32 @gr.choose(i32 %0, i32 %a32, i32 %b32)"),
+
+    // ---- comparisons ----
+    Block("compare.{eq|ne}.<INT>", "pred($2, $2)", "icmp $1 $2 %0, %1"),
+    Block("compare.{lt|le|gt|ge}.<INT8>", "pred($2, $2)", "icmp $2:1$1 $2 %0, %1"),
+    Block("compare.{lo=ult|ls=ule|hi=ugt|hs=uge}.<INT8>", "pred($2, $2)", "icmp $1 $2 %0, %1"),
+    Block("compare.{FCMP}.<FLOAT>", "pred($2, $2)", "fcmp $1 $2 %0, %1"),
+    Block("compare.{FCMP}.<SMALL>", "pred($2, $2)", "f32 @gr.compare.$1:0.f32"),
+    Block("truths", "pred|pred(pred, pred)", "
+        %r = insertvalue $R poison, i1 %0, 0
+        insertvalue $R %r, i1 %1, 1"),
+
     Block("generic.p0", "ptr(ptr)", "ret ptr %0"),
     Block("generic.p3", "ptr(ptr addrspace(3))", "addrspacecast ptr addrspace(3) %0 to ptr"),
 
@@ -139,8 +157,7 @@ pub const BLOCKS: &[Block] = &[
         %low = call i64 @entry.texture_value(ptr %texels, i32 0)
         %high = call i64 @entry.texture_value(ptr %texels, i32 1)
         %r = insertvalue { i64, i64 } poison, i64 %low, 0
-        %r2 = insertvalue { i64, i64 } %r, i64 %high, 1
-        ret { i64, i64 } %r2"),
+        insertvalue { i64, i64 } %r, i64 %high, 1"),
 
     // ---- mbarrier: bits 0-19 count pending arrivals, bits 20-39 expected ones, the phase lies above.
     // An arrival releases. A thread that sees the end of the phase acquires what all arrivals released.
@@ -150,8 +167,7 @@ pub const BLOCKS: &[Block] = &[
         %c = zext i32 %1 to i64
         %e = shl i64 %c, 20
         %w = or i64 %e, %c
-        store i64 %w, $1 %0, align 8
-        ret void"),
+        store i64 %w, $1 %0, align 8"),
     // Subtracts %1 pending and %2 expected arrivals. Returns the word before.
     Block("mbarrier.arrive.{p0=ptr|p3=ptr addrspace(3)}", "i64($1, i64, i64)", "
         %first = load atomic i64, $1 %0 syncscope(\"cluster\") monotonic, align 8, !gpurace.atomic !{i32 1, i32 0}
@@ -183,16 +199,14 @@ pub const BLOCKS: &[Block] = &[
         %now = lshr i64 %w, 40
         %then = lshr i64 %1, 40
         %done = icmp ne i64 %now, %then
-        %r = call i1 @gr.mbarrier.end.$1:1($1 %0, i1 %done)
-        ret i1 %r"),
+        call i1 @gr.mbarrier.end.$1:1($1 %0, i1 %done)"),
     // True if the phase of this parity is over: then the current phase has the other parity.
     Block("mbarrier.parity.{p0=ptr,p0|p3=ptr addrspace(3),p3}", "i1($1, i1)", "
         %w = load atomic i64, $1 %0 syncscope(\"cluster\") monotonic, align 8, !gpurace.atomic !{i32 1, i32 0}
         %phase = lshr i64 %w, 40
         %now = trunc i64 %phase to i1
         %done = icmp ne i1 %now, %1
-        %r = call i1 @gr.mbarrier.end.$1:1($1 %0, i1 %done)
-        ret i1 %r"),
+        call i1 @gr.mbarrier.end.$1:1($1 %0, i1 %done)"),
     // Acquires if the phase is over. Otherwise lets other threads run.
     Block("mbarrier.end.{p0=ptr,p0|p3=ptr addrspace(3),p3}", "i1($1, i1)", "
         br i1 %1, label %acquire, label %wait

@@ -1,7 +1,8 @@
 //! NVVM intrinsics and device-only functions, as IR that runs on the host.
 //!
 //! One table lists them: [`table::INTRINSICS`] and [`table::FUNCTIONS`] map names to bodies in LLVM's
-//! textual IR, which call the building blocks of [`floats`] and [`blocks`]. [`lower_nvvm`] writes one
+//! textual IR, which call the building blocks of [`floats`] and [`blocks`], and the PTX instructions of
+//! [`values`](super::values). [`lower_nvvm`] writes one
 //! function for each intrinsic that a module uses ([`template`]), links the functions into the module,
 //! replaces the intrinsics by them and inlines the calls. The functions have no debug info, so LLVM gives
 //! their instructions the position of the call, and accesses keep their source lines.

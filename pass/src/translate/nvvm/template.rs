@@ -1,8 +1,11 @@
-//! Makes the text of LLVM functions from a row of the table.
+//! Makes the text of LLVM functions from rows: of NVVM intrinsics ([`super::table`]), of PTX instructions on
+//! values ([`crate::translate::values`]), and of building blocks ([`super::floats`], [`super::blocks`]).
 //!
 //! A row's `names` is a literal with alternatives in braces. The matching alternative is captured; after
 //! `=` stands a meaning to capture instead. So `f2{i|ui}.{rn=roundeven|rz=trunc}` matches `f2ui.rz` and
-//! captures `ui` and `trunc`. Commas separate several meanings. A `*` at the end matches any rest.
+//! captures `ui` and `trunc`. Commas separate several meanings. Between `<` and `>` stand PTX types, whose
+//! meanings [`names`] lists. A name in capitals is a list of alternatives there. A `*` at the end matches any
+//! rest.
 //!
 //! A body is IR text with these abbreviations:
 //!
@@ -10,22 +13,37 @@
 //! |---|---|
 //! | `%0`, `%1`, … | the parameters |
 //! | `$1`, `$1:1`, … | the capture of the first braces, and its further meanings |
+//! | `$1:0` | the text that the first braces match |
 //! | `$R`, `$A`, `$B`, `$C` | the types of the result and of the first three parameters |
 //! | `$ALIGN` | the size of `$R`'s elements in bytes |
 //! | `$TID`, … | an offset in the thread context |
 //! | `@entry.NAME` | an entry point ([`gpurace_abi::entry`]), by its symbol without the prefix |
-//! | `@gr.NAME` | a building block, by its name in [`super::floats`] or [`super::blocks`] |
+//! | `@gr.NAME` | a building block or a PTX instruction on values |
+//! | `ufit T x to U`, `sfit T x to U` | the integer x made narrower, or wider without or with its sign |
 //!
-//! A body of one line is an expression, and the result is its value.
+//! If the last line is an expression, the result is its value. `@gr.NAME` alone is a call with the
+//! parameters. `f32 @gr.NAME` is a call with small floats as `float`, whose result is rounded back.
+//!
+//! Some names need no row: a name with `.ftz`, `.sat` or `.relu` follows from the name without it, and one with
+//! pairs of values from the name for single values.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use gpurace_abi::context::offset;
-use gpurace_abi::entry::{Entry, PREFIX as ENTRY_PREFIX, Ty};
+use gpurace_abi::entry::{Entry, PREFIX as ENTRY_PREFIX, Ty as EntryTy};
 
 use super::matrix::{self, Matrix};
 use super::{blocks, floats, table};
 use crate::ir::entry_calls::CONTEXT_FUNCTION;
+use crate::translate::ptx::types::Ty;
+use crate::translate::values;
+
+pub mod names;
+mod types;
+
+use names::{Capture, capture, float_type, substitute_types};
+pub use types::{OperandTypes, Signature};
 
 /// The prefix of the names of all functions written here.
 pub const PREFIX: &str = "gr.";
@@ -33,17 +51,9 @@ pub const PREFIX: &str = "gr.";
 /// A row of the table of intrinsics: names, and the body for them.
 pub struct Row(pub &'static str, pub &'static str);
 
-/// A building block: names, `result(parameters)` with attributes after it, body.
+/// A building block or PTX instruction: names, `result(parameters)` with attributes after it, body. Types are
+/// those of PTX or of IR. Several results have `|` between them.
 pub struct Block(pub &'static str, pub &'static str, pub &'static str);
-
-/// Types of a function, in IR text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Signature {
-    /// Type of the result.
-    pub result: String,
-    /// Types of the parameters.
-    pub params: Vec<String>,
-}
 
 /// The translation of a name.
 pub enum Lowering {
@@ -56,14 +66,28 @@ pub enum Lowering {
 /// The source of the body for a name.
 pub enum Rule {
     /// A row's body, with the captures of its names.
-    Row(&'static str, Vec<&'static str>),
-    /// The body of the name without `.ftz`; subnormal arguments and results are flushed.
-    Flushed(Box<Rule>),
+    Row(&'static str, Vec<Capture>),
+    /// The body of the name without a modifier, which changes the results, or also the arguments.
+    Modified(Modifier, Box<Rule>),
     /// The body of the name without `x2`, for each of two elements.
     Paired(Box<Rule>),
     /// A body that is written for the name.
     Matrix(Matrix),
 }
+
+/// A modifier that changes floats before or after an operation.
+#[derive(Clone, Copy)]
+pub struct Modifier {
+    name: &'static str,
+    of_arguments: bool,
+}
+
+/// The modifiers: the block for each is named like it. The first is applied last.
+const MODIFIERS: &[Modifier] = &[
+    Modifier { name: "relu", of_arguments: false },
+    Modifier { name: "sat", of_arguments: false },
+    Modifier { name: "ftz", of_arguments: true },
+];
 
 /// Function definitions by name, with the name of the one to call.
 pub struct Functions {
@@ -129,12 +153,12 @@ fn calls(text: &str, name: &str) -> bool {
     text.contains(&format!("@{name}("))
 }
 
-fn ty(ty: Ty) -> &'static str {
+fn ty(ty: EntryTy) -> &'static str {
     match ty {
-        Ty::Ptr => "ptr",
-        Ty::I32 => "i32",
-        Ty::I64 => "i64",
-        Ty::Void => "void",
+        EntryTy::Ptr => "ptr",
+        EntryTy::I32 => "i32",
+        EntryTy::I64 => "i64",
+        EntryTy::Void => "void",
     }
 }
 
@@ -159,33 +183,56 @@ fn intrinsic(name: &str) -> Option<Rule> {
         return Some(Rule::Matrix(matrix));
     }
     if let Some((start, end)) = name.split_once(".ftz") {
-        return Some(Rule::Flushed(Box::new(intrinsic(&format!("{start}{end}"))?)));
+        let ftz = MODIFIERS[MODIFIERS.len() - 1];
+        return Some(Rule::Modified(ftz, Box::new(intrinsic(&format!("{start}{end}"))?)));
     }
-    let scalar = name.strip_suffix("16x2").map(|n| format!("{n}16"))?;
-    Some(Rule::Paired(Box::new(intrinsic(&scalar)?)))
+    if let Some(scalar) = name.strip_suffix("16x2").and_then(|n| intrinsic(&format!("{n}16"))) {
+        return Some(Rule::Paired(Box::new(scalar)));
+    }
+    // An intrinsic that is named as the PTX instruction.
+    block(name).map(|(rule, _)| rule)
 }
 
 fn in_rows(rows: &[Row], name: &str) -> Option<Rule> {
     rows.iter().find_map(|Row(names, body)| Some(Rule::Row(body, capture(names, name)?)))
 }
 
-/// The captures of the braces of `pattern` in `name`, or `None` if it does not match.
-pub fn capture(pattern: &'static str, name: &str) -> Option<Vec<&'static str>> {
-    let Some((literal, rest)) = pattern.split_once('{') else {
-        let matches = match pattern.strip_suffix('*') {
-            Some(start) => name.starts_with(start),
-            None => name == pattern,
-        };
-        return matches.then(Vec::new);
-    };
-    let name = name.strip_prefix(literal)?;
-    let (alternatives, rest) = rest.split_once('}')?;
-    alternatives.split('|').find_map(|alternative| {
-        let (text, meaning) = alternative.split_once('=').unwrap_or((alternative, alternative));
-        let mut captured = capture(rest, name.strip_prefix(text)?)?;
-        captured.insert(0, meaning);
-        Some(captured)
-    })
+/// The name that a name follows from, and how.
+pub fn simpler(name: &str) -> Option<(String, Option<Modifier>)> {
+    for modifier in MODIFIERS {
+        let mut words: Vec<_> = name.split('.').collect();
+        if let Some(at) = words.iter().skip(1).position(|word| *word == modifier.name) {
+            words.remove(at + 1);
+            return Some((words.join("."), Some(*modifier)));
+        }
+    }
+    let mut types = name.split('.').filter(|word| Ty::from_suffix(word).is_some()).peekable();
+    let of_pairs = types.peek().is_some() && types.all(|ty| ty.ends_with("16x2"));
+    of_pairs.then(|| (name.replace("16x2", "16"), None))
+}
+
+/// The rule and the types of a building block or of an instruction on values.
+fn block(name: &str) -> Option<(Rule, OperandTypes)> {
+    let rows = floats::BLOCKS.iter().chain(blocks::BLOCKS).chain(values::BLOCKS).chain(values::rows());
+    for Block(names, types, body) in rows {
+        if let Some(captures) = capture(names, name) {
+            let types = OperandTypes::new(&substitute_types(types, &captures))?;
+            return Some((Rule::Row(body, captures), types));
+        }
+    }
+    let (simple, modifier) = simpler(name)?;
+    let (rule, types) = block(&simple)?;
+    match modifier {
+        Some(modifier) => Some((Rule::Modified(modifier, Box::new(rule)), types)),
+        None => Some((Rule::Paired(Box::new(rule)), types.of_pairs())),
+    }
+}
+
+/// The types of an instruction on values, if all blocks exist that it needs.
+pub fn value_types(name: &str) -> Option<OperandTypes> {
+    let (_, types) = block(name)?;
+    needed_blocks(&format!("@{PREFIX}{name}("), &mut BTreeMap::new())?;
+    Some(types)
 }
 
 /// The functions for a name. `symbol` is the intrinsic's full name. `None` if the rule does not
@@ -193,7 +240,7 @@ pub fn capture(pattern: &'static str, name: &str) -> Option<Vec<&'static str>> {
 pub fn expand(rule: &Rule, symbol: &str, signature: &Signature) -> Option<Functions> {
     let mut definitions = BTreeMap::new();
     let entry = format!("{PREFIX}{symbol}");
-    write(rule, &entry, signature, "", &mut definitions)?;
+    write(rule, &entry, signature, ("", "alwaysinline"), &mut definitions)?;
     Some(Functions { entry, definitions })
 }
 
@@ -206,7 +253,7 @@ pub fn refusal(what: &str, symbol: &str, signature: &Signature) -> Functions {
         entry_call(Entry::Unsupported, &[&format!("@\"{PREFIX}name.{what}\"")]),
         if signature.result == "void" { "ret void" } else { "ret $R zeroinitializer" }
     );
-    let mut definition = define(&entry, signature, "", &substitute(&body, &[], signature));
+    let mut definition = define(&entry, signature, "", "alwaysinline", &substitute(&body, &[], signature));
     definition += &format!(
         "@\"{PREFIX}name.{what}\" = private unnamed_addr constant [{} x i8] c\"{text}\"\n",
         what.len() + 1
@@ -219,73 +266,72 @@ fn write(
     rule: &Rule,
     name: &str,
     signature: &Signature,
-    linkage: &str,
+    (linkage, attributes): (&str, &str),
     out: &mut BTreeMap<String, String>,
 ) -> Option<()> {
+    let of_inner = ("internal ", attributes);
+    let attributes = if let Rule::Row(..) = rule { attributes } else { "alwaysinline" };
     let inner = format!("{name}.of");
     let body = match rule {
-        Rule::Row(body, captures) => substitute(body, captures, signature),
-        Rule::Flushed(rule) => {
-            write(rule, &inner, signature, "internal ", out)?;
-            flushed(&inner, signature)
+        Rule::Row(body, captures) => match body.strip_prefix("f32 ") {
+            Some(call) => {
+                let name = names::substitute(call.strip_prefix('@')?, captures);
+                let (_, types) = block(name.strip_prefix(PREFIX)?)?;
+                let to_float = |ty: &str| match ty {
+                    "half" | "bfloat" => Some(format!("gr.cvt.f32.{}", float_type(ty)?)),
+                    _ => None,
+                };
+                let from_float = |ty: &str| match ty {
+                    "half" | "bfloat" => Some(format!("gr.cvt.rn.{}.f32", float_type(ty)?)),
+                    _ => None,
+                };
+                around(&name, &types.signature(), signature, to_float, from_float)
+            }
+            None => substitute(body, captures, signature),
+        },
+        Rule::Modified(modifier, rule) => {
+            write(rule, &inner, signature, of_inner, out)?;
+            let block = |ty: &str| Some(format!("gr.{}.{}", modifier.name, float_type(ty)?));
+            if !modifier.of_arguments && block(&signature.result).is_none() {
+                return None;
+            }
+            let argument = |ty: &str| block(ty).filter(|_| modifier.of_arguments);
+            around(&format!("\"{inner}\""), signature, signature, argument, block)
         }
         Rule::Paired(rule) => {
             let scalar = signature.scalar()?;
-            write(rule, &inner, &scalar, "internal ", out)?;
+            write(rule, &inner, &scalar, of_inner, out)?;
             paired(&inner, signature, &scalar)
         }
         Rule::Matrix(matrix) => matrix::body(*matrix, signature)?,
     };
-    needed_blocks(&body, out)?;
-    out.insert(name.to_owned(), define(name, signature, linkage, &body));
-    Some(())
+    out.insert(name.to_owned(), define(name, signature, linkage, attributes, &body));
+    needed_blocks(&body, out)
 }
 
-impl Signature {
-    /// The signature of one element, if all types are pairs.
-    fn scalar(&self) -> Option<Self> {
-        let element = |t: &String| Some(t.strip_prefix("<2 x ")?.strip_suffix('>')?.to_owned());
-        Some(Self {
-            result: element(&self.result)?,
-            params: self.params.iter().map(element).collect::<Option<_>>()?,
-        })
-    }
-
-    fn arguments(&self, value: impl Fn(usize) -> String) -> String {
-        let list: Vec<_> = self.params.iter().enumerate().map(|(i, t)| format!("{t} {}", value(i))).collect();
-        list.join(", ")
-    }
-}
-
-/// The building block that flushes subnormal values of a type, if it has any.
-fn flush(ty: &str) -> Option<&'static str> {
-    match ty {
-        "float" => Some("gr.ftz.f32"),
-        "double" => Some("gr.ftz.f64"),
-        "half" => Some("gr.ftz.f16"),
-        "bfloat" => Some("gr.ftz.bf16"),
-        "<2 x half>" => Some("gr.ftz.f16x2"),
-        "<2 x bfloat>" => Some("gr.ftz.bf16x2"),
-        _ => None,
-    }
-}
-
-fn flushed(inner: &str, signature: &Signature) -> String {
+/// Calls `inner`, and passes arguments and result through blocks that depend on their types.
+fn around(
+    inner: &str,
+    inner_types: &Signature,
+    signature: &Signature,
+    argument: impl Fn(&str) -> Option<String>,
+    result: impl Fn(&str) -> Option<String>,
+) -> String {
     let mut body = String::new();
-    for (i, ty) in signature.params.iter().enumerate() {
-        if let Some(flush) = flush(ty) {
-            body += &format!("%a{i} = call {ty} @{flush}({ty} %{i})\n");
+    for (i, (outside, inside)) in signature.params.iter().zip(&inner_types.params).enumerate() {
+        if let Some(block) = argument(outside) {
+            body += &format!("%a{i} = call {inside} @{block}({outside} %{i})\n");
         }
     }
-    let arguments = signature.arguments(|i| match flush(&signature.params[i]) {
+    let arguments = inner_types.arguments(|i| match argument(&signature.params[i]) {
         Some(_) => format!("%a{i}"),
         None => format!("%{i}"),
     });
-    let result = &signature.result;
-    body += &format!("%r = call {result} @\"{inner}\"({arguments})\n");
-    match flush(result) {
-        Some(flush) => body + &format!("%f = call {result} @{flush}({result} %r)\nret {result} %f"),
-        None => body + &format!("ret {result} %r"),
+    let (inside, outside) = (&inner_types.result, &signature.result);
+    body += &format!("%r = call {inside} @{inner}({arguments})\n");
+    match result(outside) {
+        Some(block) => body + &format!("%f = call {outside} @{block}({inside} %r)\nret {outside} %f"),
+        None => body + &format!("ret {outside} %r"),
     }
 }
 
@@ -293,10 +339,12 @@ fn paired(inner: &str, signature: &Signature, scalar: &Signature) -> String {
     let (pair, element) = (&signature.result, &scalar.result);
     let mut body = String::new();
     for lane in 0..2 {
-        for (i, ty) in signature.params.iter().enumerate() {
+        let is_pair = |i: usize| signature.params[i] != scalar.params[i];
+        for (i, ty) in signature.params.iter().enumerate().filter(|(i, _)| is_pair(*i)) {
             body += &format!("%a{i}.{lane} = extractelement {ty} %{i}, i32 {lane}\n");
         }
-        let arguments = scalar.arguments(|i| format!("%a{i}.{lane}"));
+        let arguments =
+            scalar.arguments(|i| if is_pair(i) { format!("%a{i}.{lane}") } else { format!("%{i}") });
         let onto = if lane == 0 { "poison" } else { "%p0" };
         body += &format!(
             "%r{lane} = call {element} @\"{inner}\"({arguments})\n\
@@ -306,46 +354,20 @@ fn paired(inner: &str, signature: &Signature, scalar: &Signature) -> String {
     body + &format!("ret {pair} %p1")
 }
 
-/// Adds the building blocks that a body calls, and those that they call.
+/// Adds the building blocks that a body calls, and those that they call. `None` if one does not exist.
 fn needed_blocks(body: &str, out: &mut BTreeMap<String, String>) -> Option<()> {
     for rest in body.split("@gr.").skip(1) {
-        let end = rest.find('(')?;
-        let name = format!("gr.{}", &rest[..end]);
-        if out.contains_key(&name) {
-            continue;
+        let short = &rest[..rest.find('(')?];
+        let name = format!("{PREFIX}{short}");
+        if !out.contains_key(&name) {
+            let (rule, types) = block(short)?;
+            write(&rule, &name, &types.signature(), ("internal ", &types.attributes), out)?;
         }
-        let (body, attributes, signature) = block(&name)?;
-        let definition = define_with(&name, &signature, "internal ", &attributes, &body);
-        out.insert(name, definition);
-        needed_blocks(&body, out)?;
     }
     Some(())
 }
 
-/// Body, attributes and signature of a building block.
-fn block(name: &str) -> Option<(String, String, Signature)> {
-    let short = name.strip_prefix(PREFIX)?;
-    let rows = floats::BLOCKS.iter().chain(blocks::BLOCKS);
-    rows.into_iter().find_map(|Block(names, types, body)| {
-        let captures = capture(names, short)?;
-        let (types, attributes) = types.split_once(';').unwrap_or((types, "alwaysinline"));
-        let types = substitute_captures(types, &captures);
-        let (result, params) = types.split_once('(')?;
-        // The list ends at the last parenthesis: address spaces have their own.
-        let params = params.trim_end().strip_suffix(')')?;
-        let signature = Signature {
-            result: result.trim().to_owned(),
-            params: params.split(',').map(|p| p.trim().to_owned()).filter(|p| !p.is_empty()).collect(),
-        };
-        Some((substitute(body, &captures, &signature), attributes.trim().to_owned(), signature))
-    })
-}
-
-fn define(name: &str, signature: &Signature, linkage: &str, body: &str) -> String {
-    define_with(name, signature, linkage, "alwaysinline", body)
-}
-
-fn define_with(name: &str, signature: &Signature, linkage: &str, attributes: &str, body: &str) -> String {
+fn define(name: &str, signature: &Signature, linkage: &str, attributes: &str, body: &str) -> String {
     let arguments = signature.arguments(|i| format!("%{i}"));
     format!(
         "define {linkage}{} @\"{name}\"({arguments}) nounwind {attributes} {{\nentry:\n{body}\n}}\n",
@@ -354,14 +376,20 @@ fn define_with(name: &str, signature: &Signature, linkage: &str, attributes: &st
 }
 
 /// A body with all abbreviations replaced, as a sequence of statements.
-fn substitute(body: &str, captures: &[&str], signature: &Signature) -> String {
+fn substitute(body: &str, captures: &[Capture], signature: &Signature) -> String {
     let mut text = body.trim().to_owned();
-    if !text.contains('\n') && !text.starts_with("ret ") {
-        text = match (signature.result.as_str(), text.starts_with('%')) {
-            ("void", _) => format!("{text}\nret void"),
-            (_, true) => format!("ret $R {text}"),
-            _ => format!("%result = {text}\nret $R %result"),
+    if text.starts_with("@gr.") {
+        text = format!("call $R {text}({})", signature.arguments(|i| format!("%{i}")));
+    }
+    let (before, last) = text.rsplit_once('\n').unwrap_or(("", &text));
+    let last = last.trim_start();
+    if !last.starts_with("ret ") {
+        let end = match (signature.result.as_str(), last.starts_with('%')) {
+            ("void", _) => format!("{last}\nret void"),
+            (_, true) => format!("ret $R {last}"),
+            _ => format!("%result = {last}\nret $R %result"),
         };
+        text = format!("{before}\n{end}");
     }
     text = text.replace("@entry.", &format!("@{ENTRY_PREFIX}"));
     for (name, offset) in OFFSETS {
@@ -372,19 +400,29 @@ fn substitute(body: &str, captures: &[&str], signature: &Signature) -> String {
     for (name, ty) in ["$A", "$B", "$C"].iter().zip(&signature.params) {
         text = text.replace(name, ty);
     }
-    substitute_captures(&text, captures)
+    fitted(&names::substitute(&text, captures))
 }
 
-fn substitute_captures(text: &str, captures: &[&str]) -> String {
-    let mut text = text.to_owned();
-    for (i, captured) in captures.iter().enumerate() {
-        let (first, others) = captured.split_once(',').unwrap_or((captured, ""));
-        for (n, other) in others.split(',').enumerate() {
-            text = text.replace(&format!("${}:{}", i + 1, n + 1), other);
-        }
-        text = text.replace(&format!("${}", i + 1), first);
-    }
-    text
+/// A text in which `ufit` and `sfit` are instructions that depend on the widths.
+fn fitted(text: &str) -> String {
+    let lines = text.lines().map(|line| {
+        let Some((start, fit)) = line.split_once("fit i").filter(|(start, _)| start.ends_with(['u', 's']))
+        else {
+            return line.to_owned();
+        };
+        let (from, rest) = fit.split_once(' ').unwrap_or_default();
+        let to = rest.rsplit_once(" i").map_or("", |(_, to)| to);
+        let bits = |n: &str| n.parse::<u32>().unwrap_or_default();
+        let (start, sign) = start.split_at(start.len() - 1);
+        let instruction = match bits(to).cmp(&bits(from)) {
+            Ordering::Less => "trunc",
+            Ordering::Equal => "bitcast",
+            Ordering::Greater if sign == "s" => "sext",
+            Ordering::Greater => "zext",
+        };
+        format!("{start}{instruction} i{fit}")
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Names of offsets in the thread context; none is the start of another.

@@ -197,27 +197,7 @@ pub fn memory_effects(statement: &Stmt) -> Effects<'_> {
         Op::Unsupported(name) => effects.unsupported = Some(name),
         Op::Nop
         | Op::Mov { .. }
-        | Op::Binary { .. }
-        | Op::Unary { .. }
-        | Op::MulAdd { .. }
-        | Op::Sad { .. }
-        | Op::DotProduct { .. }
-        | Op::Video { .. }
-        | Op::FunnelShift { .. }
-        | Op::Bfe { .. }
-        | Op::Bfi { .. }
-        | Op::Fns { .. }
-        | Op::Prmt { .. }
-        | Op::Lop3 { .. }
-        | Op::Szext { .. }
-        | Op::Bmsk { .. }
-        | Op::Setp { .. }
-        | Op::Set { .. }
-        | Op::Selp { .. }
-        | Op::Slct { .. }
-        | Op::Testp { .. }
-        | Op::Cvt { .. }
-        | Op::CvtPack { .. }
+        | Op::Value { .. }
         | Op::Cvta { .. }
         | Op::Isspacep { .. }
         | Op::Mapa { .. }

@@ -51,7 +51,7 @@ pub enum ParseError {
         /// The instruction, as written.
         mnemonic: String,
         /// What was wanted.
-        wanted: &'static str,
+        wanted: String,
     },
     /// A name that was not declared.
     Undeclared {

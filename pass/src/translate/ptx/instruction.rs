@@ -2,7 +2,7 @@
 
 use super::error::ParseError;
 use super::op::{Address, Op, Operand};
-use super::types::{Round, Space, Ty};
+use super::types::{Space, Ty};
 
 /// One argument of an instruction.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,20 +101,9 @@ impl Instruction {
         self.one(Space::from_suffix).unwrap_or(Space::Generic)
     }
 
-    /// Takes a rounding mode.
-    pub(super) fn round(&mut self) -> Option<Round> {
-        self.choice(&[
-            ("rn", Round::Nearest),
-            ("rna", Round::NearestAway),
-            ("rz", Round::Zero),
-            ("rm", Round::Down),
-            ("rp", Round::Up),
-        ])
-    }
-
     /// The error for a missing modifier.
     pub(super) fn lacks(&self, wanted: &'static str) -> Refusal {
-        Refusal::Error(ParseError::Modifiers { mnemonic: self.mnemonic.clone(), wanted })
+        Refusal::Error(ParseError::Modifiers { mnemonic: self.mnemonic.clone(), wanted: wanted.to_owned() })
     }
 
     /// The error for operands that do not fit.

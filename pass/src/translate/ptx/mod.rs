@@ -4,7 +4,7 @@
 //! with an order and asynchronous copies. The pass must understand the text to check the accesses, to see
 //! the synchronisation and to run the code on a host.
 //!
-//! `table` says how to add an instruction.
+//! `table` and [`values`](super::values) say how to add an instruction.
 //!
 //! | module | what it knows |
 //! |---|---|

@@ -7,12 +7,11 @@
 use gpurace_abi::matrix::Product;
 use gpurace_abi::scope::{Order, Scope};
 
-use super::types::{BoolOp, Cmp, FloatMode, Space, Strength, Ty};
+use super::types::{Space, Strength, Ty};
 
 pub use super::operand::{Address, BlockId, Operand, Reg, Special};
 pub use super::operation::{
-    AtomOp, BarrierOp, BinaryOp, CacheHints, Carry, CvtRound, FloatClass, Geometry, MbarrierPhase, MulAddOp,
-    Outside, PrmtMode, ReduxOp, ShflMode, UnaryOp, VideoOp, VoteMode,
+    AtomOp, BarrierOp, CacheHints, Geometry, MbarrierPhase, Outside, ReduxOp, ShflMode, VoteMode,
 };
 
 /// An instruction.
@@ -23,107 +22,9 @@ pub enum Op {
     Nop,
     /// `mov`, packing and unpacking included.
     Mov { ty: Ty, d: Operand, a: Operand },
-    /// An operation on two values.
-    Binary { op: BinaryOp, ty: Ty, mode: FloatMode, carry: Carry, d: Operand, a: Operand, b: Operand },
-    /// An operation on one value.
-    Unary { op: UnaryOp, ty: Ty, mode: FloatMode, d: Operand, a: Operand },
-    /// A multiplication with an addition.
-    MulAdd {
-        op: MulAddOp,
-        ty: Ty,
-        mode: FloatMode,
-        carry: Carry,
-        d: Operand,
-        a: Operand,
-        b: Operand,
-        c: Operand,
-    },
-    /// `sad`: `c + |a - b|`.
-    Sad { ty: Ty, d: Operand, a: Operand, b: Operand, c: Operand },
-    /// `dp4a`; or `dp2a` with `halves`: true for the upper half of `b`.
-    DotProduct {
-        halves: Option<bool>,
-        a_signed: bool,
-        b_signed: bool,
-        d: Operand,
-        a: Operand,
-        b: Operand,
-        c: Operand,
-    },
-    /// A video instruction on 1, 2 or 4 lanes of 32 bits.
-    Video {
-        op: VideoOp,
-        lanes: u8,
-        d_signed: bool,
-        a_signed: bool,
-        b_signed: bool,
-        sat: bool,
-        /// The operation that joins the result (of one lane) or the sum of the lanes with `c`.
-        then: Option<BinaryOp>,
-        d: Operand,
-        a: Operand,
-        b: Operand,
-        c: Option<Operand>,
-    },
-    /// `shf`.
-    FunnelShift { left: bool, wrap: bool, d: Operand, a: Operand, b: Operand, c: Operand },
-    /// `bfe`.
-    Bfe { ty: Ty, d: Operand, a: Operand, b: Operand, c: Operand },
-    /// `bfi`.
-    Bfi { ty: Ty, f: Operand, a: Operand, b: Operand, c: Operand, d: Operand },
-    /// `fns`.
-    Fns { d: Operand, mask: Operand, base: Operand, offset: Operand },
-    /// `prmt`.
-    Prmt { mode: PrmtMode, d: Operand, a: Operand, b: Operand, c: Operand },
-    /// `lop3`.
-    Lop3 { d: Operand, a: Operand, b: Operand, c: Operand, table: Operand },
-    /// `szext`.
-    Szext { ty: Ty, wrap: bool, d: Operand, a: Operand, b: Operand },
-    /// `bmsk`.
-    Bmsk { wrap: bool, d: Operand, a: Operand, b: Operand },
-    /// `setp`: `p = (a cmp b) bool c`, `q = !(a cmp b) bool c`.
-    Setp {
-        cmp: Cmp,
-        ty: Ty,
-        ftz: bool,
-        p: Operand,
-        q: Option<Operand>,
-        a: Operand,
-        b: Operand,
-        join: Option<(BoolOp, Operand)>,
-    },
-    /// `set`: `d` becomes all ones or 1.0 if true, else 0.
-    Set {
-        cmp: Cmp,
-        d_ty: Ty,
-        ty: Ty,
-        ftz: bool,
-        d: Operand,
-        a: Operand,
-        b: Operand,
-        join: Option<(BoolOp, Operand)>,
-    },
-    /// `selp`.
-    Selp { ty: Ty, d: Operand, a: Operand, b: Operand, p: Operand },
-    /// `slct`: `c >= 0 ? a : b`.
-    Slct { ty: Ty, c_ty: Ty, ftz: bool, d: Operand, a: Operand, b: Operand, c: Operand },
-    /// `testp`.
-    Testp { class: FloatClass, ty: Ty, p: Operand, a: Operand },
-    /// `cvt`; the packing forms have a second source, the lower half.
-    Cvt {
-        d_ty: Ty,
-        a_ty: Ty,
-        round: Option<CvtRound>,
-        ftz: bool,
-        sat: bool,
-        satfinite: bool,
-        relu: bool,
-        d: Operand,
-        a: Operand,
-        b: Option<Operand>,
-    },
-    /// `cvt.pack`: saturates two `s32` to narrower lanes, and puts them above the lanes of `c`.
-    CvtPack { d_ty: Ty, d: Operand, a: Operand, b: Operand, c: Option<Operand> },
+    /// An instruction that computes values of values alone: its name and types are those of
+    /// [`values::find`](crate::translate::values::find).
+    Value { name: String, d: Vec<(Ty, Operand)>, of: Vec<(Ty, Operand)> },
     /// `cvta`: from a space to generic, or with `to` the other way.
     Cvta { to: bool, space: Space, ty: Ty, d: Operand, a: Operand },
     /// `isspacep`.

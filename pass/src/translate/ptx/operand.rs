@@ -44,6 +44,8 @@ pub enum Operand {
     Vector(Vec<Operand>),
     /// `_`.
     Sink,
+    /// The carry of the condition code.
+    Carry,
 }
 
 impl Operand {

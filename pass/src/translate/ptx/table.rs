@@ -1,10 +1,12 @@
-//! The table of PTX instructions: which are modelled, which are refused by name, and which decoder
-//! reads an instruction's modifiers and operands.
+//! The table of the PTX instructions that are no rows of [`values`]: which are modelled, which are refused by
+//! name, and which decoder reads an instruction's modifiers and operands.
 //!
 //! A decoder takes the modifiers that it knows. If a modifier is left over, the instruction is
 //! unsupported.
 //!
 //! # To add an instruction
+//!
+//! An instruction on values alone is a row: [`values`] says how to add it. For others:
 //!
 //! 1. Add a line to [`TABLE`]: the mnemonic, its forms as the PTX ISA writes them, and a decoder of
 //!    the folder `decode/`.
@@ -17,12 +19,12 @@
 //! Code for a GPU keeps the instruction as it is, and learns from `effects.rs` which checks and
 //! calls stand beside it.
 
-use super::decode::arithmetic::{self, full_float, integer, numeric, single};
-use super::decode::bits::{self, shiftable, untyped, words};
-use super::decode::{convert, matrix, memory, sync, texture};
+use super::decode::{matrix, memory, moves, sync, texture};
 use super::error::ParseError;
 use super::instruction::{Argument, Decoded, Instruction, Refusal};
-use super::op::{BinaryOp, Op, UnaryOp};
+use super::op::{Op, Operand};
+use super::types::Ty;
+use crate::translate::values;
 
 /// The support for an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,12 +38,12 @@ pub enum Status {
 }
 
 /// An instruction of the table, for documentation.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Supported {
     /// The mnemonic without modifiers.
     pub mnemonic: &'static str,
-    /// Its modifiers, as the PTX ISA writes syntax, or why it is refused.
-    pub forms: &'static str,
+    /// Its modifiers, as the PTX ISA writes syntax, or why it is refused; or the names of its rows.
+    pub forms: String,
     /// Its support.
     pub status: Status,
 }
@@ -69,91 +71,12 @@ const fn refused(name: &'static str, why: &'static str) -> TableRow {
 
 /// One line per instruction, by subject as in the PTX ISA.
 const TABLE: &[TableRow] = &[
-    // Integer and floating-point arithmetic.
-    modelled("add", "{.rnd}{.ftz}{.sat}{.cc}.type", |i| arithmetic::with_carry(i, BinaryOp::Add, false)),
-    modelled("sub", "{.rnd}{.ftz}{.sat}{.cc}.type", |i| arithmetic::with_carry(i, BinaryOp::Sub, false)),
-    modelled("addc", "{.cc}.type", |i| arithmetic::with_carry(i, BinaryOp::Add, true)),
-    modelled("subc", "{.cc}.type", |i| arithmetic::with_carry(i, BinaryOp::Sub, true)),
-    modelled("mul", "{.lo,.hi,.wide}.type; {.rnd}{.ftz}{.sat}.type", arithmetic::mul),
-    modelled("mul24", ".lo,.hi.type", arithmetic::mul24),
-    modelled("mad", ".lo,.hi,.wide{.cc}.type; {.rnd}{.ftz}{.sat}.f32,.f64", |i| arithmetic::mad(i, false)),
-    modelled("madc", ".lo,.hi{.cc}.type", |i| arithmetic::mad(i, true)),
-    modelled("mad24", ".lo,.hi.type", arithmetic::mad24),
-    modelled("fma", ".rnd{.ftz}{.sat}{.relu}.type", arithmetic::fma),
-    modelled("sad", ".type", arithmetic::sad),
-    modelled("div", ".type; {.approx,.full,.rnd}{.ftz}.f32,.f64", arithmetic::div),
-    modelled("rem", ".type", |i| arithmetic::binary(i, BinaryOp::Rem, integer)),
-    modelled("abs", "{.ftz}.type", |i| arithmetic::unary(i, UnaryOp::Abs, numeric)),
-    modelled("neg", "{.ftz}.type", |i| arithmetic::unary(i, UnaryOp::Neg, numeric)),
-    modelled("min", "{.ftz}{.NaN}{.xorsign.abs}{.relu}.type", |i| arithmetic::extreme(i, BinaryOp::Min)),
-    modelled("max", "{.ftz}{.NaN}{.xorsign.abs}{.relu}.type", |i| arithmetic::extreme(i, BinaryOp::Max)),
-    modelled("rcp", ".approx,.rnd{.ftz}.f32,.f64", |i| arithmetic::rounded(i, UnaryOp::Rcp)),
-    modelled("sqrt", ".approx,.rnd{.ftz}.f32,.f64", |i| arithmetic::rounded(i, UnaryOp::Sqrt)),
-    modelled("rsqrt", ".approx{.ftz}.f32,.f64", |i| arithmetic::unary(i, UnaryOp::Rsqrt, full_float)),
-    modelled("ex2", ".approx{.ftz}.f32,.f16,.f16x2,.bf16,.bf16x2", |i| {
-        arithmetic::approximate(i, UnaryOp::Ex2)
-    }),
-    modelled("lg2", ".approx{.ftz}.f32", |i| arithmetic::unary(i, UnaryOp::Lg2, single)),
-    modelled("sin", ".approx{.ftz}.f32", |i| arithmetic::unary(i, UnaryOp::Sin, single)),
-    modelled("cos", ".approx{.ftz}.f32", |i| arithmetic::unary(i, UnaryOp::Cos, single)),
-    modelled("tanh", ".approx.f32,.f16,.f16x2,.bf16,.bf16x2", |i| arithmetic::approximate(i, UnaryOp::Tanh)),
-    modelled("copysign", ".f32,.f64", |i| arithmetic::binary(i, BinaryOp::CopySign, full_float)),
-    modelled("testp", ".op.f32,.f64", arithmetic::testp),
-    modelled("dp4a", ".atype.btype", arithmetic::dp4a),
-    modelled("dp2a", ".lo,.hi.atype.btype", arithmetic::dp2a),
-    // Logic, shifts, bit fields.
-    modelled("and", ".type", |i| bits::binary(i, BinaryOp::And, untyped)),
-    modelled("or", ".type", |i| bits::binary(i, BinaryOp::Or, untyped)),
-    modelled("xor", ".type", |i| bits::binary(i, BinaryOp::Xor, untyped)),
-    modelled("not", ".type", |i| bits::unary(i, UnaryOp::Not, untyped)),
-    modelled("cnot", ".type", |i| bits::unary(i, UnaryOp::Cnot, shiftable)),
-    modelled("shl", ".type", |i| bits::binary(i, BinaryOp::Shl, shiftable)),
-    modelled("shr", ".type", |i| bits::binary(i, BinaryOp::Shr, shiftable)),
-    modelled("shf", ".l,.r.wrap,.clamp.b32", bits::shf),
-    modelled("popc", ".type", |i| bits::unary(i, UnaryOp::Popc, words)),
-    modelled("clz", ".type", |i| bits::unary(i, UnaryOp::Clz, words)),
-    modelled("brev", ".type", |i| bits::unary(i, UnaryOp::Brev, words)),
-    modelled("bfind", "{.shiftamt}.type", bits::bfind),
-    modelled("bfe", ".type", bits::bfe),
-    modelled("bfi", ".type", bits::bfi),
-    modelled("fns", ".b32", bits::fns),
-    modelled("prmt", ".b32{.mode}", bits::prmt),
-    modelled("lop3", ".b32", bits::lop3),
-    modelled("szext", ".wrap,.clamp.type", bits::szext),
-    modelled("bmsk", ".wrap,.clamp.b32", bits::bmsk),
-    // Video instructions.
-    modelled("vadd", ".d.a.b{.sat}{.op2}", bits::video),
-    modelled("vsub", ".d.a.b{.sat}{.op2}", bits::video),
-    modelled("vabsdiff", ".d.a.b{.sat}{.op2}", bits::video),
-    modelled("vmin", ".d.a.b{.sat}{.op2}", bits::video),
-    modelled("vmax", ".d.a.b{.sat}{.op2}", bits::video),
-    modelled("vshl", ".d.a.u32{.sat}.wrap,.clamp{.op2}", bits::video),
-    modelled("vshr", ".d.a.u32{.sat}.wrap,.clamp{.op2}", bits::video),
-    modelled("vset", ".a.b.cmp{.op2}", bits::video),
-    modelled("vadd2", ".d.a.b{.sat}{.add}", bits::video),
-    modelled("vsub2", ".d.a.b{.sat}{.add}", bits::video),
-    modelled("vavrg2", ".d.a.b{.sat}{.add}", bits::video),
-    modelled("vabsdiff2", ".d.a.b{.sat}{.add}", bits::video),
-    modelled("vmin2", ".d.a.b{.sat}{.add}", bits::video),
-    modelled("vmax2", ".d.a.b{.sat}{.add}", bits::video),
-    modelled("vset2", ".a.b.cmp{.add}", bits::video),
-    modelled("vadd4", ".d.a.b{.sat}{.add}", bits::video),
-    modelled("vsub4", ".d.a.b{.sat}{.add}", bits::video),
-    modelled("vavrg4", ".d.a.b{.sat}{.add}", bits::video),
-    modelled("vabsdiff4", ".d.a.b{.sat}{.add}", bits::video),
-    modelled("vmin4", ".d.a.b{.sat}{.add}", bits::video),
-    modelled("vmax4", ".d.a.b{.sat}{.add}", bits::video),
-    modelled("vset4", ".a.b.cmp{.add}", bits::video),
+    // Video instructions that are no rows.
     refused("vmad", "multiply-accumulate with operand selectors"),
-    // Comparison, selection, conversion, moves.
-    modelled("setp", ".cmp{.bool}{.ftz}.type", convert::setp),
-    modelled("set", ".cmp{.bool}{.ftz}.dtype.type", convert::set),
-    modelled("selp", ".type", convert::selp),
-    modelled("slct", "{.ftz}.dtype.ctype", convert::slct),
-    modelled("mov", ".type, with packing and special registers", convert::mov),
-    modelled("cvt", "{.rnd}{.relu}{.ftz}{.sat}{.satfinite}.dtype.atype; .pack.sat", convert::cvt),
-    modelled("cvta", "{.to}.space.u32,.u64", convert::cvta),
-    modelled("isspacep", ".space", convert::isspacep),
+    // Moves and addresses.
+    modelled("mov", ".type, with packing and special registers", moves::mov),
+    modelled("cvta", "{.to}.space.u32,.u64", moves::cvta),
+    modelled("isspacep", ".space", moves::isspacep),
     // Memory.
     modelled("ld", "{.sem}{.scope}{.space}{.cop}{.vec}.type", memory::ld),
     modelled("ldu", "{.global}{.vec}.type", memory::ld),
@@ -206,8 +129,8 @@ const TABLE: &[TableRow] = &[
     hint("griddepcontrol", ".launch_dependents, .wait: launches do not overlap here"),
     refused("setmaxnreg", "register reallocation"),
     // Clusters.
-    modelled("mapa", "{.shared::cluster}.u32,.u64", convert::mapa),
-    modelled("getctarank", "{.shared::cluster}.u32,.u64", convert::getctarank),
+    modelled("mapa", "{.shared::cluster}.u32,.u64", moves::mapa),
+    modelled("getctarank", "{.shared::cluster}.u32,.u64", moves::getctarank),
     refused("multimem", "multi-device memory"),
     // Matrices.
     modelled("ldmatrix", ".sync.aligned.m8n8.num{.trans}{.shared}.b16", matrix::ldmatrix),
@@ -236,9 +159,9 @@ fn find(name: &str) -> Option<&'static TableRow> {
     TABLE.iter().find(|entry| entry.name == name)
 }
 
-/// True if the table has this mnemonic, given without modifiers.
+/// True for a mnemonic, given without modifiers, of the table or of a row.
 pub(super) fn is_instruction(name: &str) -> bool {
-    find(name).is_some()
+    find(name).is_some() || values::MNEMONICS.contains_key(name)
 }
 
 /// True if the table refuses every form of this mnemonic.
@@ -256,14 +179,19 @@ pub(super) fn looks_like_mnemonic(word: &str) -> bool {
 pub(super) fn decode(mnemonic: &str, arguments: Vec<Argument>) -> Result<Op, ParseError> {
     let base = mnemonic.split('.').next().unwrap_or_default();
     let unsupported = || Op::Unsupported(mnemonic.to_owned());
-    let Some(decoder) = find(base).and_then(|entry| entry.decode) else { return Ok(unsupported()) };
     let mut instruction = Instruction::new(mnemonic, arguments);
-    let decoded = decoder(&mut instruction);
+    let decoded = match find(base) {
+        Some(TableRow { decode: Some(decode), .. }) => match decode(&mut instruction) {
+            Err(Refusal::Unsupported) => return Ok(unsupported()),
+            _ if instruction.has_unknown_modifier() => return Ok(unsupported()),
+            decoded => decoded,
+        },
+        Some(_) => return Ok(unsupported()),
+        None => value(mnemonic, &mut instruction),
+    };
     match decoded {
         Err(Refusal::Unsupported) => Ok(unsupported()),
-        _ if instruction.has_unknown_modifier() => Ok(unsupported()),
         Err(Refusal::Error(error)) => Err(error),
-        Ok(Op::Unsupported(_)) => Ok(unsupported()),
         Ok(op) if instruction.left() == 0 => Ok(op),
         Ok(_) => Err(ParseError::Operands {
             mnemonic: mnemonic.to_owned(),
@@ -273,7 +201,42 @@ pub(super) fn decode(mnemonic: &str, arguments: Vec<Argument>) -> Result<Op, Par
     }
 }
 
-/// Every instruction of the table, for documentation. All other instructions are refused by name.
+/// An instruction on values, by its row.
+fn value(mnemonic: &str, i: &mut Instruction) -> Decoded {
+    let Some((name, types)) = values::find(mnemonic) else {
+        return Err(values::lacking(mnemonic).map_or(Refusal::Unsupported, |wanted| {
+            Refusal::Error(ParseError::Modifiers { mnemonic: mnemonic.to_owned(), wanted })
+        }));
+    };
+    let typed = |ty: &str, operand| match Ty::from_suffix(ty) {
+        Some(ty) => Ok((ty, operand)),
+        None => Err(Refusal::Unsupported),
+    };
+    let of_carry = || (Ty::Pred, Operand::Carry);
+    let d = match &types.results[..] {
+        [one] => vec![typed(one, i.destination()?)?],
+        [one, other] if other == "cc" => vec![typed(one, i.destination()?)?, of_carry()],
+        [one, other] => {
+            let (first, second) = i.destinations()?;
+            vec![typed(one, first)?, typed(other, second.unwrap_or(Operand::Sink))?]
+        }
+        _ => return Err(Refusal::Unsupported),
+    };
+    let mut of = Vec::new();
+    for ty in &types.params {
+        of.push(if ty == "cc" { of_carry() } else { typed(ty, i.scalar()?)? });
+    }
+    Ok(Op::Value { name, d, of })
+}
+
+/// Every instruction, for documentation. All others are refused by name.
 pub fn supported() -> impl Iterator<Item = Supported> {
-    TABLE.iter().map(|entry| Supported { mnemonic: entry.name, forms: entry.forms, status: entry.status })
+    let of_table =
+        TABLE.iter().map(|row| Supported { mnemonic: row.name, forms: row.forms.into(), status: row.status });
+    let of_rows = values::MNEMONICS.iter().map(|(mnemonic, names)| Supported {
+        mnemonic,
+        forms: names.join("; "),
+        status: Status::Modelled,
+    });
+    of_table.chain(of_rows)
 }

@@ -44,15 +44,6 @@ pub struct Body<'a> {
     pub(super) reserved_shared: bool,
 }
 
-/// LLVM's floating-point type with the same bits as a type, if there is one.
-pub(super) fn float_type(ty: Ty) -> Option<&'static str> {
-    match ty {
-        Ty::F(32) | Ty::Tf32 => Some("float"),
-        Ty::F(64) => Some("double"),
-        _ => None,
-    }
-}
-
 impl Body<'_> {
     pub(super) fn line(&mut self, text: impl Display) {
         self.text += &format!("{text}\n");
@@ -120,6 +111,7 @@ impl Body<'_> {
             Operand::F64(pattern) if bits == 32 => (f64::from_bits(*pattern) as f32).to_bits().to_string(),
             Operand::F64(pattern) if bits == 64 => pattern.to_string(),
             Operand::F64(_) | Operand::Vector(_) | Operand::Sink => return Err(Refused),
+            Operand::Carry => self.value("load i1, ptr %cc"),
             Operand::Special(register) => special::read(self, register, bits)?,
             Operand::Symbol(name) => {
                 let pointer = self.symbol(name)?;
@@ -177,6 +169,10 @@ impl Body<'_> {
     pub(super) fn set(&mut self, operand: &Operand, ty: Ty, value: &str) -> Translated {
         match operand {
             Operand::Sink => Ok(()),
+            Operand::Carry => {
+                self.line(format_args!("store i1 {value}, ptr %cc"));
+                Ok(())
+            }
             Operand::Reg(reg) => {
                 let to = self.asm.regs[reg.0 as usize].ty.bits();
                 let extend = if ty.is_signed() { "sext" } else { "zext" };

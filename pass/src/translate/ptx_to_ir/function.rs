@@ -10,7 +10,7 @@ use crate::translate::ptx::types::Ty;
 use crate::translate::ptx::{Asm, Guard, Stmt};
 
 use super::body::{Body, Refused, Symbols, Translated};
-use super::{address, control, convert, floats, integers, matrix, memory, texture};
+use super::{address, control, matrix, memory, texture};
 
 /// LLVM types of an asm call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -174,7 +174,7 @@ impl Body<'_> {
     }
 
     /// The bits of a value of an LLVM type, and how many.
-    fn bits_of(&mut self, value: &str, ty: &str) -> Option<(String, u16)> {
+    pub(super) fn bits_of(&mut self, value: &str, ty: &str) -> Option<(String, u16)> {
         if let Some(bits) = ty.strip_prefix('i') {
             return Some((value.to_owned(), bits.parse().ok()?));
         }
@@ -186,7 +186,7 @@ impl Body<'_> {
     }
 
     /// A value of an LLVM type from bits.
-    fn typed(&mut self, value: &str, from: u16, ty: &str) -> Option<String> {
+    pub(super) fn typed(&mut self, value: &str, from: u16, ty: &str) -> Option<String> {
         if let Some(bits) = ty.strip_prefix('i') {
             let bits = bits.parse().ok()?;
             return Some(self.resize(value, from, bits, "zext"));
@@ -247,31 +247,8 @@ impl Body<'_> {
         match op {
             Op::Nop | Op::Bra { .. } => Ok(()),
             Op::Unsupported(_) => Err(Refused),
-            Op::Binary { ty, .. } | Op::Unary { ty, .. } | Op::MulAdd { ty, .. } if ty.is_float() => {
-                floats::operation(self, op)
-            }
-            Op::Testp { .. } => floats::operation(self, op),
-            Op::Binary { .. }
-            | Op::Unary { .. }
-            | Op::MulAdd { .. }
-            | Op::Sad { .. }
-            | Op::DotProduct { .. }
-            | Op::Video { .. }
-            | Op::FunnelShift { .. }
-            | Op::Bfe { .. }
-            | Op::Bfi { .. }
-            | Op::Fns { .. }
-            | Op::Prmt { .. }
-            | Op::Lop3 { .. }
-            | Op::Szext { .. }
-            | Op::Bmsk { .. } => integers::operation(self, op),
-            Op::Mov { .. }
-            | Op::Setp { .. }
-            | Op::Set { .. }
-            | Op::Selp { .. }
-            | Op::Slct { .. }
-            | Op::Cvt { .. }
-            | Op::CvtPack { .. } => convert::operation(self, op),
+            Op::Value { name, d, of } => self.computed(name, d, of),
+            Op::Mov { ty, d, a } => self.moved(*ty, d, a),
             Op::Cvta { .. } | Op::Mapa { .. } | Op::ClusterRank { .. } | Op::Isspacep { .. } => {
                 address::operation(self, op)
             }

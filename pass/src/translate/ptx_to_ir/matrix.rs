@@ -12,9 +12,14 @@ use crate::translate::ptx::types::{Space, Ty};
 
 use super::address::{pointer, pointer_type};
 use super::body::{Body, Refused, Translated};
-use super::integers::join;
 
 const WORD: Ty = Ty::B(32);
+
+/// A word of two halves, the low one first.
+fn joined(body: &mut Body, halves: [String; 2]) -> String {
+    let vector = body.vector(&halves, 16);
+    body.value(format_args!("bitcast <2 x i16> {vector} to i32"))
+}
 
 pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
     match op {
@@ -24,9 +29,8 @@ pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
                 let value = match at.as_slice() {
                     [at] => body.value(format_args!("load i32, {at}, align 4")),
                     at => {
-                        let [low, high] =
-                            [0, 1].map(|i| body.value(format_args!("load i16, {}, align 2", at[i])));
-                        join(body, &low, &high)
+                        let halves = [0, 1].map(|i| body.value(format_args!("load i16, {}, align 2", at[i])));
+                        joined(body, halves)
                     }
                 };
                 body.set(d, WORD, &value)?;
@@ -58,14 +62,14 @@ pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
             let odd = body.value(format_args!("and i32 {column}, 1"));
             let shift = body.value(format_args!("shl i32 {odd}, 4"));
             let place = body.value(format_args!("lshr i32 {column}, 1"));
-            let [low, high] = rows(body, &lane).map(|row| {
+            let halves = rows(body, &lane).map(|row| {
                 let first = body.value(format_args!("shl i32 {row}, 2"));
                 let from = body.value(format_args!("add i32 {first}, {place}"));
                 let both = shuffle(body, &value, &from);
                 let half = body.value(format_args!("lshr i32 {both}, {shift}"));
                 body.resize(&half, 32, 16, "zext")
             });
-            let value = join(body, &low, &high);
+            let value = joined(body, halves);
             body.set(d, WORD, &value)
         }
         Op::Mma { product, d, a, b, c } => multiply(body, *product, d, [a, b, c]),

@@ -11,7 +11,6 @@ use crate::translate::ptx::types::{Space, Strength, Ty};
 
 use super::address::pointer;
 use super::body::{Body, Refused, Translated};
-use super::floats::{by_lane, load, small, store};
 
 pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
     match op {
@@ -295,13 +294,12 @@ fn one_atom(
             let new = new.ok_or(Refused)?;
             return Ok(compare_and_swap(body, how, ty, at, operand, new).0);
         }
-        _ if small(ty.lane().unwrap_or(ty)).is_some() => {
-            return small_atom(body, op, how, ty, at, operand);
-        }
+        _ if small(ty).is_some() => return small_atom(body, op, how, ty, at, operand),
         AtomOp::Add if ty.is_float() => {
-            let (value, float) = load(body, ty, operand)?;
+            let float = if ty == Ty::F(64) { "double" } else { "float" };
+            let value = body.typed(operand, ty.bits(), float).ok_or(Refused)?;
             let old = body.value(format_args!("atomicrmw fadd {at}, {float} {value} {flags}"));
-            return store(body, ty, &old);
+            return Ok(body.bits_of(&old, float).ok_or(Refused)?.0);
         }
         AtomOp::And => "and",
         AtomOp::Or => "or",
@@ -341,6 +339,17 @@ fn compare_and_swap(
     (old, done)
 }
 
+/// The suffix of a 16-bit format, or of a pair of its values.
+fn small(ty: Ty) -> Option<&'static str> {
+    match ty {
+        Ty::F(16) => Some("f16"),
+        Ty::Bf16 => Some("bf16"),
+        Ty::F16x2 => Some("f16x2"),
+        Ty::Bf16x2 => Some("bf16x2"),
+        _ => None,
+    }
+}
+
 /// An atomic on a 16-bit format: a compare-and-swap in a loop. The first guess is zero, so that one
 /// instruction makes all accesses.
 fn small_atom(body: &mut Body, op: AtomOp, how: How, ty: Ty, at: &str, operand: &str) -> Translated<String> {
@@ -350,17 +359,15 @@ fn small_atom(body: &mut Body, op: AtomOp, how: How, ty: Ty, at: &str, operand: 
     let guess = format!("%{again}.guess");
     let seen = format!("%{again}.seen");
     body.line(format_args!("{guess} = phi {t} [ 0, %{before} ], [ {seen}, %{again} ]"));
-    let new = by_lane(body, ty, &[guess.clone(), operand.to_owned()], |body, ty, v| {
-        let ((x, _), (y, _)) = (load(body, ty, &v[0])?, load(body, ty, &v[1])?);
-        let name = match op {
-            AtomOp::Add => "gr.add.rn.f",
-            AtomOp::Min => "gr.minimum.num.float",
-            AtomOp::Max => "gr.maximum.num.float",
-            _ => return Err(Refused),
-        };
-        let r = body.call("float", name, &[("float", &x), ("float", &y)]);
-        store(body, ty, &r)
-    })?;
+    let name = match op {
+        AtomOp::Add => "add",
+        AtomOp::Min => "min",
+        AtomOp::Max => "max",
+        _ => return Err(Refused),
+    };
+    let name = format!("{name}.{}", small(ty).ok_or(Refused)?);
+    let (new, float) = body.result(&name, &[guess.clone(), operand.to_owned()])?;
+    let (new, _) = body.bits_of(&new, &float).ok_or(Refused)?;
     // A swap that fails is no access of the program.
     let how = How { kind: how.kind.or(Some(AtomicKind::Rmw)), ..how };
     let (old, done) = compare_and_swap(body, how, ty, at, &guess, &new);

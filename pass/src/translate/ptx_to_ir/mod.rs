@@ -16,16 +16,12 @@
 mod address;
 mod body;
 mod control;
-mod convert;
-mod float8;
-mod floats;
 mod function;
-mod integers;
 mod matrix;
 mod memory;
 mod special;
 mod texture;
-mod video;
+mod values;
 
 #[cfg(test)]
 mod tests;

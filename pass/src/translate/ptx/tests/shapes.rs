@@ -88,59 +88,50 @@ fn branches_cut_basic_blocks() {
     modelled("{ L: @p bra L; } { L: @p bra L; }".replace("@p ", "").as_str(), "");
 }
 
+/// An instruction on values with these typed operands, destinations first, whose number is `results`.
+fn value(name: &str, results: usize, operands: &[(Ty, Operand)]) -> Op {
+    let (d, of) = operands.split_at(results);
+    Op::Value { name: name.to_owned(), d: d.to_vec(), of: of.to_vec() }
+}
+
 #[test]
 fn arithmetic_keeps_its_modifiers() {
-    let mode = FloatMode { round: Some(Round::Nearest), ftz: true, sat: true, ..FloatMode::default() };
-    let fma = |ty, mode| Op::MulAdd {
-        op: MulAddOp::Fma,
-        ty,
-        mode,
-        carry: Carry::default(),
-        d: reg(0),
-        a: reg(1),
-        b: reg(2),
-        c: reg(3),
-    };
-    assert_eq!(only("fma.rn.ftz.sat.f32 $0,$1,$2,$3;", "=f,f,f,f"), fma(Ty::F(32), mode));
-    let relu = FloatMode { round: Some(Round::Nearest), relu: true, ..FloatMode::default() };
-    assert_eq!(only("{fma.rn.relu.bf16x2 $0,$1,$2,$3;\n}", "=r,r,r,r"), fma(Ty::Bf16x2, relu));
-    let carry = Carry { input: true, output: true };
-    let op = only("madc.hi.cc.u32 $0, $1, $2, $3;", "=r,r,r,r");
+    let fma = |name, ty| value(name, 1, &[0, 1, 2, 3].map(|n| (ty, reg(n))));
+    assert_eq!(only("fma.rn.ftz.sat.f32 $0,$1,$2,$3;", "=f,f,f,f"), fma("fma.ftz.sat.rn.f32", Ty::F(32)));
     assert_eq!(
-        op,
-        Op::MulAdd {
-            op: MulAddOp::Hi,
-            ty: Ty::U(32),
-            mode: FloatMode::default(),
-            carry,
-            d: reg(0),
-            a: reg(1),
-            b: reg(2),
-            c: reg(3)
-        }
+        only("{fma.rn.relu.bf16x2 $0,$1,$2,$3;\n}", "=r,r,r,r"),
+        fma("fma.relu.rn.bf16x2", Ty::Bf16x2)
+    );
+    let (word, carry) = (|n| (Ty::U(32), reg(n)), (Ty::Pred, Operand::Carry));
+    assert_eq!(
+        only("madc.hi.cc.u32 $0, $1, $2, $3;", "=r,r,r,r"),
+        value("madc.hi.cc.u32", 2, &[word(0), carry.clone(), word(1), word(2), word(3), carry])
     );
     // Headers also write the type before `.ftz`.
-    let op = only("rsqrt.approx.f32.ftz $0, $1;", "=f,f");
-    let mode = FloatMode { ftz: true, approx: true, ..FloatMode::default() };
-    assert_eq!(op, Op::Unary { op: UnaryOp::Rsqrt, ty: Ty::F(32), mode, d: reg(0), a: reg(1) });
-    assert!(matches!(only("bfind.shiftamt.u32 $0, $1;", "=r,r"), Op::Unary { op: UnaryOp::BfindShift, .. }));
-    assert!(matches!(
-        only("min.NaN.xorsign.abs.f16 $0,$1,$2;", "=h,h,h"),
-        Op::Binary { mode: FloatMode { nan: true, xorsign_abs: true, .. }, .. }
-    ));
+    assert_eq!(
+        only("rsqrt.approx.f32.ftz $0, $1;", "=f,f"),
+        value("rsqrt.ftz.approx.f32", 1, &[(Ty::F(32), reg(0)), (Ty::F(32), reg(1))])
+    );
+    assert_eq!(
+        only("bfind.shiftamt.u32 $0, $1;", "=r,r"),
+        value("bfind.shiftamt.u32", 1, &[word(0), word(1)])
+    );
+    let half = |n| (Ty::F(16), reg(n));
+    for text in ["min.NaN.xorsign.abs.f16 $0,$1,$2;", "min.xorsign.abs.NaN.f16 $0,$1,$2;"] {
+        assert_eq!(only(text, "=h,h,h"), value("min.NaN.xorsign.abs.f16", 1, &[half(0), half(1), half(2)]));
+    }
 }
 
 #[test]
 fn conversions_and_moves() {
-    let Op::Cvt { d_ty, a_ty, round, b, .. } = only("{ cvt.rn.bf16x2.f32 $0, $2, $1;}\n", "=r,f,f") else {
-        panic!()
-    };
     assert_eq!(
-        (d_ty, a_ty, round, b),
-        (Ty::Bf16x2, Ty::F(32), Some(CvtRound::ToType(Round::Nearest)), Some(reg(1)))
+        only("{ cvt.rn.bf16x2.f32 $0, $2, $1;}\n", "=r,f,f"),
+        value("cvt.rn.bf16x2.f32", 1, &[(Ty::Bf16x2, reg(0)), (Ty::F(32), reg(2)), (Ty::F(32), reg(1))])
     );
-    let Op::Cvt { round, .. } = only("cvt.rmi.s64.f16 $0, $1;", "=l,h") else { panic!() };
-    assert_eq!(round, Some(CvtRound::ToInteger(Round::Down)));
+    assert_eq!(
+        only("cvt.rmi.s64.f16 $0, $1;", "=l,h"),
+        value("cvt.rmi.s64.f16", 1, &[(Ty::S(64), reg(0)), (Ty::F(16), reg(1))])
+    );
     let asm = modelled("{ .reg.b8 m;\n cvt.rzi.u8.bf16 m, $1;\n mov.b16 $0, {m, 0};\n}", "=h,h");
     assert_eq!(
         asm.statements[1].op,
@@ -161,19 +152,14 @@ fn comparisons_with_predicates() {
         "{ .reg .pred p, q; setp.gtu.and.ftz.f32 p|q, $1, $2, !q; set.le.u32.f32 $0, $1, $2; }",
         "=r,f,f",
     );
-    let p = reg(3);
+    let (float, p) = (|n| (Ty::F(32), reg(n)), |operand| (Ty::Pred, operand));
     assert_eq!(
         asm.statements[0].op,
-        Op::Setp {
-            cmp: Cmp::Gtu,
-            ty: Ty::F(32),
-            ftz: true,
-            p,
-            q: Some(reg(4)),
-            a: reg(1),
-            b: reg(2),
-            join: Some((BoolOp::And, Operand::NotReg(Reg(4))))
-        }
+        value(
+            "setp.gtu.ftz.and.f32",
+            2,
+            &[p(reg(3)), p(reg(4)), float(1), float(2), p(Operand::NotReg(Reg(4)))]
+        )
     );
 }
 

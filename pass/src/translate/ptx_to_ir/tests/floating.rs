@@ -233,7 +233,7 @@ fn modes_flush_saturate_and_round() {
 
 #[test]
 fn packed_halves_compare_and_convert() {
-    let list: [(&str, &str, &str, &[&str]); 5] = [
+    let list: [(&str, &str, &str, &[&str]); 6] = [
         ("{set.eq.f16x2.f16x2 $0,$1,$2;\n}", "=r,r,r", "i32", &["i32", "i32"]),
         (
             "{ .reg .pred p, q; setp.lt.f16x2 p|q, $1, $2; selp.u32 $0, 1, 0, p; @q add.u32 $0, $0, 2; }",
@@ -244,6 +244,7 @@ fn packed_halves_compare_and_convert() {
         ("{ cvt.rn.f16x2.f32 $0, $2, $1; }", "=r,f,f", "i32", &["float", "float"]),
         ("{ cvt.rn.relu.bf16x2.f32 $0, $2, $1; }", "=r,f,f", "i32", &["float", "float"]),
         ("{fma.rn.f16x2 $0,$1,$2,$3;\n}", "=r,r,r,r", "i32", &["i32", "i32", "i32"]),
+        ("{max.NaN.f16x2 $0,$1,$2;\n}", "=r,r,r", "i32", &["i32", "i32"]),
     ];
     let code = code(&list);
     // SAFETY: the types in `list`.
@@ -256,5 +257,7 @@ fn packed_halves_compare_and_convert() {
         assert_eq!(code.get::<F2>(list[3].0)(1.0, -2.0), 0x0000_3f80);
         let fma: extern "C" fn(u32, u32, u32) -> u32 = code.get(list[4].0);
         assert_eq!(fma(0x4000_3c00, 0x4200_3c00, 0x3c00_3c00), 0x4700_4000);
+        let greater = code.get::<W2>(list[5].0)(0x0000_3c00, 0xfe01_4000);
+        assert!(half((greater >> 16) as u16).is_nan() && greater & 0xffff == 0x4000, "{greater:#x}");
     }
 }

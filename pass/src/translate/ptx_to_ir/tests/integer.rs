@@ -57,6 +57,10 @@ fn two_operand_instructions() {
             let lane = |at: u32| ((a >> at) as i16).max((b >> at) as i16) as u16;
             u32::from(lane(0)) | u32::from(lane(16)) << 16
         }),
+        ("max.relu.s16x2 $0, $1, $2;", |a, b| {
+            let lane = |at: u32| ((a >> at) as i16).max((b >> at) as i16).max(0) as u16;
+            u32::from(lane(0)) | u32::from(lane(16)) << 16
+        }),
         ("add.u16x2 $0, $1, $2;", |a, b| {
             let lane = |at: u32| ((a >> at) as u16).wrapping_add((b >> at) as u16);
             u32::from(lane(0)) | u32::from(lane(16)) << 16
@@ -150,6 +154,10 @@ fn three_operand_instructions() {
                 let v = ((a >> (8 * i)) as i8).saturating_add((b >> (8 * i)) as i8);
                 r | u32::from(v as u8) << (8 * i)
             })
+        }),
+        ("vadd.u32.s32.s32.sat.add $0, $1, $2, $3;", |a, b, c| {
+            let sum = i64::from(a as i32) + i64::from(b as i32);
+            (sum.clamp(0, u32::MAX.into()) as u32).wrapping_add(c)
         }),
         ("vset2.s32.s32.gt $0, $1, $2, $3;", |a, b, _| {
             let lane = |at: u32| u32::from((a >> at) as i16 > (b >> at) as i16);
