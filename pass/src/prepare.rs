@@ -7,6 +7,7 @@
 
 use std::ptr;
 
+use llvm_sys::core::{LLVMIsExternallyInitialized, LLVMSetGlobalConstant};
 use llvm_sys::prelude::*;
 
 use crate::ir;
@@ -28,6 +29,12 @@ pub unsafe fn prepare(module: LLVMModuleRef) -> Result<(), String> {
     unsafe {
         for function in ir::definitions(module) {
             ir::mark_function(function, "sanitize_thread");
+        }
+        for variable in ir::globals(module) {
+            // clang calls `__constant__` variables constants, but the host writes them between launches.
+            if LLVMIsExternallyInitialized(variable) != 0 {
+                LLVMSetGlobalConstant(variable, 0);
+            }
         }
         run_passes(module, PASSES, ptr::null_mut())
     }

@@ -67,11 +67,11 @@ static void by_hand() {
     CUDA(cudaGraphAddMemcpyNode(&back, graph, &last, 1, &params));
     cudaHostNodeParams call = {count_call, &calls};
     CUDA(cudaGraphAddHostNode(&host, graph, nullptr, 0, &call));
-    CUDA(cudaGraphAddDependencies(graph, &back, &host, 1));
+    CUDA(cudaGraphAddDependencies(graph, &back, &host, nullptr, 1));
 
     size_t nodes = 0, edges = 0, roots = 0;
     CUDA(cudaGraphGetNodes(graph, nullptr, &nodes));
-    CUDA(cudaGraphGetEdges(graph, nullptr, nullptr, &edges));
+    CUDA(cudaGraphGetEdges(graph, nullptr, nullptr, nullptr, &edges));
     CUDA(cudaGraphGetRootNodes(graph, nullptr, &roots));
     expect(nodes == 8 && edges == 7 && roots == 2, "counts of a graph");
     cudaGraphNodeType type;
@@ -130,7 +130,7 @@ static void by_hand() {
     CUDA(cudaStreamSynchronize(stream));
     expect(calls == 1 && result[7] == 7 + 1 + 0x01020304 + 2, "a graph in a graph");
     // Edges must lead nowhere back.
-    CUDA(cudaGraphAddDependencies(other, &child, &empty, 1));
+    CUDA(cudaGraphAddDependencies(other, &child, &empty, nullptr, 1));
     expect(cudaGraphInstantiate(&outer, other, 0) == cudaErrorInvalidValue, "a cycle");
     cudaGetLastError();
     for (cudaGraphExec_t e : {exec, of_clone}) CUDA(cudaGraphExecDestroy(e));
