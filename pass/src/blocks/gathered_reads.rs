@@ -3,7 +3,7 @@
 //! Such a loop is not cut into rows ([`super::rows`]): a thread runs through the whole loop, and
 //! may read any number of times through one instruction. Each instruction has a buffer in the
 //! block's frame. Each read becomes an item of the buffer. A full buffer is handed to the checker,
-//! and so is every buffer at the end of the segment (`gpurace_check::stream`).
+//! and so is every buffer at the end of the segment (`gpurace_check::batch`).
 //!
 //! | address in the loop | item |
 //! |---|---|
@@ -18,13 +18,13 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
+use gpurace_abi::batch::{FrameAddresses, FrameBatch, ReadItem, ReadRun};
 use gpurace_abi::entry::Entry;
-use gpurace_abi::image::POOL_THREAD_SHIFT;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::{LLVMIntPredicate, LLVMOpcode};
 
-use super::batch::Batch;
+use super::batch;
 use super::rows::{self, BatchedAccess};
 use crate::analysis::control_flow::ControlFlow;
 use crate::analysis::loops::Loops;
@@ -45,7 +45,7 @@ const MOST_BUFFERS: usize = 32;
 /// Bytes of a buffer before its items: the number of items.
 const HEADER: u64 = 8;
 /// The entry point that hands a buffer to the checker.
-const HAND_OVER: Entry = Entry::Reads;
+const HAND_OVER: Entry = Entry::Batches;
 
 /// An instruction whose reads are gathered.
 #[derive(Clone, Debug)]
@@ -63,14 +63,15 @@ impl GatheredRead {
         &self.around
     }
 
-    /// The batch of its reads, whose buffer lies at this offset of the frame's part of each thread.
-    pub fn batch(&self, buffer: u64) -> Batch {
-        let (site, size) = (self.access.site, self.access.size());
-        Batch::GatheredReads { site, size, buffer, scattered: self.scattered }
+    /// The batch of its reads, whose buffer lies at this place.
+    pub fn batch(&self, at: u32) -> FrameBatch {
+        let addresses =
+            if self.scattered { FrameAddresses::Items { at } } else { FrameAddresses::Runs { at } };
+        self.access.batch(addresses, None)
     }
 
     fn item_bytes(&self) -> u64 {
-        if self.scattered { 8 } else { 16 }
+        (if self.scattered { size_of::<ReadItem>() } else { size_of::<ReadRun>() }) as u64
     }
 }
 
@@ -153,6 +154,10 @@ unsafe fn jumps(variable: LLVMValueRef, next: LLVMValueRef) -> bool {
 pub struct ReadBuffer {
     /// The function's first basic block, which computes the address.
     pub start: LLVMBasicBlockRef,
+    /// The block frame.
+    pub frame: LLVMValueRef,
+    /// Where the buffer lies in it.
+    pub batch: FrameBatch,
     /// Its address.
     pub place: LLVMValueRef,
     /// Linear index of the thread, `i64`.
@@ -181,6 +186,8 @@ struct GatherBuilder<'a> {
     most: LLVMValueRef,
     /// The thread, in the form of an item.
     thread: LLVMValueRef,
+    /// The batch of the reads.
+    table: LLVMValueRef,
 }
 
 /// Replaces the check of a read by code that gathers it. `writes` are the checks of writes that
@@ -211,9 +218,22 @@ pub unsafe fn gather(
         let bytes = LLVMBuildSelect(b, many, n(MOST_BYTES), bytes, none);
         let items = LLVMBuildSub(b, bytes, n(HEADER), none);
         let most = LLVMBuildUDiv(b, items, n(read.item_bytes()), none);
-        let thread = LLVMBuildShl(b, buffer.linear, n(POOL_THREAD_SHIFT.into()), none);
-        let build =
-            GatherBuilder { module, context, b, read, buffer, long, count, expected, end, most, thread };
+        let thread = LLVMBuildShl(b, buffer.linear, n(ReadItem::THREAD_SHIFT.into()), none);
+        let table = batch::table(module, &[buffer.batch]);
+        let build = GatherBuilder {
+            module,
+            context,
+            b,
+            read,
+            buffer,
+            long,
+            count,
+            expected,
+            end,
+            most,
+            thread,
+            table,
+        };
         if read.scattered {
             LLVMBuildStore(b, LLVMBuildLoad2(b, long, buffer.place, none), count);
         } else {
@@ -296,9 +316,8 @@ impl GatherBuilder<'_> {
         unsafe {
             let int = LLVMInt32TypeInContext(self.context);
             let function = EntryCalls::new(self.module).threaded(HAND_OVER);
-            let site = self.read.batch(0).table_entry();
-            let [kind, site] = [site.kind, site.site].map(|n| LLVMConstInt(int, n.into(), 0));
-            ir::call(self.b, function, &[self.buffer.thread_context, self.buffer.place, kind, site]);
+            let ReadBuffer { thread_context, frame, .. } = self.buffer;
+            ir::call(self.b, function, &[thread_context, frame, self.table, LLVMConstInt(int, 1, 0)]);
             let (value, variable) = match self.read.scattered {
                 true => (self.n(0), self.count),
                 false => (self.no_address(), self.expected),

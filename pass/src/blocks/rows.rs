@@ -4,7 +4,7 @@
 //! keep LLVM from vectorising over threads, and would cost more than the access. Instead, a thread
 //! stores the address of its access in the block's frame, beside those of the other threads. One
 //! call hands all rows to the checker once the threads have reached the next barrier
-//! (`gpurace_check::rows`).
+//! (`gpurace_check::batch`).
 //!
 //! | access | its check |
 //! |---|---|
@@ -24,13 +24,12 @@
 
 use std::collections::HashMap;
 
+use gpurace_abi::batch::{BatchAccess, FrameAddresses, FrameBatch, MOST_ROWS};
 use gpurace_abi::entry::{CheckedAccess, Effect, Entry};
-use gpurace_abi::image::MOST_ROWS;
 use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
-use super::batch::{Batch, RowAddresses, ValueOffsets};
 use crate::analysis::control_flow::ControlFlow;
 use crate::analysis::loops::{BackEdge, Loops};
 use crate::ir;
@@ -103,9 +102,14 @@ impl BatchedAccess {
         self.value.map(|_| self.size.into())
     }
 
-    /// Its row, with addresses and values at these offsets.
-    pub fn batch(&self, addresses: RowAddresses, values: Option<ValueOffsets>) -> Batch {
-        Batch::Row { site: self.site, size: self.size, writes: self.writes, addresses, values }
+    /// Its batch, with addresses at these places, and the written values and those before at those.
+    pub fn batch(&self, addresses: FrameAddresses, values: Option<[u32; 2]>) -> FrameBatch {
+        let does = match values {
+            Some([written, before]) => BatchAccess::WriteValues { written, before },
+            None if self.writes => BatchAccess::Write,
+            None => BatchAccess::Read,
+        };
+        FrameBatch { site: self.site, size: self.size, does, addresses }
     }
 }
 

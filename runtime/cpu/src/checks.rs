@@ -10,7 +10,7 @@ use crate::thread::{block_of, lane_of};
 
 mod block_frame;
 
-pub(crate) use block_frame::{hand_over_after_fault, reads, rows};
+pub(crate) use block_frame::{batches, hand_over_after_fault};
 
 /// The checks of a running thread's block, or `None` if it has none or `address` is local memory of
 /// the block's threads.

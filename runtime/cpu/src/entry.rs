@@ -67,14 +67,9 @@ entries! {
         }
     }
 
-    /// Rows of a block's threads.
-    fn __gpurace_rows(ctx, frame: *mut c_void, sites: *mut c_void, count: u32) {
-        checks::rows(ctx, frame.cast(), std::slice::from_raw_parts(sites.cast(), count as usize));
-    }
-
-    /// Gathered or scattered reads of a block's threads, in a pool.
-    fn __gpurace_reads(ctx, pool: *mut c_void, kind: u32, site: u32) {
-        checks::reads(ctx, pool.cast(), kind, site);
+    /// Batches of a block's threads.
+    fn __gpurace_batches(ctx, frame: *mut c_void, batches: *mut c_void, count: u32) {
+        checks::batches(ctx, frame.cast(), std::slice::from_raw_parts(batches.cast(), count as usize));
     }
 
     /// An atomic or volatile access, before it happens.

@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 
 use gpurace_abi::ablation::{self, Mechanism};
-use gpurace_abi::image::MOST_ROWS;
+use gpurace_abi::batch::{FrameAddresses, FrameBatch, MOST_ROWS};
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
@@ -13,7 +13,6 @@ use super::crossing::Crossing;
 use super::{Cutter, ThreadParameter};
 use crate::analysis::uniform::BlockUniform;
 use crate::blocks::affine_rows::{self, AffineFunctions, Segment, SegmentSource};
-use crate::blocks::batch::{Batch, RowAddresses, ValueOffsets};
 use crate::blocks::gathered_reads::{self, GatheredRead, ReadBuffer};
 use crate::blocks::rows::{self, BatchedAccess, FrameStore};
 use crate::ir;
@@ -26,7 +25,7 @@ const MOST_HANDED_OVER: usize = 512;
 pub(super) struct AffineRows {
     /// For the check of each access: the number of its affine row, and the offset of the addresses
     /// in blocks in which the row is not affine.
-    pub(super) rows: HashMap<LLVMValueRef, (u64, u64)>,
+    pub(super) rows: HashMap<LLVMValueRef, (u32, u32)>,
     /// For each point, the functions that compute the rows.
     pub(super) functions: Vec<Option<AffineFunctions>>,
 }
@@ -88,15 +87,7 @@ impl Cutter {
                         none.insert(call);
                         return 0;
                     }
-                    found
-                        .rows
-                        .entry(call)
-                        .or_insert_with(|| {
-                            let at = self.thread_bytes.next_multiple_of(8);
-                            self.thread_bytes = at + 8;
-                            (number(call), at)
-                        })
-                        .1
+                    found.rows.entry(call).or_insert_with(|| (number(call), self.thread_bytes_at(8, 8))).1
                 }));
             }
             found.rows.retain(|call, _| !none.contains(call));
@@ -108,8 +99,8 @@ impl Cutter {
     pub(super) unsafe fn batch_checks(
         &mut self,
         after: &[LLVMBasicBlockRef],
-        affine: &HashMap<LLVMValueRef, (u64, u64)>,
-    ) -> Vec<Vec<Batch>> {
+        affine: &HashMap<LLVMValueRef, (u32, u32)>,
+    ) -> Vec<Vec<FrameBatch>> {
         // SAFETY: by contract.
         unsafe {
             let accesses = rows::find(self.function);
@@ -126,41 +117,32 @@ impl Cutter {
             let mut marks = HashMap::new();
             for access in &accesses {
                 let (addresses, place) = match affine.get(&access.call()) {
-                    Some(&(number, items)) => {
-                        let mark = *marks.entry(access.block()).or_insert_with(|| {
-                            let at = self.thread_bytes.next_multiple_of(4);
-                            (at, self.thread_place(4, 4))
-                        });
-                        (RowAddresses::Affine { number, items, active: mark.0 }, mark.1)
+                    Some(&(lines, at)) => {
+                        let (active, mark) =
+                            *marks.entry(access.block()).or_insert_with(|| self.thread_place(4, 4));
+                        (FrameAddresses::Affine { at, lines, active }, mark)
                     }
                     None => {
-                        (RowAddresses::Each(self.thread_bytes.next_multiple_of(8)), self.thread_place(8, 8))
+                        let (at, place) = self.thread_place(8, 8);
+                        (FrameAddresses::Each { at }, place)
                     }
                 };
                 let values = access.value_bytes().map(|n| {
+                    let ty = LLVMIntTypeInContext(self.context, 8 * n as u32);
                     [(); 2].map(|()| {
-                        let at = self.thread_bytes.next_multiple_of(n);
-                        let place = self.thread_place(n, n);
-                        (
-                            at,
-                            self.stored_at_end(
-                                access.block(),
-                                LLVMIntTypeInContext(self.context, 8 * n as u32),
-                                place,
-                            ),
-                        )
+                        let (at, place) = self.thread_place(n, n);
+                        (at, self.stored_at_end(access.block(), ty, place))
                     })
                 });
-                let offsets = values.map(|[(written, _), (before, _)]| ValueOffsets { written, before });
-                batches.push(access.batch(addresses, offsets));
-                places.push((place, values.map(|v| v.map(|(_, place)| place))));
+                batches.push(access.batch(addresses, values.map(|values| values.map(|(at, _)| at))));
+                places.push((place, values.map(|values| values.map(|(_, variable)| variable))));
             }
             let mut buffers = Vec::new();
             for read in &reads {
-                let offset = self.thread_bytes.next_multiple_of(8);
-                buffers.push(self.array(gathered_reads::BUFFER_BYTES, 8));
-                batches.push(read.batch(offset));
+                let (at, buffer) = self.array(gathered_reads::BUFFER_BYTES, 8);
+                buffers.push((read.batch(at), buffer));
             }
+            batches.extend(buffers.iter().map(|(batch, _)| *batch));
             let blocks: Vec<_> = accesses.iter().map(BatchedAccess::block).collect();
             let at: Vec<_> = blocks
                 .iter()
@@ -171,7 +153,7 @@ impl Cutter {
             let of_points = starts
                 .map(|start| {
                     let all = rows::of_segment(start, &at).into_iter().map(|i| batches[i]);
-                    let (gathered, rows): (Vec<_>, Vec<_>) = all.partition(Batch::is_gathered);
+                    let (gathered, rows): (Vec<_>, Vec<_>) = all.partition(FrameBatch::is_gathered);
                     [gathered, rows].concat()
                 })
                 .collect();
@@ -183,11 +165,14 @@ impl Cutter {
                 };
                 rows::add_to_row(self.builder, self.context, access, stores, values);
             }
-            for (read, place) in reads.iter().zip(buffers) {
-                let [linear, threads] =
-                    [ThreadParameter::Linear, ThreadParameter::Threads].map(|p| self.parameter(p));
+            for (read, (batch, place)) in reads.iter().zip(buffers) {
+                let [linear, threads, frame] =
+                    [ThreadParameter::Linear, ThreadParameter::Threads, ThreadParameter::Frame]
+                        .map(|p| self.parameter(p));
                 let buffer = ReadBuffer {
                     start: self.start,
+                    frame,
+                    batch,
                     place,
                     linear,
                     threads,
