@@ -54,15 +54,10 @@ pub struct GatheredRead {
     /// Each read is an item of its own.
     scattered: bool,
     /// The basic blocks of the outermost loop around it.
-    around: Rc<[LLVMBasicBlockRef]>,
+    pub around: Rc<[LLVMBasicBlockRef]>,
 }
 
 impl GatheredRead {
-    /// The basic blocks of the outermost loop around it.
-    pub fn blocks(&self) -> &[LLVMBasicBlockRef] {
-        &self.around
-    }
-
     /// The batch of its reads, whose buffer lies at this place.
     pub fn batch(&self, at: u32) -> FrameBatch {
         let addresses =
@@ -100,7 +95,7 @@ pub unsafe fn find(function: LLVMValueRef) -> Vec<GatheredRead> {
             let checks = blocks(l).flat_map(|block| ir::block_instructions(block));
             found.extend(checks.filter_map(|i| rows::batched_access(i)).map(|access| GatheredRead {
                 access,
-                scattered: is_scattered(access.address(), &inside),
+                scattered: is_scattered(checked_address(access.call), &inside),
                 around: outermost[l].clone(),
             }));
         }
@@ -242,7 +237,7 @@ pub unsafe fn gather(
             LLVMBuildStore(b, build.at(build.item(n(0)), 8), end);
         }
         build.before(writes);
-        let call = read.access.call();
+        let call = read.access.call;
         if read.scattered {
             build.each(call);
         } else {
@@ -365,7 +360,7 @@ impl GatherBuilder<'_> {
             let address = gpurace_address_number(self.b, checked_address(call));
             let expected = LLVMBuildLoad2(self.b, self.long, self.expected, none);
             // The read is neither the last one again nor right behind it.
-            let size = self.n(self.read.access.size().into());
+            let size = self.n(self.read.access.size.into());
             let back = LLVMBuildSub(self.b, expected, address, none);
             let elsewhere = LLVMBuildICmp(self.b, LLVMIntPredicate::LLVMIntUGT, back, size, none);
             self.when(call, elsewhere, false, || {

@@ -265,11 +265,8 @@ impl Cutter {
         // SAFETY: by contract; `keep_over` erases it.
         unsafe {
             LLVMPositionBuilderBefore(self.builder, LLVMGetBasicBlockTerminator(block));
-            let place = LLVMGetParam(
-                self.function,
-                (self.kernel_parameters + ThreadParameter::Frame as usize) as u32,
-            );
-            LLVMBuildStore(self.builder, LLVMConstInt(LLVMInt32TypeInContext(self.context), 0, 0), place)
+            let zero = LLVMConstInt(LLVMInt32TypeInContext(self.context), 0, 0);
+            LLVMBuildStore(self.builder, zero, self.parameter(ThreadParameter::Frame))
         }
     }
 

@@ -31,6 +31,21 @@ pub(crate) unsafe fn of<'a>(ctx: *mut ThreadCtx, address: usize) -> Option<&'a m
     }
 }
 
+/// Tells the checks of a running thread's block something about the thread, as [`of`] finds them. Null
+/// lies in no thread's local memory.
+///
+/// # Safety
+/// As [`of`].
+#[inline(always)]
+pub(crate) unsafe fn tell(ctx: *mut ThreadCtx, address: usize, tell: impl FnOnce(&mut BlockChecks, u32)) {
+    // SAFETY: the caller's.
+    unsafe {
+        if let Some(checks) = of(ctx, address) {
+            tell(checks, (*ctx).linear_tid);
+        }
+    }
+}
+
 /// The checks of a running thread's block if the thread's accesses are not checked because of an
 /// annotation (`__gpurace_ignore`).
 ///

@@ -13,8 +13,8 @@ use super::crossing::Crossing;
 use super::{Cutter, ThreadParameter};
 use crate::analysis::uniform::BlockUniform;
 use crate::blocks::affine_rows::{self, AffineFunctions, Segment, SegmentSource};
-use crate::blocks::gathered_reads::{self, GatheredRead, ReadBuffer};
-use crate::blocks::rows::{self, BatchedAccess, FrameStore};
+use crate::blocks::gathered_reads::{self, ReadBuffer};
+use crate::blocks::rows;
 use crate::ir;
 
 /// Most places at which buffers are handed over before writes.
@@ -104,7 +104,7 @@ impl Cutter {
         // SAFETY: by contract.
         unsafe {
             let accesses = rows::find(self.function);
-            let is_row = |i: &LLVMValueRef| accesses.iter().any(|access| access.call() == *i);
+            let is_row = |i: &LLVMValueRef| accesses.iter().any(|access| access.call == *i);
             let writes: Vec<_> = ir::instructions(self.function)
                 .into_iter()
                 .filter(|&i| rows::is_write(i) && !is_row(&i))
@@ -113,29 +113,36 @@ impl Cutter {
             reads.retain(|_| ablation::is_on(Mechanism::GatheredReads));
             // Each write hands over each buffer.
             reads.truncate(MOST_HANDED_OVER / writes.len().max(1));
-            let (mut places, mut batches) = (Vec::new(), Vec::new());
-            let mut marks = HashMap::new();
+            let (mut batches, mut marks) = (Vec::new(), HashMap::new());
             for access in &accesses {
-                let (addresses, place) = match affine.get(&access.call()) {
+                let addresses = match affine.get(&access.call) {
                     Some(&(lines, at)) => {
-                        let (active, mark) =
-                            *marks.entry(access.block()).or_insert_with(|| self.thread_place(4, 4));
-                        (FrameAddresses::Affine { at, lines, active }, mark)
+                        // The first access of a basic block stores for all of them that they are made.
+                        let active = *marks.entry(access.block).or_insert_with(|| {
+                            let (active, place) = self.thread_place(4, 4);
+                            rows::store_active(self.builder, self.context, access, place);
+                            active
+                        });
+                        FrameAddresses::Affine { at, lines, active }
                     }
                     None => {
                         let (at, place) = self.thread_place(8, 8);
-                        (FrameAddresses::Each { at }, place)
+                        rows::store_address(self.builder, access, place);
+                        FrameAddresses::Each { at }
                     }
                 };
-                let values = access.value_bytes().map(|n| {
-                    let ty = LLVMIntTypeInContext(self.context, 8 * n as u32);
-                    [(); 2].map(|()| {
-                        let (at, place) = self.thread_place(n, n);
-                        (at, self.stored_at_end(access.block(), ty, place))
-                    })
+                let values = access.value.map(|value| {
+                    let ty = LLVMIntTypeInContext(self.context, 8 * access.size);
+                    let values = [(); 2].map(|()| {
+                        let (at, place) = self.thread_place(access.size.into(), access.size.into());
+                        (at, self.stored_at_end(access.block, ty, place))
+                    });
+                    let variables = values.map(|(_, variable)| variable);
+                    rows::store_values(self.builder, access, value, ty, variables);
+                    values.map(|(at, _)| at)
                 });
-                batches.push(access.batch(addresses, values.map(|values| values.map(|(at, _)| at))));
-                places.push((place, values.map(|values| values.map(|(_, variable)| variable))));
+                LLVMInstructionEraseFromParent(access.call);
+                batches.push(access.batch(addresses, values));
             }
             let mut buffers = Vec::new();
             for read in &reads {
@@ -143,28 +150,14 @@ impl Cutter {
                 buffers.push((read.batch(at), buffer));
             }
             batches.extend(buffers.iter().map(|(batch, _)| *batch));
-            let blocks: Vec<_> = accesses.iter().map(BatchedAccess::block).collect();
-            let at: Vec<_> = blocks
-                .iter()
-                .map(std::slice::from_ref)
-                .chain(reads.iter().map(GatheredRead::blocks))
-                .collect();
-            let starts = std::iter::once(self.first).chain(after.iter().copied());
-            let of_points = starts
-                .map(|start| {
-                    let all = rows::of_segment(start, &at).into_iter().map(|i| batches[i]);
-                    let (gathered, rows): (Vec<_>, Vec<_>) = all.partition(FrameBatch::is_gathered);
-                    [gathered, rows].concat()
-                })
-                .collect();
-            for (access, &(place, values)) in accesses.iter().zip(&places) {
-                // The first access of a basic block stores for all of them that they are made.
-                let stores = match affine.contains_key(&access.call()) {
-                    true => FrameStore::Active(marks.remove(&access.block()).map(|_| place)),
-                    false => FrameStore::Address(place),
-                };
-                rows::add_to_row(self.builder, self.context, access, stores, values);
-            }
+            let of_rows = accesses.iter().map(|access| std::slice::from_ref(&access.block));
+            let at: Vec<_> = of_rows.chain(reads.iter().map(|read| &*read.around)).collect();
+            let of_point = |start| {
+                let all = rows::of_segment(start, &at).into_iter().map(|i| batches[i]);
+                let (gathered, rows): (Vec<_>, Vec<_>) = all.partition(FrameBatch::is_gathered);
+                [gathered, rows].concat()
+            };
+            let of_points = std::iter::once(self.first).chain(after.iter().copied()).map(of_point).collect();
             for (read, (batch, place)) in reads.iter().zip(buffers) {
                 let [linear, threads, frame] =
                     [ThreadParameter::Linear, ThreadParameter::Threads, ThreadParameter::Frame]
