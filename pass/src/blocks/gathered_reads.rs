@@ -285,21 +285,14 @@ impl GatherBuilder<'_> {
             let branch = LLVMBuildCondBr(self.b, condition, inside, on);
             if rare {
                 let int = LLVMInt32TypeInContext(self.context);
-                let kind = LLVMGetMDKindIDInContext(self.context, c"prof".as_ptr(), 4);
-                let weight = |n| LLVMValueAsMetadata(LLVMConstInt(int, n, 0));
-                let mut items = [
-                    LLVMMDStringInContext2(self.context, c"branch_weights".as_ptr(), 14),
-                    weight(1),
-                    weight(2000),
-                ];
-                let weights = LLVMMDNodeInContext2(self.context, items.as_mut_ptr(), 3);
+                let [once, often] = [1, 2000].map(|n| LLVMValueAsMetadata(LLVMConstInt(int, n, 0)));
+                let name = LLVMMDStringInContext2(self.context, c"branch_weights".as_ptr(), 14);
+                let weights = LLVMMDNodeInContext2(self.context, [name, once, often].as_mut_ptr(), 3);
+                let kind = ir::metadata_kind(branch, "prof");
                 LLVMSetMetadata(branch, kind, LLVMMetadataAsValue(self.context, weights));
             }
-            let last = {
-                LLVMPositionBuilderAtEnd(self.b, inside);
-                LLVMBuildBr(self.b, on)
-            };
-            LLVMPositionBuilderBefore(self.b, last);
+            LLVMPositionBuilderAtEnd(self.b, inside);
+            LLVMPositionBuilderBefore(self.b, LLVMBuildBr(self.b, on));
             then();
             LLVMPositionBuilderBefore(self.b, before);
         }

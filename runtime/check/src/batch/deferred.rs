@@ -24,7 +24,7 @@ use gpurace_abi::batch::{Lines, ReadItem, ReadRun};
 use parking_lot::Mutex;
 
 use crate::batch::affine::{AffineAddresses, Threads};
-use crate::batch::{Addresses, Batch, BatchChecks, check};
+use crate::batch::{Addresses, Batch};
 use crate::order::launches::LaunchOrder;
 
 pub(crate) use defer::{DeferralMemory, Deferrer};
@@ -217,12 +217,6 @@ impl<L> Default for ReadLogs<L> {
     }
 }
 
-/// Checks deferred reads: by a block that stands in for one of these.
-pub(crate) trait LateBlocks<L> {
-    /// The block to check reads by, in place of this one of a launch.
-    fn stand_in(&mut self, launch: &Arc<L>, block: BlockThen) -> &mut impl BatchChecks;
-}
-
 impl<L: DeferringLaunch> ReadLogs<L> {
     fn take(&self) -> SharedLog<L> {
         self.idle.lock().pop().unwrap_or_else(|| {
@@ -239,7 +233,7 @@ impl<L: DeferringLaunch> ReadLogs<L> {
         }
     }
 
-    /// Makes records of the batches that may have read some of these bytes. Launches whose first
+    /// Makes records of the batches that may have read some of these bytes, by `check`. Launches whose first
     /// uid is below `settled` are dropped. Where some of the reads are of a region that is
     /// `written`, the other batches of the same instructions get records too, and their further
     /// reads are checked as they are made.
@@ -248,7 +242,7 @@ impl<L: DeferringLaunch> ReadLogs<L> {
         bytes: &Range<usize>,
         settled: u64,
         written: Option<Range<usize>>,
-        late: &mut impl LateBlocks<L>,
+        mut check: impl FnMut(&Arc<L>, BlockThen, &Batch<'_>),
     ) {
         let _turn = self.turn.lock();
         let logs: Vec<_> = self.all.lock().clone();
@@ -275,7 +269,7 @@ impl<L: DeferringLaunch> ReadLogs<L> {
                 let kernel = Arc::as_ptr(kernel);
                 let taken = |batch: &ReadBatch, met: bool| met || sites.contains(&(kernel, batch.site));
                 for (batch, _) in batches.iter().zip(&met).filter(|(batch, met)| taken(batch, **met)) {
-                    check(late.stand_in(&of.launch, batch.by), &[of.batch(batch)], &(0..0));
+                    check(&of.launch, batch.by, &of.batch(batch));
                 }
                 let mut met = met.iter();
                 of.reads.batches.retain(|batch| !taken(batch, met.next() == Some(&true)));

@@ -7,7 +7,7 @@ use gpurace_abi::ablation::{self, Mechanism};
 use gpurace_abi::batch::MOST_ROWS;
 
 use super::Block;
-use crate::batch::deferred::{BlockThen, DeferralMemory, Deferrer, LateBlocks};
+use crate::batch::deferred::{BlockThen, DeferralMemory, Deferrer};
 use crate::batch::interval::{ComparedRows, IntervalCheck};
 use crate::batch::rows::RowMask;
 use crate::batch::sites::SiteEntry;
@@ -240,35 +240,24 @@ impl Block {
     }
 }
 
-/// A block that stands in for the blocks that made deferred reads.
-#[derive(Default)]
-struct StandIn(Option<Block>);
-
-impl LateBlocks<Launch> for StandIn {
-    fn stand_in(&mut self, launch: &Arc<Launch>, then: BlockThen) -> &mut impl BatchChecks {
-        let late = self.0.get_or_insert_with(|| Block::begin(launch, then.index, 0..0));
+/// Makes records of the deferred reads that may be of some bytes, see
+/// [`ReadLogs::record`](crate::batch::deferred::ReadLogs::record).
+pub(crate) fn record_reads(inner: &Inner, bytes: &Range<usize>, settled: u64, written: Option<Range<usize>>) {
+    // One block stands in for all that made the reads.
+    let mut late: Option<Block> = None;
+    inner.logs.record(bytes, settled, written, |launch: &Arc<Launch>, then, batch| {
+        let late = late.get_or_insert_with(|| Block::begin(launch, then.index, 0..0));
         late.view.late = true;
         // The reads are counted already.
         late.checks = 0;
         late.restart(launch, then.index, 0..0);
         late.view.order.set_clock(then.clock);
-        late
+        check(late, std::slice::from_ref(batch), &(0..0));
+    });
+    if let Some(mut late) = late {
+        late.checks = 0;
+        late.end();
     }
-}
-
-impl Drop for StandIn {
-    fn drop(&mut self) {
-        if let Some(mut late) = self.0.take() {
-            late.checks = 0;
-            late.end();
-        }
-    }
-}
-
-/// Makes records of the deferred reads that may be of some bytes, see
-/// [`ReadLogs::record`](crate::batch::deferred::ReadLogs::record).
-pub(crate) fn record_reads(inner: &Inner, bytes: &Range<usize>, settled: u64, written: Option<Range<usize>>) {
-    inner.logs.record(bytes, settled, written, &mut StandIn::default());
 }
 
 impl Inner {
