@@ -109,29 +109,29 @@ impl<'a> Addresses<'a> {
     /// How many threads there are in a row.
     fn threads(&self) -> usize {
         match self {
+            Self::Each(items) => items.len(),
             Self::Affine(affine) => affine.threads(),
-            _ => self.each().len(),
+            Self::Items(_) | Self::Runs(_) => 0,
         }
     }
 
     /// How many threads of a row make an access.
     fn accesses(&self) -> u64 {
         match self {
+            Self::Each(items) => items.iter().map(|&item| u64::from(item != 0)).sum(),
             Self::Affine(affine) => affine.active.count(),
-            _ => self.each().iter().map(|&item| u64::from(item != 0)).sum(),
+            Self::Items(_) | Self::Runs(_) => 0,
         }
     }
 
     /// The address of the first access of a row.
     pub(crate) fn first(&self) -> Option<usize> {
         match self {
+            Self::Each(items) => rows::next_access(items, 0).map(|first| items[first] as usize),
             Self::Affine(affine) => {
                 affine.active.within(0, affine.threads()).map(|(first, ..)| affine.address(first))
             }
-            _ => {
-                let items = self.each();
-                rows::next_access(&items, 0).map(|first| items[first] as usize)
-            }
+            Self::Items(_) | Self::Runs(_) => None,
         }
     }
 

@@ -20,9 +20,10 @@ struct FrameBatches<'a> {
     threads: usize,
     dim: &'a [u32; 3],
     all: &'a [FrameBatch],
-    /// The threads that made the accesses of affine rows, by the place that says so.
-    active: SmallVec<[(u32, Threads); 2]>,
 }
+
+/// The threads that made the accesses of affine rows, by the place that says so.
+type Active = SmallVec<[(u32, Threads); 2]>;
 
 impl<'a> FrameBatches<'a> {
     /// # Safety
@@ -31,17 +32,8 @@ impl<'a> FrameBatches<'a> {
     unsafe fn new(ctx: *mut ThreadCtx, frame: *mut u64, all: &'a [FrameBatch]) -> Self {
         // SAFETY: the caller's; the common part lies before the frame.
         unsafe {
-            let (common, threads) =
-                (&*frame.cast::<FrameCommon>().sub(1), (*block_of(ctx)).threads() as usize);
-            let mut new = Self { frame, common, threads, dim: &(*ctx).ntid, all, active: SmallVec::new() };
-            for batch in all {
-                if let FrameAddresses::Affine { active: at, .. } = batch.addresses
-                    && new.active.iter().all(|(known, _)| *known != at)
-                {
-                    new.active.push((at, Threads::marked(new.row(at))));
-                }
-            }
-            new
+            let (common, threads) = (&*frame.cast::<FrameCommon>().sub(1), (*block_of(ctx)).threads());
+            Self { frame, common, threads: threads as usize, dim: &(*ctx).ntid, all }
         }
     }
 
@@ -76,61 +68,83 @@ impl<'a> FrameBatches<'a> {
         }
     }
 
-    /// The threads that made the accesses of an affine row, by the place that says so.
-    fn active(&self, place: u32) -> &Threads {
-        let found = self.active.iter().find(|(at, _)| *at == place);
-        found.map_or_else(|| unreachable!("`new` has found all"), |(_, active)| active)
+    /// The threads of all affine rows.
+    unsafe fn active(&self) -> Active {
+        let mut found = Active::new();
+        for batch in self.all {
+            if let FrameAddresses::Affine { active: at, .. } = batch.addresses
+                && found.iter().all(|(known, _)| *known != at)
+            {
+                // SAFETY: the batch says what lies at its places.
+                found.push((at, Threads::marked(unsafe { self.row(at) })));
+            }
+        }
+        found
     }
 
-    /// The batches with their accesses.
-    unsafe fn batches(&self) -> SmallVec<[Batch<'_>; 8]> {
+    /// The addresses of a batch.
+    #[inline(always)]
+    unsafe fn addresses<'b>(&self, of: FrameAddresses, active: &'b Active) -> Addresses<'b>
+    where
+        'a: 'b,
+    {
         // SAFETY: the batch says what lies at its places.
-        let addresses = |addresses: FrameAddresses| unsafe {
-            match addresses {
+        unsafe {
+            match of {
                 FrameAddresses::Each { at } => Addresses::Each(self.row(at)),
                 FrameAddresses::Items { at } => Addresses::Items(self.buffer(at)),
                 FrameAddresses::Runs { at } => Addresses::Runs(self.buffer(at)),
-                FrameAddresses::Affine { at, lines, active } => {
-                    let active = self.active(active);
-                    if self.common.lines_hold != 0 {
+                FrameAddresses::Affine { at, lines, active: place } => {
+                    let active = active.iter().find(|(at, _)| *at == place).map(|(_, active)| active);
+                    if self.common.lines_hold != 0
+                        && let Some(active) = active
+                    {
                         let of = &self.common.lines[lines as usize];
                         return Addresses::Affine(AffineAddresses { of, dim: self.dim, active });
                     }
                     // All threads have stored addresses; those of inactive threads are cleared.
                     let items: &mut [u64] = self.row(at);
-                    let idle = (0..).zip(&mut *items).filter(|(t, _)| !active.contains(*t));
-                    idle.for_each(|(_, item)| *item = 0);
+                    for (t, item) in items.iter_mut().enumerate() {
+                        *item *= u64::from(active.is_some_and(|active| active.contains(t)));
+                    }
                     Addresses::Each(items)
                 }
             }
-        };
-        let values = |batch: &FrameBatch| match batch.does {
-            BatchAccess::Read | BatchAccess::Write => None,
-            // SAFETY: as above.
-            BatchAccess::WriteValues { written, before } => Some(unsafe {
-                match batch.size {
-                    4 => Values::Words { written: self.row(written), before: self.row(before) },
-                    _ => Values::Pairs { written: self.row(written), before: self.row(before) },
-                }
-            }),
-        };
-        let batch = |batch: &FrameBatch| Batch {
-            writes: batch.does != BatchAccess::Read,
-            values: values(batch),
-            ..Batch::reads(batch.site, batch.size, addresses(batch.addresses))
-        };
-        self.all.iter().map(batch).collect()
+        }
+    }
+
+    /// The batches with their accesses.
+    unsafe fn batches<'b>(&self, active: &'b Active) -> SmallVec<[Batch<'b>; 8]>
+    where
+        'a: 'b,
+    {
+        let mut found = SmallVec::new();
+        for &FrameBatch { site, size, does, addresses } in self.all {
+            // SAFETY: the batch says what lies at its places.
+            unsafe {
+                let values = match does {
+                    BatchAccess::Read | BatchAccess::Write => None,
+                    BatchAccess::WriteValues { written, before } => Some(match size {
+                        4 => Values::Words { written: self.row(written), before: self.row(before) },
+                        _ => Values::Pairs { written: self.row(written), before: self.row(before) },
+                    }),
+                };
+                let (writes, addresses) = (does != BatchAccess::Read, self.addresses(addresses, active));
+                found.push(Batch { site, size, writes, values, addresses });
+            }
+        }
+        found
     }
 
     /// Hands batches, which are its own, to the checker. Then it has no access any more.
-    unsafe fn hand_over(&self, ctx: *mut ThreadCtx, batches: &[Batch<'_>]) {
+    unsafe fn hand_over(&self, ctx: *mut ThreadCtx, active: &Active, batches: &[Batch<'_>]) {
         // SAFETY: the context is that of the running block; the batch says what lies at its places.
         unsafe {
             if let Some(checks) = of(ctx, 0) {
                 checks.batches(batches, &local(ctx));
             }
             // Threads without access do not write.
-            for (at, _) in self.active.iter().filter(|(_, active)| !active.is_empty()) {
+            for (at, _) in active.iter().filter(|(_, active)| !active.is_empty()) {
                 self.row::<u32>(*at).fill(0);
             }
             for batch in self.all {
@@ -153,7 +167,8 @@ pub(crate) unsafe fn batches(ctx: *mut ThreadCtx, frame: *mut u64, all: &[FrameB
     // SAFETY: the caller's.
     unsafe {
         let frame = FrameBatches::new(ctx, frame, all);
-        frame.hand_over(ctx, &frame.batches());
+        let active = frame.active();
+        frame.hand_over(ctx, &active, &frame.batches(&active));
     }
 }
 
@@ -180,8 +195,9 @@ pub(crate) unsafe fn hand_over_after_fault(b: *mut Block, address: Option<usize>
         let ctx = &raw mut (*Block::lane(b, 0)).ctx;
         let all = std::slice::from_raw_parts(common.batches, common.batch_count as usize);
         let frame = FrameBatches::new(ctx, frame, all);
+        let threads = frame.active();
         let made;
-        let mut batches = frame.batches();
+        let mut batches = frame.batches(&threads);
         for batch in &mut batches {
             // Threads store the written values at the segment's end.
             batch.values = None;
@@ -216,7 +232,7 @@ pub(crate) unsafe fn hand_over_after_fault(b: *mut Block, address: Option<usize>
                 }
             }
         }
-        frame.hand_over(ctx, &batches);
+        frame.hand_over(ctx, &threads, &batches);
         found.map(|(at, thread)| {
             let Batch { site, writes, .. } = batches[at];
             LastAccess { thread: thread as u32, site, writes }
