@@ -68,7 +68,8 @@ impl<'a> FrameBatches<'a> {
         }
     }
 
-    /// The threads of all affine rows.
+    /// The threads of all affine rows. Inlined: the result is large.
+    #[inline(always)]
     unsafe fn active(&self) -> Active {
         let mut found = Active::new();
         for batch in self.all {
@@ -113,7 +114,8 @@ impl<'a> FrameBatches<'a> {
         }
     }
 
-    /// The batches with their accesses.
+    /// The batches with their accesses. Inlined: the result is large.
+    #[inline(always)]
     unsafe fn batches<'b>(&self, active: &'b Active) -> SmallVec<[Batch<'b>; 8]>
     where
         'a: 'b,
