@@ -106,7 +106,10 @@ unsafe fn changes_nothing(instruction: LLVMValueRef) -> bool {
             LLVMOpcode::LLVMCall => ir::callee(instruction).is_some_and(|callee| {
                 let name = ir::name(callee);
                 name == CONTEXT_FUNCTION
-                    || matches!(Entry::of_symbol(&name), Some(Entry::Read | Entry::ReadRange | Entry::Reads))
+                    || matches!(
+                        Entry::of_symbol(&name),
+                        Some(Entry::Read | Entry::ReadRange | Entry::Batches)
+                    )
                     || (name.starts_with("llvm.") && !name.starts_with("llvm.mem"))
             }),
             _ => true,

@@ -16,15 +16,16 @@
 mod sums;
 
 use std::collections::{HashMap, HashSet};
+use std::mem::offset_of;
 
-use gpurace_abi::image::{BLOCK_FRAME_COMMON, BLOCK_LINES, BLOCK_LINES_HOLD, Lines};
+use gpurace_abi::batch::{FrameCommon, Lines};
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::{LLVMLinkage, LLVMOpcode};
 
 use self::sums::Affine;
 use super::number::from_number;
-use super::segments::{FIELDS, THREAD_PARAMETERS, ThreadParameter};
+use super::segments::{FIELDS, THREAD_PARAMETERS, ThreadParameter, in_common};
 use crate::analysis::uniform::BlockUniform;
 use crate::ir;
 use crate::ir::entry_calls::checked_address;
@@ -90,17 +91,17 @@ pub struct SegmentSource<'a> {
 
 /// The functions for a segment, if it has an affine row. `calls` are the checks of accesses that
 /// are made at most once there, each with the number of its [`Lines`]. `found` gets each check and
-/// whether it is an affine row, and returns the offset in the frame for the addresses of blocks in
+/// whether it is an affine row, and returns the place in the frame for the addresses of blocks in
 /// which the row is not affine.
 ///
 /// # Safety
 /// The function is live, and no value was moved to the frame yet. Numbers are below
-/// [`gpurace_abi::image::MOST_ROWS`].
+/// [`gpurace_abi::batch::MOST_ROWS`].
 pub unsafe fn functions(
     source: &SegmentSource<'_>,
     segment: &Segment<'_>,
-    calls: &[(u64, LLVMValueRef)],
-    mut found: impl FnMut(LLVMValueRef, bool) -> u64,
+    calls: &[(u32, LLVMValueRef)],
+    mut found: impl FnMut(LLVMValueRef, bool) -> u32,
 ) -> Option<AffineFunctions> {
     // SAFETY: by contract; what is deleted nothing refers to.
     unsafe {
@@ -188,7 +189,7 @@ impl<'a> AffineBuilder<'a> {
                 // A value that no thread computes may be poison.
                 let all = LLVMBuildFreeze(self.builder, all, c"".as_ptr());
                 let all = LLVMBuildZExt(self.builder, all, self.long(), c"".as_ptr());
-                LLVMBuildStore(self.builder, all, self.common(BLOCK_LINES_HOLD));
+                LLVMBuildStore(self.builder, all, self.common(offset_of!(FrameCommon, lines_hold)));
             }
             LLVMBuildRetVoid(self.builder);
             LLVMDisposeBuilder(self.builder);
@@ -196,11 +197,11 @@ impl<'a> AffineBuilder<'a> {
         }
     }
 
-    unsafe fn store_lines(&self, number: u64, Affine { rest, by }: Affine) {
+    unsafe fn store_lines(&self, number: u32, Affine { rest, by }: Affine) {
         // SAFETY: by contract.
         unsafe {
-            const { assert!(size_of::<Lines>() == 32 && std::mem::offset_of!(Lines, steps) == 8) };
-            let at = BLOCK_LINES + number * size_of::<Lines>() as u64;
+            const { assert!(size_of::<Lines>() == 32 && offset_of!(Lines, steps) == 8) };
+            let at = offset_of!(FrameCommon, lines) + number as usize * size_of::<Lines>();
             let zero = LLVMConstInt(self.long(), 0, 0);
             for (i, value) in (0..).zip([Some(rest)].into_iter().chain(by)) {
                 LLVMBuildStore(self.builder, value.unwrap_or(zero), self.common(at + 8 * i));
@@ -209,13 +210,13 @@ impl<'a> AffineBuilder<'a> {
     }
 
     /// Stores the address of a thread.
-    unsafe fn store_item(&self, at: u64, address: LLVMValueRef) {
+    unsafe fn store_item(&self, at: u32, address: LLVMValueRef) {
         // SAFETY: by contract.
         unsafe {
             let (b, none) = (self.builder, c"".as_ptr());
             let number = LLVMBuildPtrToInt(b, address, self.long(), none);
             let n = |n| LLVMConstInt(self.long(), n, 0);
-            let row = LLVMBuildMul(b, self.own(ThreadParameter::Threads), n(at), none);
+            let row = LLVMBuildMul(b, self.own(ThreadParameter::Threads), n(at.into()), none);
             let at =
                 LLVMBuildAdd(b, row, LLVMBuildMul(b, self.own(ThreadParameter::Linear), n(8), none), none);
             LLVMBuildStore(b, number, self.in_frame(at));
@@ -243,10 +244,10 @@ impl<'a> AffineBuilder<'a> {
         unsafe { ir::at_offset(self.builder, self.own(ThreadParameter::Frame), offset) }
     }
 
-    /// A place that all threads share.
-    unsafe fn common(&self, at: u64) -> LLVMValueRef {
+    /// A field of the part of the frame that all threads share.
+    unsafe fn common(&self, offset: usize) -> LLVMValueRef {
         // SAFETY: by contract.
-        unsafe { self.in_frame(LLVMConstInt(self.long(), at.wrapping_sub(BLOCK_FRAME_COMMON), 1)) }
+        unsafe { in_common(self.builder, self.own(ThreadParameter::Frame), offset) }
     }
 
     /// When a value that a basic block of the segment uses was computed. `None` if that depends on the path

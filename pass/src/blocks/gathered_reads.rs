@@ -3,7 +3,7 @@
 //! Such a loop is not cut into rows ([`super::rows`]): a thread runs through the whole loop, and
 //! may read any number of times through one instruction. Each instruction has a buffer in the
 //! block's frame. Each read becomes an item of the buffer. A full buffer is handed to the checker,
-//! and so is every buffer at the end of the segment (`gpurace_check::stream`).
+//! and so is every buffer at the end of the segment (`gpurace_check::batch`).
 //!
 //! | address in the loop | item |
 //! |---|---|
@@ -18,13 +18,13 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
+use gpurace_abi::batch::{FrameAddresses, FrameBatch, ReadItem, ReadRun};
 use gpurace_abi::entry::Entry;
-use gpurace_abi::image::POOL_THREAD_SHIFT;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::{LLVMIntPredicate, LLVMOpcode};
 
-use super::batch::Batch;
+use super::batch;
 use super::rows::{self, BatchedAccess};
 use crate::analysis::control_flow::ControlFlow;
 use crate::analysis::loops::Loops;
@@ -45,7 +45,7 @@ const MOST_BUFFERS: usize = 32;
 /// Bytes of a buffer before its items: the number of items.
 const HEADER: u64 = 8;
 /// The entry point that hands a buffer to the checker.
-const HAND_OVER: Entry = Entry::Reads;
+const HAND_OVER: Entry = Entry::Batches;
 
 /// An instruction whose reads are gathered.
 #[derive(Clone, Debug)]
@@ -54,23 +54,19 @@ pub struct GatheredRead {
     /// Each read is an item of its own.
     scattered: bool,
     /// The basic blocks of the outermost loop around it.
-    around: Rc<[LLVMBasicBlockRef]>,
+    pub around: Rc<[LLVMBasicBlockRef]>,
 }
 
 impl GatheredRead {
-    /// The basic blocks of the outermost loop around it.
-    pub fn blocks(&self) -> &[LLVMBasicBlockRef] {
-        &self.around
-    }
-
-    /// The batch of its reads, whose buffer lies at this offset of the frame's part of each thread.
-    pub fn batch(&self, buffer: u64) -> Batch {
-        let (site, size) = (self.access.site, self.access.size());
-        Batch::GatheredReads { site, size, buffer, scattered: self.scattered }
+    /// The batch of its reads, whose buffer lies at this place.
+    pub fn batch(&self, at: u32) -> FrameBatch {
+        let addresses =
+            if self.scattered { FrameAddresses::Items { at } } else { FrameAddresses::Runs { at } };
+        self.access.batch(addresses, None)
     }
 
     fn item_bytes(&self) -> u64 {
-        if self.scattered { 8 } else { 16 }
+        (if self.scattered { size_of::<ReadItem>() } else { size_of::<ReadRun>() }) as u64
     }
 }
 
@@ -99,7 +95,7 @@ pub unsafe fn find(function: LLVMValueRef) -> Vec<GatheredRead> {
             let checks = blocks(l).flat_map(|block| ir::block_instructions(block));
             found.extend(checks.filter_map(|i| rows::batched_access(i)).map(|access| GatheredRead {
                 access,
-                scattered: is_scattered(access.address(), &inside),
+                scattered: is_scattered(checked_address(access.call), &inside),
                 around: outermost[l].clone(),
             }));
         }
@@ -153,6 +149,10 @@ unsafe fn jumps(variable: LLVMValueRef, next: LLVMValueRef) -> bool {
 pub struct ReadBuffer {
     /// The function's first basic block, which computes the address.
     pub start: LLVMBasicBlockRef,
+    /// The block frame.
+    pub frame: LLVMValueRef,
+    /// Where the buffer lies in it.
+    pub batch: FrameBatch,
     /// Its address.
     pub place: LLVMValueRef,
     /// Linear index of the thread, `i64`.
@@ -181,6 +181,8 @@ struct GatherBuilder<'a> {
     most: LLVMValueRef,
     /// The thread, in the form of an item.
     thread: LLVMValueRef,
+    /// The batch of the reads.
+    table: LLVMValueRef,
 }
 
 /// Replaces the check of a read by code that gathers it. `writes` are the checks of writes that
@@ -211,9 +213,22 @@ pub unsafe fn gather(
         let bytes = LLVMBuildSelect(b, many, n(MOST_BYTES), bytes, none);
         let items = LLVMBuildSub(b, bytes, n(HEADER), none);
         let most = LLVMBuildUDiv(b, items, n(read.item_bytes()), none);
-        let thread = LLVMBuildShl(b, buffer.linear, n(POOL_THREAD_SHIFT.into()), none);
-        let build =
-            GatherBuilder { module, context, b, read, buffer, long, count, expected, end, most, thread };
+        let thread = LLVMBuildShl(b, buffer.linear, n(ReadItem::THREAD_SHIFT.into()), none);
+        let table = batch::table(module, &[buffer.batch]);
+        let build = GatherBuilder {
+            module,
+            context,
+            b,
+            read,
+            buffer,
+            long,
+            count,
+            expected,
+            end,
+            most,
+            thread,
+            table,
+        };
         if read.scattered {
             LLVMBuildStore(b, LLVMBuildLoad2(b, long, buffer.place, none), count);
         } else {
@@ -222,7 +237,7 @@ pub unsafe fn gather(
             LLVMBuildStore(b, build.at(build.item(n(0)), 8), end);
         }
         build.before(writes);
-        let call = read.access.call();
+        let call = read.access.call;
         if read.scattered {
             build.each(call);
         } else {
@@ -270,21 +285,14 @@ impl GatherBuilder<'_> {
             let branch = LLVMBuildCondBr(self.b, condition, inside, on);
             if rare {
                 let int = LLVMInt32TypeInContext(self.context);
-                let kind = LLVMGetMDKindIDInContext(self.context, c"prof".as_ptr(), 4);
-                let weight = |n| LLVMValueAsMetadata(LLVMConstInt(int, n, 0));
-                let mut items = [
-                    LLVMMDStringInContext2(self.context, c"branch_weights".as_ptr(), 14),
-                    weight(1),
-                    weight(2000),
-                ];
-                let weights = LLVMMDNodeInContext2(self.context, items.as_mut_ptr(), 3);
+                let [once, often] = [1, 2000].map(|n| LLVMValueAsMetadata(LLVMConstInt(int, n, 0)));
+                let name = LLVMMDStringInContext2(self.context, c"branch_weights".as_ptr(), 14);
+                let weights = LLVMMDNodeInContext2(self.context, [name, once, often].as_mut_ptr(), 3);
+                let kind = ir::metadata_kind(branch, "prof");
                 LLVMSetMetadata(branch, kind, LLVMMetadataAsValue(self.context, weights));
             }
-            let last = {
-                LLVMPositionBuilderAtEnd(self.b, inside);
-                LLVMBuildBr(self.b, on)
-            };
-            LLVMPositionBuilderBefore(self.b, last);
+            LLVMPositionBuilderAtEnd(self.b, inside);
+            LLVMPositionBuilderBefore(self.b, LLVMBuildBr(self.b, on));
             then();
             LLVMPositionBuilderBefore(self.b, before);
         }
@@ -296,9 +304,8 @@ impl GatherBuilder<'_> {
         unsafe {
             let int = LLVMInt32TypeInContext(self.context);
             let function = EntryCalls::new(self.module).threaded(HAND_OVER);
-            let site = self.read.batch(0).table_entry();
-            let [kind, site] = [site.kind, site.site].map(|n| LLVMConstInt(int, n.into(), 0));
-            ir::call(self.b, function, &[self.buffer.thread_context, self.buffer.place, kind, site]);
+            let ReadBuffer { thread_context, frame, .. } = self.buffer;
+            ir::call(self.b, function, &[thread_context, frame, self.table, LLVMConstInt(int, 1, 0)]);
             let (value, variable) = match self.read.scattered {
                 true => (self.n(0), self.count),
                 false => (self.no_address(), self.expected),
@@ -346,7 +353,7 @@ impl GatherBuilder<'_> {
             let address = gpurace_address_number(self.b, checked_address(call));
             let expected = LLVMBuildLoad2(self.b, self.long, self.expected, none);
             // The read is neither the last one again nor right behind it.
-            let size = self.n(self.read.access.size().into());
+            let size = self.n(self.read.access.size.into());
             let back = LLVMBuildSub(self.b, expected, address, none);
             let elsewhere = LLVMBuildICmp(self.b, LLVMIntPredicate::LLVMIntUGT, back, size, none);
             self.when(call, elsewhere, false, || {

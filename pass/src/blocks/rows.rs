@@ -4,7 +4,7 @@
 //! keep LLVM from vectorising over threads, and would cost more than the access. Instead, a thread
 //! stores the address of its access in the block's frame, beside those of the other threads. One
 //! call hands all rows to the checker once the threads have reached the next barrier
-//! (`gpurace_check::rows`).
+//! (`gpurace_check::batch`).
 //!
 //! | access | its check |
 //! |---|---|
@@ -24,13 +24,12 @@
 
 use std::collections::HashMap;
 
+use gpurace_abi::batch::{BatchAccess, FrameAddresses, FrameBatch, MOST_ROWS};
 use gpurace_abi::entry::{CheckedAccess, Effect, Entry};
-use gpurace_abi::image::MOST_ROWS;
 use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
-use super::batch::{Batch, RowAddresses, ValueOffsets};
 use crate::analysis::control_flow::ControlFlow;
 use crate::analysis::loops::{BackEdge, Loops};
 use crate::ir;
@@ -57,55 +56,27 @@ pub fn is_atomic(entry: Entry) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub struct BatchedAccess {
     /// The call that checks it.
-    call: LLVMValueRef,
-    block: LLVMBasicBlockRef,
+    pub call: LLVMValueRef,
+    /// The basic block that it is in.
+    pub block: LLVMBasicBlockRef,
     /// The module's index of the instruction.
     pub site: u32,
-    size: u32,
+    /// Its bytes.
+    pub size: u32,
     writes: bool,
     /// The value that it writes, if the check has one.
-    value: Option<LLVMValueRef>,
-}
-
-/// What a thread stores in the frame for an access.
-#[derive(Clone, Copy, Debug)]
-pub enum FrameStore {
-    /// The address of the access, at this place.
-    Address(LLVMValueRef),
-    /// That it makes the access, at this place. `None` if another access of the basic block stores that.
-    Active(Option<LLVMValueRef>),
+    pub value: Option<LLVMValueRef>,
 }
 
 impl BatchedAccess {
-    /// The call that checks it.
-    pub fn call(&self) -> LLVMValueRef {
-        self.call
-    }
-
-    /// The address that it checks.
-    pub fn address(&self) -> LLVMValueRef {
-        // SAFETY: the call is there until the access is batched.
-        unsafe { checked_address(self.call) }
-    }
-
-    /// Its bytes.
-    pub fn size(&self) -> u32 {
-        self.size
-    }
-
-    /// The basic block that it is in.
-    pub fn block(&self) -> LLVMBasicBlockRef {
-        self.block
-    }
-
-    /// Bytes of the value that each thread stores beside the address, if it does.
-    pub fn value_bytes(&self) -> Option<u64> {
-        self.value.map(|_| self.size.into())
-    }
-
-    /// Its row, with addresses and values at these offsets.
-    pub fn batch(&self, addresses: RowAddresses, values: Option<ValueOffsets>) -> Batch {
-        Batch::Row { site: self.site, size: self.size, writes: self.writes, addresses, values }
+    /// Its batch, with addresses at these places, and the written values and those before at those.
+    pub fn batch(&self, addresses: FrameAddresses, values: Option<[u32; 2]>) -> FrameBatch {
+        let does = match values {
+            Some([written, before]) => BatchAccess::WriteValues { written, before },
+            None if self.writes => BatchAccess::Write,
+            None => BatchAccess::Read,
+        };
+        FrameBatch { site: self.site, size: self.size, does, addresses }
     }
 }
 
@@ -221,45 +192,56 @@ pub unsafe fn of_segment(start: LLVMBasicBlockRef, places: &[&[LLVMBasicBlockRef
     found.into_iter().map(|(_, i)| i).collect()
 }
 
-/// Replaces the check of an access by stores into the frame.
+/// Stores the address of an access at a place.
 ///
 /// # Safety
-/// The access was found in a live function, and its check is still there. The place in `stores` is
-/// computed at the function's start; `values` are variables for what is written and for what was
-/// there before.
-pub unsafe fn add_to_row(
+/// The access was found in a live function, and its check is still there. The place is computed at the
+/// function's start.
+pub unsafe fn store_address(builder: LLVMBuilderRef, access: &BatchedAccess, place: LLVMValueRef) {
+    // SAFETY: by contract.
+    unsafe {
+        LLVMPositionBuilderBefore(builder, access.call);
+        LLVMBuildStore(builder, gpurace_address_number(builder, checked_address(access.call)), place);
+    }
+}
+
+/// Stores at a place that the accesses of a basic block are made, of which `first` is the first one.
+///
+/// # Safety
+/// As [`store_address`].
+pub unsafe fn store_active(
     builder: LLVMBuilderRef,
     context: LLVMContextRef,
-    access: &BatchedAccess,
-    stores: FrameStore,
-    values: Option<[LLVMValueRef; 2]>,
+    first: &BatchedAccess,
+    place: LLVMValueRef,
 ) {
-    // SAFETY: by contract; the call is erased once.
+    // SAFETY: by contract.
+    unsafe {
+        LLVMPositionBuilderBefore(builder, first.call);
+        LLVMBuildStore(builder, comes_there(builder, context, first.block), place);
+    }
+}
+
+/// Stores the value that an access writes, and what was there before.
+///
+/// # Safety
+/// As [`store_address`]; the places are variables of the type.
+pub unsafe fn store_values(
+    builder: LLVMBuilderRef,
+    access: &BatchedAccess,
+    value: LLVMValueRef,
+    ty: LLVMTypeRef,
+    [written, before]: [LLVMValueRef; 2],
+) {
+    // SAFETY: by contract.
     unsafe {
         let none = c"".as_ptr();
-        let call = access.call;
-        LLVMPositionBuilderBefore(builder, call);
-        let address = checked_address(call);
-        match stores {
-            FrameStore::Address(place) => {
-                LLVMBuildStore(builder, gpurace_address_number(builder, address), place);
-            }
-            FrameStore::Active(Some(place)) => {
-                let mark = comes_there(builder, context, access.block);
-                LLVMBuildStore(builder, mark, place);
-                LLVMPositionBuilderBefore(builder, call);
-            }
-            FrameStore::Active(None) => {}
-        }
-        if let (Some(value), Some([written, before])) = (access.value, values) {
-            let ty = LLVMIntTypeInContext(context, 8 * access.size);
-            let value = if access.size == 8 { value } else { LLVMBuildTrunc(builder, value, ty, none) };
-            LLVMBuildStore(builder, value, written);
-            let there = LLVMBuildLoad2(builder, ty, address, none);
-            LLVMSetAlignment(there, 1);
-            LLVMBuildStore(builder, there, before);
-        }
-        LLVMInstructionEraseFromParent(call);
+        LLVMPositionBuilderBefore(builder, access.call);
+        let value = if access.size == 8 { value } else { LLVMBuildTrunc(builder, value, ty, none) };
+        LLVMBuildStore(builder, value, written);
+        let there = LLVMBuildLoad2(builder, ty, checked_address(access.call), none);
+        LLVMSetAlignment(there, 1);
+        LLVMBuildStore(builder, there, before);
     }
 }
 

@@ -26,15 +26,16 @@ mod context;
 mod crossing;
 mod frame;
 
+use std::mem::offset_of;
+
 use gpurace_abi::ablation::{self, Mechanism};
+use gpurace_abi::batch::{BLOCK_ENDED, FrameBatch, FrameCommon, SHARED_VALUES};
 use gpurace_abi::entry::Entry;
-use gpurace_abi::image::{BLOCK_ENDED, BLOCK_LINES_HOLD};
 use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use super::affine_rows::AffineFunctions;
-use super::batch::Batch;
 use super::entries::Checks;
 use crate::analysis::uniform::BlockUniform;
 use crate::ir;
@@ -42,8 +43,7 @@ use crate::ir::entry_calls::entry_of;
 
 use batches::AffineRows;
 pub use context::FIELDS;
-pub use crossing::SHARED;
-pub use frame::{NEXT, Slot};
+pub use frame::in_common;
 
 unsafe extern "C" {
     fn gpurace_clone_function(function: LLVMValueRef) -> LLVMValueRef;
@@ -85,8 +85,8 @@ pub struct Segments {
     pub barriers: u32,
     /// Fields of the thread context that are equal for all threads: offset, type.
     pub fields: Vec<(u64, LLVMTypeRef)>,
-    /// Values that all threads share, in the frame's common part.
-    pub shared: Vec<Slot>,
+    /// Number of values that all threads share, in the frame's common part.
+    pub shared: usize,
     /// Bytes of the frame for each thread.
     pub thread_bytes: u64,
     /// The function uses the thread context in other ways too, so the context must name the thread.
@@ -94,7 +94,7 @@ pub struct Segments {
     /// No two threads use the same place for variables of their own.
     pub parallel: bool,
     /// For each point, the batches that its threads fill.
-    pub batches: Vec<Vec<Batch>>,
+    pub batches: Vec<Vec<FrameBatch>>,
     /// For each point, the functions that compute its affine rows.
     pub affine: Vec<Option<AffineFunctions>>,
 }
@@ -135,7 +135,6 @@ struct Cutter {
     /// The basic block that computes values which depend only on parameters.
     start: LLVMBasicBlockRef,
     first: LLVMBasicBlockRef,
-    common_bytes: u64,
     thread_bytes: u64,
 }
 
@@ -152,7 +151,7 @@ impl Cutter {
             let mut types: Vec<_> = old.iter().map(|&p| LLVMTypeOf(p)).collect();
             types.extend([int, int, int, long, long, ptr, int]);
             // Fields and shared values come as 64-bit numbers.
-            types.extend([long; FIELDS + SHARED]);
+            types.extend([long; FIELDS + SHARED_VALUES]);
             let ty =
                 LLVMFunctionType(LLVMVoidTypeInContext(context), types.as_mut_ptr(), types.len() as u32, 0);
             let function = LLVMAddFunction(module, c"".as_ptr(), ty);
@@ -187,7 +186,6 @@ impl Cutter {
                 fields: Vec::new(),
                 start,
                 first,
-                common_bytes: BLOCK_LINES_HOLD + 8,
                 thread_bytes: 0,
             }
         }
@@ -245,7 +243,7 @@ impl Cutter {
             };
             let needs_context = needs_context && self.uses_context();
             // The items of one thread in a buffer come before those of the next.
-            let parallel = parallel && !batches.iter().flatten().any(Batch::is_gathered);
+            let parallel = parallel && !batches.iter().flatten().any(FrameBatch::is_gathered);
             self.dispatch(&after);
             Some(Segments {
                 function: self.function,
@@ -267,11 +265,8 @@ impl Cutter {
         // SAFETY: by contract; `keep_over` erases it.
         unsafe {
             LLVMPositionBuilderBefore(self.builder, LLVMGetBasicBlockTerminator(block));
-            let place = LLVMGetParam(
-                self.function,
-                (self.kernel_parameters + ThreadParameter::Frame as usize) as u32,
-            );
-            LLVMBuildStore(self.builder, LLVMConstInt(LLVMInt32TypeInContext(self.context), 0, 0), place)
+            let zero = LLVMConstInt(LLVMInt32TypeInContext(self.context), 0, 0);
+            LLVMBuildStore(self.builder, zero, self.parameter(ThreadParameter::Frame))
         }
     }
 
@@ -279,7 +274,7 @@ impl Cutter {
     unsafe fn end(&mut self) {
         // SAFETY: by contract.
         unsafe {
-            let next = self.common_place(NEXT);
+            let next = self.common_place(offset_of!(FrameCommon, next));
             let int = LLVMInt32TypeInContext(self.context);
             for block in ir::blocks(self.function) {
                 let last = LLVMGetBasicBlockTerminator(block);

@@ -35,7 +35,6 @@ pub mod order;
 pub mod run;
 pub mod shadow;
 
-pub use batch::{affine, gathered, rows};
 pub use gpurace_abi::meta::SyncFeatures;
 pub use gpurace_abi::scope::{AtomicKind, Order, Scope};
 pub use model::race::{KernelKey, RaceRecord, RaceScope, Side, SideOp, Space};

@@ -10,7 +10,7 @@ use crate::thread::{block_of, lane_of};
 
 mod block_frame;
 
-pub(crate) use block_frame::{hand_over_after_fault, reads, rows};
+pub(crate) use block_frame::{batches, hand_over_after_fault};
 
 /// The checks of a running thread's block, or `None` if it has none or `address` is local memory of
 /// the block's threads.
@@ -28,6 +28,21 @@ pub(crate) unsafe fn of<'a>(ctx: *mut ThreadCtx, address: usize) -> Option<&'a m
         let local = (*ctx).executor[slot::LOCAL_START].addr();
         let local_bytes = (*ctx).executor[slot::LOCAL_BYTES].addr();
         if address.wrapping_sub(local) < local_bytes { None } else { Some(&mut *checks) }
+    }
+}
+
+/// Tells the checks of a running thread's block something about the thread, as [`of`] finds them. Null
+/// lies in no thread's local memory.
+///
+/// # Safety
+/// As [`of`].
+#[inline(always)]
+pub(crate) unsafe fn tell(ctx: *mut ThreadCtx, address: usize, tell: impl FnOnce(&mut BlockChecks, u32)) {
+    // SAFETY: the caller's.
+    unsafe {
+        if let Some(checks) = of(ctx, address) {
+            tell(checks, (*ctx).linear_tid);
+        }
     }
 }
 

@@ -41,40 +41,27 @@ macro_rules! entries {
 entries! {
     /// A plain read.
     fn __gpurace_read(ctx, addr: *mut c_void, size: u32, site: u32) {
-        if let Some(checks) = checks::of(ctx, addr.addr()) {
-            checks.read((*ctx).linear_tid, addr.addr(), size, site);
-        }
+        checks::tell(ctx, addr.addr(), |checks, thread| checks.read(thread, addr.addr(), size, site));
     }
 
     /// A plain write.
     fn __gpurace_write(ctx, addr: *mut c_void, size: u32, site: u32, value: u64) {
-        if let Some(checks) = checks::of(ctx, addr.addr()) {
-            checks.write((*ctx).linear_tid, addr.addr(), size, site, Some(value));
-        }
+        checks::tell(ctx, addr.addr(), |checks, thread| checks.write(thread, addr.addr(), size, site, Some(value)));
     }
 
     /// A read of any length.
     fn __gpurace_read_range(ctx, addr: *mut c_void, size: u64, site: u32) {
-        if let Some(checks) = checks::of(ctx, addr.addr()) {
-            checks.read_range((*ctx).linear_tid, addr.addr(), size, site);
-        }
+        checks::tell(ctx, addr.addr(), |checks, thread| checks.read_range(thread, addr.addr(), size, site));
     }
 
     /// A write of any length.
     fn __gpurace_write_range(ctx, addr: *mut c_void, size: u64, site: u32) {
-        if let Some(checks) = checks::of(ctx, addr.addr()) {
-            checks.write_range((*ctx).linear_tid, addr.addr(), size, site);
-        }
+        checks::tell(ctx, addr.addr(), |checks, thread| checks.write_range(thread, addr.addr(), size, site));
     }
 
-    /// Rows of a block's threads.
-    fn __gpurace_rows(ctx, frame: *mut c_void, sites: *mut c_void, count: u32) {
-        checks::rows(ctx, frame.cast(), std::slice::from_raw_parts(sites.cast(), count as usize));
-    }
-
-    /// Gathered or scattered reads of a block's threads, in a pool.
-    fn __gpurace_reads(ctx, pool: *mut c_void, kind: u32, site: u32) {
-        checks::reads(ctx, pool.cast(), kind, site);
+    /// Batches of a block's threads.
+    fn __gpurace_batches(ctx, frame: *mut c_void, batches: *mut c_void, count: u32) {
+        checks::batches(ctx, frame.cast(), std::slice::from_raw_parts(batches.cast(), count as usize));
     }
 
     /// An atomic or volatile access, before it happens.
@@ -101,46 +88,33 @@ entries! {
 
     /// An asynchronous copy reads.
     fn __gpurace_async_read(ctx, addr: *mut c_void, size: u64, site: u32) {
-        if let Some(checks) = checks::of(ctx, addr.addr()) {
-            checks.async_read((*ctx).linear_tid, addr.addr(), size, site);
-        }
+        checks::tell(ctx, addr.addr(), |checks, thread| checks.async_read(thread, addr.addr(), size, site));
     }
 
     /// An asynchronous copy writes.
     fn __gpurace_async_write(ctx, addr: *mut c_void, size: u64, site: u32) {
-        if let Some(checks) = checks::of(ctx, addr.addr()) {
-            checks.async_write((*ctx).linear_tid, addr.addr(), size, site);
-        }
+        checks::tell(ctx, addr.addr(), |checks, thread| checks.async_write(thread, addr.addr(), size, site));
     }
 
     /// `cp.async.commit_group`.
     fn __gpurace_async_commit(ctx) {
-        if let Some(checks) = checks::of(ctx, 0) {
-            checks.async_commit((*ctx).linear_tid);
-        }
+        checks::tell(ctx, 0, |checks, thread| checks.async_commit(thread));
     }
 
     /// `cp.async.wait_group`. The copies themselves happened at once.
     fn __gpurace_async_wait(ctx, groups: u32) {
-        if let Some(checks) = checks::of(ctx, 0) {
-            checks.async_wait((*ctx).linear_tid, groups);
-        }
+        checks::tell(ctx, 0, |checks, thread| checks.async_wait(thread, groups));
     }
 
     /// `cp.async.mbarrier.arrive`, before the arrival.
     fn __gpurace_async_arrive(ctx, mbarrier: *mut c_void) {
-        if let Some(checks) = checks::of(ctx, 0) {
-            checks.async_arrive((*ctx).linear_tid, mbarrier.addr());
-        }
+        checks::tell(ctx, 0, |checks, thread| checks.async_arrive(thread, mbarrier.addr()));
     }
 
     /// A fence.
     fn __gpurace_fence(ctx, scope: u32, order: u32, _sync: u32) {
-        // Null lies in no thread's local memory.
-        if let Some(checks) = checks::of(ctx, 0) {
-            let (_, scope, order) = atomic_words(0, scope, order);
-            checks.fence((*ctx).linear_tid, scope, order);
-        }
+        let (_, scope, order) = atomic_words(0, scope, order);
+        checks::tell(ctx, 0, |checks, thread| checks.fence(thread, scope, order));
     }
 
     /// Begins or ends a part of the program that is not checked.
@@ -150,19 +124,15 @@ entries! {
 
     /// Marks bytes on which races are intended.
     fn __gpurace_benign(ctx, addr: *mut c_void, size: u64) {
-        if let Some(checks) = checks::of(ctx, 0) {
-            checks.benign(addr.addr(), size as usize);
-        }
+        checks::tell(ctx, 0, |checks, _| checks.benign(addr.addr(), size as usize));
     }
 
     /// Order that the program asserts.
     fn __gpurace_happens(ctx, addr: *mut c_void, after: u32) {
-        if let Some(checks) = checks::of(ctx, 0) {
-            match after {
-                0 => checks.happens_before((*ctx).linear_tid, addr.addr()),
-                _ => checks.happens_after((*ctx).linear_tid, addr.addr()),
-            }
-        }
+        checks::tell(ctx, 0, |checks, thread| match after {
+            0 => checks.happens_before(thread, addr.addr()),
+            _ => checks.happens_after(thread, addr.addr()),
+        });
     }
 
     /// A block barrier between two segments of a block entry.
@@ -390,8 +360,8 @@ fn atomic_words(kind: u32, scope: u32, order: u32) -> (AtomicKind, Scope, Order)
 unsafe fn forget(ctx: *mut ThreadCtx, memory: *mut c_void) {
     // SAFETY: the thread runs; `memory` is null or of the C library's heap.
     unsafe {
-        if let (false, Some(checks)) = (memory.is_null(), checks::of(ctx, 0)) {
-            checks.forget(memory.addr(), libc::malloc_usable_size(memory));
+        if !memory.is_null() {
+            checks::tell(ctx, 0, |checks, _| checks.forget(memory.addr(), libc::malloc_usable_size(memory)));
         }
     }
 }

@@ -16,55 +16,12 @@ enum ArgumentType {
     Text,
 }
 
-/// One piece of a format.
-#[derive(Debug, PartialEq, Eq)]
-enum Piece<'a> {
-    /// Copied as it is.
-    Text(&'a [u8]),
-    /// A conversion: its text with the `%`, its number of `*`, the type of its argument.
-    Conversion(&'a [u8], u32, ArgumentType),
-}
-
-/// Splits a format. Copies a `%` that begins no conversion, as CUDA does.
-fn pieces(mut rest: &[u8]) -> Vec<Piece<'_>> {
-    let mut pieces = Vec::new();
-    while let Some(at) = rest.iter().position(|&c| c == b'%') {
-        if at > 0 {
-            pieces.push(Piece::Text(&rest[..at]));
-        }
-        rest = &rest[at..];
-        if rest.get(1) == Some(&b'%') {
-            pieces.push(Piece::Text(&rest[..1]));
-            rest = &rest[2..];
-            continue;
-        }
-        match conversion(rest) {
-            Some((len, stars, kind)) => {
-                pieces.push(Piece::Conversion(&rest[..len], stars, kind));
-                rest = &rest[len..];
-            }
-            None => {
-                pieces.push(Piece::Text(&rest[..1]));
-                rest = &rest[1..];
-            }
-        }
-    }
-    if !rest.is_empty() {
-        pieces.push(Piece::Text(rest));
-    }
-    pieces
-}
-
-/// Length, number of `*` and kind of the conversion that `text` begins with.
-fn conversion(text: &[u8]) -> Option<(usize, u32, ArgumentType)> {
-    let (mut long, mut stars) = (false, 0);
-    for (i, c) in text.iter().enumerate().skip(1) {
+/// Length and argument of the conversion that `text` begins with.
+fn conversion(text: &[u8]) -> Option<(usize, ArgumentType)> {
+    let mut long = false;
+    for (i, c) in text.strip_prefix(b"%")?.iter().enumerate() {
         let kind = match c {
-            b'-' | b'+' | b' ' | b'#' | b'0'..=b'9' | b'.' | b'h' => continue,
-            b'*' => {
-                stars += 1;
-                continue;
-            }
+            b'-' | b'+' | b' ' | b'#' | b'0'..=b'9' | b'.' | b'h' | b'*' => continue,
             b'l' | b'z' | b'j' | b't' => {
                 long = true;
                 continue;
@@ -76,19 +33,23 @@ fn conversion(text: &[u8]) -> Option<(usize, u32, ArgumentType)> {
             b's' => ArgumentType::Text,
             _ => return None,
         };
-        return Some((i + 1, stars, kind));
+        return Some((i + 2, kind));
     }
     None
 }
 
 /// Reads the packed arguments.
-struct Arguments(*const u8);
+struct Arguments {
+    next: *const u8,
+    taken: i32,
+}
 
 impl Arguments {
     /// The next argument of type `T`, whose alignment is its size.
     unsafe fn take<T: Copy>(&mut self) -> T {
-        let at = self.0.wrapping_add(self.0.align_offset(size_of::<T>()));
-        self.0 = at.wrapping_add(size_of::<T>());
+        let at = self.next.wrapping_add(self.next.align_offset(size_of::<T>()));
+        self.next = at.wrapping_add(size_of::<T>());
+        self.taken += 1;
         // SAFETY: the caller's buffer holds the arguments of its format.
         unsafe { at.cast::<T>().read_unaligned() }
     }
@@ -100,110 +61,68 @@ impl Arguments {
 /// `format` is a C string, `args` the packed arguments that it asks for.
 pub(crate) unsafe fn format(format: *const c_char, args: *const u8, out: &mut Vec<u8>) -> i32 {
     // SAFETY: the caller's.
-    let format = unsafe { CStr::from_ptr(format) };
-    let mut args = Arguments(args);
-    let mut taken = 0;
-    for piece in pieces(format.to_bytes()) {
-        match piece {
-            Piece::Text(text) => out.extend_from_slice(text),
-            Piece::Conversion(text, stars, kind) => {
-                let mut conversion = text.to_vec();
-                conversion.push(0);
-                taken += 1 + stars as i32;
-                // SAFETY: the buffer holds the arguments, of the kinds that
-                // the conversion names.
-                unsafe {
-                    let mut star = [0 as c_int; 2];
-                    for s in star.iter_mut().take(stars as usize) {
-                        *s = args.take();
-                    }
-                    let stars = &star[..(stars as usize).min(2)];
-                    match kind {
-                        ArgumentType::Int => put(out, &conversion, stars, args.take::<c_int>()),
-                        ArgumentType::Long => put(out, &conversion, stars, args.take::<i64>()),
-                        ArgumentType::Double => put(out, &conversion, stars, args.take::<f64>()),
-                        ArgumentType::Pointer => put(out, &conversion, stars, args.take::<*const u8>()),
-                        ArgumentType::Text => {
-                            let text = args.take::<*const c_char>();
-                            let text = if text.is_null() { c"(null)".as_ptr() } else { text };
-                            put(out, &conversion, stars, text);
-                        }
-                    }
-                }
-            }
+    let mut rest = unsafe { CStr::from_ptr(format) }.to_bytes();
+    let mut args = Arguments { next: args, taken: 0 };
+    while let [first, after @ ..] = rest {
+        if let Some((len, kind)) = conversion(rest) {
+            // SAFETY: the buffer holds the arguments, of the kinds that the conversion names.
+            unsafe { put(out, &rest[..len], kind, &mut args) };
+            rest = &rest[len..];
+        } else {
+            // A `%` that begins no conversion is copied, as CUDA does.
+            out.push(*first);
+            rest = rest.strip_prefix(b"%%").unwrap_or(after);
         }
     }
-    taken
+    args.taken
 }
 
 /// Appends one conversion, formatted by `snprintf`.
 ///
 /// # Safety
-/// `conversion` is nul-terminated, has as many `*` as `stars` has items, and
-/// takes a `T`.
-unsafe fn put<T: Copy + Variadic>(out: &mut Vec<u8>, conversion: &[u8], stars: &[c_int], value: T) {
-    let write = |buffer: *mut c_char, len: usize| {
-        let f = conversion.as_ptr().cast();
-        // SAFETY: the caller's; `buffer` has `len` bytes.
-        unsafe {
-            match *stars {
-                [] => value.print(buffer, len, f, None, None),
-                [a] => value.print(buffer, len, f, Some(a), None),
-                [a, b, ..] => value.print(buffer, len, f, Some(a), Some(b)),
-            }
+/// The arguments are those that the conversion takes.
+unsafe fn put(out: &mut Vec<u8>, conversion: &[u8], kind: ArgumentType, args: &mut Arguments) {
+    let mut text = Vec::new();
+    for &c in conversion {
+        // SAFETY: the caller's.
+        match (c == b'*').then(|| unsafe { args.take::<c_int>() }) {
+            None => text.push(c),
+            // A negative precision counts as none.
+            Some(..0) if text.last() == Some(&b'.') => _ = text.pop(),
+            Some(number) => text.extend(number.to_string().bytes()),
         }
-    };
-    let mut small = [0 as c_char; 128];
-    let len = usize::try_from(write(small.as_mut_ptr(), small.len())).unwrap_or(0);
-    if len < small.len() {
-        out.extend(small[..len].iter().map(|&c| c as u8));
-    } else {
-        let mut large = vec![0u8; len + 1];
-        write(large.as_mut_ptr().cast(), large.len());
-        out.extend_from_slice(&large[..len]);
     }
-}
-
-/// A type that C's variable arguments can pass.
-trait Variadic {
-    /// `snprintf` with up to two `*` arguments before the value.
-    ///
-    /// # Safety
-    /// As `snprintf`.
-    unsafe fn print(
-        self,
-        buffer: *mut c_char,
-        len: usize,
-        format: *const c_char,
-        first: Option<c_int>,
-        second: Option<c_int>,
-    ) -> c_int;
-}
-
-macro_rules! variadic {
-    ($($t:ty),*) => {$(
-        impl Variadic for $t {
-            unsafe fn print(
-                self,
-                buffer: *mut c_char,
-                len: usize,
-                format: *const c_char,
-                first: Option<c_int>,
-                second: Option<c_int>,
-            ) -> c_int {
-                // SAFETY: the caller's.
-                unsafe {
-                    match (first, second) {
-                        (Some(a), Some(b)) => libc::snprintf(buffer, len, format, a, b, self),
-                        (Some(a), None) => libc::snprintf(buffer, len, format, a, self),
-                        _ => libc::snprintf(buffer, len, format, self),
-                    }
-                }
+    text.push(0);
+    // SAFETY: the caller's.
+    let argument =
+        unsafe { if kind == ArgumentType::Int { args.take::<u32>().into() } else { args.take::<u64>() } };
+    let print = |buffer: &mut [u8]| {
+        let (to, len, text) = (buffer.as_mut_ptr().cast(), buffer.len(), text.as_ptr().cast());
+        // SAFETY: the text takes one argument of this type; `to` has `len` bytes.
+        let wanted = unsafe {
+            match kind {
+                ArgumentType::Int => libc::snprintf(to, len, text, argument as c_int),
+                ArgumentType::Long => libc::snprintf(to, len, text, argument),
+                ArgumentType::Double => libc::snprintf(to, len, text, f64::from_bits(argument)),
+                ArgumentType::Text if argument == 0 => libc::snprintf(to, len, text, c"(null)".as_ptr()),
+                ArgumentType::Pointer | ArgumentType::Text => libc::snprintf(
+                    to,
+                    len,
+                    text,
+                    std::ptr::with_exposed_provenance::<c_char>(argument as usize),
+                ),
             }
-        }
-    )*};
+        };
+        usize::try_from(wanted).unwrap_or(0)
+    };
+    let mut buffer = vec![0; 128];
+    let len = print(&mut buffer);
+    if len >= buffer.len() {
+        buffer.resize(len + 1, 0);
+        print(&mut buffer);
+    }
+    out.extend_from_slice(&buffer[..len]);
 }
-variadic!(c_int, i64, f64, *const u8, *const c_char);
 
 unsafe extern "C" {
     /// The C library's standard output: the host program's own buffer, so

@@ -4,7 +4,7 @@
 use super::super::segments;
 use crate::blocks::entries::Checks;
 use crate::ir;
-use gpurace_abi::image::RowSite;
+use gpurace_abi::batch::FrameAddresses;
 use llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyFunction};
 use llvm_sys::core::*;
 
@@ -40,7 +40,7 @@ fn known(body: &str) -> Vec<Option<bool>> {
         let by_point = cut.batches.iter().zip(&cut.affine);
         by_point
             .map(|(rows, before)| {
-                let known = rows.first()?.table_entry().lines != RowSite::NO_LINES;
+                let known = matches!(rows.first()?.addresses, FrameAddresses::Affine { .. });
                 assert!(!known || before.is_some());
                 Some(known)
             })

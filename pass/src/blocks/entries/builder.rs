@@ -1,19 +1,20 @@
 //! Builds the code of a block entry.
 
 use std::ffi::{CStr, c_uint};
+use std::mem::offset_of;
 
+use gpurace_abi::batch::{BLOCK_ENDED, FrameBatch, FrameCommon, SHARED_VALUES};
 use gpurace_abi::context::offset;
 use gpurace_abi::entry::Entry;
-use gpurace_abi::image::{BLOCK_ENDED, BLOCK_FRAME_COMMON, BLOCK_LINES_HOLD, BLOCK_ROWS};
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::{LLVMIntPredicate, LLVMLinkage};
 
 use super::Checks;
 use crate::blocks::affine_rows::AffineFunctions;
-use crate::blocks::batch::Batch;
+use crate::blocks::batch;
 use crate::blocks::number::to_number;
-use crate::blocks::segments::{self, NEXT, Segments};
+use crate::blocks::segments::{self, Segments, in_common};
 use crate::ir;
 use crate::ir::entry_calls::EntryCalls;
 use crate::ir::parameters::{copy_by_value, load_arguments};
@@ -96,10 +97,9 @@ impl BlockEntryBuilder<'_> {
     }
 
     /// The address of a field that the block frame has for all threads.
-    unsafe fn in_frame(&self, offset: u64) -> LLVMValueRef {
-        let offset = offset as i64 - BLOCK_FRAME_COMMON as i64;
+    unsafe fn in_frame(&self, offset: usize) -> LLVMValueRef {
         // SAFETY: by contract.
-        unsafe { ir::at_byte(self.builder, LLVMGetParam(self.function, 2), offset) }
+        unsafe { in_common(self.builder, LLVMGetParam(self.function, 2), offset) }
     }
 
     unsafe fn new_block(&self, name: &CStr) -> LLVMBasicBlockRef {
@@ -152,7 +152,7 @@ impl BlockEntryBuilder<'_> {
                 if let Some(table) = table {
                     self.hand_over(table, batches.len());
                 }
-                let next = LLVMBuildLoad2(b, int, self.in_frame(NEXT), none);
+                let next = LLVMBuildLoad2(b, int, self.in_frame(offset_of!(FrameCommon, next)), none);
                 if let Some(barrier) = self.barrier {
                     self.at_barrier(barrier, next);
                 }
@@ -170,36 +170,14 @@ impl BlockEntryBuilder<'_> {
 
     /// The table of a point's batches. The frame points to it too, in case a thread does not reach the end
     /// of the segment.
-    unsafe fn table(&self, batches: &[Batch]) -> LLVMValueRef {
+    unsafe fn table(&self, batches: &[FrameBatch]) -> LLVMValueRef {
         // SAFETY: by contract.
         unsafe {
-            let (int, long) = (LLVMInt32TypeInContext(self.context), LLVMInt64TypeInContext(self.context));
-            let n = |ty, n| LLVMConstInt(ty, n, 0);
-            let items: Vec<_> = batches
-                .iter()
-                .map(|batch| {
-                    let s = batch.table_entry();
-                    let mut fields = [
-                        n(long, s.items),
-                        n(long, s.values),
-                        n(long, s.before),
-                        n(long, s.active),
-                        n(long, s.lines),
-                        n(int, s.site.into()),
-                        n(int, s.kind.into()),
-                    ];
-                    LLVMConstStructInContext(self.context, fields.as_mut_ptr(), fields.len() as c_uint, 0)
-                })
-                .collect();
-            let ty = LLVMTypeOf(items[0]);
-            let table = LLVMConstArray2(ty, items.as_ptr().cast_mut(), items.len() as u64);
-            let global = LLVMAddGlobal(self.module, LLVMTypeOf(table), c"".as_ptr());
-            LLVMSetInitializer(global, table);
-            LLVMSetGlobalConstant(global, 1);
-            LLVMSetLinkage(global, LLVMLinkage::LLVMPrivateLinkage);
-            LLVMBuildStore(self.builder, global, self.in_frame(BLOCK_ROWS));
-            LLVMBuildStore(self.builder, n(long, batches.len() as u64), self.in_frame(BLOCK_ROWS + 8));
-            global
+            let table = batch::table(self.module, batches);
+            let count = LLVMConstInt(LLVMInt64TypeInContext(self.context), batches.len() as u64, 0);
+            LLVMBuildStore(self.builder, table, self.in_frame(offset_of!(FrameCommon, batches)));
+            LLVMBuildStore(self.builder, count, self.in_frame(offset_of!(FrameCommon, batch_count)));
+            table
         }
     }
 
@@ -208,7 +186,7 @@ impl BlockEntryBuilder<'_> {
         // SAFETY: by contract.
         unsafe {
             let count = LLVMConstInt(LLVMInt32TypeInContext(self.context), count as u64, 0);
-            let function = EntryCalls::new(self.module).threaded(Entry::Rows);
+            let function = EntryCalls::new(self.module).threaded(Entry::Batches);
             let (context, frame) = (LLVMGetParam(self.function, 0), LLVMGetParam(self.function, 2));
             ir::call(self.builder, function, &[context, frame, table, count]);
         }
@@ -239,8 +217,9 @@ impl BlockEntryBuilder<'_> {
         // SAFETY: by contract.
         unsafe {
             let long = LLVMInt64TypeInContext(self.context);
-            let load = |offset| LLVMBuildLoad2(self.builder, long, self.in_frame(offset), c"".as_ptr());
-            self.segments.shared.iter().map(|slot| load(slot.offset)).collect()
+            let place = |i| self.in_frame(offset_of!(FrameCommon, shared) + 8 * i);
+            let load = |i| LLVMBuildLoad2(self.builder, long, place(i), c"".as_ptr());
+            (0..self.segments.shared).map(load).collect()
         }
     }
 
@@ -261,7 +240,7 @@ impl BlockEntryBuilder<'_> {
             let poison = LLVMGetPoison(LLVMInt64TypeInContext(self.context));
             let or_none = |values: &[LLVMValueRef], i: usize| values.get(i).copied().unwrap_or(poison);
             arguments.extend((0..segments::FIELDS).map(|i| or_none(&self.fields, i)));
-            arguments.extend((0..segments::SHARED).map(|i| or_none(shared, i)));
+            arguments.extend((0..SHARED_VALUES).map(|i| or_none(shared, i)));
             ir::call(self.builder, function, &arguments)
         }
     }
@@ -280,7 +259,7 @@ impl BlockEntryBuilder<'_> {
             let long = LLVMInt64TypeInContext(self.context);
             let zero = LLVMConstInt(long, 0, 0);
             self.call(functions.find, self.dim, zero, point, shared);
-            let hold = LLVMBuildLoad2(b, long, self.in_frame(BLOCK_LINES_HOLD), none);
+            let hold = LLVMBuildLoad2(b, long, self.in_frame(offset_of!(FrameCommon, lines_hold)), none);
             let hold = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntNE, hold, zero, none);
             let (fill, on) = (self.new_block(c"fill"), self.new_block(c""));
             LLVMBuildCondBr(b, hold, on, fill);

@@ -1,4 +1,4 @@
-//! What leaves itself in a pool, and beside it the neighbour that must not.
+//! What leaves itself in a buffer, and beside it the neighbour that must not.
 
 use llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyFunction};
 
@@ -12,7 +12,7 @@ struct Found {
     /// The instructions that leave each read for itself, and those that leave runs of them.
     scattered: Vec<u32>,
     runs: Vec<u32>,
-    /// Checks that stay calls, and calls that hand pools over.
+    /// Checks that stay calls, and calls that hand buffers over.
     calls: usize,
     hand_overs: usize,
 }
@@ -56,14 +56,14 @@ fn of_kernel(body: &str) -> Found {
         assert_eq!(broken, 0, "{}", ir::text(LLVMPrintValueToString(cut.function)));
         let mut found = Found::default();
         for batch in cut.batches.iter().flatten() {
-            match *batch {
-                Batch::GatheredReads { site, scattered: true, .. } => found.scattered.push(site),
-                Batch::GatheredReads { site, scattered: false, .. } => found.runs.push(site),
-                Batch::Row { .. } => {}
+            match batch.addresses {
+                FrameAddresses::Items { .. } => found.scattered.push(batch.site),
+                FrameAddresses::Runs { .. } => found.runs.push(batch.site),
+                FrameAddresses::Each { .. } | FrameAddresses::Affine { .. } => {}
             }
         }
         assert!(
-            !cut.parallel || !cut.batches.iter().flatten().any(Batch::is_gathered),
+            !cut.parallel || !cut.batches.iter().flatten().any(FrameBatch::is_gathered),
             "threads leave items one after the other"
         );
         for i in ir::instructions(cut.function) {

@@ -68,11 +68,7 @@ fn rows_of(body: &str) -> Found {
                 && ir::callee(*i).is_some_and(|f| ir::name(f).starts_with("__gpurace_"))
         };
         Found {
-            rows: cut
-                .batches
-                .iter()
-                .map(|all| all.iter().map(|batch| batch.table_entry().site).collect())
-                .collect(),
+            rows: cut.batches.iter().map(|all| all.iter().map(|batch| batch.site).collect()).collect(),
             calls: ir::instructions(cut.function).iter().filter(|i| is_check(i)).count(),
             needs_context: cut.needs_context,
         }
@@ -132,7 +128,7 @@ fn looped(bound: &str, checks: &str) -> String {
 #[test]
 fn loops_that_all_threads_run_alike() {
     assert_eq!(rows_of(&looped("%n", "READ 0")), all(&[&[0], &[9, 0]]));
-    // What each thread runs for itself has a pool, which a call hands over.
+    // What each thread runs for itself has a buffer, which a call hands over.
     assert_eq!(
         rows_of(&looped("%t", "READ 0")),
         Found { rows: vec![vec![0, 9]], calls: 1, needs_context: false }

@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 
 use gpurace_abi::ablation::{self, Mechanism};
-use gpurace_abi::image::MOST_ROWS;
+use gpurace_abi::batch::{FrameAddresses, FrameBatch, MOST_ROWS};
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
@@ -13,9 +13,8 @@ use super::crossing::Crossing;
 use super::{Cutter, ThreadParameter};
 use crate::analysis::uniform::BlockUniform;
 use crate::blocks::affine_rows::{self, AffineFunctions, Segment, SegmentSource};
-use crate::blocks::batch::{Batch, RowAddresses, ValueOffsets};
-use crate::blocks::gathered_reads::{self, GatheredRead, ReadBuffer};
-use crate::blocks::rows::{self, BatchedAccess, FrameStore};
+use crate::blocks::gathered_reads::{self, ReadBuffer};
+use crate::blocks::rows;
 use crate::ir;
 
 /// Most places at which buffers are handed over before writes.
@@ -26,7 +25,7 @@ const MOST_HANDED_OVER: usize = 512;
 pub(super) struct AffineRows {
     /// For the check of each access: the number of its affine row, and the offset of the addresses
     /// in blocks in which the row is not affine.
-    pub(super) rows: HashMap<LLVMValueRef, (u64, u64)>,
+    pub(super) rows: HashMap<LLVMValueRef, (u32, u32)>,
     /// For each point, the functions that compute the rows.
     pub(super) functions: Vec<Option<AffineFunctions>>,
 }
@@ -88,15 +87,7 @@ impl Cutter {
                         none.insert(call);
                         return 0;
                     }
-                    found
-                        .rows
-                        .entry(call)
-                        .or_insert_with(|| {
-                            let at = self.thread_bytes.next_multiple_of(8);
-                            self.thread_bytes = at + 8;
-                            (number(call), at)
-                        })
-                        .1
+                    found.rows.entry(call).or_insert_with(|| (number(call), self.thread_bytes_at(8, 8))).1
                 }));
             }
             found.rows.retain(|call, _| !none.contains(call));
@@ -108,12 +99,12 @@ impl Cutter {
     pub(super) unsafe fn batch_checks(
         &mut self,
         after: &[LLVMBasicBlockRef],
-        affine: &HashMap<LLVMValueRef, (u64, u64)>,
-    ) -> Vec<Vec<Batch>> {
+        affine: &HashMap<LLVMValueRef, (u32, u32)>,
+    ) -> Vec<Vec<FrameBatch>> {
         // SAFETY: by contract.
         unsafe {
             let accesses = rows::find(self.function);
-            let is_row = |i: &LLVMValueRef| accesses.iter().any(|access| access.call() == *i);
+            let is_row = |i: &LLVMValueRef| accesses.iter().any(|access| access.call == *i);
             let writes: Vec<_> = ir::instructions(self.function)
                 .into_iter()
                 .filter(|&i| rows::is_write(i) && !is_row(&i))
@@ -122,72 +113,59 @@ impl Cutter {
             reads.retain(|_| ablation::is_on(Mechanism::GatheredReads));
             // Each write hands over each buffer.
             reads.truncate(MOST_HANDED_OVER / writes.len().max(1));
-            let (mut places, mut batches) = (Vec::new(), Vec::new());
-            let mut marks = HashMap::new();
+            let (mut batches, mut marks) = (Vec::new(), HashMap::new());
             for access in &accesses {
-                let (addresses, place) = match affine.get(&access.call()) {
-                    Some(&(number, items)) => {
-                        let mark = *marks.entry(access.block()).or_insert_with(|| {
-                            let at = self.thread_bytes.next_multiple_of(4);
-                            (at, self.thread_place(4, 4))
+                let addresses = match affine.get(&access.call) {
+                    Some(&(lines, at)) => {
+                        // The first access of a basic block stores for all of them that they are made.
+                        let active = *marks.entry(access.block).or_insert_with(|| {
+                            let (active, place) = self.thread_place(4, 4);
+                            rows::store_active(self.builder, self.context, access, place);
+                            active
                         });
-                        (RowAddresses::Affine { number, items, active: mark.0 }, mark.1)
+                        FrameAddresses::Affine { at, lines, active }
                     }
                     None => {
-                        (RowAddresses::Each(self.thread_bytes.next_multiple_of(8)), self.thread_place(8, 8))
+                        let (at, place) = self.thread_place(8, 8);
+                        rows::store_address(self.builder, access, place);
+                        FrameAddresses::Each { at }
                     }
                 };
-                let values = access.value_bytes().map(|n| {
-                    [(); 2].map(|()| {
-                        let at = self.thread_bytes.next_multiple_of(n);
-                        let place = self.thread_place(n, n);
-                        (
-                            at,
-                            self.stored_at_end(
-                                access.block(),
-                                LLVMIntTypeInContext(self.context, 8 * n as u32),
-                                place,
-                            ),
-                        )
-                    })
+                let values = access.value.map(|value| {
+                    let ty = LLVMIntTypeInContext(self.context, 8 * access.size);
+                    let values = [(); 2].map(|()| {
+                        let (at, place) = self.thread_place(access.size.into(), access.size.into());
+                        (at, self.stored_at_end(access.block, ty, place))
+                    });
+                    let variables = values.map(|(_, variable)| variable);
+                    rows::store_values(self.builder, access, value, ty, variables);
+                    values.map(|(at, _)| at)
                 });
-                let offsets = values.map(|[(written, _), (before, _)]| ValueOffsets { written, before });
-                batches.push(access.batch(addresses, offsets));
-                places.push((place, values.map(|v| v.map(|(_, place)| place))));
+                LLVMInstructionEraseFromParent(access.call);
+                batches.push(access.batch(addresses, values));
             }
             let mut buffers = Vec::new();
             for read in &reads {
-                let offset = self.thread_bytes.next_multiple_of(8);
-                buffers.push(self.array(gathered_reads::BUFFER_BYTES, 8));
-                batches.push(read.batch(offset));
+                let (at, buffer) = self.array(gathered_reads::BUFFER_BYTES, 8);
+                buffers.push((read.batch(at), buffer));
             }
-            let blocks: Vec<_> = accesses.iter().map(BatchedAccess::block).collect();
-            let at: Vec<_> = blocks
-                .iter()
-                .map(std::slice::from_ref)
-                .chain(reads.iter().map(GatheredRead::blocks))
-                .collect();
-            let starts = std::iter::once(self.first).chain(after.iter().copied());
-            let of_points = starts
-                .map(|start| {
-                    let all = rows::of_segment(start, &at).into_iter().map(|i| batches[i]);
-                    let (gathered, rows): (Vec<_>, Vec<_>) = all.partition(Batch::is_gathered);
-                    [gathered, rows].concat()
-                })
-                .collect();
-            for (access, &(place, values)) in accesses.iter().zip(&places) {
-                // The first access of a basic block stores for all of them that they are made.
-                let stores = match affine.contains_key(&access.call()) {
-                    true => FrameStore::Active(marks.remove(&access.block()).map(|_| place)),
-                    false => FrameStore::Address(place),
-                };
-                rows::add_to_row(self.builder, self.context, access, stores, values);
-            }
-            for (read, place) in reads.iter().zip(buffers) {
-                let [linear, threads] =
-                    [ThreadParameter::Linear, ThreadParameter::Threads].map(|p| self.parameter(p));
+            batches.extend(buffers.iter().map(|(batch, _)| *batch));
+            let of_rows = accesses.iter().map(|access| std::slice::from_ref(&access.block));
+            let at: Vec<_> = of_rows.chain(reads.iter().map(|read| &*read.around)).collect();
+            let of_point = |start| {
+                let all = rows::of_segment(start, &at).into_iter().map(|i| batches[i]);
+                let (gathered, rows): (Vec<_>, Vec<_>) = all.partition(FrameBatch::is_gathered);
+                [gathered, rows].concat()
+            };
+            let of_points = std::iter::once(self.first).chain(after.iter().copied()).map(of_point).collect();
+            for (read, (batch, place)) in reads.iter().zip(buffers) {
+                let [linear, threads, frame] =
+                    [ThreadParameter::Linear, ThreadParameter::Threads, ThreadParameter::Frame]
+                        .map(|p| self.parameter(p));
                 let buffer = ReadBuffer {
                     start: self.start,
+                    frame,
+                    batch,
                     place,
                     linear,
                     threads,

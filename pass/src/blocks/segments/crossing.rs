@@ -2,14 +2,15 @@
 //! computed again. The others are kept in the frame.
 
 use std::collections::{HashMap, HashSet};
+use std::mem::offset_of;
 
-use gpurace_abi::image::BLOCK_LINES;
+use gpurace_abi::batch::{FrameCommon, SHARED_VALUES};
 use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use super::context::FIELDS;
-use super::frame::{self, NEXT, Slot};
+use super::frame;
 use super::{Cutter, THREAD_PARAMETERS};
 use crate::analysis::uniform::BlockUniform;
 use crate::blocks::number::{from_number, is_number, to_number};
@@ -18,9 +19,6 @@ use crate::ir;
 unsafe extern "C" {
     fn gpurace_demote(instruction: LLVMValueRef) -> LLVMValueRef;
 }
-
-/// Most values that all threads share. Parameters for them are made before they are known.
-pub const SHARED: usize = 24;
 
 /// A value that is needed after a barrier.
 pub(super) struct Crossing {
@@ -115,7 +113,7 @@ impl Cutter {
                     let may_be = !uniform.varies(value)
                         && ir::alloc_size(self.module, ty) <= 8
                         && is_number(ty)
-                        && shared < SHARED;
+                        && shared < SHARED_VALUES;
                     found.push(Crossing { value, shared: may_be.then_some(shared), points });
                     shared += usize::from(may_be);
                 }
@@ -124,17 +122,17 @@ impl Cutter {
         }
     }
 
-    /// Keeps the crossing values in the frame, and cuts the function at the barriers. Returns the
-    /// places of the values that all threads share; `None` if there are too many.
+    /// Keeps the crossing values in the frame, and cuts the function at the barriers. Returns how
+    /// many of them all threads share; `None` if a value cannot be kept.
     pub(super) unsafe fn keep_over(
         &mut self,
         barriers: &[LLVMValueRef],
         after: &[LLVMBasicBlockRef],
         crossing: Vec<Crossing>,
-    ) -> Option<Vec<Slot>> {
+    ) -> Option<usize> {
         // SAFETY: by contract.
         unsafe {
-            let mut shared = Vec::new();
+            let mut shared = 0;
             let mut kept = vec![Vec::new(); after.len()];
             for c in crossing {
                 let ty = LLVMTypeOf(c.value);
@@ -143,23 +141,18 @@ impl Cutter {
                     return None;
                 }
                 let place = if let Some(number) = c.shared {
-                    let offset = self.common_bytes;
-                    self.common_bytes += 8;
-                    if self.common_bytes > BLOCK_LINES {
-                        return None;
-                    }
-                    shared.push(Slot { offset, ty });
-                    (self.common_place(offset), Some(number))
+                    shared += 1;
+                    (self.common_place(offset_of!(FrameCommon, shared) + 8 * number), Some(number))
                 } else {
                     let size = ir::alloc_size(self.module, ty);
                     let alignment = u64::from(ir::abi_alignment(self.module, ty)).clamp(1, 16);
-                    (self.thread_place(size.next_multiple_of(alignment), alignment), None)
+                    (self.thread_place(size.next_multiple_of(alignment), alignment).1, None)
                 };
                 for &p in &c.points {
                     kept[p].push((variable, ty, place));
                 }
             }
-            let next = self.common_place(NEXT);
+            let next = self.common_place(offset_of!(FrameCommon, next));
             let int = LLVMInt32TypeInContext(self.context);
             for (p, (&barrier, &block)) in barriers.iter().zip(after).enumerate() {
                 for &(variable, ty, (place, parameter)) in &kept[p] {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use gpurace_abi::image::BLOCK_FRAME_COMMON;
+use gpurace_abi::batch::FrameCommon;
 use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
@@ -10,18 +10,6 @@ use llvm_sys::prelude::*;
 use super::{Cutter, ThreadParameter};
 use crate::blocks::entries::Checks;
 use crate::ir;
-
-/// Offset, in the frame's common part, of the next point of the block.
-pub const NEXT: u64 = 0;
-
-/// A place in the frame.
-#[derive(Clone, Copy, Debug)]
-pub struct Slot {
-    /// Offset in the frame's common part.
-    pub offset: u64,
-    /// The type of its value.
-    pub ty: LLVMTypeRef,
-}
 
 impl Cutter {
     /// Moves local variables to the frame if there are barriers. Returns whether no two threads use
@@ -64,7 +52,7 @@ impl Cutter {
                     return None;
                 }
                 let size = size.next_multiple_of(alignment);
-                let place = self.thread_place(size, alignment);
+                let (_, place) = self.thread_place(size, alignment);
                 LLVMReplaceAllUsesWith(variable, place);
                 LLVMInstructionEraseFromParent(variable);
             }
@@ -72,58 +60,52 @@ impl Cutter {
         }
     }
 
-    /// Adds a place of these bytes for each thread. Returns the address of the running thread's,
-    /// which the start block computes.
-    pub(super) unsafe fn thread_place(&mut self, size: u64, alignment: u64) -> LLVMValueRef {
+    /// Adds bytes for each thread, and returns their place.
+    pub(super) fn thread_bytes_at(&mut self, size: u64, alignment: u64) -> u32 {
+        let at = self.thread_bytes.next_multiple_of(alignment);
+        self.thread_bytes = at + size;
+        at as u32
+    }
+
+    /// Adds a place of these bytes for each thread. Returns it, and the address of the running
+    /// thread's, which the start block computes.
+    pub(super) unsafe fn thread_place(&mut self, size: u64, alignment: u64) -> (u32, LLVMValueRef) {
         // SAFETY: by contract.
         unsafe {
-            let array = self.array(size, alignment);
-            let (b, long) = (self.builder, LLVMInt64TypeInContext(self.context));
-            let own = LLVMBuildMul(
-                b,
-                self.parameter(ThreadParameter::Linear),
-                LLVMConstInt(long, size, 0),
-                c"".as_ptr(),
-            );
-            self.address(array, own)
+            let (at, array) = self.array(size, alignment);
+            (at, self.behind(array, ThreadParameter::Linear, size))
         }
     }
 
-    /// Adds a place of these bytes for each thread. Returns the address of the first thread's.
-    pub(super) unsafe fn array(&mut self, size: u64, alignment: u64) -> LLVMValueRef {
+    /// Adds a place of these bytes for each thread. Returns it, and the address of the first thread's.
+    pub(super) unsafe fn array(&mut self, size: u64, alignment: u64) -> (u32, LLVMValueRef) {
+        let at = self.thread_bytes_at(size, alignment);
         // SAFETY: by contract.
         unsafe {
-            let at = self.thread_bytes.next_multiple_of(alignment);
-            self.thread_bytes = at + size;
-            self.at_start();
-            let (b, long) = (self.builder, LLVMInt64TypeInContext(self.context));
             // The threads' part of the frame begins at the frame's address.
-            let array = LLVMBuildMul(
-                b,
-                self.parameter(ThreadParameter::Threads),
-                LLVMConstInt(long, at, 0),
-                c"".as_ptr(),
-            );
-            self.address(self.parameter(ThreadParameter::Frame), array)
+            let frame = self.parameter(ThreadParameter::Frame);
+            (at, self.behind(frame, ThreadParameter::Threads, at.into()))
+        }
+    }
+
+    /// The address that lies a parameter times `bytes` behind another one.
+    unsafe fn behind(&self, base: LLVMValueRef, times: ThreadParameter, bytes: u64) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe {
+            self.at_start();
+            let bytes = LLVMConstInt(LLVMInt64TypeInContext(self.context), bytes, 0);
+            let offset = LLVMBuildMul(self.builder, self.parameter(times), bytes, c"".as_ptr());
+            ir::at_offset(self.builder, base, offset)
         }
     }
 
     /// The address of a place that all threads share, which lies below the frame's address.
-    pub(super) unsafe fn common_place(&mut self, offset: u64) -> LLVMValueRef {
+    pub(super) unsafe fn common_place(&self, offset: usize) -> LLVMValueRef {
         // SAFETY: by contract.
         unsafe {
-            let long = LLVMInt64TypeInContext(self.context);
             self.at_start();
-            self.address(
-                self.parameter(ThreadParameter::Frame),
-                LLVMConstInt(long, offset.wrapping_sub(BLOCK_FRAME_COMMON), 1),
-            )
+            in_common(self.builder, self.parameter(ThreadParameter::Frame), offset)
         }
-    }
-
-    unsafe fn address(&self, base: LLVMValueRef, offset: LLVMValueRef) -> LLVMValueRef {
-        // SAFETY: by contract.
-        unsafe { ir::at_offset(self.builder, base, offset) }
     }
 
     pub(super) unsafe fn has_by_value(&self) -> bool {
@@ -161,6 +143,15 @@ impl Cutter {
             true
         }
     }
+}
+
+/// The address of a field of the [`FrameCommon`] of a frame.
+///
+/// # Safety
+/// The builder and the frame are live.
+pub unsafe fn in_common(b: LLVMBuilderRef, frame: LLVMValueRef, offset: usize) -> LLVMValueRef {
+    // SAFETY: by contract.
+    unsafe { ir::at_byte(b, frame, offset as i64 - size_of::<FrameCommon>() as i64) }
 }
 
 /// Stores a value in the frame. A single bit takes a byte, so that LLVM can vectorise the store.

@@ -41,7 +41,7 @@ fn cut_with(body: &str, checks: Checks) -> Option<(u32, usize, u64, bool)> {
             let left = ir::instructions(s.function).into_iter().any(|i| is_barrier(i));
             assert!(!left, "a barrier is left");
         }
-        found.map(|s| (s.points, s.shared.len(), s.thread_bytes, s.parallel))
+        found.map(|s| (s.points, s.shared, s.thread_bytes, s.parallel))
     })
 }
 

@@ -16,46 +16,22 @@ use std::path::Path;
 
 use gpurace_report::schema::{Divergence, Race, Waiting};
 
-/// The kind of a suppression.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SuppressionKind {
-    Race,
-    Divergence,
-    Kernel,
-    Function,
-    File,
-    Object,
-}
-
-impl SuppressionKind {
-    const ALL: [Self; 6] =
-        [Self::Race, Self::Divergence, Self::Kernel, Self::Function, Self::File, Self::Object];
-
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Race => "race",
-            Self::Divergence => "divergence",
-            Self::Kernel => "kernel",
-            Self::Function => "function",
-            Self::File => "file",
-            Self::Object => "object",
-        }
-    }
-}
+/// The kinds of suppressions.
+const KINDS: [&str; 6] = ["race", "divergence", "kernel", "function", "file", "object"];
 
 /// The names in a finding that one kind of suppression is compared with.
-type Names<'a> = (SuppressionKind, Vec<&'a str>);
+type Names<'a> = (&'static str, Vec<&'a str>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Suppression {
-    kind: SuppressionKind,
+    kind: &'static str,
     pattern: String,
 }
 
 impl Suppression {
     /// Its line in the file.
     fn line(&self) -> String {
-        format!("{}:{}", self.kind.as_str(), self.pattern)
+        format!("{}:{}", self.kind, self.pattern)
     }
 }
 
@@ -83,11 +59,11 @@ impl Suppressions {
                 continue;
             }
             let parts = line.split_once(':').and_then(|(kind, pattern)| {
-                let kind = SuppressionKind::ALL.into_iter().find(|known| known.as_str() == kind)?;
+                let kind = KINDS.into_iter().find(|known| *known == kind)?;
                 Some((kind, pattern.trim()))
             });
             let Some((kind, pattern)) = parts else {
-                let kinds = SuppressionKind::ALL.map(SuppressionKind::as_str).join("`, `");
+                let kinds = KINDS.join("`, `");
                 return Err(format!(
                     "{number}: found `{line}`, wanted `KIND:PATTERN`, where the kind is one of `{kinds}`"
                 ));
@@ -106,12 +82,12 @@ impl Suppressions {
         let files = race.accesses.iter().filter_map(|side| side.file.as_deref());
         let object = race.object.as_ref().and_then(|object| object.name.as_deref());
         let each: [Names<'_>; 4] = [
-            (SuppressionKind::Function, functions.collect()),
-            (SuppressionKind::File, files.collect()),
-            (SuppressionKind::Kernel, race.kernel.as_deref().into_iter().collect()),
-            (SuppressionKind::Object, object.into_iter().collect()),
+            ("function", functions.collect()),
+            ("file", files.collect()),
+            ("kernel", race.kernel.as_deref().into_iter().collect()),
+            ("object", object.into_iter().collect()),
         ];
-        self.find(SuppressionKind::Race, &each)
+        self.find("race", &each)
     }
 
     /// The line of the suppression that leaves this divergence out.
@@ -120,14 +96,13 @@ impl Suppressions {
             Waiting::At(at) => at.file.as_deref(),
             Waiting::Exited(_) => None,
         });
-        let each: [Names<'_>; 2] =
-            [(SuppressionKind::File, files.collect()), (SuppressionKind::Kernel, vec![&*divergence.kernel])];
-        self.find(SuppressionKind::Divergence, &each)
+        let each: [Names<'_>; 2] = [("file", files.collect()), ("kernel", vec![&*divergence.kernel])];
+        self.find("divergence", &each)
     }
 
     /// The first suppression that matches one of the names of its kind. A suppression of kind `any`
     /// is compared with all names.
-    fn find(&self, any: SuppressionKind, each: &[Names<'_>]) -> Option<String> {
+    fn find(&self, any: &str, each: &[Names<'_>]) -> Option<String> {
         let is_match = |suppression: &&Suppression| {
             let mut names = each
                 .iter()
@@ -228,7 +203,7 @@ mod tests {
         let names =
             [("kernel", "reduce(int"), ("function", "fill"), ("file", "tile.cuh"), ("object", "^tile$")];
         for (kind, pattern) in names {
-            for other in SuppressionKind::ALL.map(SuppressionKind::as_str) {
+            for other in KINDS {
                 let line = format!("{other}:{pattern}");
                 let found = Suppressions::parse(&line).unwrap().of_race(&race());
                 let wanted = other == kind || other == "race";

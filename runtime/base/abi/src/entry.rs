@@ -158,13 +158,10 @@ macro_rules! entry_points {
             /// A fence (`__threadfence*`, `fence.*`, `membar.*`).
             Fence = __gpurace_fence(scope: I32, order: I32, sync: I32) -> Void, Fence;
 
-            /// The accesses that a block's threads have left in its frame since its last barrier.
-            /// `sites` has `count` entries of type `RowSite`, which say where they lie, in an
-            /// order that keeps the order of each thread.
-            Rows = __gpurace_rows(frame: Ptr, sites: Ptr, count: I32) -> Void, Batch;
-            /// The reads that a block's threads have left in a pool of its frame. The call empties
-            /// the pool. `kind` is that of a `RowSite`.
-            Reads = __gpurace_reads(pool: Ptr, kind: I32, site: I32) -> Void, Batch;
+            /// Accesses that a block's threads have left in its frame. `batches` has `count` entries
+            /// of type `FrameBatch`, in an order that keeps the order of each thread. The call
+            /// leaves their places empty.
+            Batches = __gpurace_batches(frame: Ptr, batches: Ptr, count: I32) -> Void, Batch;
 
             // ---- annotations, called by the functions of `gpurace/gpurace.h` ----
 

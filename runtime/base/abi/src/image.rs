@@ -26,9 +26,9 @@ use crate::context::ThreadCtx;
 
 /// First bytes of the container.
 pub const MAGIC: [u8; 8] = *b"GPURACE\x01";
-/// Version of the container, of [`ImageTable`], of [`ThreadCtx`] and of the entry points. Each
-/// change of any of them raises it.
-pub const FORMAT_VERSION: u32 = 16;
+/// Version of the container, of [`ImageTable`], of [`ThreadCtx`], of the
+/// [block frame](crate::batch) and of the entry points. Each change of any of them raises it.
+pub const FORMAT_VERSION: u32 = 17;
 /// The symbol that a host image exports.
 pub const IMAGE_SYMBOL: &str = "__gpurace_image";
 /// Magic of clang's and nvcc's `__cuda_fatbin_wrapper`.
@@ -93,89 +93,9 @@ pub struct SectionHeader {
 pub type KernelFn = unsafe extern "C" fn(ctx: *mut ThreadCtx, args: *const u8);
 
 /// Block entry of a kernel. Runs all threads of a block, segment by segment. `frame` is the block
-/// frame: [`BLOCK_FRAME_COMMON`] bytes before it, the common part, and from it on
+/// frame: a [`FrameCommon`](crate::batch::FrameCommon) before it, and from it on
 /// [`KernelEntry::frame_bytes`] for each thread. Aligned to 64 bytes.
 pub type BlockFn = unsafe extern "C" fn(ctx: *mut ThreadCtx, args: *const u8, frame: *mut u8);
-
-/// Bytes of a block frame's common part, which the threads share.
-pub const BLOCK_FRAME_COMMON: u64 = BLOCK_LINES + MOST_ROWS as u64 * size_of::<Lines>() as u64;
-/// The next segment that a block frame names once the block has ended.
-pub const BLOCK_ENDED: u32 = u32::MAX;
-
-/// Offset in the common part of the address and the number of the [`RowSite`]s of the segment that
-/// runs.
-pub const BLOCK_ROWS: u64 = 8;
-
-/// Offset in the common part of a number: 1 if [`Lines`] hold the addresses of the segment that
-/// runs, 0 if items do.
-pub const BLOCK_LINES_HOLD: u64 = 24;
-/// Offset in the common part of the first of [`MOST_ROWS`] [`Lines`].
-pub const BLOCK_LINES: u64 = 256;
-const _: () = assert!(BLOCK_FRAME_COMMON & 63 == 0, "the frame is aligned to 64 bytes");
-
-/// The most rows that are handed over at once.
-pub const MOST_ROWS: usize = 64;
-
-/// First bit of the thread in an item of a pool: see [`RowSite::SCATTERED`].
-pub const POOL_THREAD_SHIFT: u32 = 48;
-
-/// Affine addresses: they grow by a step from thread to thread, in each direction of the block.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lines {
-    /// The address of the block's first thread.
-    pub first: u64,
-    /// Bytes from a thread to the next one in x, y and z, modulo 2^64.
-    pub steps: [u64; 3],
-}
-
-/// An instruction whose accesses a block's threads leave in the block frame, for `__gpurace_rows`
-/// to hand to the checker. The items of a row are addresses, 8 bytes for each thread; 0 if the
-/// thread made no access.
-///
-/// If the instruction has [`Lines`] and [`BLOCK_LINES_HOLD`] is 1, the addresses follow from these,
-/// and threads only store that they made the access. Otherwise all threads store their items too.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RowSite {
-    /// Offset of the items in the frame, divided by the number of threads.
-    pub items: u64,
-    /// The same of the written values, each of an access's size, or [`RowSite::NO_VALUES`].
-    pub values: u64,
-    /// The same of the values before the write, if `values` has the written ones.
-    pub before: u64,
-    /// The same of 4 bytes for each thread that are not 0 if it made the access, or
-    /// [`RowSite::NO_LINES`]: then the items show it.
-    pub active: u64,
-    /// Index of the [`Lines`], or [`RowSite::NO_LINES`].
-    pub lines: u64,
-    /// The module's index of the instruction.
-    pub site: u32,
-    /// Bytes of an access, 4, 8 or 16; and [`RowSite::WRITES`], [`RowSite::SCATTERED`] or
-    /// [`RowSite::STREAMS`].
-    pub kind: u32,
-}
-
-impl RowSite {
-    /// In [`RowSite::kind`]: the access is a write.
-    pub const WRITES: u32 = 1 << 8;
-    /// In [`RowSite::values`]: the written values are not known.
-    pub const NO_VALUES: u64 = u64::MAX;
-    /// In [`RowSite::active`] and [`RowSite::lines`]: the instruction has no [`Lines`].
-    pub const NO_LINES: u64 = u64::MAX;
-    /// In [`RowSite::kind`]: at `items` is one pool of all threads' reads. Its first 8 bytes hold
-    /// the number of items. Each item has 8 bytes: the address, and from bit [`POOL_THREAD_SHIFT`]
-    /// on the thread.
-    pub const SCATTERED: u32 = 1 << 9;
-    /// The same with items of 16 bytes: the thread and the address of its first read, and the
-    /// address behind its last read. The reads lie side by side.
-    pub const STREAMS: u32 = 1 << 10;
-
-    /// True if it has a pool.
-    pub fn is_pool(&self) -> bool {
-        self.kind & (Self::SCATTERED | Self::STREAMS) != 0
-    }
-}
 
 /// A kernel of a host image.
 #[repr(C)]

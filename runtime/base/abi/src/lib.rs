@@ -3,6 +3,7 @@
 //! | module | what it defines |
 //! |---|---|
 //! | [`ablation`] | the mechanisms that only buy speed, and which are on |
+//! | [`batch`] | accesses that are checked together, and the block frame that holds them |
 //! | [`context`] | [`context::ThreadCtx`], the per-thread record that lowered device code reads its special registers from |
 //! | `diagnostic` | warnings and remarks on their way from the pass to the driver |
 //! | [`device`] | the memory that the host and the checker on a GPU share |
@@ -22,6 +23,7 @@
 #![cfg_attr(not(feature = "meta"), no_std)]
 
 pub mod ablation;
+pub mod batch;
 pub mod context;
 pub mod device;
 #[cfg(feature = "meta")]

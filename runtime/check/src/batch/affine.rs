@@ -4,11 +4,9 @@
 //! Code then hands over the first thread's address, the steps, and which threads made an access:
 //! nothing is stored, compared or searched thread by thread.
 
-use std::borrow::Cow;
+use gpurace_abi::batch::Lines;
 
-use gpurace_abi::image;
-
-use crate::batch::rows::{RowRun, next_access};
+use crate::batch::rows::RowRun;
 
 /// Threads of a block, one bit each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -104,7 +102,7 @@ impl Threads {
 
     /// The first and the last of its threads in a range, and how many there are; `None` if there
     /// is none.
-    fn within(&self, from: usize, to: usize) -> Option<(usize, usize, usize)> {
+    pub(super) fn within(&self, from: usize, to: usize) -> Option<(usize, usize, usize)> {
         let (mut first, mut last, mut count) = (None, 0, 0);
         for at in from / 64..to.div_ceil(64) {
             let low = u64::MAX << from.saturating_sub(at * 64).min(63);
@@ -124,7 +122,7 @@ impl Threads {
 #[derive(Clone, Copy, Debug)]
 pub struct AffineAddresses<'a> {
     /// The first thread's address, and the steps to the next thread in x, y and z.
-    pub of: &'a image::Lines,
+    pub of: &'a Lines,
     /// Threads of the block in x, y and z.
     pub dim: &'a [u32; 3],
     /// The threads that made the access.
@@ -133,7 +131,7 @@ pub struct AffineAddresses<'a> {
 
 impl AffineAddresses<'_> {
     /// The address of a thread, also of one that made no access.
-    fn address(&self, thread: usize) -> usize {
+    pub(super) fn address(&self, thread: usize) -> usize {
         let [nx, ny, _] = self.dim.map(|n| n.max(1));
         let thread = thread as u32;
         let index =
@@ -142,12 +140,12 @@ impl AffineAddresses<'_> {
         (0..3).fold(self.of.first, |at, axis| at.wrapping_add(offset(axis))) as usize
     }
 
-    fn threads(&self) -> usize {
+    pub(super) fn threads(&self) -> usize {
         self.dim.iter().map(|&n| n as usize).product()
     }
 
     /// The addresses by thread, 0 if it made no access.
-    fn each(&self) -> Vec<u64> {
+    pub(super) fn each(&self) -> Vec<u64> {
         let [nx, ny, nz] = self.dim.map(u64::from);
         let mut items = Vec::with_capacity(self.threads());
         for (z, y) in (0..nz).flat_map(|z| (0..ny).map(move |y| (z, y))) {
@@ -234,7 +232,7 @@ impl AffineAddresses<'_> {
 
 /// The affine form of addresses, and the dimensions of a block that it needs. `None` if the
 /// addresses are not affine or a thread makes no access.
-pub(crate) fn affine_addresses_of(items: &[u64]) -> Option<(image::Lines, [u32; 3])> {
+pub(crate) fn affine_addresses_of(items: &[u64]) -> Option<(Lines, [u32; 3])> {
     let &[first, second, ..] = items else { return None };
     let step = second.wrapping_sub(first);
     let are = |items: &[u64], first: u64| {
@@ -250,63 +248,8 @@ pub(crate) fn affine_addresses_of(items: &[u64]) -> Option<(image::Lines, [u32; 
     let far = items.get(width).map_or(0, |next| next.wrapping_sub(first));
     let all =
         (0..).zip(items.chunks(width)).all(|(y, row)| are(row, first.wrapping_add(far.wrapping_mul(y))));
-    let of = image::Lines { first, steps: [step, far, 0] };
+    let of = Lines { first, steps: [step, far, 0] };
     all.then_some((of, [width as u32, (items.len() / width) as u32, 1]))
-}
-
-/// The addresses of an instruction's accesses in a row.
-#[derive(Clone, Copy, Debug)]
-pub enum Addresses<'a> {
-    /// By thread, 0 if the thread made none.
-    Each(&'a [u64]),
-    /// Following from the threads' indices.
-    Affine(AffineAddresses<'a>),
-}
-
-impl<'a> Addresses<'a> {
-    /// The address of a thread's access, 0 if it made none.
-    #[inline]
-    pub(crate) fn of(&self, thread: usize) -> usize {
-        match self {
-            Self::Each(items) => items[thread] as usize,
-            Self::Affine(affine) if affine.active.contains(thread) => affine.address(thread),
-            Self::Affine(_) => 0,
-        }
-    }
-
-    /// How many threads there are.
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            Self::Each(items) => items.len(),
-            Self::Affine(affine) => affine.threads(),
-        }
-    }
-
-    /// How many threads make an access.
-    pub(crate) fn accesses(&self) -> u64 {
-        match self {
-            Self::Each(items) => items.iter().map(|&item| u64::from(item != 0)).sum(),
-            Self::Affine(affine) => affine.active.count(),
-        }
-    }
-
-    /// The address of the first access.
-    pub(crate) fn first(&self) -> Option<usize> {
-        match self {
-            Self::Each(items) => next_access(items, 0).map(|first| items[first] as usize),
-            Self::Affine(affine) => {
-                affine.active.within(0, affine.threads()).map(|(first, ..)| affine.address(first))
-            }
-        }
-    }
-
-    /// The addresses by thread, 0 if the thread made none.
-    pub fn each(&self) -> Cow<'a, [u64]> {
-        match self {
-            Self::Each(items) => Cow::Borrowed(items),
-            Self::Affine(affine) => Cow::Owned(affine.each()),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -356,7 +299,7 @@ mod tests {
 
     /// The runs of accesses of 4 bytes.
     fn runs(steps: [u64; 3], dim: [u32; 3], active: &Threads) -> Option<Vec<RunParts>> {
-        let of = image::Lines { first: 0x1000, steps };
+        let of = Lines { first: 0x1000, steps };
         let affine = AffineAddresses { of: &of, dim: &dim, active };
         let mut found = Vec::new();
         let are_runs = affine.runs(4, |r, _| found.push((r.thread, r.address, r.step, r.count, r.accesses)));
@@ -397,7 +340,7 @@ mod tests {
     fn bounds_hold_all_accesses() {
         let all = Threads::first(24);
         let bounds = |first: u64, steps: [u64; 3]| {
-            let of = image::Lines { first, steps };
+            let of = Lines { first, steps };
             let affine = AffineAddresses { of: &of, dim: &[4, 3, 2], active: &all };
             let bounds = affine.bounds(8);
             if let Some(bounds) = &bounds {

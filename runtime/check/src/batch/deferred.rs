@@ -1,8 +1,7 @@
 //! Deferred reads: reads of global memory that leave no record until one is needed.
 //!
 //! Memory that no unsettled launch has written is mostly only read: a kernel's inputs. Such reads
-//! of a block's threads are kept in a log of the worker as they were handed over (as
-//! [rows](crate::batch::rows) or [gathered reads](crate::batch::gathered)). That costs much less
+//! of a block's threads are kept in a log of the worker as they were handed over. That costs much less
 //! than a record for each region. Before the first conflicting access to a page that was read so,
 //! the reads are checked and get records, which the access then meets. From then on reads by the
 //! same instructions of the launch are checked as they are made. Where nothing conflicts, the log
@@ -21,14 +20,11 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use gpurace_abi::image;
+use gpurace_abi::batch::{Lines, ReadItem, ReadRun};
 use parking_lot::Mutex;
 
-use crate::batch::BatchChecks;
-use crate::batch::affine::{Addresses, AffineAddresses, Threads};
-use crate::batch::gathered::{self, Gathered, GatheredRead, GatheredReads, ReadRun};
-use crate::batch::rows::{self, Row};
-use crate::model::access::overlap;
+use crate::batch::affine::{AffineAddresses, Threads};
+use crate::batch::{Addresses, Batch};
 use crate::order::launches::LaunchOrder;
 
 pub(crate) use defer::{DeferralMemory, Deferrer};
@@ -57,6 +53,8 @@ struct ReadLog<L> {
 /// Those of one launch.
 struct ReadsOfLaunch<L> {
     launch: Arc<L>,
+    /// All threads of a block.
+    all: Threads,
     reads: LoggedReads,
 }
 
@@ -65,7 +63,7 @@ struct LoggedReads {
     batches: Vec<ReadBatch>,
     /// Sets of threads that are not all of a block.
     threads: Vec<Threads>,
-    gathered: Vec<GatheredRead>,
+    items: Vec<ReadItem>,
     runs: Vec<ReadRun>,
 }
 
@@ -92,56 +90,23 @@ pub(crate) struct BlockThen {
 /// The addresses of reads. Indices are those of [`LoggedReads`].
 #[derive(Debug)]
 enum ReadAddresses {
-    Row { of: image::Lines, dim: [u32; 3], active: Option<u32> },
-    Each(Range<u32>),
+    Affine { of: Lines, dim: [u32; 3], active: Option<u32> },
+    Items(Range<u32>),
     Runs(Range<u32>),
 }
 
-impl<L: DeferringLaunch> ReadsOfLaunch<L> {
-    /// The threads of a row.
-    fn active(&self, active: Option<u32>) -> Threads {
-        match active {
-            Some(at) => self.reads.threads[at as usize].clone(),
-            None => Threads::first(self.launch.threads()),
-        }
-    }
-
-    /// True if some reads of a batch may be of some of these bytes.
-    fn meets(&self, batch: &ReadBatch, bytes: &Range<usize>) -> bool {
-        let size = batch.size as usize;
-        let meets = |start: usize, end: usize| overlap(&(start..end), bytes);
-        match &batch.addresses {
-            ReadAddresses::Row { of, dim, active } => {
-                let mut met = false;
-                let affine = AffineAddresses { of, dim, active: &self.active(*active) };
-                let has_runs = affine.runs(size, |run, _| met |= meets(run.address, run.end(size)));
-                met || !has_runs
+impl<L> ReadsOfLaunch<L> {
+    /// Logged reads as a batch.
+    fn batch<'a>(&'a self, logged: &'a ReadBatch) -> Batch<'a> {
+        let addresses = match &logged.addresses {
+            ReadAddresses::Affine { of, dim, active } => {
+                let active = active.map_or(&self.all, |at| &self.reads.threads[at as usize]);
+                Addresses::Affine(AffineAddresses { of, dim, active })
             }
-            ReadAddresses::Each(reads) => {
-                let reads = &self.reads.gathered[as_range(reads)];
-                reads.iter().any(|read| meets(read.address(), read.address() + size))
-            }
-            ReadAddresses::Runs(runs) => {
-                let runs = &self.reads.runs[as_range(runs)];
-                runs.iter().any(|run| meets(run.first.address(), run.end as usize))
-            }
-        }
-    }
-
-    /// Checks the reads of a batch by `late`, which stands in for its block.
-    fn check(&self, batch: &ReadBatch, late: &mut impl BatchChecks) {
-        let &ReadBatch { site, size, .. } = batch;
-        let reads = match &batch.addresses {
-            ReadAddresses::Row { of, dim, active } => {
-                let affine = AffineAddresses { of, dim, active: &self.active(*active) };
-                let addresses = Addresses::Affine(affine);
-                let row = Row { site, size, writes: false, addresses, values: None };
-                return rows::check(late, &[row], &(0..0));
-            }
-            ReadAddresses::Each(reads) => Gathered::Each(&self.reads.gathered[as_range(reads)]),
-            ReadAddresses::Runs(runs) => Gathered::Runs(&self.reads.runs[as_range(runs)]),
+            ReadAddresses::Items(reads) => Addresses::Items(&self.reads.items[as_range(reads)]),
+            ReadAddresses::Runs(runs) => Addresses::Runs(&self.reads.runs[as_range(runs)]),
         };
-        gathered::check(late, GatheredReads { site, size, reads }, &(0..0));
+        Batch::reads(logged.site, logged.size, addresses)
     }
 }
 
@@ -162,14 +127,14 @@ impl LoggedReads {
     fn clear(&mut self) {
         self.batches.clear();
         self.threads.clear();
-        self.gathered.clear();
+        self.items.clear();
         self.runs.clear();
     }
 
     fn bytes(&self) -> usize {
         size_of_val(&self.batches[..])
             + size_of_val(&self.threads[..])
-            + size_of_val(&self.gathered[..])
+            + size_of_val(&self.items[..])
             + size_of_val(&self.runs[..])
     }
 }
@@ -216,7 +181,8 @@ impl<L: DeferringLaunch> ReadLog<L> {
     fn begin(&mut self, launch: &Arc<L>) {
         self.drop_settled(launch.order().unsettled);
         let reads = std::mem::take(&mut self.spare);
-        self.launches.push(ReadsOfLaunch { launch: launch.clone(), reads });
+        let all = Threads::first(launch.threads());
+        self.launches.push(ReadsOfLaunch { launch: launch.clone(), all, reads });
         self.count();
     }
 
@@ -251,12 +217,6 @@ impl<L> Default for ReadLogs<L> {
     }
 }
 
-/// Checks deferred reads: by a block that stands in for one of these.
-pub(crate) trait LateBlocks<L> {
-    /// The block to check reads by, in place of this one of a launch.
-    fn stand_in(&mut self, launch: &Arc<L>, block: BlockThen) -> &mut impl BatchChecks;
-}
-
 impl<L: DeferringLaunch> ReadLogs<L> {
     fn take(&self) -> SharedLog<L> {
         self.idle.lock().pop().unwrap_or_else(|| {
@@ -273,7 +233,7 @@ impl<L: DeferringLaunch> ReadLogs<L> {
         }
     }
 
-    /// Makes records of the batches that may have read some of these bytes. Launches whose first
+    /// Makes records of the batches that may have read some of these bytes, by `check`. Launches whose first
     /// uid is below `settled` are dropped. Where some of the reads are of a region that is
     /// `written`, the other batches of the same instructions get records too, and their further
     /// reads are checked as they are made.
@@ -282,7 +242,7 @@ impl<L: DeferringLaunch> ReadLogs<L> {
         bytes: &Range<usize>,
         settled: u64,
         written: Option<Range<usize>>,
-        late: &mut impl LateBlocks<L>,
+        mut check: impl FnMut(&Arc<L>, BlockThen, &Batch<'_>),
     ) {
         let _turn = self.turn.lock();
         let logs: Vec<_> = self.all.lock().clone();
@@ -293,12 +253,13 @@ impl<L: DeferringLaunch> ReadLogs<L> {
             for of in &mut log.launches {
                 let kernel = &of.launch.order().data.sites;
                 let batches = &of.reads.batches;
-                let met: Vec<_> = batches.iter().map(|batch| of.meets(batch, bytes)).collect();
+                let met: Vec<_> = batches.iter().map(|batch| of.batch(batch).may_meet(bytes)).collect();
                 if let Some(written) = &written {
                     for (batch, _) in batches.iter().zip(&met).filter(|(_, met)| **met) {
                         let site = (Arc::as_ptr(kernel), batch.site);
                         if !sites.contains(&site)
-                            && (of.meets(batch, written) || kernel.recorded_beside(batch.site) > MOST_BESIDE)
+                            && (of.batch(batch).may_meet(written)
+                                || kernel.recorded_beside(batch.site) > MOST_BESIDE)
                         {
                             kernel.check_at_once(batch.site);
                             sites.insert(site);
@@ -308,7 +269,7 @@ impl<L: DeferringLaunch> ReadLogs<L> {
                 let kernel = Arc::as_ptr(kernel);
                 let taken = |batch: &ReadBatch, met: bool| met || sites.contains(&(kernel, batch.site));
                 for (batch, _) in batches.iter().zip(&met).filter(|(batch, met)| taken(batch, **met)) {
-                    of.check(batch, late.stand_in(&of.launch, batch.by));
+                    check(&of.launch, batch.by, &of.batch(batch));
                 }
                 let mut met = met.iter();
                 of.reads.batches.retain(|batch| !taken(batch, met.next() == Some(&true)));

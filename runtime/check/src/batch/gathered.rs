@@ -4,14 +4,14 @@
 //! them over when that is full and at each barrier. A [`ReadRun`] is what one thread read at
 //! consecutive addresses, and is checked a [region](crate::shadow::region) at a time. Where one
 //! thread's run ends in a region and the next one's begins there (rows of a sparse matrix), all
-//! runs in the region are checked together. Other reads are [`GatheredRead`]s, which are checked
+//! runs in the region are checked together. Other reads are [`ReadItem`]s, which are checked
 //! one by one.
 
 use std::ops::Range;
 
 use gpurace_abi::ablation::{self, Mechanism};
+use gpurace_abi::batch::{ReadItem, ReadRun};
 use gpurace_abi::device::REGION_WORDS;
-use gpurace_abi::image::POOL_THREAD_SHIFT;
 
 use crate::batch::sites::SiteEntry;
 use crate::batch::{BatchChecks, Value, WholeAccess};
@@ -21,98 +21,21 @@ use crate::model::relation::Span;
 use crate::shadow::record_list::RecordList;
 use crate::shadow::region::{self, RegionRecord};
 
-/// A thread, and an address that it read: 0 if it made no read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(transparent)]
-pub struct GatheredRead(pub u64);
-
-impl GatheredRead {
-    /// A read by the thread of this index at `address`, which has 47 bits.
-    pub const fn new(thread: u32, address: usize) -> Self {
-        Self((thread as u64) << POOL_THREAD_SHIFT | address as u64)
-    }
-
-    /// The address.
-    pub const fn address(self) -> usize {
-        (self.0 & ((1 << POOL_THREAD_SHIFT) - 1)) as usize
-    }
-
-    /// Linear index of the thread.
-    pub const fn thread(self) -> u32 {
-        (self.0 >> POOL_THREAD_SHIFT) as u32
-    }
-
-    /// The bytes that it read, `size` of them.
-    pub(crate) fn bytes(self, size: u32) -> Range<usize> {
-        if self.address() == 0 { 0..0 } else { self.address()..self.address() + size as usize }
-    }
-}
-
-/// Reads of one thread at consecutive addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
-pub struct ReadRun {
-    /// The first read.
-    pub first: GatheredRead,
-    /// The end of the last read; not behind the first address where the thread made no read.
-    pub end: u64,
-}
-
-impl ReadRun {
-    /// The bytes that it read.
-    pub(crate) fn bytes(&self) -> Range<usize> {
-        if self.first.address() == 0 { 0..0 } else { self.first.address()..self.end as usize }
-    }
-}
-
-/// Gathered reads by one instruction since the last barrier.
-#[derive(Clone, Copy, Debug)]
-pub struct GatheredReads<'a> {
-    /// The module's index of the instruction.
-    pub site: u32,
-    /// Bytes of each read.
-    pub size: u32,
-    /// The reads.
-    pub reads: Gathered<'a>,
-}
-
-/// Reads one by one, or as runs.
-#[derive(Clone, Copy, Debug)]
-pub enum Gathered<'a> {
-    /// Single reads.
-    Each(&'a [GatheredRead]),
-    /// Runs of reads.
-    Runs(&'a [ReadRun]),
-}
-
 /// How many reads ahead the shadow is prefetched.
 const AHEAD: usize = 12;
 
 /// Gathered reads that are checked.
-struct CheckedReads<'a> {
-    site: u32,
-    size: u32,
-    entry: SiteEntry,
+pub(super) struct CheckedReads<'a> {
+    pub(super) site: u32,
+    pub(super) size: u32,
+    pub(super) entry: SiteEntry,
     /// The threads' own memory.
-    local: &'a Range<usize>,
-}
-
-/// Checks gathered reads, without those of `local` memory.
-pub(crate) fn check(block: &mut impl BatchChecks, gathered: GatheredReads<'_>, local: &Range<usize>) {
-    let GatheredReads { site, size, reads } = gathered;
-    let checked = CheckedReads { site, size, entry: block.entry(site), local };
-    if checked.entry.is_proved() {
-        return;
-    }
-    match reads {
-        Gathered::Each(reads) => checked.each(block, reads),
-        Gathered::Runs(runs) => checked.runs(block, runs),
-    }
+    pub(super) local: &'a Range<usize>,
 }
 
 impl CheckedReads<'_> {
     /// True for a read of the block that is to be checked.
-    fn is_checked(&self, block: &impl BatchChecks, read: GatheredRead) -> bool {
+    fn is_checked(&self, block: &impl BatchChecks, read: ReadItem) -> bool {
         let (thread, address) = (read.thread(), read.address());
         address != 0 && thread < block.view().order.threads() && !self.local.contains(&address)
     }
@@ -123,7 +46,7 @@ impl CheckedReads<'_> {
         block.check_one(&WholeAccess { thread, address, size, site, entry, op, value, copy: None });
     }
 
-    fn each(&self, block: &mut impl BatchChecks, reads: &[GatheredRead]) {
+    pub(super) fn items(&self, block: &mut impl BatchChecks, reads: &[ReadItem]) {
         let plain = block.is_plain() && self.size == 4;
         let by_grid = self
             .entry
@@ -154,7 +77,7 @@ impl CheckedReads<'_> {
         block.count(met);
     }
 
-    fn runs(&self, block: &mut impl BatchChecks, runs: &[ReadRun]) {
+    pub(super) fn runs(&self, block: &mut impl BatchChecks, runs: &[ReadRun]) {
         let size = self.size as usize;
         let plain = block.is_plain();
         let record = self.entry.field().filter(|_| plain);

@@ -21,8 +21,9 @@ mod simulation;
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::batch::affine::{Addresses, Threads};
-use crate::batch::rows::{Row, RowMask};
+use crate::batch::affine::Threads;
+use crate::batch::rows::RowMask;
+use crate::batch::{Addresses, Batch};
 use kept::{Interval, KeptRow};
 use simulation::Simulation;
 
@@ -98,7 +99,7 @@ impl Intervals {
 
     /// Says how to check rows that are handed over together. Those in `shared` are of shared memory.
     #[inline]
-    pub(crate) fn meet(&mut self, rows: &[Row<'_>], shared: RowMask) -> IntervalCheck {
+    pub(crate) fn meet(&mut self, rows: &[Batch<'_>], shared: RowMask) -> IntervalCheck {
         match self.now {
             IntervalState::Start if self.useless => self.now = IntervalState::Off,
             IntervalState::Start => match self.find(rows, shared) {
@@ -136,7 +137,7 @@ impl Intervals {
 
     /// Passes over the next row that was found known. Returns the number of its accesses; `None` if
     /// shared memory was accessed other than by rows meanwhile.
-    pub(crate) fn pass(&mut self, at: usize, row: &Row<'_>) -> Option<u64> {
+    pub(crate) fn pass(&mut self, at: usize, row: &Batch<'_>) -> Option<u64> {
         let IntervalState::Following { interval, steps, rows } = &mut self.now else { return None };
         *rows = at + 1;
         let interval = &self.known[*interval];
@@ -157,7 +158,7 @@ impl Intervals {
 
     /// A known interval that begins with these rows, and the rows that make all accesses of its
     /// first step.
-    fn find(&self, rows: &[Row<'_>], shared: RowMask) -> Option<(usize, RowMask)> {
+    fn find(&self, rows: &[Batch<'_>], shared: RowMask) -> Option<(usize, RowMask)> {
         let begins = |i: usize| Some((i, self.known[i].holds(0, rows, shared)?));
         let next = self.last.and_then(|last| self.known[last].next);
         next.and_then(begins).or_else(|| (0..self.known.len()).find_map(begins))
@@ -190,7 +191,7 @@ impl Intervals {
     }
 
     /// Ends a step: each of its rows was checked or passed.
-    pub(crate) fn done(&mut self, rows: &[Row<'_>], shared: RowMask) {
+    pub(crate) fn done(&mut self, rows: &[Batch<'_>], shared: RowMask) {
         match &mut self.now {
             IntervalState::Following { steps, rows: passed, .. } => {
                 *steps += 1;

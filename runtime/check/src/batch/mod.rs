@@ -1,22 +1,165 @@
-//! Accesses that the threads of a block hand over together: rows, affine rows and gathered reads;
-//! barrier intervals that repeat; reads that are deferred. A batch knows the block whose accesses
-//! it holds as [`BatchChecks`] alone.
+//! Batches: accesses that the threads of a block hand over together. They are rows, affine ones or
+//! not, and gathered reads. Also barrier intervals that repeat, and reads that are deferred. A batch
+//! knows the block whose accesses it holds as [`BatchChecks`] alone.
 
 pub mod affine;
 pub(crate) mod deferred;
-pub mod gathered;
+mod gathered;
 pub(crate) mod interval;
-pub mod rows;
+pub(crate) mod rows;
 pub(crate) mod sites;
 
+use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::model::access::Op;
+use gpurace_abi::batch::{ReadItem, ReadRun};
+
+use crate::model::access::{Op, overlap};
 use crate::order::view::BlockView;
 use crate::shadow::process::Shadow;
 use crate::shadow::region::RegionRecord;
+use affine::AffineAddresses;
+use gathered::CheckedReads;
 use rows::RowWrite;
 use sites::SiteEntry;
+
+/// Plain accesses of a block's threads by one instruction between two barriers.
+#[derive(Clone, Copy, Debug)]
+pub struct Batch<'a> {
+    /// The module's index of the instruction.
+    pub site: u32,
+    /// Bytes of each access: 4, 8 or 16.
+    pub size: u32,
+    /// They write; then they are a row.
+    pub writes: bool,
+    /// What they wrote, where known.
+    pub values: Option<Values<'a>>,
+    /// Their addresses.
+    pub addresses: Addresses<'a>,
+}
+
+/// The addresses of a batch. In a row each thread makes at most one access.
+#[derive(Clone, Copy, Debug)]
+pub enum Addresses<'a> {
+    /// Those of a row by thread, 0 if the thread made no access.
+    Each(&'a [u64]),
+    /// Those of a row, following from the threads' indices.
+    Affine(AffineAddresses<'a>),
+    /// Gathered reads, one by one.
+    Items(&'a [ReadItem]),
+    /// Gathered reads as runs.
+    Runs(&'a [ReadRun]),
+}
+
+/// The values that a row wrote, by thread, and those that memory held before.
+#[derive(Clone, Copy, Debug)]
+pub enum Values<'a> {
+    /// Those of accesses of 4 bytes.
+    Words {
+        /// What the thread wrote.
+        written: &'a [u32],
+        /// What was there.
+        before: &'a [u32],
+    },
+    /// Those of accesses of 8 bytes.
+    Pairs {
+        /// What the thread wrote.
+        written: &'a [u64],
+        /// What was there.
+        before: &'a [u64],
+    },
+}
+
+impl<'a> Batch<'a> {
+    /// Reads.
+    pub fn reads(site: u32, size: u32, addresses: Addresses<'a>) -> Self {
+        Self { site, size, writes: false, values: None, addresses }
+    }
+
+    /// True for gathered reads, false for a row.
+    pub(crate) fn is_gathered(&self) -> bool {
+        matches!(self.addresses, Addresses::Items(_) | Addresses::Runs(_))
+    }
+
+    /// True if some of its accesses may be of some of these bytes.
+    fn may_meet(&self, bytes: &Range<usize>) -> bool {
+        match self.addresses {
+            Addresses::Each(_) => true,
+            Addresses::Affine(affine) => {
+                let (size, mut met) = (self.size as usize, false);
+                !affine.runs(size, |run, _| met |= overlap(&(run.address..run.end(size)), bytes)) || met
+            }
+            Addresses::Items(reads) => reads.iter().any(|read| overlap(&read.bytes(self.size), bytes)),
+            Addresses::Runs(runs) => runs.iter().any(|run| overlap(&run.bytes(), bytes)),
+        }
+    }
+}
+
+impl<'a> Addresses<'a> {
+    /// The address of a thread's access in a row, 0 if it made none.
+    #[inline]
+    pub(crate) fn of(&self, thread: usize) -> usize {
+        match self {
+            Self::Each(items) => items[thread] as usize,
+            Self::Affine(affine) if affine.active.contains(thread) => affine.address(thread),
+            Self::Affine(_) | Self::Items(_) | Self::Runs(_) => 0,
+        }
+    }
+
+    /// How many threads there are in a row.
+    fn threads(&self) -> usize {
+        match self {
+            Self::Each(items) => items.len(),
+            Self::Affine(affine) => affine.threads(),
+            Self::Items(_) | Self::Runs(_) => 0,
+        }
+    }
+
+    /// How many threads of a row make an access.
+    fn accesses(&self) -> u64 {
+        match self {
+            Self::Each(items) => items.iter().map(|&item| u64::from(item != 0)).sum(),
+            Self::Affine(affine) => affine.active.count(),
+            Self::Items(_) | Self::Runs(_) => 0,
+        }
+    }
+
+    /// The address of the first access of a row.
+    pub(crate) fn first(&self) -> Option<usize> {
+        match self {
+            Self::Each(items) => rows::next_access(items, 0).map(|first| items[first] as usize),
+            Self::Affine(affine) => {
+                affine.active.within(0, affine.threads()).map(|(first, ..)| affine.address(first))
+            }
+            Self::Items(_) | Self::Runs(_) => None,
+        }
+    }
+
+    /// The addresses of a row by thread, 0 if the thread made no access.
+    pub fn each(&self) -> Cow<'a, [u64]> {
+        match self {
+            Self::Each(items) => Cow::Borrowed(items),
+            Self::Affine(affine) => Cow::Owned(affine.each()),
+            Self::Items(_) | Self::Runs(_) => Cow::Borrowed(&[]),
+        }
+    }
+}
+
+/// Checks the last of these batches, without accesses to `local` memory. The others are those of
+/// its segment up to it.
+pub(crate) fn check(block: &mut impl BatchChecks, batches: &[Batch<'_>], local: &Range<usize>) {
+    let Some(batch) = batches.last() else { return };
+    let entry = block.entry(batch.site);
+    if entry.is_proved() {
+        return;
+    }
+    let &Batch { site, size, .. } = batch;
+    match batch.addresses {
+        Addresses::Each(_) | Addresses::Affine(_) => rows::check(block, batches, batch, entry, local),
+        Addresses::Items(reads) => CheckedReads { site, size, entry, local }.items(block, reads),
+        Addresses::Runs(runs) => CheckedReads { site, size, entry, local }.runs(block, runs),
+    }
+}
 
 /// A running block, as the accesses of a batch are checked by it.
 pub(crate) trait BatchChecks {

@@ -13,51 +13,15 @@ use std::ops::Range;
 
 use gpurace_abi::device::REGION_WORDS;
 
-use crate::batch::affine::Addresses;
-pub use crate::batch::affine::{AffineAddresses, Threads};
 use crate::batch::sites::SiteEntry;
-use crate::batch::{BatchChecks, Value, WholeAccess};
+use crate::batch::{Addresses, Batch, BatchChecks, Value, Values, WholeAccess};
 use crate::model::access::{GRANULE, Op};
 use crate::model::record::{OpCode, Record};
 use crate::model::relation::Span;
 use crate::shadow::region::{self, ONE_THREAD, RegionRecord};
 
-/// The plain accesses of an instruction between two barriers.
-#[derive(Clone, Copy, Debug)]
-pub struct Row<'a> {
-    /// The module's index of the instruction.
-    pub site: u32,
-    /// Bytes of each access: 4, 8 or 16.
-    pub size: u32,
-    /// They write.
-    pub writes: bool,
-    /// Their addresses.
-    pub addresses: Addresses<'a>,
-    /// What they wrote, where known.
-    pub values: Option<Values<'a>>,
-}
-
 /// Some of the rows that are handed over together: bit `i` is row `i`.
 pub type RowMask = u64;
-
-/// The values that a row wrote, by thread, and those that memory held before.
-#[derive(Clone, Copy, Debug)]
-pub enum Values<'a> {
-    /// Those of accesses of 4 bytes.
-    Words {
-        /// What the thread wrote.
-        written: &'a [u32],
-        /// What was there.
-        before: &'a [u32],
-    },
-    /// Those of accesses of 8 bytes.
-    Pairs {
-        /// What the thread wrote.
-        written: &'a [u64],
-        /// What was there.
-        before: &'a [u64],
-    },
-}
 
 impl Values<'_> {
     /// The value that a thread wrote from a byte of its access on, and the one that was there.
@@ -71,11 +35,7 @@ impl Values<'_> {
     }
 }
 
-impl Row<'_> {
-    fn op(&self) -> Op {
-        if self.writes { Op::Write } else { Op::Read }
-    }
-
+impl Batch<'_> {
     /// Words of an access.
     fn words(&self) -> usize {
         self.size as usize / GRANULE
@@ -94,7 +54,7 @@ impl Row<'_> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowWrite<'a> {
     /// All rows of the segment up to its own.
-    rows: &'a [Row<'a>],
+    rows: &'a [Batch<'a>],
     thread: usize,
 }
 
@@ -105,7 +65,7 @@ impl RowWrite<'_> {
         let (own, before) = self.rows.split_last()?;
         let (value, there) = own.written(self.thread, word)??;
         let earlier = (0..self.thread).rev().find_map(|t| own.written(t, word));
-        let all = |row: &Row<'_>| (0..row.addresses.len()).rev().find_map(|t| row.written(t, word));
+        let all = |row: &Batch<'_>| (0..row.addresses.threads()).rev().find_map(|t| row.written(t, word));
         match earlier.or_else(|| before.iter().rev().filter(|row| row.writes).find_map(all)) {
             Some(earlier) => Some(earlier?.0 == value),
             None => Some(there == value),
@@ -209,8 +169,8 @@ pub(crate) fn next_access(addresses: &[u64], mut thread: usize) -> Option<usize>
 /// The row that is checked.
 struct CheckedRow<'a> {
     /// All rows up to it, and it.
-    rows: &'a [Row<'a>],
-    row: &'a Row<'a>,
+    rows: &'a [Batch<'a>],
+    row: &'a Batch<'a>,
     entry: SiteEntry,
     /// The record of an access by thread 0, where many accesses can have one record.
     record: Option<Record>,
@@ -218,13 +178,14 @@ struct CheckedRow<'a> {
     local: &'a Range<usize>,
 }
 
-/// Checks the last of these rows, without accesses to `local` memory.
-pub(crate) fn check(block: &mut impl BatchChecks, rows: &[Row<'_>], local: &Range<usize>) {
-    let Some(row) = rows.last() else { return };
-    let entry = block.entry(row.site);
-    if entry.is_proved() {
-        return;
-    }
+/// Checks `row`, the last of these batches.
+pub(super) fn check(
+    block: &mut impl BatchChecks,
+    rows: &[Batch<'_>],
+    row: &Batch<'_>,
+    entry: SiteEntry,
+    local: &Range<usize>,
+) {
     let plain = block.is_plain() && (!row.writes || block.has_no_sync());
     let record = entry.field().filter(|_| plain).map(|site| {
         let op = if row.writes { OpCode::WRITE } else { OpCode::READ };
@@ -281,8 +242,11 @@ impl CheckedRow<'_> {
             if address == 0 {
                 continue;
             }
-            let value = if row.writes { Value::Row(RowWrite { rows, thread }) } else { Value::Unknown };
-            let (thread, size, site, op) = (thread as u32, row.size.into(), row.site, row.op());
+            let (op, value) = match row.writes {
+                true => (Op::Write, Value::Row(RowWrite { rows, thread })),
+                false => (Op::Read, Value::Unknown),
+            };
+            let (thread, size, site) = (thread as u32, row.size.into(), row.site);
             block.check_one(&WholeAccess { thread, address, size, site, entry, op, value, copy: None });
         }
     }

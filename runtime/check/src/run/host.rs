@@ -112,7 +112,7 @@ impl Checker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::rows::Row;
+    use crate::batch::Batch;
     use crate::run::block::Block;
     use crate::run::launch::LaunchInfo;
 
@@ -163,15 +163,15 @@ mod tests {
     /// Runs a launch in which threads from 0 on access neighbouring words as a row.
     fn row(checker: &Checker, id: u64, writes: bool, words: std::ops::Range<usize>) {
         let items: Vec<_> = words.map(|w| 0x1000 + 4 * w as u64).collect();
-        let row = Row {
+        let row = Batch {
             site: 0,
             size: 4,
             writes,
-            addresses: crate::batch::affine::Addresses::Each(&items),
+            addresses: crate::batch::Addresses::Each(&items),
             values: None,
         };
         run(checker, id, id - 1, |block| {
-            block.rows(&[row], &(0..0));
+            block.batches(&[row], &(0..0));
         });
     }
 

@@ -1,7 +1,7 @@
 //! Gathered reads, compared with the same reads one by one: both must find the same races.
 
-use gpurace_check::affine::Addresses;
-use gpurace_check::gathered::{Gathered, GatheredRead, GatheredReads, ReadRun};
+use gpurace_abi::batch::{ReadItem, ReadRun};
+use gpurace_check::batch::{Addresses, Batch};
 use gpurace_check::{Block, Checker, SyncFeatures};
 use gpurace_random::Random;
 
@@ -13,7 +13,7 @@ const GLOBAL_BYTES: usize = 0x1000;
 #[derive(Debug)]
 enum Reads {
     Runs(Vec<ReadRun>),
-    Scattered(Vec<GatheredRead>),
+    Scattered(Vec<ReadItem>),
 }
 
 /// Random reads as kernels make them: rows of a matrix one after the other, or anywhere.
@@ -30,7 +30,7 @@ fn reads(random: &mut Random, threads: u64, base: usize, bytes: usize, size: u64
                 .map(|t| {
                     let misaligned = if random.below(40) == 0 { random.below(size) as usize } else { 0 };
                     let at = if close { near + (random.below(16) * size) as usize } else { anywhere(random) };
-                    GatheredRead::new(t as u32, at + misaligned)
+                    ReadItem::new(t as u32, at + misaligned)
                 })
                 .collect(),
         );
@@ -53,7 +53,7 @@ fn reads(random: &mut Random, threads: u64, base: usize, bytes: usize, size: u64
             if end > base + bytes {
                 continue;
             }
-            runs.push(ReadRun { first: GatheredRead::new(t as u32, at), end: end as u64 });
+            runs.push(ReadRun { first: ReadItem::new(t as u32, at), end: end as u64 });
             at = end;
         }
     }
@@ -108,10 +108,10 @@ fn history(seed: u64) -> usize {
             _ => {
                 let reads = reads(random, threads.into(), base, bytes, size);
                 let gathered = match &reads {
-                    Reads::Runs(runs) => Gathered::Runs(runs),
-                    Reads::Scattered(reads) => Gathered::Each(reads),
+                    Reads::Runs(runs) => Addresses::Runs(runs),
+                    Reads::Scattered(reads) => Addresses::Items(reads),
                 };
-                both.together.gathered(GatheredReads { site, size: size as u32, reads: gathered }, &(0..0));
+                both.together.batches(&[Batch::reads(site, size as u32, gathered)], &(0..0));
                 for (thread, at) in each(&reads, size as usize) {
                     both.apart.read(thread, at, size as u32, site);
                     both.accessed(site, at, size as usize, thread);
@@ -137,11 +137,11 @@ fn races(runs: &[(u32, usize, usize)], barrier: bool, write: (u32, usize)) -> us
     let runs: Vec<_> = runs
         .iter()
         .map(|&(t, from, end)| ReadRun {
-            first: GatheredRead::new(t, GLOBAL + 4 * from),
+            first: ReadItem::new(t, GLOBAL + 4 * from),
             end: (GLOBAL + 4 * end) as u64,
         })
         .collect();
-    block.gathered(GatheredReads { site: 0, size: 4, reads: Gathered::Runs(&runs) }, &(0..0));
+    block.batches(&[Batch::reads(0, 4, Addresses::Runs(&runs))], &(0..0));
     if barrier {
         block.barrier();
     }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use gpurace_abi::image;
-use gpurace_check::affine::{Addresses, AffineAddresses, Threads};
-use gpurace_check::rows::{Row, Values};
+use gpurace_abi::batch::Lines;
+use gpurace_check::batch::affine::{AffineAddresses, Threads};
+use gpurace_check::batch::{Addresses, Batch, Values};
 use gpurace_check::{Block, Checker, Launch, SyncFeatures};
 use gpurace_random::Random;
 
@@ -65,7 +65,7 @@ fn dims(random: &mut Random, threads: u32) -> [u32; 3] {
 
 /// The affine form of addresses in a block of these dimensions, and their threads; `None` if they
 /// are not affine.
-fn lines_of(items: &[u64], dim: [u32; 3]) -> Option<(image::Lines, Threads)> {
+fn lines_of(items: &[u64], dim: [u32; 3]) -> Option<(Lines, Threads)> {
     let index = |t: usize| [t as u32 % dim[0], t as u32 / dim[0] % dim[1], t as u32 / dim[0] / dim[1]];
     let made: Vec<_> = (0..items.len()).filter(|&t| items[t] != 0).collect();
     let mut steps = [0; 3];
@@ -82,15 +82,11 @@ fn lines_of(items: &[u64], dim: [u32; 3]) -> Option<(image::Lines, Threads)> {
     let first = made.first().map_or(0, |&t| items[t].wrapping_sub(offset(t)));
     let marks: Vec<_> = items.iter().map(|&item| u32::from(item != 0)).collect();
     let hold = made.iter().all(|&t| items[t] == first.wrapping_add(offset(t)));
-    hold.then(|| (image::Lines { first, steps }, Threads::marked(&marks)))
+    hold.then(|| (Lines { first, steps }, Threads::marked(&marks)))
 }
 
 /// Addresses in their affine form if there is one.
-fn as_items<'a>(
-    items: &'a [u64],
-    lines: Option<&'a (image::Lines, Threads)>,
-    dim: &'a [u32; 3],
-) -> Addresses<'a> {
+fn as_items<'a>(items: &'a [u64], lines: Option<&'a (Lines, Threads)>, dim: &'a [u32; 3]) -> Addresses<'a> {
     match lines {
         Some((of, active)) => Addresses::Affine(AffineAddresses { of, dim, active }),
         None => Addresses::Each(items),
@@ -204,7 +200,7 @@ fn repeating(seed: u64) -> usize {
                     })
                     .collect();
                 if in_rows {
-                    together.rows(&rows, &(0..0));
+                    together.batches(&rows, &(0..0));
                 }
                 for row in &rows {
                     if !in_rows {
@@ -247,7 +243,7 @@ fn of_writes(blocks: &[&[&[(usize, usize)]]]) -> usize {
         for interval in *intervals {
             let mut items = [0; 32];
             interval.iter().for_each(|&(thread, address)| items[thread] = address as u64);
-            block.rows(&[row(0, 4, true, Addresses::Each(&items))], &(0..0));
+            block.batches(&[row(0, 4, true, Addresses::Each(&items))], &(0..0));
             block.barrier();
         }
     }
@@ -275,7 +271,7 @@ fn what_nobody_accesses_this_time_is_no_race_of_what_follows() {
                 items
             });
             let row = |site: usize| row(site as u32, 4, true, Addresses::Each(&items[site]));
-            block.rows(&[row(0), row(1)], &(0..0));
+            block.batches(&[row(0), row(1)], &(0..0));
         }
         block.barrier();
     };
@@ -317,10 +313,10 @@ fn same_value(
             [written, before].map(|v| &*v.iter().map(|&v| v as u32).collect::<Vec<_>>().leak());
         let items = items.clone().leak();
         let values = known.then_some(Values::Words { written, before });
-        Row { values, ..self::row(*site, 4, true, Addresses::Each(items)) }
+        Batch { values, ..self::row(*site, 4, true, Addresses::Each(items)) }
     };
     for (b, block) in blocks.iter_mut().enumerate() {
-        block.rows(&rows.iter().filter(|r| r.0 == b).map(row).collect::<Vec<_>>(), &(0..0));
+        block.batches(&rows.iter().filter(|r| r.0 == b).map(row).collect::<Vec<_>>(), &(0..0));
     }
     blocks.into_iter().for_each(Block::end);
     checker.races().iter().map(|r| r.same_value).collect()

@@ -3,8 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use gpurace_check::affine::Addresses;
-use gpurace_check::rows::Row;
+use gpurace_check::batch::{Addresses, Batch};
 use gpurace_check::{Block, Checker, KernelKey, LaunchInfo, RaceRecord, SyncFeatures};
 use gpurace_random::Random;
 
@@ -23,12 +22,12 @@ pub fn launch(id: u64, threads: u32) -> LaunchInfo {
 }
 
 /// A row with these addresses.
-pub fn row(site: u32, size: u32, writes: bool, addresses: Addresses<'_>) -> Row<'_> {
-    Row { site, size, writes, addresses, values: None }
+pub fn row(site: u32, size: u32, writes: bool, addresses: Addresses<'_>) -> Batch<'_> {
+    Batch { writes, ..Batch::reads(site, size, addresses) }
 }
 
 /// Makes the accesses of a row one by one.
-pub fn one_by_one(block: &mut Block, row: &Row<'_>) {
+pub fn one_by_one(block: &mut Block, row: &Batch<'_>) {
     for (thread, address) in accesses(row) {
         match row.writes {
             true => block.write(thread, address, row.size, row.site, None),
@@ -38,7 +37,7 @@ pub fn one_by_one(block: &mut Block, row: &Row<'_>) {
 }
 
 /// The accesses of a row: threads and addresses.
-pub fn accesses(row: &Row<'_>) -> Vec<(u32, usize)> {
+pub fn accesses(row: &Batch<'_>) -> Vec<(u32, usize)> {
     let each = row.addresses.each();
     (0..).zip(&*each).filter(|&(_, &at)| at != 0).map(|(thread, &at)| (thread, at as usize)).collect()
 }
@@ -74,7 +73,7 @@ impl Accessed {
     }
 
     /// Adds the accesses of a row. `when`: launch, block, number of barriers before.
-    pub fn add_row(&mut self, row: &Row<'_>, when: (u64, u64, usize)) {
+    pub fn add_row(&mut self, row: &Batch<'_>, when: (u64, u64, usize)) {
         for (thread, address) in accesses(row) {
             self.add(row.site, address, row.size as usize, (when.0, when.1, when.2, thread));
         }
@@ -142,10 +141,10 @@ impl Both<'_> {
     }
 
     /// Makes the accesses of a row: together as a row, unless `mixed`.
-    pub fn row(&mut self, row: &Row<'_>, mixed: bool) {
+    pub fn row(&mut self, row: &Batch<'_>, mixed: bool) {
         match mixed {
             true => one_by_one(self.together, row),
-            false => _ = self.together.rows(&[*row], &(0..0)),
+            false => self.together.batches(&[*row], &(0..0)),
         }
         one_by_one(self.apart, row);
         self.accessed.add_row(row, self.when);

@@ -109,20 +109,19 @@ impl Round {
             match self.form {
                 Form::Rows => read(&mut block, self.address(first), site),
                 Form::Each => {
-                    let items: Vec<_> = (0..THREADS)
-                        .map(|t| GatheredRead::new(t, self.address(first + t as usize)))
-                        .collect();
-                    let reads = Gathered::Each(&items);
-                    block.gathered(GatheredReads { site, size: 4, reads }, &(0..0));
+                    let items: Vec<_> =
+                        (0..THREADS).map(|t| ReadItem::new(t, self.address(first + t as usize))).collect();
+                    let reads = Addresses::Items(&items);
+                    block.batches(&[Batch::reads(site, 4, reads)], &(0..0));
                 }
                 Form::Runs => {
                     let half = THREADS as usize / 2;
                     let run = |t: u32, word: usize| ReadRun {
-                        first: GatheredRead::new(t, self.address(word)),
+                        first: ReadItem::new(t, self.address(word)),
                         end: self.address(word + half) as u64,
                     };
-                    let reads = Gathered::Runs(&[run(3, first), run(4, first + half)]);
-                    block.gathered(GatheredReads { site, size: 4, reads }, &(0..0));
+                    let reads = Addresses::Runs(&[run(3, first), run(4, first + half)]);
+                    block.batches(&[Batch::reads(site, 4, reads)], &(0..0));
                 }
             }
             block.end();
@@ -136,9 +135,9 @@ impl Round {
             return block.write(5, self.address(words.start), 4, site, None);
         }
         let active = Threads::marked(&[1; THREADS as usize]);
-        let of = image::Lines { first: self.address(words.start) as u64, steps: [4, 0, 0] };
+        let of = Lines { first: self.address(words.start) as u64, steps: [4, 0, 0] };
         let items = Addresses::Affine(AffineAddresses { of: &of, dim: &[THREADS, 1, 1], active: &active });
-        block.rows(&[Row { site, size: 4, writes: true, addresses: items, values: None }], &(0..0));
+        block.batches(&[Batch { writes: true, ..Batch::reads(site, 4, items) }], &(0..0));
     }
 }
 

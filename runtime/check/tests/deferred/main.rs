@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use gpurace_abi::image;
-use gpurace_check::affine::{Addresses, AffineAddresses, Threads};
-use gpurace_check::gathered::{Gathered, GatheredRead, GatheredReads, ReadRun};
-use gpurace_check::rows::Row;
+use gpurace_abi::batch::{Lines, ReadItem, ReadRun};
+use gpurace_check::batch::affine::{AffineAddresses, Threads};
+use gpurace_check::batch::{Addresses, Batch};
 use gpurace_check::{Block, Checker, HostAccess, KernelKey, Launch, LaunchInfo, SideOp, Touched, Transfer};
 
 mod concurrent;
@@ -31,14 +30,11 @@ fn block(launch: &Arc<Launch>, index: u64) -> Block {
 fn read(block: &mut Block, address: usize, site: u32) {
     let active = Threads::marked(&[1; THREADS as usize]);
     let lines = AffineAddresses {
-        of: &image::Lines { first: address as u64, steps: [4, 0, 0] },
+        of: &Lines { first: address as u64, steps: [4, 0, 0] },
         dim: &[THREADS, 1, 1],
         active: &active,
     };
-    block.rows(
-        &[Row { site, size: 4, writes: false, addresses: Addresses::Affine(lines), values: None }],
-        &(0..0),
-    );
+    block.batches(&[Batch::reads(site, 4, Addresses::Affine(lines))], &(0..0));
 }
 
 /// The sites of the races since the last call, earlier and later.
@@ -74,24 +70,15 @@ fn a_write_meets_what_was_read_before_it() {
         ("a row", &|block| read(block, GLOBAL, 0)),
         ("a row of addresses", &|block| {
             let items: Vec<_> = (0..THREADS as u64).map(|t| GLOBAL as u64 + 4 * t).collect();
-            block.rows(
-                &[Row { site: 0, size: 4, writes: false, addresses: Addresses::Each(&items), values: None }],
-                &(0..0),
-            );
+            block.batches(&[Batch::reads(0, 4, Addresses::Each(&items))], &(0..0));
         }),
         ("a run", &|block| {
-            let run = ReadRun { first: GatheredRead::new(3, GLOBAL), end: GLOBAL as u64 + 64 };
-            block.gathered(GatheredReads { site: 0, size: 4, reads: Gathered::Runs(&[run]) }, &(0..0))
+            let run = ReadRun { first: ReadItem::new(3, GLOBAL), end: GLOBAL as u64 + 64 };
+            block.batches(&[Batch::reads(0, 4, Addresses::Runs(&[run]))], &(0..0))
         }),
         ("one read", &|block| {
-            block.gathered(
-                GatheredReads {
-                    site: 0,
-                    size: 4,
-                    reads: Gathered::Each(&[GatheredRead::new(3, GLOBAL + 12)]),
-                },
-                &(0..0),
-            )
+            let item = ReadItem::new(3, GLOBAL + 12);
+            block.batches(&[Batch::reads(0, 4, Addresses::Items(&[item]))], &(0..0))
         }),
     ];
     for (what, reads) in reads {

@@ -2,7 +2,7 @@
 
 use std::ptr;
 
-use gpurace_abi::image::BLOCK_FRAME_COMMON;
+use gpurace_abi::batch::FrameCommon;
 
 use crate::stack::{Slab, SlabStack};
 
@@ -79,7 +79,7 @@ impl BlockFrame {
     /// Makes room for a frame with so many bytes for each thread. `clear`: no thread has left an
     /// access in it yet.
     pub(super) fn resize(&mut self, bytes_per_thread: u64, threads: u32, clear: bool) {
-        let bytes = BLOCK_FRAME_COMMON + bytes_per_thread * u64::from(threads);
+        let bytes = size_of::<FrameCommon>() as u64 + bytes_per_thread * u64::from(threads);
         let lines = bytes.div_ceil(size_of::<CacheLine>() as u64) as usize;
         if self.lines.len() < lines {
             self.lines.resize(lines, CacheLine([0; 64]));
@@ -95,6 +95,6 @@ impl BlockFrame {
     /// [`BlockFrame::resize`] came before.
     pub(crate) unsafe fn address(&mut self) -> *mut u8 {
         // SAFETY: `resize` made it larger than the common part.
-        unsafe { self.lines.as_mut_ptr().cast::<u8>().add(BLOCK_FRAME_COMMON as usize) }
+        unsafe { self.lines.as_mut_ptr().cast::<u8>().add(size_of::<FrameCommon>()) }
     }
 }

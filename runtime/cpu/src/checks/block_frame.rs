@@ -1,14 +1,11 @@
 //! Accesses that the threads of a block entry leave in the block frame, handed to the checker.
-//!
-//! A site has either rows, with a place for each thread, or a pool of reads.
 
 use std::ops::Range;
 
+use gpurace_abi::batch::{BatchAccess, FrameAddresses, FrameBatch, FrameCommon, ReadItem, ReadRun};
 use gpurace_abi::context::ThreadCtx;
-use gpurace_abi::image::{self, BLOCK_FRAME_COMMON, BLOCK_LINES, BLOCK_LINES_HOLD, BLOCK_ROWS, RowSite};
-use gpurace_check::affine::{Addresses, AffineAddresses, Threads};
-use gpurace_check::gathered::{Gathered, GatheredRead, GatheredReads, ReadRun};
-use gpurace_check::rows::{Row, RowMask, Values};
+use gpurace_check::batch::affine::{AffineAddresses, Threads};
+use gpurace_check::batch::{Addresses, Batch, Values};
 use smallvec::SmallVec;
 
 use super::of;
@@ -16,159 +13,164 @@ use crate::block::{Block, LastAccess};
 use crate::slot;
 use crate::thread::block_of;
 
-/// The sites of a segment, and the block frame that holds their rows and pools.
-struct FrameRows<'a> {
+/// Batches in the block frame.
+struct FrameBatches<'a> {
     frame: *mut u64,
+    common: &'a FrameCommon,
     threads: usize,
     dim: &'a [u32; 3],
-    sites: &'a [RowSite],
+    all: &'a [FrameBatch],
 }
 
-impl<'f> FrameRows<'f> {
-    /// A row at an offset: one value for each thread.
-    unsafe fn row<'a, T>(&self, at: u64) -> &'a mut [T] {
-        // SAFETY: the frame holds whole rows; nobody else uses them meanwhile.
+/// The threads that made the accesses of affine rows, by the place that says so.
+type Active = SmallVec<[(u32, Threads); 2]>;
+
+impl<'a> FrameBatches<'a> {
+    /// # Safety
+    /// `ctx` is that of the running block; `frame` is its block frame, with these batches. Nobody
+    /// else uses it meanwhile.
+    unsafe fn new(ctx: *mut ThreadCtx, frame: *mut u64, all: &'a [FrameBatch]) -> Self {
+        // SAFETY: the caller's; the common part lies before the frame.
         unsafe {
-            std::slice::from_raw_parts_mut(
-                self.frame.byte_add(at as usize * self.threads).cast(),
-                self.threads,
-            )
+            let (common, threads) = (&*frame.cast::<FrameCommon>().sub(1), (*block_of(ctx)).threads());
+            Self { frame, common, threads: threads as usize, dim: &(*ctx).ntid, all }
         }
     }
 
-    /// A value of the frame's common part.
-    unsafe fn common<T>(&self, at: u64) -> &'f T {
-        // SAFETY: the part lies below the frame.
-        unsafe { &*self.frame.byte_sub(BLOCK_FRAME_COMMON as usize).byte_add(at as usize).cast() }
+    /// What lies at a place.
+    unsafe fn at<T>(&self, place: u32) -> *mut T {
+        // SAFETY: the frame holds all places.
+        unsafe { self.frame.byte_add(place as usize * self.threads).cast() }
     }
 
-    /// True if affine addresses replace the rows of addresses.
-    unsafe fn lines_hold(&self) -> bool {
-        // SAFETY: as `common`.
-        unsafe { *self.common::<u64>(BLOCK_LINES_HOLD) != 0 }
+    /// A row at a place: one value for each thread.
+    unsafe fn row<T>(&self, place: u32) -> &'a mut [T] {
+        // SAFETY: the frame holds whole rows.
+        unsafe { std::slice::from_raw_parts_mut(self.at(place), self.threads) }
     }
 
-    /// The threads that made the accesses of affine rows, by the offset of the row that says so.
-    unsafe fn active(&self) -> SmallVec<[(u64, Threads); 2]> {
-        let mut found = SmallVec::<[(u64, Threads); 2]>::new();
-        for site in self.sites.iter().filter(|site| site.lines != RowSite::NO_LINES) {
-            if found.iter().all(|(at, _)| *at != site.active) {
-                // SAFETY: as `row`.
-                found.push((site.active, Threads::marked(unsafe { self.row(site.active) })));
+    /// The items of a buffer at a place.
+    unsafe fn buffer<T>(&self, place: u32) -> &'a mut [T] {
+        // SAFETY: the frame holds whole buffers, which begin with the number of items.
+        unsafe {
+            let count: *mut u64 = self.at(place);
+            std::slice::from_raw_parts_mut(count.add(1).cast(), *count as usize)
+        }
+    }
+
+    /// Empties the buffer at a place. Items are zero until a thread completes them.
+    unsafe fn empty<T>(&self, place: u32) {
+        // SAFETY: as `buffer`.
+        unsafe {
+            let items: &mut [T] = self.buffer(place);
+            items.as_mut_ptr().write_bytes(0, items.len());
+            self.at::<u64>(place).write(0);
+        }
+    }
+
+    /// The threads of all affine rows. Inlined: the result is large.
+    #[inline(always)]
+    unsafe fn active(&self) -> Active {
+        let mut found = Active::new();
+        for batch in self.all {
+            if let FrameAddresses::Affine { active: at, .. } = batch.addresses
+                && found.iter().all(|(known, _)| *known != at)
+            {
+                // SAFETY: the batch says what lies at its places.
+                found.push((at, Threads::marked(unsafe { self.row(at) })));
             }
         }
         found
     }
 
-    /// The addresses of a row.
-    unsafe fn items<'a>(&self, site: &RowSite, active: &'a [(u64, Threads)]) -> Addresses<'a>
+    /// The addresses of a batch.
+    #[inline(always)]
+    unsafe fn addresses<'b>(&self, of: FrameAddresses, active: &'b Active) -> Addresses<'b>
     where
-        'f: 'a,
+        'a: 'b,
     {
-        // SAFETY: as `row` and `common`.
+        // SAFETY: the batch says what lies at its places.
         unsafe {
-            let Some((_, active)) =
-                active.iter().find(|(at, _)| site.lines != RowSite::NO_LINES && *at == site.active)
-            else {
-                return Addresses::Each(self.row(site.items));
-            };
-            if self.lines_hold() {
-                let at = BLOCK_LINES + site.lines * size_of::<image::Lines>() as u64;
-                return Addresses::Affine(AffineAddresses { of: self.common(at), dim: self.dim, active });
+            match of {
+                FrameAddresses::Each { at } => Addresses::Each(self.row(at)),
+                FrameAddresses::Items { at } => Addresses::Items(self.buffer(at)),
+                FrameAddresses::Runs { at } => Addresses::Runs(self.buffer(at)),
+                FrameAddresses::Affine { at, lines, active: place } => {
+                    let active = active.iter().find(|(at, _)| *at == place).map(|(_, active)| active);
+                    if self.common.lines_hold != 0
+                        && let Some(active) = active
+                    {
+                        let of = &self.common.lines[lines as usize];
+                        return Addresses::Affine(AffineAddresses { of, dim: self.dim, active });
+                    }
+                    // All threads have stored addresses; those of inactive threads are cleared.
+                    let items: &mut [u64] = self.row(at);
+                    for (t, item) in items.iter_mut().enumerate() {
+                        *item *= u64::from(active.is_some_and(|active| active.contains(t)));
+                    }
+                    Addresses::Each(items)
+                }
             }
-            // All threads have stored addresses; those of inactive threads are cleared.
-            let items: &mut [u64] = self.row(site.items);
-            items
-                .iter_mut()
-                .enumerate()
-                .filter(|(t, _)| !active.contains(*t))
-                .for_each(|(_, item)| *item = 0);
-            Addresses::Each(items)
         }
     }
 
-    /// The sites with rows.
-    fn of_rows(&self) -> impl Iterator<Item = &'f RowSite> {
-        self.sites.iter().filter(|site| !site.is_pool())
-    }
-
-    /// The rows of these sites.
-    unsafe fn rows<'a>(&self, active: &'a [(u64, Threads)]) -> SmallVec<[Row<'a>; 8]>
+    /// The batches with their accesses. Inlined: the result is large.
+    #[inline(always)]
+    unsafe fn batches<'b>(&self, active: &'b Active) -> SmallVec<[Batch<'b>; 8]>
     where
-        'f: 'a,
+        'a: 'b,
     {
-        // SAFETY: as `row`.
-        self.of_rows()
-            .map(|site| unsafe {
-                Row {
-                    site: site.site,
-                    size: site.kind & 0xff,
-                    writes: site.kind & RowSite::WRITES != 0,
-                    addresses: self.items(site, active),
-                    values: (site.values != RowSite::NO_VALUES).then(|| match site.kind & 0xff {
-                        4 => Values::Words { written: self.row(site.values), before: self.row(site.before) },
-                        _ => Values::Pairs { written: self.row(site.values), before: self.row(site.before) },
+        let mut found = SmallVec::new();
+        for &FrameBatch { site, size, does, addresses } in self.all {
+            // SAFETY: the batch says what lies at its places.
+            unsafe {
+                let values = match does {
+                    BatchAccess::Read | BatchAccess::Write => None,
+                    BatchAccess::WriteValues { written, before } => Some(match size {
+                        4 => Values::Words { written: self.row(written), before: self.row(before) },
+                        _ => Values::Pairs { written: self.row(written), before: self.row(before) },
                     }),
-                }
-            })
-            .collect()
-    }
-
-    /// The pool of a site.
-    unsafe fn pool(&self, site: &RowSite) -> *mut u64 {
-        // SAFETY: the frame holds whole pools.
-        unsafe { self.frame.byte_add(site.items as usize * self.threads) }
-    }
-
-    /// Clears these rows for the next accesses. `empty`: mask of the rows without accesses.
-    unsafe fn clear(&self, sites: &[RowSite], empty: RowMask) {
-        // Threads without access do not write.
-        for (_, site) in (0..).zip(sites).filter(|(i, _)| empty >> i & 1 == 0) {
-            match site.lines {
-                // SAFETY: as `row`.
-                RowSite::NO_LINES => unsafe { self.row::<u64>(site.items) }.fill(0),
-                // SAFETY: as `row`.
-                _ => unsafe { self.row::<u32>(site.active) }.fill(0),
+                };
+                let (writes, addresses) = (does != BatchAccess::Read, self.addresses(addresses, active));
+                found.push(Batch { site, size, writes, values, addresses });
             }
         }
+        found
     }
 
-    /// Hands all rows and pools to the checker, in an order that keeps each thread's own order.
-    unsafe fn hand_over(&self, ctx: *mut ThreadCtx, mut rows: &[Row<'_>]) {
-        for sites in self.sites.chunk_by(|a, b| !a.is_pool() && !b.is_pool()) {
-            // SAFETY: the context is that of the running block, whose frame it is.
-            unsafe {
-                if let [site] = sites
-                    && site.is_pool()
-                {
-                    reads(ctx, self.pool(site), site.kind, site.site);
-                    continue;
+    /// Hands batches, which are its own, to the checker. Then it has no access any more.
+    unsafe fn hand_over(&self, ctx: *mut ThreadCtx, active: &Active, batches: &[Batch<'_>]) {
+        // SAFETY: the context is that of the running block; the batch says what lies at its places.
+        unsafe {
+            if let Some(checks) = of(ctx, 0) {
+                checks.batches(batches, &local(ctx));
+            }
+            // Threads without access do not write.
+            for (at, _) in active.iter().filter(|(_, active)| !active.is_empty()) {
+                self.row::<u32>(*at).fill(0);
+            }
+            for batch in self.all {
+                match batch.addresses {
+                    FrameAddresses::Affine { .. } => {}
+                    FrameAddresses::Each { at } => self.row::<u64>(at).fill(0),
+                    FrameAddresses::Items { at } => self.empty::<ReadItem>(at),
+                    FrameAddresses::Runs { at } => self.empty::<ReadRun>(at),
                 }
-                let (now, later) = rows.split_at(sites.len());
-                rows = later;
-                let empty = match of(ctx, 0) {
-                    Some(checks) => checks.rows(now, &local(ctx)),
-                    None => 0,
-                };
-                self.clear(sites, empty);
             }
         }
     }
 }
 
-/// Hands the accesses in a block frame to the checker.
+/// Hands batches in a block frame to the checker.
 ///
 /// # Safety
-/// `ctx` is that of the running block; `frame` is its block frame, with the rows and pools of
-/// `sites`.
-pub(crate) unsafe fn rows(ctx: *mut ThreadCtx, frame: *mut u64, sites: &[RowSite]) {
-    // SAFETY: the caller's; the frame holds whole rows.
+/// `ctx` is that of the running block; `frame` is its block frame, with these batches.
+pub(crate) unsafe fn batches(ctx: *mut ThreadCtx, frame: *mut u64, all: &[FrameBatch]) {
+    // SAFETY: the caller's.
     unsafe {
-        let frame =
-            FrameRows { frame, threads: (*block_of(ctx)).threads() as usize, dim: &(*ctx).ntid, sites };
-        // For all rows at once, since rows share the threads.
+        let frame = FrameBatches::new(ctx, frame, all);
         let active = frame.active();
-        frame.hand_over(ctx, &frame.rows(&active));
+        frame.hand_over(ctx, &active, &frame.batches(&active));
     }
 }
 
@@ -179,132 +181,93 @@ unsafe fn local(ctx: *mut ThreadCtx) -> Range<usize> {
     start..start.saturating_add(bytes)
 }
 
-/// Hands the reads in a pool to the checker, and empties the pool.
-///
-/// # Safety
-/// `ctx` is that of the running block; `pool` is one of its frame, as [`RowSite`] says.
-pub(crate) unsafe fn reads(ctx: *mut ThreadCtx, pool: *mut u64, kind: u32, site: u32) {
-    // SAFETY: the caller's.
-    unsafe {
-        let count = pool.read() as usize;
-        if count == 0 {
-            return;
-        }
-        pool.write(0);
-        let (size, items, words) =
-            (kind & 0xff, pool.add(1), if kind & RowSite::STREAMS != 0 { 2 } else { 1 });
-        if let Some(checks) = of(ctx, 0) {
-            let reads = match words {
-                2 => Gathered::Runs(std::slice::from_raw_parts(items.cast(), count)),
-                _ => Gathered::Each(std::slice::from_raw_parts(items.cast(), count)),
-            };
-            checks.gathered(GatheredReads { site, size, reads }, &local(ctx));
-        }
-        // Items are zero until a thread completes them.
-        items.write_bytes(0, count * words);
-    }
-}
-
-/// The items of a pool: start, end and thread of each.
-unsafe fn items(pool: *const u64, kind: u32) -> impl DoubleEndedIterator<Item = (usize, usize, u32)> {
-    // SAFETY: the caller's.
-    unsafe {
-        let (count, items) = (pool.read() as usize, pool.add(1));
-        let of = move |item: &GatheredRead| (item.address(), item.thread());
-        (0..count).map(move |i| {
-            if kind & RowSite::STREAMS != 0 {
-                let ReadRun { first, end } = &*items.cast::<ReadRun>().add(i);
-                let (address, thread) = of(first);
-                (address, *end as usize, thread)
-            } else {
-                let (address, thread) = of(&*items.cast::<GatheredRead>().add(i));
-                (address, address + (kind & 0xff) as usize, thread)
-            }
-        })
-    }
-}
-
 /// Hands the accesses in a block's frame to the checker after a thread has faulted. Returns the
 /// last access to `address` among them.
 ///
 /// # Safety
 /// The block's launch has a block entry, which ran and will not go on.
 pub(crate) unsafe fn hand_over_after_fault(b: *mut Block, address: Option<usize>) -> Option<LastAccess> {
-    // SAFETY: the caller's; the frame names a table of the launch's image, or none.
+    // SAFETY: the caller's; the frame names batches of the launch's image, or none.
     unsafe {
-        let frame = (*b).frame.address();
-        let named = frame.sub(BLOCK_FRAME_COMMON as usize).add(BLOCK_ROWS as usize).cast::<*const RowSite>();
-        let (sites, count) = (named.read(), named.add(1).read().addr());
-        if sites.is_null() {
+        let frame: *mut u64 = (*b).frame.address().cast();
+        let common = &*frame.cast::<FrameCommon>().sub(1);
+        if common.batches.is_null() {
             return None;
         }
         let ctx = &raw mut (*Block::lane(b, 0)).ctx;
-        let sites = std::slice::from_raw_parts(sites, count);
-        let frame =
-            FrameRows { frame: frame.cast(), threads: (*b).threads() as usize, dim: &(*ctx).ntid, sites };
-        let active = frame.active();
-        for site in sites.iter().filter(|site| address.is_none() && site.is_pool()) {
+        let all = std::slice::from_raw_parts(common.batches, common.batch_count as usize);
+        let frame = FrameBatches::new(ctx, frame, all);
+        let threads = frame.active();
+        let made;
+        let mut batches = frame.batches(&threads);
+        for batch in &mut batches {
+            // Threads store the written values at the segment's end.
+            batch.values = None;
             // An access without a reported address has left an incomplete item.
-            let pool = frame.pool(site);
-            pool.write(pool.read().saturating_sub(1));
+            match &mut batch.addresses {
+                Addresses::Items([reads @ .., _]) if address.is_none() => {
+                    batch.addresses = Addresses::Items(reads)
+                }
+                Addresses::Runs([runs @ .., _]) if address.is_none() => {
+                    batch.addresses = Addresses::Runs(runs)
+                }
+                _ => {}
+            }
         }
-        let of_pool = sites.iter().rev().filter(|site| site.is_pool()).find_map(|site| {
-            let is_in =
-                |(start, end, _): &(usize, usize, u32)| address.is_some_and(|a| (*start..*end).contains(&a));
-            let (.., thread) = items(frame.pool(site), site.kind).rev().find(is_in)?;
-            Some(LastAccess { thread, site: site.site, writes: false })
-        });
-        let of_rows: SmallVec<[RowSite; 8]> = frame.of_rows().copied().collect();
-        let rows = frame.rows(&active);
-        let found = if of_pool.is_some() { None } else { last_access(&rows, address) };
+        let found = last_access(&batches, address);
         // A thread counts as active for all accesses of a basic block. The thread that faulted has not
         // made the accesses behind the fault, nor have the threads that ran beside it in vectors.
-        let made = |&(at, thread): &(usize, usize)| match rows[at].addresses {
-            Addresses::Each(_) => None,
-            Addresses::Affine(lines) => Some([thread + 1, (thread + 1).saturating_sub(VECTOR)].map(|end| {
-                let mut threads = lines.active.clone();
+        if let Some((at, thread)) = found
+            && let Addresses::Affine(AffineAddresses { active, .. }) = batches[at].addresses
+        {
+            made = [thread + 1, (thread + 1).saturating_sub(VECTOR)].map(|end| {
+                let mut threads = active.clone();
                 threads.truncate(end);
                 threads
-            })),
-        };
-        let made = found.as_ref().and_then(made);
-        let mut rows = frame.rows(&active);
-        // Threads store the written values at the segment's end.
-        rows.iter_mut().for_each(|row| row.values = None);
-        if let (Some((at, _)), Some(made)) = (found, &made) {
-            for (i, row) in
-                rows.iter_mut().enumerate().skip(at).filter(|(i, _)| of_rows[*i].active == of_rows[at].active)
-            {
-                if let Addresses::Affine(lines) = &mut row.addresses {
-                    lines.active = &made[usize::from(i > at)];
+            });
+            for (i, batch) in batches.iter_mut().enumerate().skip(at) {
+                match &mut batch.addresses {
+                    Addresses::Affine(lines) if std::ptr::eq(lines.active, active) => {
+                        lines.active = &made[usize::from(i > at)];
+                    }
+                    _ => {}
                 }
             }
         }
-        frame.hand_over(ctx, &rows);
-        of_pool.or(found.map(|(at, thread)| LastAccess {
-            thread: thread as u32,
-            site: of_rows[at].site,
-            writes: rows[at].writes,
-        }))
+        frame.hand_over(ctx, &threads, &batches);
+        found.map(|(at, thread)| {
+            let Batch { site, writes, .. } = batches[at];
+            LastAccess { thread: thread as u32, site, writes }
+        })
     }
 }
 
 /// The most threads that run side by side in vectors.
 const VECTOR: usize = 64;
 
-/// The row and the thread of the last access to an address.
-fn last_access(rows: &[Row<'_>], address: Option<usize>) -> Option<(usize, usize)> {
+/// The batch and the thread of the last access to an address.
+fn last_access(batches: &[Batch<'_>], address: Option<usize>) -> Option<(usize, usize)> {
     let address = address?;
-    let is_in =
-        |row: &Row<'_>, item: u64| item != 0 && address.wrapping_sub(item as usize) < row.size as usize;
-    let each = (0..rows.len()).rev().find_map(|at| match rows[at].addresses {
-        Addresses::Each(items) => Some((at, items.iter().rposition(|&item| is_in(&rows[at], item))?)),
-        Addresses::Affine(_) => None,
-    });
-    // In affine rows the first access to the address is the one that faulted.
-    each.or_else(|| {
-        (0..rows.len()).find_map(|at| {
-            Some((at, rows[at].addresses.each().iter().position(|&item| is_in(&rows[at], item))?))
-        })
-    })
+    let is_in = |size: u32, item: u64| item != 0 && address.wrapping_sub(item as usize) < size as usize;
+    let thread = |&Batch { size, addresses, .. }: &Batch<'_>| match addresses {
+        Addresses::Items(reads) => {
+            let read = reads.iter().rfind(|read| read.bytes(size).contains(&address))?;
+            Some(read.thread() as usize)
+        }
+        Addresses::Runs(runs) => {
+            let run = runs.iter().rfind(|run| run.bytes().contains(&address))?;
+            Some(run.first.thread() as usize)
+        }
+        Addresses::Each(items) => items.iter().rposition(|&item| is_in(size, item)),
+        // In affine rows the first access to the address is the one that faulted.
+        Addresses::Affine(_) => addresses.each().iter().position(|&item| is_in(size, item)),
+    };
+    let order = |&at: &usize| match batches[at].addresses {
+        Addresses::Items(_) | Addresses::Runs(_) => (0, batches.len() - at),
+        Addresses::Each(_) => (1, batches.len() - at),
+        Addresses::Affine(_) => (2, at),
+    };
+    let mut all: Vec<_> = (0..batches.len()).collect();
+    all.sort_by_key(order);
+    all.into_iter().find_map(|at| Some((at, thread(&batches[at])?)))
 }

@@ -3,13 +3,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use gpurace_abi::image;
+use gpurace_abi::batch::{Lines, ReadRun};
 use smallvec::SmallVec;
 
 use super::{BlockThen, DeferringLaunch, LoggedReads, OwnLog, ReadAddresses, ReadBatch, ReadLogs, push_all};
-use crate::batch::affine::{Addresses, AffineAddresses, Threads, affine_addresses_of};
-use crate::batch::gathered::{Gathered, GatheredReads};
-use crate::batch::rows::{Row, RowMask};
+use crate::batch::affine::{AffineAddresses, Threads, affine_addresses_of};
+use crate::batch::rows::RowMask;
+use crate::batch::{Addresses, Batch};
 use crate::model::access::overlap;
 use crate::shadow::map::ShadowMap;
 use crate::shadow::page::{Marks, STRETCH};
@@ -90,7 +90,7 @@ impl<'a> KeptStretches<'a> {
 struct Candidate<'a> {
     /// Its number among the rows.
     at: usize,
-    of: image::Lines,
+    of: Lines,
     dim: [u32; 3],
     active: Option<&'a Threads>,
     bounds: Range<usize>,
@@ -99,14 +99,14 @@ struct Candidate<'a> {
 impl<L: DeferringLaunch> Deferrer<'_, L> {
     /// Logs the rows among `some` whose memory has no unsettled write. Returns them, and how many
     /// reads they have.
-    pub(crate) fn defer_rows(mut self, rows: &[Row<'_>], some: RowMask) -> (RowMask, u64) {
+    pub(crate) fn defer_rows(mut self, rows: &[Batch<'_>], some: RowMask) -> (RowMask, u64) {
         let threads = self.launch.threads();
         let mut all = None;
         let mut candidates = SmallVec::<[Candidate<'_>; 8]>::new();
         for (at, row) in rows.iter().enumerate().filter(|(at, _)| some >> at & 1 != 0) {
             let (of, dim, active) = match row.addresses {
                 Addresses::Affine(affine) => (*affine.of, *affine.dim, Some(affine.active)),
-                Addresses::Each(addresses) => match affine_addresses_of(addresses) {
+                addresses => match affine_addresses_of(&addresses.each()) {
                     Some((of, dim)) => (of, dim, None),
                     None => continue,
                 },
@@ -134,7 +134,7 @@ impl<L: DeferringLaunch> Deferrer<'_, L> {
                     let index = some.map(|some| log.push_threads(some));
                     last = (active, index, some.map_or(threads as u64, Threads::count));
                 }
-                let addresses = ReadAddresses::Row { of, dim, active: last.1 };
+                let addresses = ReadAddresses::Affine { of, dim, active: last.1 };
                 log.push(block, rows[at].site, rows[at].size, addresses);
                 checks += last.2;
                 deferred |= 1 << at;
@@ -145,28 +145,29 @@ impl<L: DeferringLaunch> Deferrer<'_, L> {
 
     /// Logs gathered reads, if all their memory has no unsettled write. Returns how many they are;
     /// `None` if they are not logged.
-    pub(crate) fn defer_gathered(mut self, gathered: GatheredReads<'_>) -> Option<u64> {
-        let GatheredReads { site, size, reads } = gathered;
-        let mut checks = None;
-        let bytes = match reads {
-            Gathered::Each(reads) => size_of_val(reads),
-            Gathered::Runs(runs) => size_of_val(runs),
+    pub(crate) fn defer_gathered(mut self, batch: &Batch<'_>) -> Option<u64> {
+        let (items, runs) = match batch.addresses {
+            Addresses::Items(items) => (items, &[][..]),
+            Addresses::Runs(runs) => (&[][..], runs),
+            Addresses::Each(_) | Addresses::Affine(_) => return None,
         };
-        self.in_log(size_of::<ReadBatch>() + bytes, |block, memory, log| {
+        let mut checks = None;
+        let bytes = size_of::<ReadBatch>() + size_of_val(items) + size_of_val(runs);
+        self.in_log(bytes, |block, memory, log| {
             let mut stretches = KeptStretches::new(memory);
-            // The number of reads in these bytes, if they may be deferred.
-            let mut count =
-                |bytes: Range<usize>| stretches.reads(&bytes).then_some((bytes.len() / size as usize) as u64);
-            checks = match reads {
-                Gathered::Each(reads) => reads.iter().map(|read| count(read.bytes(size))).sum(),
-                Gathered::Runs(runs) => runs.iter().map(|run| count(run.bytes())).sum(),
+            let bytes =
+                items.iter().map(|read| read.bytes(batch.size)).chain(runs.iter().map(ReadRun::bytes));
+            // The number of reads, if they may be deferred.
+            let count = |bytes: Range<usize>| {
+                stretches.reads(&bytes).then_some(bytes.len() as u64 / u64::from(batch.size))
             };
+            checks = bytes.map(count).sum();
             if checks.is_some() {
-                let addresses = match reads {
-                    Gathered::Each(reads) => ReadAddresses::Each(push_all(&mut log.gathered, reads)),
-                    Gathered::Runs(runs) => ReadAddresses::Runs(push_all(&mut log.runs, runs)),
+                let addresses = match runs {
+                    [] => ReadAddresses::Items(push_all(&mut log.items, items)),
+                    _ => ReadAddresses::Runs(push_all(&mut log.runs, runs)),
                 };
-                log.push(block, site, size, addresses);
+                log.push(block, batch.site, batch.size, addresses);
             }
         });
         checks

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use gpurace_abi::image;
+use gpurace_abi::batch::Lines;
 
-use crate::batch::affine::{Addresses, Threads};
-use crate::batch::rows::{Row, RowMask};
+use crate::batch::affine::Threads;
+use crate::batch::rows::RowMask;
+use crate::batch::{Addresses, Batch};
 
 /// The accesses of shared memory between two barriers, step by step. A step is the rows that are
 /// handed over together.
@@ -39,7 +40,7 @@ pub(super) struct KeptRow {
 }
 
 /// Affine addresses, and the threads that make an access.
-pub(super) type AffineRow = (image::Lines, Threads);
+pub(super) type AffineRow = (Lines, Threads);
 
 impl Interval {
     /// The addresses of a row by thread, 0 if the thread makes no access.
@@ -62,7 +63,7 @@ impl Interval {
 
     /// The rows among `shared` that make all accesses of the step's row. `None` if one of them makes
     /// an access that the step does not have.
-    pub(super) fn holds(&self, step: usize, rows: &[Row<'_>], shared: RowMask) -> Option<RowMask> {
+    pub(super) fn holds(&self, step: usize, rows: &[Batch<'_>], shared: RowMask) -> Option<RowMask> {
         if step >= self.steps.len() {
             return None;
         }
@@ -95,14 +96,14 @@ impl Interval {
     }
 
     /// Appends a step. Rows that are not in `shared` are kept without their accesses.
-    pub(super) fn push(&mut self, rows: &[Row<'_>], shared: RowMask) {
+    pub(super) fn push(&mut self, rows: &[Batch<'_>], shared: RowMask) {
         for (i, row) in rows.iter().enumerate() {
-            let (addresses, affine) = match row.addresses {
-                _ if shared >> i & 1 == 0 => (Cow::Borrowed(&[][..]), None),
-                Addresses::Each(addresses) => (Cow::Borrowed(addresses), None),
-                Addresses::Affine(affine) => {
-                    (row.addresses.each(), Some((*affine.of, affine.active.clone())))
+            let addresses = if shared >> i & 1 == 0 { Cow::Borrowed(&[][..]) } else { row.addresses.each() };
+            let affine = match row.addresses {
+                Addresses::Affine(affine) if !addresses.is_empty() => {
+                    Some((*affine.of, affine.active.clone()))
                 }
+                _ => None,
             };
             self.push_row(row.site, row.size, row.writes, &addresses, affine);
         }
@@ -189,15 +190,12 @@ pub(crate) struct ComparedRows(pub(super) Interval);
 
 impl ComparedRows {
     /// The rows of shared memory, step by step.
-    pub(crate) fn steps(&self) -> impl Iterator<Item = Vec<Row<'_>>> {
+    pub(crate) fn steps(&self) -> impl Iterator<Item = Vec<Batch<'_>>> {
         let Self(interval) = self;
         (0..interval.steps.len()).map(|step| {
-            let row = |kept: &KeptRow| Row {
-                site: kept.site,
-                size: kept.size,
-                writes: kept.writes,
-                addresses: Addresses::Each(interval.addresses_of(kept)),
-                values: None,
+            let row = |kept: &KeptRow| {
+                let addresses = Addresses::Each(interval.addresses_of(kept));
+                Batch { writes: kept.writes, ..Batch::reads(kept.site, kept.size, addresses) }
             };
             interval.step(step).iter().filter(|kept| !kept.addresses.is_empty()).map(row).collect()
         })

@@ -4,15 +4,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gpurace_abi::ablation::{self, Mechanism};
-use gpurace_abi::image::MOST_ROWS;
+use gpurace_abi::batch::MOST_ROWS;
 
 use super::Block;
-use crate::batch::deferred::{BlockThen, DeferralMemory, Deferrer, LateBlocks};
-use crate::batch::gathered::{self, GatheredReads};
+use crate::batch::deferred::{BlockThen, DeferralMemory, Deferrer};
 use crate::batch::interval::{ComparedRows, IntervalCheck};
-use crate::batch::rows::{self, Row, RowMask};
+use crate::batch::rows::RowMask;
 use crate::batch::sites::SiteEntry;
-use crate::batch::{BatchChecks, Value, WholeAccess};
+use crate::batch::{Batch, BatchChecks, Value, WholeAccess, check};
 use crate::model::record::Key;
 use crate::order::view::BlockView;
 use crate::run::checker::Inner;
@@ -93,34 +92,30 @@ impl BatchChecks for Block {
     }
 }
 
-/// What is known of rows that are handed over together.
-#[derive(Clone, Copy, Debug, Default)]
-struct RowKinds {
-    /// The rows without an access.
-    empty: RowMask,
-    /// The rows whose instruction needs no check in the launch.
-    proved: RowMask,
-    /// The rows whose first access is to the block's own memory.
-    shared: RowMask,
-}
-
 impl Block {
-    /// Checks rows of plain accesses between two barriers, in an order that keeps each thread's
-    /// own. They have happened already. Accesses to `local` memory are not checked.
+    /// Checks batches of accesses between two barriers, in an order that keeps each thread's own.
+    /// They have happened already. Accesses to `local` memory are not checked.
     ///
-    /// The threads must have synchronised by barriers of the block alone. Returns the rows without
-    /// an access.
+    /// The threads must have synchronised by barriers of the block alone.
     ///
     /// # Panics
-    /// There are more than [`MOST_ROWS`].
-    pub fn rows(&mut self, rows: &[Row<'_>], local: &Range<usize>) -> RowMask {
+    /// More than [`MOST_ROWS`] rows follow each other.
+    pub fn batches(&mut self, batches: &[Batch<'_>], local: &Range<usize>) {
+        for some in batches.chunk_by(|a, b| !a.is_gathered() && !b.is_gathered()) {
+            match some {
+                [batch] if batch.is_gathered() => self.gathered(batch, local),
+                rows => self.rows(rows, local),
+            }
+        }
+    }
+
+    /// Checks rows.
+    fn rows(&mut self, rows: &[Batch<'_>], local: &Range<usize>) {
         const { assert!(MOST_ROWS <= RowMask::BITS as usize) };
         assert!(rows.len() <= MOST_ROWS, "{} rows", rows.len());
-        let RowKinds { empty, proved, shared } = self.kinds(rows);
-        let none = empty | proved;
+        let (none, shared) = self.kinds(rows);
         if shared == 0 {
-            self.check_rows(rows, local, none, 0, 0);
-            return empty;
+            return self.check_rows(rows, local, none, 0, 0);
         }
         let mut known = 0;
         if self.may_repeat() {
@@ -134,14 +129,13 @@ impl Block {
         }
         self.check_rows(rows, local, none, shared, known);
         self.intervals.done(rows, shared);
-        empty
     }
 
     /// Checks all rows but `none` and those that are `known`. Rows that are not `shared` may be
     /// deferred.
     fn check_rows(
         &mut self,
-        rows: &[Row<'_>],
+        rows: &[Batch<'_>],
         local: &Range<usize>,
         mut none: RowMask,
         shared: RowMask,
@@ -162,25 +156,21 @@ impl Block {
             let is_known = known >> at & 1 != 0;
             match is_known.then(|| self.intervals.pass(at, &rows[at])).flatten() {
                 Some(accesses) => self.checks += accesses,
-                None => rows::check(self, &rows[..=at], local),
+                None => check(self, &rows[..=at], local),
             }
         }
     }
 
-    /// The kinds of rows, by the first access of each: mostly all accesses are to one kind of
-    /// memory.
-    fn kinds(&mut self, rows: &[Row<'_>]) -> RowKinds {
-        let mut kinds = RowKinds::default();
+    /// The rows that need no check, and those of the block's own memory by their first access:
+    /// mostly all accesses of a row are to one kind of memory.
+    fn kinds(&mut self, rows: &[Batch<'_>]) -> (RowMask, RowMask) {
+        let (mut none, mut shared) = (0, 0);
         for (i, row) in rows.iter().enumerate() {
-            let of = match row.addresses.first() {
-                _ if self.entry(row.site).is_proved() => &mut kinds.proved,
-                None => &mut kinds.empty,
-                Some(first) if self.memory.own.contains(&first) => &mut kinds.shared,
-                Some(_) => continue,
-            };
-            *of |= 1 << i;
+            let first = row.addresses.first().filter(|_| !self.entry(row.site).is_proved());
+            none |= RowMask::from(first.is_none()) << i;
+            shared |= RowMask::from(first.is_some_and(|first| self.memory.own.contains(&first))) << i;
         }
-        kinds
+        (none, shared)
     }
 
     /// True if the accesses between two barriers alone decide what happens between them.
@@ -209,17 +199,17 @@ impl Block {
         }
     }
 
-    /// Checks gathered reads. They have happened already. Reads of `local` memory are not checked.
-    pub fn gathered(&mut self, gathered: GatheredReads<'_>, local: &Range<usize>) {
-        let may_defer = self.may_defer(gathered.site);
-        match may_defer.then(|| self.deferrer(local).defer_gathered(gathered)).flatten() {
+    /// Checks gathered reads.
+    fn gathered(&mut self, batch: &Batch<'_>, local: &Range<usize>) {
+        let may_defer = self.may_defer(batch.site);
+        match may_defer.then(|| self.deferrer(local).defer_gathered(batch)).flatten() {
             Some(checks) => self.checks += checks,
-            None => gathered::check(self, gathered, local),
+            None => check(self, std::slice::from_ref(batch), local),
         }
     }
 
     /// Defers the reads among `some` rows that may be deferred, and returns those rows.
-    fn defer_rows(&mut self, rows: &[Row<'_>], local: &Range<usize>, some: RowMask) -> RowMask {
+    fn defer_rows(&mut self, rows: &[Batch<'_>], local: &Range<usize>, some: RowMask) -> RowMask {
         let may = |i: &usize| some >> i & 1 != 0 && self.may_defer(rows[*i].site);
         let some = (0..rows.len()).filter(may).fold(0, |some, i| some | 1 << i);
         if some == 0 {
@@ -250,35 +240,24 @@ impl Block {
     }
 }
 
-/// A block that stands in for the blocks that made deferred reads.
-#[derive(Default)]
-struct StandIn(Option<Block>);
-
-impl LateBlocks<Launch> for StandIn {
-    fn stand_in(&mut self, launch: &Arc<Launch>, then: BlockThen) -> &mut impl BatchChecks {
-        let late = self.0.get_or_insert_with(|| Block::begin(launch, then.index, 0..0));
+/// Makes records of the deferred reads that may be of some bytes, see
+/// [`ReadLogs::record`](crate::batch::deferred::ReadLogs::record).
+pub(crate) fn record_reads(inner: &Inner, bytes: &Range<usize>, settled: u64, written: Option<Range<usize>>) {
+    // One block stands in for all that made the reads.
+    let mut late: Option<Block> = None;
+    inner.logs.record(bytes, settled, written, |launch: &Arc<Launch>, then, batch| {
+        let late = late.get_or_insert_with(|| Block::begin(launch, then.index, 0..0));
         late.view.late = true;
         // The reads are counted already.
         late.checks = 0;
         late.restart(launch, then.index, 0..0);
         late.view.order.set_clock(then.clock);
-        late
+        check(late, std::slice::from_ref(batch), &(0..0));
+    });
+    if let Some(mut late) = late {
+        late.checks = 0;
+        late.end();
     }
-}
-
-impl Drop for StandIn {
-    fn drop(&mut self) {
-        if let Some(mut late) = self.0.take() {
-            late.checks = 0;
-            late.end();
-        }
-    }
-}
-
-/// Makes records of the deferred reads that may be of some bytes, see
-/// [`ReadLogs::record`](crate::batch::deferred::ReadLogs::record).
-pub(crate) fn record_reads(inner: &Inner, bytes: &Range<usize>, settled: u64, written: Option<Range<usize>>) {
-    inner.logs.record(bytes, settled, written, &mut StandIn::default());
 }
 
 impl Inner {
