@@ -10,8 +10,8 @@ const TAKES_NEXT_WORD: &str = "
     --output --param --prefix --print-file-name --print-prog-name --resource --serialize-diagnostics --std
     --sysroot --system-header-prefix --undefine-macro --vfsoverlay -A -B -D -F -G -I -L -MF -MJ -MQ -MT -T
     -U -Xanalyzer -Xassembler -Xclang -Xcuda-fatbinary -Xcuda-ptxas -Xlinker -Xoffload-linker
-    -Xopenmp-target -Xpreprocessor -arch -arcmt-migrate-report-output -b -ccc-arcmt-migrate -ccc-gcc-name
-    -ccc-install-dir -ccc-objcmt-migrate -current_version -cxx-isystem -darwin-target-variant
+    -Xopenmp-target -Xpreprocessor -arch -b -ccc-gcc-name
+    -ccc-install-dir -current_version -cxx-isystem -darwin-target-variant
     -darwin-target-variant-triple -dependency-dot -dependency-file -dsym-dir -dumpdir -e
     -fdebug-compilation-dir -fexperimental-openacc-macro-override -filelist -fmodules-user-build-path
     -framework -ftrapv-handler -gen-cdb-fragment-path -hlsl-entry -iapinotes-modules -idirafter

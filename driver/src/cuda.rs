@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn the_first_that_clang_parses_is_taken() {
         let root = tempfile::tempdir().unwrap();
-        let new = fake(root.path(), "cuda-13.0", 13000);
+        let new = fake(root.path(), "cuda-14.0", 14000);
         let old = fake(root.path(), "cuda-10.2", 10020);
         let own = fake(root.path(), "own", 12050);
         let search = Search {
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(
             found.unusable,
             [
-                (new, Unusable::Version(Version { major: 13, minor: 0 })),
+                (new, Unusable::Version(Version { major: 14, minor: 0 })),
                 (old, Unusable::Version(Version { major: 10, minor: 2 })),
             ]
         );

@@ -129,7 +129,7 @@ mod tests {
         insta::assert_snapshot!(render(&findings), @r"
         ok       clang         22.1.8 at `/usr/bin/clang-22`
         missing  CUDA toolkit  no CUDA toolkit was found
-                               hint: run `scripts/setup` (in an installation: `share/gpurace/get-cuda`) to get one, or set `--cuda-path=DIR` to a toolkit from 11.0 to before 13.0
+                               hint: run `scripts/setup` (in an installation: `share/gpurace/get-cuda`) to get one, or set `--cuda-path=DIR` to a toolkit from 11.0 to before 14.0
         ");
     }
 }

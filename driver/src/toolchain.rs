@@ -398,15 +398,15 @@ mod tests {
         };
         let unusable = vec![("/usr/local/cuda".into(), cuda::Unusable::Version(cuda::PARSED.1))];
         let found = cuda::Found { toolkit: Some(toolkit), unusable };
-        insta::assert_snapshot!(own_toolkit_note(&found).unwrap(), @"the CUDA toolkit at `/usr/local/cuda` is version 13.0, which clang 22 cannot parse; using gpurace's CUDA 12.5 at `/own`");
+        insta::assert_snapshot!(own_toolkit_note(&found).unwrap(), @"the CUDA toolkit at `/usr/local/cuda` is version 14.0, which clang 22 cannot parse; using gpurace's CUDA 12.5 at `/own`");
         let none = cuda::Found { toolkit: None, ..found };
         insta::assert_snapshot!(no_toolkit_error(&none), @r"
-        error: the CUDA toolkit at `/usr/local/cuda` is version 13.0, which clang 22 cannot parse
-        hint: run `scripts/setup` (in an installation: `share/gpurace/get-cuda`) to get one, or set `--cuda-path=DIR` to a toolkit from 11.0 to before 13.0
+        error: the CUDA toolkit at `/usr/local/cuda` is version 14.0, which clang 22 cannot parse
+        hint: run `scripts/setup` (in an installation: `share/gpurace/get-cuda`) to get one, or set `--cuda-path=DIR` to a toolkit from 11.0 to before 14.0
         ");
         insta::assert_snapshot!(no_toolkit_error(&cuda::Found::default()), @r"
         error: no CUDA toolkit was found
-        hint: run `scripts/setup` (in an installation: `share/gpurace/get-cuda`) to get one, or set `--cuda-path=DIR` to a toolkit from 11.0 to before 13.0
+        hint: run `scripts/setup` (in an installation: `share/gpurace/get-cuda`) to get one, or set `--cuda-path=DIR` to a toolkit from 11.0 to before 14.0
         ");
     }
 }

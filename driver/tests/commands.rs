@@ -122,7 +122,7 @@ fn what_is_missing_is_named() {
     };
     insta::assert_snapshot!(refused(&["-fsanitize=gpurace", "--cuda-path=/nowhere", "k.cu"]), @r"
     gclang++: error: there is no CUDA toolkit at `/nowhere`
-    gclang++: hint: run `scripts/setup` (in an installation: `share/gpurace/get-cuda`) to get one, or set `--cuda-path=DIR` to a toolkit from 11.0 to before 13.0
+    gclang++: hint: run `scripts/setup` (in an installation: `share/gpurace/get-cuda`) to get one, or set `--cuda-path=DIR` to a toolkit from 11.0 to before 14.0
     ");
     insta::assert_snapshot!(refused(&["--clang=/nowhere/clang", "a.c"]), @"gclang++: error: cannot run `/nowhere/clang`: No such file or directory (os error 2)");
     fs::remove_file(base.join("lib/gpurace/libgpurace_rt.so")).unwrap();

@@ -20,7 +20,7 @@ fn toolchain() -> Toolchain {
         }),
         toolkit: Some(Toolkit {
             path: "/cuda".into(),
-            version: Version { major: 12, minor: 5 },
+            version: Version { major: 13, minor: 0 },
             origin: Origin::Own,
         }),
         adapted_headers: Vec::new(),
@@ -196,7 +196,7 @@ fn relocatable_links_get_no_library() {
 
 #[test]
 fn host_code_without_cuda_sees_the_toolkit_last() {
-    insta::assert_snapshot!(plan("-fsanitize=gpurace -g -c main.cpp"), @" clang++-22 -g -idirafter /cuda/include -idirafter /include/gpurace/fallback -c main.cpp");
+    insta::assert_snapshot!(plan("-fsanitize=gpurace -g -c main.cpp"), @" clang++-22 -g -idirafter /cuda/include -idirafter /cuda/include/cccl -idirafter /include/gpurace/fallback -c main.cpp");
 }
 
 #[test]

@@ -1,6 +1,6 @@
-// Loads and stores with cache hints that CUDA's `sm_32_intrinsics.h` declares and clang's CUDA headers do not.
-// A hint changes no value, so these are plain accesses. Only `__ldcv` is volatile, since it reads again each
-// time.
+// Loads and stores with cache hints that CUDA's `sm_32_intrinsics.h` declares and clang's CUDA headers do
+// not. A hint changes no value, so these are plain accesses. Only `__ldcv` is volatile, since it reads again
+// each time.
 #ifndef GPURACE_CACHE_HINTS_H
 #define GPURACE_CACHE_HINTS_H
 
@@ -16,7 +16,9 @@ static __device__ inline void __stwt(long *p, long v) { *p = v; }
 static __device__ inline void __stwt(unsigned long *p, unsigned long v) { *p = v; }
 static __device__ inline unsigned long __ldcg(const unsigned long *p) { return *p; }
 static __device__ inline unsigned long __ldcs(const unsigned long *p) { return *p; }
-static __device__ inline unsigned long __ldcv(const unsigned long *p) { return *(const volatile unsigned long *)p; }
+static __device__ inline unsigned long __ldcv(const unsigned long *p) {
+  return *(const volatile unsigned long *)p;
+}
 
 GPURACE_CACHED(char)
 GPURACE_CACHED(signed char)

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use super::{CudaInputFiles, DEFAULT_GPU_ARCH, Planner, Step, ToolCommand, clang_command, joined, stem};
 use crate::args::{Input, Role, SaveTemps};
 use crate::config::{self, Cpu, PassConfig};
-use crate::cuda::Origin;
 use crate::flags::Exec;
 use crate::toolchain::{COMPATIBILITY_HEADER, FALLBACK_HEADERS};
 
@@ -56,8 +55,8 @@ impl Planner<'_> {
             command.arg(joined(&format!("{};", from.display()), &to));
         }
         self.debug_info(command);
-        // Each step gets options that only another step uses.
-        command.arg("-Qunused-arguments");
+        // Each step gets options that only another step uses. clang 22 warns of CUDA 13, which it can parse.
+        command.args(["-Wno-unknown-cuda-version", "-Qunused-arguments"]);
     }
 
     /// Returns the architecture whose code the executor runs.
@@ -88,7 +87,7 @@ impl Planner<'_> {
         command.args.extend(self.options(&[Role::Any]));
         command.arg("--cuda-device-only");
         self.cuda_options(&mut command, arch);
-        command.args(["-Wno-unknown-cuda-version", "-fno-lto"]);
+        command.arg("-fno-lto");
         // `#pragma unroll` is meant for GPUs. Do not warn that a loop was not unrolled here.
         command.arg("-Wno-pass-failed");
         if self.args.asked.sanitize {
@@ -169,9 +168,6 @@ impl Planner<'_> {
         command.args.extend(self.options(&[Role::Any, Role::Dependency]));
         command.arg("--cuda-host-only");
         self.cuda_options(&mut command, self.arch());
-        if self.toolchain.toolkit.as_ref().is_some_and(|t| t.origin != Origin::Argument) {
-            command.arg("-Wno-unknown-cuda-version");
-        }
         if self.args.separate_compilation.is_some() {
             self.unit_options(input, &mut command);
             command.arg(joined("@", &files.declarations));

@@ -33,7 +33,6 @@ impl Planner<'_> {
             command.args.extend(self.options(roles));
             command.arg(side);
             self.cuda_options(&mut command, self.arch());
-            command.arg("-Wno-unknown-cuda-version");
             command.args(level);
             command.arg("-o");
             command.arg(output);

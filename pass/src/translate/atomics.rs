@@ -195,7 +195,9 @@ mod tests {
     #[test]
     fn the_scope_is_the_instructions() {
         let of = |scope: &str| {
-            let text = format!("define void @f(ptr %p) {{ %1 = atomicrmw add ptr %p, i32 1 {scope}seq_cst ret void }}");
+            let text = format!(
+                "define void @f(ptr %p) {{ %1 = atomicrmw add ptr %p, i32 1 {scope}seq_cst ret void }}"
+            );
             ir::testing::with_module(&text, |module| {
                 // SAFETY: the module is live, and its first instruction is an atomic.
                 unsafe {

@@ -19,7 +19,8 @@ pub fn known_to(driver: i32) -> Option<Version> {
         (..=9, _) => Some((6, 0)),
         (10, minor) => Some((6, 3 + minor)),
         (11, minor) => Some((7, minor)),
-        (12, minor) if minor < 5 => Some((8, minor)),
+        (12, minor @ ..=5) => Some((8, minor)),
+        (12, minor @ 6..=8) => Some((8, minor - 1)),
         _ => None,
     }
 }
@@ -61,7 +62,9 @@ mod tests {
             (11080, Some((7, 8))),
             (12000, Some((8, 0))),
             (12040, Some((8, 4))),
-            (12050, None),
+            (12050, Some((8, 5))),
+            (12060, Some((8, 5))),
+            (12080, Some((8, 7))),
             (12090, None),
             (13000, None),
         ];
