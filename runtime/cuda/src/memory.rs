@@ -137,12 +137,6 @@ impl Memory {
         (address < start + size).then_some((start, size, covered))
     }
 
-    /// The shadow of a word. `None` if no allocation with shadow holds it.
-    pub fn shadow_of_word(&self, word: Address) -> Option<Address> {
-        let (_, _, covered) = self.find(word)?;
-        covered.then(|| self.shadow_at(word))
-    }
-
     /// Allocates shadow for memory outside the window. `None` if there is no memory for it.
     pub fn shadow_elsewhere(&mut self, device: &Device, size: u64) -> Result<Option<Address>> {
         let Some(shadow) = if_room(driver::allocate(shadow_of(size)))? else {

@@ -128,7 +128,7 @@ int cuModuleGetFunction(void **function, void *module, const char *name) {
   auto *of = (MockModule *)module;
   static const std::set<std::string> known = {"racy",        "ordered",         "faulty",
                                               "racy_shared", "racy_total",      "scale",
-                                              "_Z5emptyv",   "__gpurace_begin", "__gpurace_touch"};
+                                              "_Z5emptyv",   "__gpurace_begin"};
   if (of->is_real() && of->text.find(std::string(".entry ") + name + "(") == std::string::npos)
     return kNotFound;
   if (of->is_real() && Executor::get()) {
