@@ -13,11 +13,10 @@ mod statements;
 
 use gpurace_abi::entry::Entry;
 use gpurace_abi::meta::{Op, Site, Space, Verdict};
-use llvm_sys::LLVMIntPredicate;
-use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::debuginfo::LLVMInstructionGetDebugLoc;
 use llvm_sys::prelude::*;
+use llvm_sys::{LLVMIntPredicate, LLVMOpcode};
 
 use super::matrix::Moved;
 use crate::checks::instrument;
@@ -85,20 +84,6 @@ pub unsafe fn insert(module: LLVMModuleRef, accesses: &[AccessSite], positions: 
     }
 }
 
-/// Calls an entry point of the device runtime at the builder's position.
-///
-/// # Safety
-/// The builder is positioned in `module`; the arguments have the listed types.
-pub unsafe fn call(
-    module: LLVMModuleRef,
-    builder: LLVMBuilderRef,
-    entry: Entry,
-    arguments: &[LLVMValueRef],
-) -> LLVMValueRef {
-    // SAFETY: by contract.
-    unsafe { EntryCalls::new(module).call_convergent(builder, entry, arguments) }
-}
-
 /// A module into which calls are inserted. [`insert`] makes it; by its contract the module is live,
 /// and so is each instruction that a method takes.
 struct Hooks<'a> {
@@ -148,7 +133,7 @@ impl Hooks<'_> {
             }
             for (guard, (entry, state)) in afters.into_iter().filter(|_| !behind.is_null()) {
                 let rest = self.open(guard, behind, instruction);
-                call(self.module, self.builder, entry, &[state]);
+                self.call(entry, &[state]);
                 self.close(rest);
             }
         }
@@ -186,7 +171,6 @@ impl Hooks<'_> {
         instruction: LLVMValueRef,
         step: Step,
     ) -> Option<After> {
-        let (module, builder) = (self.module, self.builder);
         // SAFETY: by `insert`'s contract; the builder stands before the instruction.
         unsafe {
             match step {
@@ -194,30 +178,33 @@ impl Hooks<'_> {
                     let site = Site { size: size as u32, volatile, asynchronous, ..site_of(op) };
                     let id = self.add_site(function, instruction, site);
                     let site = AccessSite { instruction, function, pointer, offset: 0, size, access };
-                    instrument::check_before(&self.calls, builder, id, &site);
+                    instrument::check_before(&self.calls, self.builder, id, &site);
                 }
                 Step::Matrix(moved) => {
                     let op = if moved.store { Op::Write } else { Op::Read };
                     let site =
                         self.add_site(function, instruction, Site { size: moved.size(), ..site_of(op) });
-                    let (entry, arguments) = moved.check(&self.calls, builder, site);
-                    call(module, builder, entry, &arguments);
+                    let (entry, arguments) = moved.check(&self.calls, self.builder, site);
+                    self.call(entry, &arguments);
                 }
                 Step::Block => {
-                    return Some((Entry::AfterBarrier, call(module, builder, Entry::BeforeBarrier, &[])));
+                    return Some((Entry::AfterBarrier, self.call(Entry::BeforeBarrier, &[])));
                 }
                 Step::Warp(mask) => {
-                    return Some((
-                        Entry::AfterSyncwarp,
-                        call(module, builder, Entry::BeforeSyncwarp, &[mask]),
-                    ));
+                    return Some((Entry::AfterSyncwarp, self.call(Entry::BeforeSyncwarp, &[mask])));
                 }
                 Step::End => {
-                    call(module, builder, Entry::Leave, &[]);
+                    self.call(Entry::Leave, &[]);
                 }
             }
             None
         }
+    }
+
+    /// Calls an entry point of the device runtime at the builder's position.
+    unsafe fn call(&self, entry: Entry, arguments: &[LLVMValueRef]) -> LLVMValueRef {
+        // SAFETY: by `insert`'s contract.
+        unsafe { self.calls.call_convergent(self.builder, entry, arguments) }
     }
 
     /// Adds the site of an access, and returns its number.
@@ -234,7 +221,7 @@ impl Hooks<'_> {
         // SAFETY: by `insert`'s contract.
         unsafe {
             self.open(None, instruction, instruction);
-            call(self.module, self.builder, Entry::Irregular, &[]);
+            self.call(Entry::Irregular, &[]);
         }
     }
 

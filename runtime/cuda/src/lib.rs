@@ -33,4 +33,4 @@ mod slots;
 
 pub use driver::{Error, Unavailable};
 pub use gpu::{Code, Gpu, KernelLaunch, Module, Variant};
-pub use notes::{LeftOut, notes};
+pub use notes::notes;

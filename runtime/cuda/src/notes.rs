@@ -2,17 +2,9 @@
 
 use gpurace_abi::device::Counters;
 
-/// What was not checked and the device does not count.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LeftOut {
-    /// Bytes of allocations without shadow.
-    pub uncovered: u64,
-    /// Accesses in the code that no check sees.
-    pub unseen: u64,
-}
-
-/// The notes of a report.
-pub fn notes(counters: &Counters, left_out: &LeftOut) -> Vec<String> {
+/// The notes of a report. `uncovered`: bytes of allocations without shadow. `unseen`: accesses in the
+/// code that no check sees.
+pub fn notes(counters: &Counters, uncovered: u64, unseen: u64) -> Vec<String> {
     let counted = [
         (counters.lost, "races not shown: report buffer full"),
         (counters.repeated, "races not counted singly: the same instructions as before"),
@@ -31,9 +23,9 @@ pub fn notes(counters: &Counters, left_out: &LeftOut) -> Vec<String> {
             counters.exhausted,
             "accesses not checked: more barriers or blocks than the GPU's shadow words count",
         ),
-        (left_out.uncovered, "bytes of allocations not checked: no memory for their shadow"),
+        (uncovered, "bytes of allocations not checked: no memory for their shadow"),
         (
-            left_out.unseen,
+            unseen,
             "instructions whose accesses are not checked on the GPU (textures, surfaces, some inline PTX): run with `device=cpu`",
         ),
         (
@@ -51,8 +43,7 @@ mod tests {
 
     #[test]
     fn each_counter_that_costs_verdicts_is_said() {
-        let none = LeftOut::default();
-        assert_eq!(notes(&Counters { races: 3, ..Counters::default() }, &none), [""; 0]);
+        assert_eq!(notes(&Counters { races: 3, ..Counters::default() }, 0, 0), [""; 0]);
         let all = Counters {
             undecided: 1,
             narrowed: 2,
@@ -65,7 +56,7 @@ mod tests {
             copies: 11,
             races: 0,
         };
-        let notes = notes(&all, &LeftOut { uncovered: 9, unseen: 10 });
+        let notes = notes(&all, 9, 10);
         assert_eq!(notes.len(), 11);
         for n in 1..=11 {
             assert!(notes.iter().any(|note| note.starts_with(&format!("{n} "))), "{n}: {notes:?}");

@@ -55,7 +55,8 @@ __attribute__((noinline)) void write_race(const Access &a, const Decision &d, u6
   // The pair is undecided if something may have ordered the two: this thread observed the atomic
   // access before, a thread made order within the block since the last barrier, or the block
   // acquired from another block.
-  bool may_observe = a.op < 2 && d.earlier_op >= 2 && ((const LaunchCell *)c.cell)->observes;
+  const LaunchCell &launch = *(const LaunchCell *)c.cell;
+  bool may_observe = a.op < 2 && d.earlier_op >= 2 && launch.observes;
   bool undecided = state().annotated || may_observe ? true
                    : d.relation == kGrid            ? c.acquired != 0
                                                     : c.irregular == a.base + 1;
@@ -80,7 +81,7 @@ __attribute__((noinline)) void write_race(const Access &a, const Decision &d, u6
   u64 block = a.shared ? block_index() : uid_of(word) - a.first_uid;
   // If the earlier side is one of several blocks, nobody knows which.
   f.earlier_block = !d.earlier_known && d.relation == kGrid && block == block_index() ? ~0ul : block;
-  f.launch = c.launch;
+  f.launch = launch.number;
   f.address = address;
   f.size = size;
   f.shared = a.shared ? shared_offset((const void *)address) + 1 : 0;
@@ -226,7 +227,7 @@ __attribute__((noinline)) void check(u64 address, u64 size, u32 site, u32 op, bo
   u64 first = address & ~3ul, end = address + size;
   if (a.shared) {
     u64 offset = shared_offset(p);
-    if (c.shadow == 0 || offset + size > c.shadowed) return count(counters().shared_outside);
+    if (offset + size > c.shadowed) return count(counters().shared_outside);
     cell = (u64 *)c.shadow + offset / 4;
   } else {
     if (a.uid == kUnknown || a.clock >= kClocks) return count(counters().exhausted);

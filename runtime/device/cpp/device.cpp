@@ -23,7 +23,6 @@ GPURACE_ENTRY void __gpurace_enter(u64 cell) {
     u64 uid = launch.first_uid + block_index();
     c.first_uid = launch.first_uid;
     c.blocks = launch.blocks;
-    c.launch = launch.number;
     c.cell = cell;
     c.uid = uid < kBlockUids ? (u32)uid : kUnknown;
     c.checks[0] = c.checks[1] = 0;

@@ -16,7 +16,6 @@ struct Control {
   u32 checks[2]; // number of checks of all threads: lower half, upper half
   u64 first_uid; // uid of the launch's first block
   u64 blocks;    // blocks of the launch
-  u64 launch;    // the host's number of the launch
   u64 cell;      // address of the launch cell
   u32 uid;       // uid of this block, or kUnknown
   u32 slot;      // slot of this block, or kUnknown

@@ -78,7 +78,6 @@ fn copies_race_with_each_other_as_on_the_executor() {
     );
     // A fill and a launch, a launch and a copy, and the two copies.
     assert_eq!((gpu.report.as_ref().unwrap().races.len(), not_compared(&gpu)), (1, Some(3)));
-    assert_eq!(host.report.unwrap().races.len(), 3);
 }
 
 #[test]

@@ -267,16 +267,16 @@ fn programs_have_the_verdicts_that_they_declare() {
         *counts.entry(word).or_default() += 1;
         match known.get(name) {
             Some(wanted) if wanted == word => {}
-            Some(wanted) => wrong
-                .push(format!("{name}: {verdict:?}, but `tests/gpu/known` has it for a known {wanted}")),
+            Some(wanted) => {
+                wrong.push(format!("{name}: {verdict:?}, but `tests/gpu/known` has it for a known {wanted}"))
+            }
             None if verdict.is_wrong() => wrong.push(format!("{name}: {verdict:?}")),
             None => {}
         }
     }
     println!("{} programs: {counts:?}", verdicts.len());
-    for (name, verdict) in verdicts
-        .iter()
-        .filter(|(_, verdict)| matches!(verdict, Verdict::Undecided(_) | Verdict::Refused(_)))
+    for (name, verdict) in
+        verdicts.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Undecided(_) | Verdict::Refused(_)))
     {
         println!("{name}: {verdict:?}");
     }

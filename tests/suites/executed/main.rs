@@ -182,8 +182,7 @@ fn what_lies_beside_managed_variables_is_ordinary_memory() {
     let mut on_executor = Command::new(folder.join("program"));
     let outcome = run(on_executor.env("GPURACE_OPTIONS", "device=cpu"), &folder).unwrap();
     assert_eq!((outcome.status, &outcome.stdout[..]), (Some(0), "done\n"), "{}", outcome.stderr);
-    let (outcome, report) =
-        run_on_executor(&folder, &folder.join("program"), &container, &[], 0).unwrap();
+    let (outcome, report) = run_on_executor(&folder, &folder.join("program"), &container, &[], 0).unwrap();
     assert_eq!((outcome.status, &outcome.stdout[..]), (Some(0), "done\n"), "{}", outcome.stderr);
     assert!(report.races.is_empty() && report.stats.checks_executed > 0, "{:?}", report.races);
 }

@@ -197,10 +197,10 @@ impl Default for SyncVars {
     }
 }
 
-/// Hashes lines and other numbers. The factor differs from that of [`hash`], which chooses the
+/// Hashes lines. The factor differs from that of [`hash`], which chooses the
 /// shard: with the same one, a shard's lines would have few hashes.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct LineHasher(u64);
+struct LineHasher(u64);
 
 impl Hasher for LineHasher {
     fn finish(&self) -> u64 {
@@ -212,11 +212,7 @@ impl Hasher for LineHasher {
     }
 
     fn write_usize(&mut self, line: usize) {
-        self.write_u64(line as u64);
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = (self.0 ^ number).wrapping_mul(0xd6e8_feb8_6659_fd93).rotate_left(32);
+        self.0 = (self.0 ^ line as u64).wrapping_mul(0xd6e8_feb8_6659_fd93).rotate_left(32);
     }
 }
 

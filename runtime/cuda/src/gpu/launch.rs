@@ -102,7 +102,10 @@ impl Gpu {
             orders: module.orders.into(),
             annotated: self.annotated.into(),
         };
-        if let Some(address) = module.state.filter(|_| state != module.written) {
+        let (ranges, range_count) = self.ranges.table(&self.device, &mut self.cells)?;
+        let TakenCell { cell, turn, before } = self.cells.take(&self.device, ranges, stream)?;
+        let Some((begin, address)) = module.checker else { return Ok(cell) };
+        if state != module.written {
             // SAFETY: a structure of integers without padding.
             let bytes = unsafe {
                 std::slice::from_raw_parts((&raw const state).cast::<u8>(), size_of::<CheckerState>())
@@ -110,15 +113,11 @@ impl Gpu {
             self.device.write(address, bytes)?;
             module.written = state;
         }
-        let (ranges, range_count) = self.ranges.table(&self.device, &mut self.cells)?;
-        let TakenCell { cell, turn, before } = self.cells.take(&self.device, ranges, stream)?;
-        if let Some(begin) = module.begin {
-            let contents = LaunchCell { turn, ranges, range_count, ..contents };
-            let mut numbers = contents.begin_arguments(cell, before);
-            let mut arguments = numbers.each_mut().map(|number| (&raw mut *number).cast::<c_void>());
-            // SAFETY: its parameters are as many numbers of 8 bytes.
-            unsafe { begin.launch(&LaunchShape::flat(1, 1), false, stream, &mut arguments) }?;
-        }
+        let contents = LaunchCell { turn, ranges, range_count, ..contents };
+        let mut numbers = contents.begin_arguments(cell, before);
+        let mut arguments = numbers.each_mut().map(|number| (&raw mut *number).cast::<c_void>());
+        // SAFETY: its parameters are as many numbers of 8 bytes.
+        unsafe { begin.launch(&LaunchShape::flat(1, 1), false, stream, &mut arguments) }?;
         Ok(cell)
     }
 }

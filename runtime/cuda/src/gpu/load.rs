@@ -39,9 +39,9 @@ pub enum Variant {
 #[derive(Debug)]
 pub struct Module {
     pub(super) handle: ModuleHandle,
-    pub(super) begin: Option<Function>,
-    /// The address of its [`CheckerState`], if it has the checker's code.
-    pub(super) state: Option<Address>,
+    /// If it has the checker's code: the kernel that fills launch cells, and the address of the
+    /// [`CheckerState`].
+    pub(super) checker: Option<(Function, Address)>,
     pub(super) orders: bool,
     functions: HashMap<String, Function>,
     /// The checker state that was written last.
@@ -109,9 +109,9 @@ impl Gpu {
             }
         };
         let state = driver::variable(handle, STATE_SYMBOL).ok();
-        let state =
-            state.filter(|(_, size)| *size == size_of::<CheckerState>() as u64).map(|(address, _)| address);
-        if state.is_some() {
+        let state = state.filter(|(_, size)| *size == size_of::<CheckerState>() as u64);
+        let checker = state.and_then(|(state, _)| Some((Function::of(handle, BEGIN_KERNEL).ok()?, state)));
+        if checker.is_some() {
             self.shadow_variables(handle, code.variables)?;
             // The slots of most kernels: their blocks have little shared memory of their own.
             self.slots.of(&self.device, 0)?;
@@ -119,8 +119,7 @@ impl Gpu {
         self.annotated |= code.annotated;
         Ok(Module {
             handle,
-            begin: state.and_then(|_| Function::of(handle, BEGIN_KERNEL).ok()),
-            state,
+            checker,
             orders: code.orders,
             functions: HashMap::new(),
             written: CheckerState::default(),

@@ -65,7 +65,6 @@ pub struct Control {
     checks: [u32; 2],
     first_uid: u64,
     blocks: u64,
-    launch: u64,
     cell: u64,
     uid: u32,
     slot: u32,

@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use gpurace_abi::device::Counters;
-use gpurace_cuda::LeftOut;
 use gpurace_cuda::driver::Stream;
 use parking_lot::Mutex;
 
@@ -83,7 +82,7 @@ impl OnGpu {
         match self.last.get() {
             Some(FinalCounts { counters: Some(counters), uncovered, .. }) => {
                 let unseen = self.unseen.load(Ordering::Relaxed);
-                gpurace_cuda::notes(counters, &LeftOut { uncovered: *uncovered, unseen })
+                gpurace_cuda::notes(counters, *uncovered, unseen)
             }
             _ => vec!["what the GPU has counted is lost: what was not checked is not known".to_owned()],
         }
