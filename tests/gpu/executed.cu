@@ -14,9 +14,9 @@ using namespace gpurace;
     extern "C" __global__ void name##__gpurace_checked(int* a, int n, u64 cell) {}
 #include "kernels.inc"
 #undef K
-extern "C" __global__ void on_gpu_begin(u64 cell, u64 turn, u64 blocks, u64 number, u64 first_uid, u64, u64,
-                                        u64, u64, u64, u64, u64, u64 slots, u64 ranges, u64 range_count,
-                                        u64 before, u64 turn_before) {}
+extern "C" __global__ void on_gpu_begin(u64 cell, u64 turn, u64 blocks, u64 number, u64 first_uid,
+                                        u64 observes, u64 slots, u64 ranges, u64 range_count, u64 before,
+                                        u64 turn_before) {}
 extern "C" {
 __device__ CheckerState on_gpu_state;
 }
@@ -64,8 +64,7 @@ int main(int argc, char** argv) {
     // Launches that come one after the other share shadow, slots and clocks.
     for (int launch = 0; launch < launches; launch++) {
         u64 cell = cells + launch * sizeof(LaunchCell);
-        on_gpu_begin<<<1, 1>>>(cell, 1, blocks, launch + 1, launch * blocks, 0, 0, 0, 0, 0, 0, 0, sets,
-                               ranges, 1, 0, 0);
+        on_gpu_begin<<<1, 1>>>(cell, 1, blocks, launch + 1, launch * blocks, 0, sets, ranges, 1, 0, 0);
 #define K(name)                                                                                              \
     if (!strcmp(argv[1], #name)) name##__gpurace_checked<<<blocks, threads>>>(a, n, cell);
 #include "kernels.inc"
@@ -85,9 +84,9 @@ int main(int argc, char** argv) {
     must(cudaMemcpy(found.data(), (void*)state.races, races * sizeof(FoundRace), cudaMemcpyDeviceToHost),
          "races");
     printf("checks %lu undecided %lu narrowed %lu outside %lu shared_outside %lu contended %lu exhausted %lu "
-           "uids %lu taken %d\n",
+           "taken %d\n",
            checks, counted.undecided, counted.narrowed, counted.outside, counted.shared_outside,
-           counted.contended, counted.exhausted, counted.next_uid, [&] {
+           counted.contended, counted.exhausted, [&] {
                int taken = 0;
                std::vector<u32> bits(slots / 32);
                must(cudaMemcpy(bits.data(), (void*)set.bits, slots / 8, cudaMemcpyDeviceToHost), "slots");

@@ -75,7 +75,6 @@ fn reach(
         all.fences |= some.fences;
         all.clusters |= some.clusters;
         all.annotated |= some.annotated;
-        all.fetches |= some.fetches;
         all.suspends |= some.suspends;
         pending.extend(&own.callees);
         if own.calls_unknown {

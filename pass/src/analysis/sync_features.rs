@@ -29,7 +29,6 @@ pub unsafe fn add_features(call: LLVMValueRef, features: &mut SyncFeatures) {
             }
             Entry::BarrierArrive => features.named_barriers = true,
             Entry::BeforeBarrier => features.barriers = true,
-            Entry::BeforeNamed => (features.barriers, features.named_barriers) = (true, true),
             Entry::Syncwarp | Entry::BeforeSyncwarp => {
                 features.warp_syncs = true;
                 features.partial_masks |= call.constant(0) != Some(0xffff_ffff);
@@ -37,7 +36,6 @@ pub unsafe fn add_features(call: LLVMValueRef, features: &mut SyncFeatures) {
             // An irregular instruction may release and acquire.
             Entry::Fence | Entry::Happens | Entry::Irregular => features.fences = true,
             Entry::Ignore | Entry::Benign => features.annotated = true,
-            Entry::Texture | Entry::Surface | Entry::Fetch => features.fetches = true,
             Entry::Atomic | Entry::AtomicDone => {
                 features.fences |= call.constant(5) != Some(Order::Relaxed as u64);
             }

@@ -7,9 +7,9 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::{LLVMAttributeFunctionIndex, LLVMAttributeIndex};
 
-use super::hooks;
 use crate::ir;
 use crate::ir::address_space;
+use crate::ir::entry_calls::EntryCalls;
 
 /// The most threads of a block on any GPU.
 const MAX_THREADS: u64 = 1024;
@@ -68,9 +68,10 @@ pub unsafe fn wrap(module: LLVMModuleRef, kernel: LLVMValueRef, is_bounded: bool
         LLVMPositionBuilderAtEnd(builder, LLVMAppendBasicBlockInContext(context, outer, c"".as_ptr()));
         let mut arguments = ir::params(outer);
         let cell = arguments.pop().unwrap_or(std::ptr::null_mut());
-        hooks::call(module, builder, Entry::Enter, &[cell]);
+        let calls = EntryCalls::new(module);
+        calls.call_convergent(builder, Entry::Enter, &[cell]);
         if !shared.is_empty() {
-            tell_places(module, builder, &ir::name(kernel), shared);
+            tell_places(module, &calls, builder, &ir::name(kernel), shared);
         }
         let call = ir::call(builder, kernel, &arguments);
         for index in 1..=count as LLVMAttributeIndex {
@@ -81,7 +82,7 @@ pub unsafe fn wrap(module: LLVMModuleRef, kernel: LLVMValueRef, is_bounded: bool
                 LLVMAddCallSiteAttribute(call, index, attribute);
             }
         }
-        hooks::call(module, builder, Entry::Leave, &[]);
+        calls.call_convergent(builder, Entry::Leave, &[]);
         LLVMBuildRetVoid(builder);
         LLVMDisposeBuilder(builder);
     }
@@ -89,7 +90,13 @@ pub unsafe fn wrap(module: LLVMModuleRef, kernel: LLVMValueRef, is_bounded: bool
 
 /// Makes the kernel store the offsets of these variables in a table of its own. `ptxas` chooses them
 /// for each kernel.
-unsafe fn tell_places(module: LLVMModuleRef, builder: LLVMBuilderRef, kernel: &str, shared: &[LLVMValueRef]) {
+unsafe fn tell_places(
+    module: LLVMModuleRef,
+    calls: &EntryCalls,
+    builder: LLVMBuilderRef,
+    kernel: &str,
+    shared: &[LLVMValueRef],
+) {
     // SAFETY: by `wrap`'s contract.
     unsafe {
         let context = ir::context(module);
@@ -105,7 +112,7 @@ unsafe fn tell_places(module: LLVMModuleRef, builder: LLVMBuilderRef, kernel: &s
             let slot = LLVMBuildInBoundsGEP2(builder, word, table, at.as_mut_ptr(), 1, c"".as_ptr());
             let slot = LLVMBuildAddrSpaceCast(builder, slot, generic, c"".as_ptr());
             let offset = LLVMBuildPtrToInt(builder, variable, word, c"".as_ptr());
-            hooks::call(module, builder, Entry::SharedAt, &[slot, offset]);
+            calls.call_convergent(builder, Entry::SharedAt, &[slot, offset]);
         }
     }
 }

@@ -4,16 +4,14 @@
 //! The code is clang's own: inline PTX and NVVM intrinsics stay as they are, and the checks stand
 //! beside them. [`hooks`] finds the synchronisation, and the accesses that only inline PTX makes. An
 //! access is checked if its address is known before the asm runs ([`asm`] reads the text, [`values`]
-//! computes the address); others are counted under the reason [`device::UNSEEN`]. Accesses through
-//! textures and surfaces ([`fetches`]) are logged. So the module has sites and a description of its
-//! own.
+//! computes the address); others, and those through textures and surfaces, are counted under the
+//! reason [`device::UNSEEN`]. So the module has sites and a description of its own.
 //!
 //! The result is bitcode. `gclang` runs clang on it in a separate process to make PTX, since LLVM's code
 //! generation may end its process. A failure here does not fail a build for the executor.
 
 mod asm;
 mod builtins;
-mod fetches;
 mod hooks;
 mod kernels;
 mod managed;
@@ -25,7 +23,6 @@ mod values;
 use std::collections::HashMap;
 
 use gpurace_abi::device;
-use gpurace_abi::gpu_code::Arch;
 use gpurace_abi::meta::{ModuleMeta, Skipped};
 use llvm_sys::bit_writer::LLVMWriteBitcodeToFile;
 use llvm_sys::core::*;
@@ -35,7 +32,7 @@ use llvm_sys::prelude::*;
 use llvm_sys::{LLVMAttributeFunctionIndex, LLVMLinkage, LLVMVisibility};
 
 use crate::analysis::reach;
-use crate::checks::{instrument, sites};
+use crate::checks::sites;
 use crate::codegen::{self, describe, image, object};
 use crate::config::{Config, Gpu};
 use crate::ir::address_space;
@@ -149,22 +146,15 @@ unsafe fn check(
     // SAFETY: by `write`'s contract.
     unsafe {
         let mut found = sites::collect(module, positions);
-        let hooked = hooks::insert(module, found.sites.len(), positions);
-        instrument::insert_checks(module, &found.accesses, &Default::default());
+        let hooked = hooks::insert(module, &found.accesses, positions);
         let functions = found.accesses.iter().map(|a| a.function).chain(hooked.functions);
         let functions: Vec<_> = functions.map(|f| ir::name(f)).collect();
         found.sites.extend(hooked.sites);
         let (mut meta, shared) = describe_module(module, &functions, managed, positions);
         meta.sites = found.sites;
         meta.skipped = found.skipped;
-        for (reason, count) in [(device::UNSEEN, hooked.unseen), (device::FETCHES, hooked.fetches)] {
-            if count > 0 {
-                meta.skipped.push(Skipped { reason: reason.to_owned(), count });
-            }
-        }
-        for kernel in &mut meta.kernels {
-            // `fences` says for the whole launch whether anything can release to another block.
-            kernel.sync.fences |= kernel.sync.clusters;
+        if hooked.unseen > 0 {
+            meta.skipped.push(Skipped { reason: device::UNSEEN.to_owned(), count: hooked.unseen });
         }
         let kernels = ir::kernels(module);
         for function in ir::definitions(module) {
@@ -214,24 +204,11 @@ unsafe fn describe_module(
     }
 }
 
-/// True if the module is for an architecture with clusters.
-unsafe fn has_clusters(module: LLVMModuleRef) -> bool {
-    // SAFETY: by `write`'s contract.
-    unsafe {
-        ir::definitions(module).any(|function| {
-            let cpu = ir::string_attribute(function, "target-cpu");
-            cpu.and_then(|cpu| Arch::of_name(&cpu)).is_some_and(|arch| arch.number >= 90)
-        })
-    }
-}
-
-/// Links the device runtime in. Only its kernels, which the host looks up, stay visible.
+/// Links the device runtime in. Only its kernel, which the host looks up, stays visible.
 unsafe fn link_runtime(module: LLVMModuleRef) -> Result<(), String> {
     // SAFETY: by `write`'s contract; the linker takes the parsed module.
     unsafe {
-        let bitcode =
-            if has_clusters(module) { gpurace_device::BITCODE_OF_CLUSTERS } else { gpurace_device::BITCODE };
-        let runtime = modules::parse_bitcode(ir::context(module), bitcode)
+        let runtime = modules::parse_bitcode(ir::context(module), gpurace_device::BITCODE)
             .ok_or("internal error: cannot read the device runtime")?;
         LLVMSetDataLayout(runtime, LLVMGetDataLayoutStr(module));
         LLVMSetTarget(runtime, LLVMGetTarget(module));
@@ -240,7 +217,7 @@ unsafe fn link_runtime(module: LLVMModuleRef) -> Result<(), String> {
             return Err("internal error: the device runtime cannot be linked".to_owned());
         }
         object::drop_lists(module);
-        for name in own.iter().filter(|n| ![device::BEGIN_KERNEL, device::TOUCH_KERNEL].contains(&&n[..])) {
+        for name in own.iter().filter(|name| *name != device::BEGIN_KERNEL) {
             let function = LLVMGetNamedFunction(module, ir::c(name).as_ptr());
             if !function.is_null() {
                 make_internal(function);

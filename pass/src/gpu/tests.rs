@@ -1,7 +1,6 @@
 //! What becomes of a module: text before and after.
 
 mod accesses;
-mod fetches;
 mod harness;
 mod matrices;
 mod order;

@@ -2,12 +2,12 @@
 //! accesses.
 //!
 //! The instructions that compute addresses and predicates are known: moves, integer arithmetic,
-//! comparisons, conversions between widths and spaces. A float (a coordinate) is known only as an
-//! argument of the asm. After any other instruction that may write a register, its value is unknown.
+//! comparisons, conversions between widths and spaces. After any other instruction that may write a
+//! register, its value is unknown.
 
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
-use llvm_sys::{LLVMInlineAsmDialect, LLVMIntPredicate, LLVMTypeKind};
+use llvm_sys::{LLVMIntPredicate, LLVMTypeKind};
 
 use crate::ir;
 use crate::ir::address_space;
@@ -73,7 +73,6 @@ impl<'a> Values<'a> {
                     Some(self.resize(value, ty.bits(), false))
                 }
                 Operand::Int(n) if ty.bits() <= 64 => Some(self.constant(*n, ty.bits())),
-                Operand::F32(bits) if ty.bits() == 32 => Some(self.constant((*bits).into(), 32)),
                 _ => None,
             }
         }
@@ -99,8 +98,6 @@ impl<'a> Values<'a> {
             let offset = address.offset + i64::from(offset);
             let name = c"".as_ptr();
             let address = LLVMBuildAdd(self.builder, base, self.constant(offset as u64, 64), name);
-            let address =
-                if space == Space::SharedCluster { self.of_cluster(address, false) } else { address };
             let to = |space| LLVMPointerTypeInContext(ir::context(self.module), space);
             let generic = to(address_space::GENERIC);
             Some(match space {
@@ -172,7 +169,7 @@ impl<'a> Values<'a> {
                 Op::Mov { ty, d: d @ Operand::Reg(_), a } => (d, Ty::B(ty.bits()), self.get(a, *ty)),
                 Op::Cvta {
                     to,
-                    space: space @ (Space::Shared | Space::SharedCluster | Space::Global),
+                    space: space @ (Space::Shared | Space::Global),
                     ty,
                     d: d @ Operand::Reg(_),
                     a,
@@ -239,10 +236,6 @@ impl<'a> Values<'a> {
         // SAFETY: by `new`'s contract.
         unsafe {
             let context = ir::context(self.module);
-            if space == Space::SharedCluster {
-                let number = self.of_cluster(self.resize(value, 64, false), to);
-                return self.resize(number, bits, false);
-            }
             let own = if space == Space::Shared { address_space::SHARED } else { address_space::GLOBAL };
             let pointer = |space| LLVMPointerTypeInContext(context, space);
             let (from, into) = if to {
@@ -256,32 +249,6 @@ impl<'a> Values<'a> {
             let cast = LLVMBuildAddrSpaceCast(self.builder, address, into, name);
             let number = LLVMBuildPtrToInt(self.builder, cast, LLVMInt64TypeInContext(context), name);
             self.resize(number, bits, false)
-        }
-    }
-
-    /// Converts an address in the shared memory of any block of the cluster to a generic one, or
-    /// with `to` back. Not by a cast: LLVM assumes that all shared memory is the block's own.
-    unsafe fn of_cluster(&self, address: LLVMValueRef, to: bool) -> LLVMValueRef {
-        let text =
-            if to { "cvta.to.shared::cluster.u64 $0, $1;" } else { "cvta.shared::cluster.u64 $0, $1;" };
-        let (constraints, dialect) = ("=l,l", LLVMInlineAsmDialect::LLVMInlineAsmDialectATT);
-        // SAFETY: by `new`'s contract; the texts are as long as is said, and the asm takes and gives 64
-        // bits.
-        unsafe {
-            let long = LLVMInt64TypeInContext(ir::context(self.module));
-            let ty = LLVMFunctionType(long, [long].as_mut_ptr(), 1, 0);
-            let asm = LLVMGetInlineAsm(
-                ty,
-                text.as_ptr().cast(),
-                text.len(),
-                constraints.as_ptr().cast(),
-                constraints.len(),
-                0,
-                0,
-                dialect,
-                0,
-            );
-            LLVMBuildCall2(self.builder, ty, asm, [address].as_mut_ptr(), 1, c"".as_ptr())
         }
     }
 
@@ -306,11 +273,6 @@ impl<'a> Values<'a> {
                         LLVMTypeKind::LLVMPointerTypeKind => {
                             let long = LLVMInt64TypeInContext(ir::context(self.module));
                             LLVMBuildPtrToInt(self.builder, value, long, c"".as_ptr())
-                        }
-                        // By its bits, as registers hold it.
-                        LLVMTypeKind::LLVMFloatTypeKind => {
-                            let word = LLVMInt32TypeInContext(ir::context(self.module));
-                            LLVMBuildBitCast(self.builder, value, word, c"".as_ptr())
                         }
                         _ => return None,
                     };

@@ -25,9 +25,9 @@
 //! | [`session::finish`], [`session::watch`] | nothing can be passed to signal handlers |
 //! | thread-locals in [`host`], [`work::streams`], [`calls`] | CUDA keeps these values for each thread |
 //!
-//! A thread that holds several locks has taken them in this order: [`backend::OwnChecker::placing`],
-//! the session's overlapped operations, the order, the session's findings, the locks of [`program`]
-//! and of a backend. In [`work`], captures come before graphs. Other locks are held alone.
+//! A thread that holds several locks has taken them in this order: the session's overlapped
+//! operations, the order, the session's findings, the locks of [`program`] and of a backend. In
+//! [`work`], captures come before graphs. Other locks are held alone.
 //!
 //! The exported symbols have the names of the CUDA Runtime API, hence the names in this crate.
 #![allow(non_snake_case)]

@@ -9,7 +9,7 @@
 //! | [`order`] | what happens before what: clocks, synchronisation variables, observed atomics, asynchronous copies, clusters |
 //! | [`shadow`] | where records lie: the map of shadow words, record lists, chains, regions, pages |
 //! | [`batch`] | accesses that a block's threads hand over together, repeated intervals, deferred reads |
-//! | [`run`] | the checker of the process, launches, blocks, the host, transfers, replay of event logs |
+//! | [`run`] | the checker of the process, launches, blocks, the host, transfers |
 //!
 //! # What the shadow of a word represents
 //!
@@ -45,5 +45,4 @@ pub use run::checker::{Checker, Limits};
 pub use run::covered::CoveredRead;
 pub use run::host::HostAccess;
 pub use run::launch::{Launch, LaunchInfo, LaunchStats, ProvedSites};
-pub use run::replay::{self, Logged, Replay, Replayed};
 pub use run::transfer::{Touched, Transfer};

@@ -13,7 +13,7 @@ use gpurace_abi::device::LaunchCell;
 use crate::driver::queue::Queue;
 use crate::driver::{self, Address, Device, Result, Stream};
 
-/// Number of cells that are made together: 600 KB.
+/// Number of cells that are made together: 320 KB.
 const CHUNK: usize = 4096;
 
 /// The launch cells of a context.

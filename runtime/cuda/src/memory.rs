@@ -24,17 +24,6 @@ const SHARED_PIECE: u64 = 2 << 20;
 /// Sizes of the window, as multiples of the device's memory, in the order in which they are tried.
 const WINDOWS: [u64; 3] = [16, 4, 1];
 
-/// An allocation.
-#[derive(Clone, Copy, Debug)]
-struct Allocation {
-    /// Bytes.
-    size: u64,
-    /// Bytes of its piece of the window.
-    place: u64,
-    /// It lies in the window.
-    covered: bool,
-}
-
 /// The window, its shadow and what lies in it.
 #[derive(Debug)]
 pub struct Memory {
@@ -51,7 +40,8 @@ pub struct Memory {
     piece: (Address, u64),
     /// Freed pieces by size.
     freed: BTreeMap<u64, Vec<Address>>,
-    allocations: BTreeMap<Address, Allocation>,
+    /// For each allocation the bytes of its piece of the window; `None` if it lies outside.
+    allocations: BTreeMap<Address, Option<u64>>,
     /// All shadow, for clearing: address and size.
     mapped: Vec<(Address, u64)>,
     /// Bytes of allocations without shadow.
@@ -107,7 +97,7 @@ impl Memory {
                 None => return self.uncovered(size),
             },
         };
-        self.allocations.insert(address, Allocation { size, place, covered: true });
+        self.allocations.insert(address, Some(place));
         Ok(address)
     }
 
@@ -115,32 +105,18 @@ impl Memory {
     fn uncovered(&mut self, size: u64) -> Result<Address> {
         let address = driver::allocate(size)?;
         self.uncovered += size;
-        self.allocations.insert(address, Allocation { size, place: size, covered: false });
+        self.allocations.insert(address, None);
         Ok(address)
     }
 
     /// Frees an allocation. Returns false if there is none at this address.
     pub fn free(&mut self, address: Address) -> Result<bool> {
         match self.allocations.remove(&address) {
-            Some(Allocation { place, covered: true, .. }) => {
-                self.freed.entry(place).or_default().push(address)
-            }
-            Some(_) => driver::free(address)?,
+            Some(Some(place)) => self.freed.entry(place).or_default().push(address),
+            Some(None) => driver::free(address)?,
             None => return Ok(false),
         }
         Ok(true)
-    }
-
-    /// The allocation that holds an address: its start, its size, and true if it has shadow.
-    pub fn find(&self, address: Address) -> Option<(Address, u64, bool)> {
-        let (&start, &Allocation { size, covered, .. }) = self.allocations.range(..=address).next_back()?;
-        (address < start + size).then_some((start, size, covered))
-    }
-
-    /// The shadow of a word. `None` if no allocation with shadow holds it.
-    pub fn shadow_of_word(&self, word: Address) -> Option<Address> {
-        let (_, _, covered) = self.find(word)?;
-        covered.then(|| self.shadow_at(word))
     }
 
     /// Allocates shadow for memory outside the window. `None` if there is no memory for it.

@@ -87,12 +87,6 @@ impl Ranges {
         Ok(())
     }
 
-    /// The shadow of the word that holds a byte.
-    pub fn shadow_of(&self, address: Address) -> Option<Address> {
-        let range = (*self.all.range(..=address).next_back()?.1)?;
-        (address < range.end).then_some(range.shadow + (address / 4 - range.start / 4) * 8)
-    }
-
     /// The table for the next launch: its address, and its number of ranges.
     pub fn table(&mut self, device: &Device, cells: &mut Cells) -> Result<(Address, u64)> {
         if self.is_stale {
@@ -131,33 +125,5 @@ impl Ranges {
         let table = driver::allocate(room * size_of::<ShadowRange>() as u64)?;
         self.tables.push((table, room));
         Ok(table)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn variables_that_share_a_word_have_each_their_own_shadow() {
-        let mut ranges = Ranges::default();
-        for (start, size, shadow) in [(0x1001, 1, 0x100), (0x1002, 7, 0x200), (0x100c, 4, 0x300)] {
-            ranges.all.insert(start, Some(ShadowRange { start, end: start + size, shadow }));
-        }
-        ranges.all.insert(0x2000, None);
-        let wanted = [
-            (0x1000, None),
-            (0x1001, Some(0x100)),
-            (0x1002, Some(0x200)),
-            (0x1004, Some(0x208)),
-            (0x1008, Some(0x210)),
-            (0x1009, None),
-            (0x100f, Some(0x300)),
-            (0x1010, None),
-            (0x2000, None),
-        ];
-        for (address, wanted) in wanted {
-            assert_eq!(ranges.shadow_of(address), wanted, "{address:x}");
-        }
     }
 }

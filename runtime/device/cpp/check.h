@@ -1,7 +1,6 @@
 // Checks one access: finds its shadow, decides each word, and writes the races to the host's
 // buffer.
 #pragma once
-#include "event_log.h"
 #include "quick.h"
 
 namespace gpurace {
@@ -15,13 +14,6 @@ GPURACE_INLINE Counters &counters() { return *(Counters *)state().counters; }
 // Counts one for each thread that makes this call, by one addition: all blocks share the counters.
 GPURACE_INLINE void count(u64 &counter) {
   if (u32 threads = together()) GPURACE_ADD(&counter, (u64)threads);
-}
-
-// Counts an access that leaves no record, or that costs another access its record. `logged`: the
-// event log has the access, so only other launches miss it.
-GPURACE_INLINE void count_unrecorded(u64 &counter, bool logged) {
-  if (!logged) return count(counter);
-  if (u32 threads = together()) GPURACE_ADD((u32 *)&control().held, threads);
 }
 
 // ---- where the shadow is ----
@@ -56,19 +48,17 @@ GPURACE_INLINE u64 *region_at(u64 address) {
 
 // ---- races ----
 
-// Writes a race to the host's buffer, or counts it. `logged`: the event log has the access and all
-// others of its launch. The host finds the races between these.
-__attribute__((noinline)) void write_race(const Access &a, const Decision &d, u64 word, u64 address, u32 size,
-                                          bool logged) {
+// Writes a race to the host's buffer, or counts it.
+__attribute__((noinline)) void write_race(const Access &a, const Decision &d, u64 word, u64 address,
+                                          u32 size) {
   volatile Control &c = control();
-  if (logged && d.relation != kLaunches) return;
   // The pair is undecided if something may have ordered the two: this thread observed the atomic
   // access before, a thread made order within the block since the last barrier, or the block
   // acquired from another block.
-  bool may_observe =
-      a.op < 2 && d.earlier_op >= 2 && d.relation != kLaunches && ((const LaunchCell *)c.cell)->observes;
+  const LaunchCell &launch = *(const LaunchCell *)c.cell;
+  bool may_observe = a.op < 2 && d.earlier_op >= 2 && launch.observes;
   bool undecided = state().annotated || may_observe ? true
-                   : d.relation >= kGrid            ? c.acquired != 0
+                   : d.relation == kGrid            ? c.acquired != 0
                                                     : c.irregular == a.base + 1;
   if (undecided) return count(counters().undecided);
   u32 op = d.earlier_op, earlier = kUnknown;
@@ -91,13 +81,7 @@ __attribute__((noinline)) void write_race(const Access &a, const Decision &d, u6
   u64 block = a.shared ? block_index() : uid_of(word) - a.first_uid;
   // If the earlier side is one of several blocks, nobody knows which.
   f.earlier_block = !d.earlier_known && d.relation == kGrid && block == block_index() ? ~0ul : block;
-  f.launch = c.launch;
-  f.earlier_launch = c.launch;
-  if (d.relation == kLaunches) {
-    // The host knows which launch has the uid.
-    f.earlier_launch = ~0ul;
-    f.earlier_block = uid_of(word);
-  }
+  f.launch = launch.number;
   f.address = address;
   f.size = size;
   f.shared = a.shared ? shared_offset((const void *)address) + 1 : 0;
@@ -108,8 +92,8 @@ __attribute__((noinline)) void write_race(const Access &a, const Decision &d, u6
 // Writes a race. The copies of `a` and `d` lie in memory for this call alone; without a race, both
 // stay in registers. (Passed by value, they make ptxas of CUDA 12.5 crash in code that has
 // `setmaxnreg`.)
-GPURACE_INLINE void report(Access a, Decision d, u64 word, u64 address, u32 size, bool logged) {
-  write_race(a, d, word, address, size, logged);
+GPURACE_INLINE void report(Access a, Decision d, u64 word, u64 address, u32 size) {
+  write_race(a, d, word, address, size);
 }
 
 // ---- one word ----
@@ -131,13 +115,12 @@ GPURACE_INLINE bool is_known(u64 word, const Access &a) {
 
 // Checks an access to one word, whose shadow is `cell`. `region`: the shadow of the first word of
 // the region, or null.
-GPURACE_INLINE void one_word(u64 *cell, u64 *region, const Access &a, u64 address, u32 size, bool logged) {
+GPURACE_INLINE void one_word(u64 *cell, u64 *region, const Access &a, u64 address, u32 size) {
   for (u32 attempt = 0; attempt < kAttempts; attempt++) {
     u64 before = load(cell), word = before;
-    bool lost = false;
     if (is_known(word, a)) return;
     if (region) {
-      RegionState found = open_region(region, a, cell == region, lost);
+      RegionState found = open_region(region, a, cell == region);
       if (found == kBusy) {
         pause(attempt);
         continue;
@@ -158,13 +141,11 @@ GPURACE_INLINE void one_word(u64 *cell, u64 *region, const Access &a, u64 addres
       pause(attempt);
       continue;
     }
-    // The mark of another launch, which overlaps this one, is overwritten.
-    if (cell == region && d.changed && !is_settled(before, a) && !is_of_launch(before, a)) lost = true;
-    if (d.dropped || lost) count_unrecorded(counters().narrowed, logged);
-    if (d.race) report(a, d, word, address, size, logged);
+    if (d.dropped) count(counters().narrowed);
+    if (d.race) report(a, d, word, address, size);
     return;
   }
-  count_unrecorded(counters().contended, logged);
+  count(counters().contended);
 }
 
 // The access of the calling thread to global memory.
@@ -181,7 +162,6 @@ GPURACE_INLINE Access access_here(u32 op, u32 site) {
   a.start = c.start;
   a.first_uid = c.first_uid;
   a.blocks = c.blocks;
-  a.unordered = c.unordered ? ((const LaunchCell *)c.cell)->unordered : nullptr;
   a.shared = false;
   a.mask = kFull;
   return a;
@@ -200,12 +180,12 @@ GPURACE_INLINE void count_check() {
 
 // Decides an access to a whole region, with several attempts. `a` is the access of the region's
 // first thread. Sets `met` to the record before the access.
-GPURACE_INLINE RegionOutcome decide_region(u64 *region, const Access &a, u32 share, u64 &met, bool logged) {
+GPURACE_INLINE RegionOutcome decide_region(u64 *region, const Access &a, u32 share, u64 &met) {
   bool dropped = false;
   for (u32 attempt = 0; attempt < kAttempts; attempt++) {
     RegionOutcome outcome = access_region(region, a, share, met, dropped);
     if (outcome != kAgain) {
-      if (dropped) count_unrecorded(counters().narrowed, logged);
+      if (dropped) count(counters().narrowed);
       return outcome;
     }
     pause(attempt);
@@ -214,30 +194,30 @@ GPURACE_INLINE RegionOutcome decide_region(u64 *region, const Access &a, u32 sha
 }
 
 // Reports the race of one thread, whose first word of the region is `word`.
-GPURACE_INLINE void report_in_region(u64 met, u32 word, const Access &a, u64 address, u32 size, bool logged) {
+GPURACE_INLINE void report_in_region(u64 met, u32 word, const Access &a, u64 address, u32 size) {
   u64 own = word_of_region(met, word);
-  report(a, decide(own, a), own, address, size, logged);
+  report(a, decide(own, a), own, address, size);
 }
 
 // Checks an access by all threads of a warp to whole regions. Returns false if it must be checked
 // word by word.
-GPURACE_INLINE bool whole_regions(u64 *region, const Access &a, u64 address, u32 size, bool logged) {
+GPURACE_INLINE bool whole_regions(u64 *region, const Access &a, u64 address, u32 size) {
   u32 word = (u32)(address / 4 % kRegionWords), share = share_of_size(size);
   // A region's first thread decides for all threads of the region.
   u64 met = 0, outcome = kEachWord;
-  if (word == 0) outcome = decide_region(region, a, share, met, logged);
+  if (word == 0) outcome = decide_region(region, a, share, met);
   u32 leader = (a.thread & 31) - (word >> share);
   outcome = of_lane(outcome, leader);
   met = of_lane(met, leader);
-  if (outcome == kRace) report_in_region(met, word, a, address, size, logged);
+  if (outcome == kRace) report_in_region(met, word, a, address, size);
   return outcome != kEachWord;
 }
 
 // ---- an access of any size ----
 
 // Checks an access. `op`: its operation on a word that it covers as a whole, or kOps if it has no
-// number. `pair`: an atomic access of 8 bytes. `logged`: the event log has the access, or will.
-__attribute__((noinline)) void check(u64 address, u64 size, u32 site, u32 op, bool pair, bool logged) {
+// number. `pair`: an atomic access of 8 bytes.
+__attribute__((noinline)) void check(u64 address, u64 size, u32 site, u32 op, bool pair) {
   const void *p = (const void *)address;
   volatile Control &c = control();
   count_check();
@@ -247,38 +227,37 @@ __attribute__((noinline)) void check(u64 address, u64 size, u32 site, u32 op, bo
   u64 first = address & ~3ul, end = address + size;
   if (a.shared) {
     u64 offset = shared_offset(p);
-    if (c.shadow == 0 || offset + size > c.shadowed)
-      return logged ? void() : count(counters().shared_outside);
+    if (offset + size > c.shadowed) return count(counters().shared_outside);
     cell = (u64 *)c.shadow + offset / 4;
   } else {
-    if (a.uid == kUnknown || a.clock >= kClocks) return count_unrecorded(counters().exhausted, logged);
+    if (a.uid == kUnknown || a.clock >= kClocks) return count(counters().exhausted);
     cell = global_shadow(address);
-    if (!cell) return count_unrecorded(counters().outside, logged);
+    if (!cell) return count(counters().outside);
     region = region_at(address);
   }
-  if (op >= kOps) return count_unrecorded(counters().narrowed, logged);
+  if (op >= kOps) return count(counters().narrowed);
   if (region && op <= kWrite && (size == 4 || size == 8 || size == 16) && whole_warp()) {
     // True if each lane makes the first lane's access, one element further than the lane before.
     // All lanes come to each exchange.
     u64 base = of_lane(address, 0), what = (size << 8 | op) << 32 | site, of_first = of_lane(what, 0);
     bool same =
         what == of_first && address == base + (a.thread & 31) * size && base % (kRegionWords * 4) == 0;
-    if (in_all_lanes(same) && whole_regions(region, a, address, (u32)size, logged)) return;
+    if (in_all_lanes(same) && whole_regions(region, a, address, (u32)size)) return;
   }
   for (u64 word = first; word < end; word += 4, cell++) {
     a.mask = bytes_of(word, address, end);
     // The second word of an atomic of 8 bytes has an operation of its own.
     if (pair) a.op = word == first ? op : op + 1;
-    one_word(cell, region ? region_at(word) : nullptr, a, address, (u32)size, logged);
+    one_word(cell, region ? region_at(word) : nullptr, a, address, (u32)size);
   }
 }
 
-// Does the same as `check` for most accesses of a launch without event log, with few registers.
+// Does the same as `check` for most accesses, with few registers.
 // Returns false if the access is still to be checked; what it has done by then, `check` would do
 // too.
 GPURACE_INLINE bool check_quickly(u64 address, u32 size, u32 site, u32 op, bool pair) {
   volatile Control &c = control();
-  if (c.log != 0 || (address | size) % 4 != 0 || size > 16) return false;
+  if ((address | size) % 4 != 0 || size > 16) return false;
   Access a = access_here(op, site);
   if (is_shared((const void *)address)) {
     a.shared = true;
@@ -324,37 +303,31 @@ GPURACE_INLINE bool check_quickly(u64 address, u32 size, u32 site, u32 op, bool 
   return true;
 }
 
-// Logs and checks an access that is not atomic. `kind`: its kind as an event.
-GPURACE_INLINE void access(const void *p, u64 size, u32 site, u32 op, u32 kind) {
+// Checks an access that is not atomic.
+GPURACE_INLINE void access(const void *p, u64 size, u32 site, u32 op) {
   if (size == 0 || is_private(p)) return;
-  // Both callers inline the quick path, so that it is compiled for their operation alone.
-  bool is_plain = kind == kEventRead || kind == kEventWrite;
-  if (is_plain && size <= 16 && check_quickly((u64)p, (u32)size, site, op, false)) return;
-  bool logged = log_at(kind, 0, p, site, (u32)size);
-  if (!logged && (kind == kEventAsyncRead || kind == kEventAsyncWrite)) count(counters().copies);
-  check((u64)p, size, site, op, false, logged);
+  // All callers inline the quick path, so that it is compiled for their operation alone.
+  if (size <= 16 && check_quickly((u64)p, (u32)size, site, op, false)) return;
+  check((u64)p, size, site, op, false);
 }
 
-// `kind`, and `scope` below: numbers of runtime/base/abi/src/scope.rs.
-GPURACE_INLINE bool is_load(u32 kind) { return kind == 0 || kind == 3; }
-
-// Checks an atomic or volatile access.
-GPURACE_INLINE void check_atomic(u64 address, u32 size, u32 site, u32 kind, u32 scope, bool logged) {
+// Checks an atomic or volatile access. `kind`, `scope`: numbers of runtime/base/abi/src/scope.rs.
+GPURACE_INLINE void check_atomic(u64 address, u32 size, u32 site, u32 kind, u32 scope) {
   if (kind == 3 || kind == 4) {
     u32 op = kind == 3 ? kRead : kWrite;
-    if (!logged && check_quickly(address, size, site, op, false)) return;
-    return check(address, size, site, op, false, logged);
+    if (!check_quickly(address, size, site, op, false)) check(address, size, site, op, false);
+    return;
   }
   bool aligned = address % 4 == 0 && (size == 4 || size == 8);
   // A record does not say which blocks form a cluster. Atomics of cluster scope pass as those of
   // device scope, and are counted: those of two clusters may conflict.
   if (scope == 1) {
     scope = 2;
-    if (!logged) count(counters().undecided);
+    count(counters().undecided);
   }
   u32 op = 2 + ((kind != 0) * 4 + scope) * 3 + (size == 8);
-  if (!logged && aligned && check_quickly(address, size, site, op, size == 8)) return;
-  check(address, size, site, aligned ? op : kOps, size == 8, logged);
+  if (aligned && check_quickly(address, size, site, op, size == 8)) return;
+  check(address, size, site, aligned ? op : kOps, size == 8);
 }
 
 // ---- order that clocks do not show ----

@@ -7,8 +7,8 @@
 
 namespace gpurace {
 
-// How a record's threads are related to the access's. `kLaunches`: threads of two launches.
-enum Relation : u32 { kItself, kWarp, kBlock, kGrid, kLaunches };
+// How a record's threads are related to the access's.
+enum Relation : u32 { kItself, kWarp, kBlock, kGrid };
 // `kSynced`: ordered before the access, but not before the accesses of the whole block.
 enum Status : u32 { kUnsynced, kSynced, kBlockSynced, kSameEpoch };
 enum Next : u32 { kKeep, kReplace, kJoin, kReplaceDropping, kKeepDropping, kReplaceAfterWrite };
@@ -36,30 +36,10 @@ struct Decision {
 
 // ---- settled records ----
 
-// True if the word's record is of the access's launch.
-GPURACE_INLINE bool is_of_launch(u64 word, const Access &a) { return uid_of(word) - a.first_uid < a.blocks; }
-
-// True if a block of another launch may overlap the access.
-GPURACE_INLINE bool is_unordered(u32 uid, const Access &a) {
-  // Launches get their uids in the order of submission. A later launch that has already run did
-  // not wait for this one.
-  if (uid >= a.first_uid + a.blocks) return true;
-  if (!a.unordered) return false;
-  for (u32 i = 0; i < kUnorderedRanges; i++) {
-    u64 range = a.unordered[i];
-    if (uid - (range >> 32) < (u32)range) return true;
-  }
-  return false;
-}
-
-// True if the access cannot race with what a word of global memory holds.
+// True if a word of global memory holds no record of the access's launch. Pairs of two launches are
+// not looked for.
 GPURACE_INLINE bool is_settled(u64 word, const Access &a) {
-  return state_of(word) < kFirstCompact || (!is_of_launch(word, a) && !is_unordered(uid_of(word), a));
-}
-
-// The same by few instructions: may return false for a settled word, never true for another.
-GPURACE_INLINE bool is_surely_settled(u64 word, const Access &a) {
-  return state_of(word) < kFirstCompact || (!a.unordered && uid_of(word) < a.first_uid);
+  return state_of(word) < kFirstCompact || uid_of(word) - a.first_uid >= a.blocks;
 }
 
 // ---- relation ----
@@ -134,9 +114,8 @@ GPURACE_INLINE void step_of_bytes(Decision &d, u32 next, u32 op, u32 mask, u32 r
 }
 
 // The step of a record of a whole word when a whole word is accessed. Sets `word`, `changed` and
-// `dropped`. `of_others`: the record is of another launch.
-GPURACE_INLINE void step(Decision &d, u32 next, u32 span, u32 relation, bool of_others, u64 mine,
-                         const Access &a) {
+// `dropped`.
+GPURACE_INLINE void step(Decision &d, u32 next, u32 span, u32 relation, u64 mine, const Access &a) {
   switch (next) {
   case kKeep:
     break;
@@ -147,8 +126,6 @@ GPURACE_INLINE void step(Decision &d, u32 next, u32 span, u32 relation, bool of_
     u32 wider = relation > span ? relation : span;
     d.word = with_state(d.word, state_of(d.word) - span + wider);
     d.changed = wider != span;
-    // The record would then be of two launches. A later launch may be ordered after only one.
-    d.dropped = of_others;
     break;
   }
   case kReplaceAfterWrite:
@@ -163,7 +140,7 @@ GPURACE_INLINE void step(Decision &d, u32 next, u32 span, u32 relation, bool of_
 }
 
 // Decides an access to a word: whether it races with the word's record, and what the word becomes.
-// Reads no memory but `a.unordered`.
+// Reads no memory.
 GPURACE_APART Decision decide(u64 word, const Access &a) {
   Decision d = {word, false, false, false, false, kGrid, kRead};
   u64 mine = new_record(a);
@@ -184,14 +161,13 @@ GPURACE_APART Decision decide(u64 word, const Access &a) {
   Earlier e = {a.shared || uid_of(word) == a.uid, of_bytes ? (u32)kSpanThread : (state - kFirstCompact) % 4,
                thread_of(word),
                a.shared ? (u32)((when & kSharedClockMask) - a.start) : (u32)when & (kClocks - 1)};
-  bool of_others = !a.shared && !is_of_launch(word, a);
   u32 relation = relation_of(e, a), status = status_of(e, relation, a);
   u32 site = site_of(word);
   u8 cell = transition(op, a.op, relation, status, site == a.site && site != kNoSite);
 
   bool same_warp = e.thread / 32 == a.thread / 32;
   d.earlier_known = !e.same_block || (e.thread != a.thread && e.clock >= (same_warp ? a.clock : a.base));
-  d.relation = of_others ? (u32)kLaunches : relation;
+  d.relation = relation;
   if (e.same_block && relation == kGrid && d.earlier_known) {
     // The record stands for threads of several blocks, and names one of this block. Atomics that
     // conflict between blocks may not conflict within one.
@@ -212,7 +188,7 @@ GPURACE_APART Decision decide(u64 word, const Access &a) {
   if (of_bytes || a.mask != kFull)
     step_of_bytes(d, next, op, mask, relation, status, mine, a);
   else
-    step(d, next, e.span, relation, of_others, mine, a);
+    step(d, next, e.span, relation, mine, a);
   return d;
 }
 

@@ -23,8 +23,6 @@ GPURACE_ENTRY void __gpurace_enter(u64 cell) {
     u64 uid = launch.first_uid + block_index();
     c.first_uid = launch.first_uid;
     c.blocks = launch.blocks;
-    c.launch = launch.number;
-    c.unordered = launch.unordered[0] != 0;
     c.cell = cell;
     c.uid = uid < kBlockUids ? (u32)uid : kUnknown;
     c.checks[0] = c.checks[1] = 0;
@@ -34,10 +32,6 @@ GPURACE_ENTRY void __gpurace_enter(u64 cell) {
     c.irregular = 0;
     c.acquired = 0;
     c.alive = threads;
-    c.log = launch.log;
-    c.has_log = launch.log != 0;
-    c.passed = c.base;
-    c.held = 0;
     for (u32 w = 0; w < (threads + 31) / 32; w++) c.warp[w] = 0;
     c.slot = kUnknown;
     c.shadow = 0;
@@ -58,10 +52,8 @@ GPURACE_ENTRY void __gpurace_leave() {
   LaunchCell &launch = *(LaunchCell *)c.cell;
   {
     Together here;
-    if (here.first) log_event(kEventLeave, 0, here.lanes);
     // These threads' changes of the slot's shadow happen before the next block's, by the fence of
-    // the last thread, and their events are written before the log ends.
-    if (c.has_log) fence_system();
+    // the last thread.
     fence_block();
   }
   // The first thread acts for all that leave together.
@@ -74,54 +66,47 @@ GPURACE_ENTRY void __gpurace_leave() {
   u64 checks = (u64)c.checks[1] << 32 | c.checks[0];
   // All blocks of the launch add here. A counter for all launches would be contended more.
   if (checks != 0) GPURACE_ADD(&launch.checks, checks);
-  if (!c.has_log) return;
-  GPURACE_ADD(&launch.held, (u64)c.held);
-  fence_system();
-  if (GPURACE_ADD(&launch.ended, 1ul) + 1 != launch.blocks) return;
-  fence_system();
-  volatile EventLogHead &head = *((EventLogHead *)launch.log - 1);
-  head.held = __atomic_load_n(&launch.held, __ATOMIC_RELAXED);
-  head.over = __atomic_load_n(&launch.logged, __ATOMIC_RELAXED) + 1;
-  fence_system();
 }
 
 // ---- accesses ----
 
 GPURACE_ENTRY void __gpurace_read(void *address, u32 size, u32 site) {
   Together here;
-  access(address, size, site, kRead, kEventRead);
+  access(address, size, site, kRead);
 }
 
 GPURACE_ENTRY void __gpurace_write(void *address, u32 size, u32 site, u64) {
   Together here;
-  access(address, size, site, kWrite, kEventWrite);
+  access(address, size, site, kWrite);
 }
 
 GPURACE_ENTRY void __gpurace_read_range(void *address, u64 size, u32 site) {
   Together here;
-  access(address, size, site, kRead, kEventRead);
+  access(address, size, site, kRead);
 }
 
 GPURACE_ENTRY void __gpurace_write_range(void *address, u64 size, u32 site) {
   Together here;
-  access(address, size, site, kWrite, kEventWrite);
+  access(address, size, site, kWrite);
 }
 
-// Without an event log, an asynchronous copy counts as an access of its thread where it begins.
+// An asynchronous copy counts as an access of its thread where it begins.
 GPURACE_ENTRY void __gpurace_async_read(void *address, u64 size, u32 site) {
   Together here;
-  access(address, size, site, kRead, kEventAsyncRead);
+  if (size != 0) count(counters().copies);
+  access(address, size, site, kRead);
 }
 
 GPURACE_ENTRY void __gpurace_async_write(void *address, u64 size, u32 site) {
   Together here;
-  access(address, size, site, kWrite, kEventAsyncWrite);
+  if (size != 0) count(counters().copies);
+  access(address, size, site, kWrite);
 }
 
 // ---- matrices that a warp accesses together ----
 
-// The pass calls these before the instruction, which all lanes must reach together. Each lane logs
-// and checks its own accesses, in branches of its own.
+// The pass calls these before the instruction, which all lanes must reach together. Each lane checks
+// its own accesses, in branches of its own.
 
 // Accesses `count` matrices of 8 by 8 elements of 2 bytes: each lane those elements that its
 // registers hold (PTX ISA, "ldmatrix"). `row`: the address that the lane passes.
@@ -130,7 +115,7 @@ GPURACE_ENTRY void __gpurace_matrix_rows(void *row, u32 count, u32 transposed, u
   for (u32 n = 0; n < count * pieces; n++) {
     u32 of = transposed ? lane % 4 * 2 + n % 2 : lane / 4, offset = transposed ? lane / 4 * 2 : lane % 4 * 4;
     u64 at = of_lane((u64)row, n / pieces * 8 + of) + offset;
-    access((void *)at, size, site, store ? kWrite : kRead, store ? kEventWrite : kEventRead);
+    access((void *)at, size, site, store ? kWrite : kRead);
   }
   come_together();
 }
@@ -144,7 +129,7 @@ GPURACE_ENTRY void __gpurace_matrix_tile(void *start, u32 stride, u32 rows, u32 
     u32 row = n / columns, column = n % columns, outer = by_column ? column : row,
         inner = by_column ? row : column;
     u64 at = (u64)start + ((u64)(int)stride * outer + inner) * bytes;
-    access((void *)at, bytes, site, store ? kWrite : kRead, store ? kEventWrite : kEventRead);
+    access((void *)at, bytes, site, store ? kWrite : kRead);
   }
   come_together();
 }
@@ -157,25 +142,7 @@ GPURACE_ENTRY void __gpurace_atomic(void *address, u32 size, u32 site, u32 kind,
     acquires();
   else if (state().orders)
     control().acquired = 1;
-  if (is_private(address)) return;
-  bool logged = log_at(kEventAtomic, event_order(kind, scope, order), address, site, size);
-  // The event of a write is in the log before any other thread reads the value, and the second
-  // event of a read comes after the event of the write that it reads.
-  if (logged) fence_device();
-  // A logged load is checked after it has been made.
-  if (logged && is_load(kind)) return;
-  check_atomic((u64)address, size, site, kind, scope, logged);
-}
-
-// After an atomic or volatile access.
-GPURACE_ENTRY void __gpurace_atomic_done(void *address, u32 size, u32 site, u32 kind, u32 scope, u32 order) {
-  Together here;
-  volatile Control &c = control();
-  if (((const LaunchCell *)c.cell)->log == 0 || is_private(address)) return;
-  fence_device();
-  bool logged = log_at(kEventAtomicDone, event_order(kind, scope, order), address, site, size);
-  // If the event log is full by now, this makes the check, perhaps for the second time.
-  if (is_load(kind)) check_atomic((u64)address, size, site, kind, scope, logged);
+  if (!is_private(address)) check_atomic((u64)address, size, site, kind, scope);
 }
 
 // ---- order ----
@@ -194,14 +161,6 @@ GPURACE_ENTRY void __gpurace_after_barrier(u64 before) {
   u32 next = (top > base ? top : base) + 1;
   c.base = next;
   c.parity = parity ^ 1;
-  if (c.log && c.passed != next) {
-    // One thread logs the barrier. No other thread has logged anything since the barrier.
-    if (here.first) {
-      log_event(kEventBarrier, 0, 0, 0, 0, next);
-      fence_device();
-      c.passed = next;
-    }
-  }
 }
 
 // Before `__syncwarp`. The result is passed on to the function behind it. If the mask leaves out
@@ -212,7 +171,6 @@ GPURACE_ENTRY u32 __gpurace_before_syncwarp(u32 mask) {
   u32 warp = thread_index() / 32, threads = block_threads() - warp * 32;
   u32 all = threads >= 32 ? ~0u : (1u << threads) - 1;
   if ((mask & all) != all) {
-    log_event(kEventWarpArrive, 0, mask);
     irregular();
     return kUnknown;
   }
@@ -222,108 +180,27 @@ GPURACE_ENTRY u32 __gpurace_before_syncwarp(u32 mask) {
 
 GPURACE_ENTRY void __gpurace_after_syncwarp(u32 before) {
   Together here;
-  if (before == kUnknown) {
-    log_event(kEventWarpPassed);
-    return;
-  }
-  // All lanes of the warp have arrived. One of them logs it, with the new clock.
-  if (here.first) log_event(kEventWarpPassed, 0, 0, 0, 0, before + 1);
+  if (before == kUnknown) return;
   volatile Control &c = control();
   c.warp[thread_index() / 32] = before + 1;
   GPURACE_MAX((u32 *)&c.top[c.parity], before + 1);
 }
 
-// Before an instruction that the pass does not know, which may order threads.
+// Before an instruction that may order threads, other than by a barrier of the whole block or a sync
+// of lanes.
 GPURACE_ENTRY void __gpurace_irregular() {
   Together here;
-  log_event(kEventUnknown);
-  acquires();
-}
-
-GPURACE_ENTRY void __gpurace_fence(u32 scope, u32 order, u32) {
-  Together here;
-  log_event(kEventFence, event_order(0, scope, order));
-  acquires();
-}
-
-// Before and after a barrier with a number, or for a part of the block. `waits`: a `NamedWait`
-// (runtime/base/abi/src/event.rs).
-GPURACE_ENTRY void __gpurace_before_named(u32 number, u32 waits) {
-  Together here;
-  log_event(kEventNamedArrive, 0, number, 0, 0, waits);
-  acquires();
-}
-
-GPURACE_ENTRY void __gpurace_after_named(u32 number) {
-  Together here;
-  log_event(kEventNamedPassed, 0, number);
-}
-
-// Asynchronous copies: before a commit or an arrival, and after a wait.
-GPURACE_ENTRY void __gpurace_async_commit() {
-  Together here;
-  log_event(kEventAsyncCommit);
-}
-
-GPURACE_ENTRY void __gpurace_async_wait(u32 groups) {
-  Together here;
-  log_event(kEventAsyncWait, 0, 0, 0, 0, groups);
-}
-
-GPURACE_ENTRY void __gpurace_async_arrive(void *mbarrier) {
-  Together here;
-  log_at(kEventAsyncArrive, 0, mbarrier, 0, 8);
-}
-
-// The cluster's barrier: before the arrival, and after the wait.
-GPURACE_ENTRY void __gpurace_cluster_arrive(u32 order, u32) {
-  Together here;
-  log_event(kEventClusterArrive, event_order(0, 1, order));
-  acquires();
-}
-
-GPURACE_ENTRY void __gpurace_cluster_wait(u32) {
-  Together here;
-  log_event(kEventClusterPassed);
   acquires();
 }
 
 // ---- annotations ----
 
-// Only the event log uses annotations: see `CheckerState::annotated`.
-GPURACE_ENTRY void __gpurace_ignore(u32 on) {
+// The first two have no effect: see `CheckerState::annotated`.
+GPURACE_ENTRY void __gpurace_ignore(u32) {}
+GPURACE_ENTRY void __gpurace_benign(void *, u64) {}
+GPURACE_ENTRY void __gpurace_happens(void *, u32) {
   Together here;
-  log_event(kEventIgnore, 0, 0, 0, 0, on);
-}
-
-GPURACE_ENTRY void __gpurace_benign(void *address, u64 size) {
-  Together here;
-  log_at(kEventBenign, 0, address, 0, size < ~0u ? (u32)size : ~0u);
-}
-
-GPURACE_ENTRY void __gpurace_happens(void *address, u32 after) {
-  Together here;
-  log_at(kEventHappens, 0, address, 0, 1, after);
   acquires();
-}
-
-// ---- textures and surfaces ----
-
-// The host works out from the event log which memory they access: it knows the texture or surface
-// of a handle. They leave no records in shadow words.
-
-// Logs the third and the fourth coordinate of the fetch that follows.
-GPURACE_ENTRY void __gpurace_coordinates(u32 third, u32 fourth) {
-  Together here;
-  log_event(kEventCoordinates, 0, (u64)fourth << 32 | third);
-}
-
-// Logs a fetch. `what`: a packed `Fetch` (runtime/base/abi/src/event.rs).
-GPURACE_ENTRY void __gpurace_fetch(u64 handle, u32 site, u32 what, u32 first, u32 second) {
-  Together here;
-  bool logged = log_event(0, what, handle, site, first, second);
-  if (logged) count_check();
-  count_unrecorded(counters().fetches, logged);
 }
 
 // ---- launches ----
@@ -331,65 +208,19 @@ GPURACE_ENTRY void __gpurace_fetch(u64 handle, u32 site, u32 what, u32 first, u3
 // Fills the launch's cell. One thread runs it, on the launch's stream, before the launch. The host
 // passes the values as arguments, since a copy into the cell would wait for other streams.
 // `before`: the cell of the last launch on this stream, which is over now, or 0.
-GPURACE_KERNEL void __gpurace_begin(u64 cell, u64 turn, u64 blocks, u64 number, u64 first_uid, u64 unordered0,
-                                    u64 unordered1, u64 unordered2, u64 unordered3, u64 log, u64 log_room,
-                                    u64 observes, u64 slots, u64 ranges, u64 range_count, u64 before,
-                                    u64 turn_before) {
+GPURACE_KERNEL void __gpurace_begin(u64 cell, u64 turn, u64 blocks, u64 number, u64 first_uid, u64 observes,
+                                    u64 slots, u64 ranges, u64 range_count, u64 before, u64 turn_before) {
   if (before) ((LaunchCell *)before)->over = turn_before;
   LaunchCell &launch = *(LaunchCell *)cell;
   launch.turn = turn;
   launch.number = number;
   launch.blocks = blocks;
   launch.first_uid = first_uid;
-  GPURACE_MAX(&counters().next_uid, first_uid + blocks);
-  launch.unordered[0] = unordered0;
-  launch.unordered[1] = unordered1;
-  launch.unordered[2] = unordered2;
-  launch.unordered[3] = unordered3;
-  launch.log = log;
-  launch.log_room = log_room;
   launch.observes = observes;
   launch.slots = slots;
   launch.ranges = ranges;
   launch.range_count = range_count;
-  launch.checks = launch.logged = launch.ended = launch.held = 0;
-}
-
-// ---- transfers ----
-
-// Makes the records of a copy or fill, on its stream, before it. It accesses `rows` rows of `width`
-// bytes, `pitch` bytes apart, the first at `start`. `shadow`: the shadow of the word of `start`.
-// `__gpurace_begin` has run before, for a launch of one block. All `threads` threads act as the one
-// thread of that block.
-GPURACE_KERNEL void __gpurace_touch(u64 cell, u64 start, u64 width, u64 rows, u64 pitch, u64 shadow, u64 op,
-                                    u64 site, u64 threads) {
-  const LaunchCell &launch = *(const LaunchCell *)cell;
-  volatile Control &c = control();
-  if (thread_index() == 0) {
-    c.irregular = c.acquired = 0;
-    c.launch = launch.number;
-  }
-  block_barrier();
-  Access a;
-  a.op = (u32)op;
-  a.site = (u32)site;
-  a.thread = 0;
-  a.base = a.clock = 1;
-  a.uid = (u32)launch.first_uid;
-  a.start = 0;
-  a.first_uid = launch.first_uid;
-  a.blocks = launch.blocks;
-  a.unordered = launch.unordered[0] ? launch.unordered : nullptr;
-  a.shared = false;
-  // The most words that a row of this width can touch.
-  u64 words = (width + 6) / 4;
-  for (u64 i = block_index() * block_threads() + thread_index(); i < rows * words; i += threads) {
-    u64 row = rows == 1 ? 0 : i / words;
-    u64 begin = start + row * pitch, end = begin + width, word = (begin & ~3ul) + (i - row * words) * 4;
-    if (word >= end) continue;
-    a.mask = bytes_of(word, begin, end);
-    one_word((u64 *)(shadow + (word - (start & ~3ul)) * 2), region_at(word), a, word, 4, false);
-  }
+  launch.checks = 0;
 }
 
 #ifndef __NVPTX__
@@ -421,9 +252,9 @@ extern "C" void __gpurace_warp(u64 address, u32 size, u32 site, u32 op) {
       lane += lanes_of_region - 1;
       continue;
     }
-    if (leads) outcome = region ? decide_region(region, a, share, met, false) : kEachWord;
-    if (outcome == kRace) report_in_region(met, lane % lanes_of_region << share, a, own, size, false);
-    if (outcome == kEachWord) check(own, size, site, op, false, false);
+    if (leads) outcome = region ? decide_region(region, a, share, met) : kEachWord;
+    if (outcome == kRace) report_in_region(met, lane % lanes_of_region << share, a, own, size);
+    if (outcome == kEachWord) check(own, size, site, op, false);
   }
 }
 
@@ -438,16 +269,11 @@ extern "C" const u64 __gpurace_layout[] = {
     sizeof(Counters),
     sizeof(FoundRace),
     sizeof(Control),
-    sizeof(Event),
-    sizeof(EventLogHead),
-    kEventSurfaceWrite,
     __builtin_offsetof(CheckerState, annotated),
     __builtin_offsetof(LaunchCell, checks),
     __builtin_offsetof(LaunchCell, over),
     __builtin_offsetof(LaunchCell, observes),
-    __builtin_offsetof(Event, complete),
     __builtin_offsetof(Counters, lost),
-    __builtin_offsetof(Counters, fetches),
     __builtin_offsetof(FoundRace, block),
     __builtin_offsetof(FoundRace, shared),
     kRegionWords,

@@ -25,67 +25,19 @@ struct SlotSet {
   u64 bits, first, count, stride, shared;
 };
 
-// How many ranges of block uids of unordered earlier launches a launch cell holds.
-constexpr u32 kUnorderedRanges = 4;
-
 struct LaunchCell {
-  u64 first_uid, blocks, number, checks;
-  u64 unordered[kUnorderedRanges];
-  u64 log, log_room, logged, ended, held, observes;
+  u64 first_uid, blocks, number, checks, observes;
   u64 slots, ranges, range_count;
   u64 turn, over;
 };
 
-// Documented in runtime/base/abi/src/event.rs.
-enum EventKind : u32 {
-  kEventRead = 1,
-  kEventWrite,
-  kEventAtomic,
-  kEventAtomicDone,
-  kEventFence,
-  kEventBarrier,
-  kEventWarpArrive,
-  kEventWarpPassed,
-  kEventNamedArrive,
-  kEventNamedPassed,
-  kEventAsyncRead,
-  kEventAsyncWrite,
-  kEventAsyncCommit,
-  kEventAsyncWait,
-  kEventAsyncArrive,
-  kEventClusterArrive,
-  kEventClusterPassed,
-  kEventUnknown,
-  kEventLeave,
-  kEventIgnore,
-  kEventBenign,
-  kEventHappens,
-  kEventCoordinates,
-  kEventFetch,
-  kEventSurfaceRead,
-  kEventSurfaceWrite,
-};
-constexpr u32 kEventKindShift = 10, kEventAtomicShift = 16, kEventScopeShift = 19, kEventOrderShift = 21,
-              kEventSharedShift = 24;
-
-struct Event {
-  u64 address;
-  u32 block, what;
-  u32 site, size, extra, complete;
-};
-
-struct EventLogHead {
-  u64 over, held, unused[2];
-};
-
 struct Counters {
-  u64 next_uid, races, undecided, narrowed, outside, shared_outside, contended, exhausted, repeated, copies,
-      lost, fetches;
+  u64 races, undecided, narrowed, outside, shared_outside, contended, exhausted, repeated, copies, lost;
 };
 
 struct FoundRace {
   u32 complete, site, earlier_site, thread, earlier_thread, earlier_op, op, relation;
-  u64 block, earlier_block, launch, earlier_launch, address;
+  u64 block, earlier_block, launch, address;
   u32 size, shared;
 };
 

@@ -26,15 +26,14 @@ GPURACE_INLINE QuickStep quick_step(u64 word, const Access &a) {
   u32 state = state_of(word);
   if (state >= kFirstRegion) return unknown;
   u64 mine = record_of(a, a.op), at = word & kSharedClockMask;
-  if (a.shared ? state < kFirstCompact || at < a.start : is_surely_settled(word, a)) return {true, mine};
+  if (a.shared ? state < kFirstCompact || at < a.start : is_settled(word, a)) return {true, mine};
   u32 op = (state - kFirstCompact) / 4;
   bool is_plain = op <= kWrite || op == kReadAfterWrite, is_same = op == a.op;
   if (!is_same && (!is_plain || a.op > kWrite)) return unknown;
   Earlier e = {a.shared || uid_of(word) == a.uid, state % 4, thread_of(word),
                a.shared ? (u32)(at - a.start) : (u32)word & (kClocks - 1)};
   if (is_of_grid(e)) {
-    bool of_launch = a.shared || is_of_launch(word, a);
-    return {of_launch && is_same && is_for_blocks(op), with_state(word, kFirstCompact + op * 4 + kSpanGrid)};
+    return {is_same && is_for_blocks(op), with_state(word, kFirstCompact + op * 4 + kSpanGrid)};
   }
   if (is_before_barrier(e, a))
     return {true, a.op == kRead && op != kRead ? record_of(a, kReadAfterWrite) : mine};
@@ -67,15 +66,15 @@ GPURACE_INLINE bool quick_word(u64 *cell, u64 *region, const Access &a) {
   u64 before = load(cell);
   QuickStep step = quick_step(before, a);
   if (!step.known || step.next == before) return step.known;
-  if (cell != region && is_surely_settled(before, a)) {
+  if (cell != region && is_settled(before, a)) {
     // The launch's first record in a word opens the region: see `open_region`.
     u64 first = load(region);
-    if (is_surely_settled(first, a)) {
+    if (is_settled(first, a)) {
       if (!swap(region, first, open_mark(a))) return false;
       before = load(cell);
       step = quick_step(before, a);
       if (!step.known) return false;
-    } else if (!is_of_launch(first, a) || is_region(first) || state_of(first) == kOpening) {
+    } else if (is_region(first) || state_of(first) == kOpening) {
       return false;
     }
   }
@@ -87,7 +86,7 @@ GPURACE_INLINE bool quick_word(u64 *cell, u64 *region, const Access &a) {
 GPURACE_INLINE bool quick_region(u64 *region, const Access &a, u32 share) {
   u64 met = load(region), next;
   if (state_of(met) == kOpening) return false;
-  if (is_surely_settled(met, a)) {
+  if (is_settled(met, a)) {
     next = record_of(a, a.op);
   } else {
     if (!is_region(met) || share_of(met) != share) return false;

@@ -7,8 +7,8 @@
 // record of the launch, or else a mark of the launch.
 //
 // A region is closed again by an access that finds the first word settled. Then the other words
-// are settled too, since whoever leaves a record in one of them has marked the first. A mark can be
-// lost among launches that overlap; that is counted.
+// are settled too, since whoever leaves a record in one of them has marked the first. Launches that
+// overlap may overwrite each other's marks and lose records; the host counts such launches.
 #pragma once
 #include "decide.h"
 
@@ -94,9 +94,8 @@ enum RegionState : u32 { kBusy, kWasOpen, kIsOpened };
 // The mark of an open region whose first word has no record.
 GPURACE_INLINE u64 open_mark(const Access &a) { return (u64)kOpen << kStateShift | (u64)a.uid << kClockBits; }
 
-// Opens a region for an access to one of its words; `first`: to the first word. Sets `dropped` if
-// the mark may be forgotten before all records of the region are settled.
-GPURACE_INLINE RegionState open_region(u64 *region, const Access &a, bool first, bool &dropped) {
+// Opens a region for an access to one of its words; `first`: to the first word.
+GPURACE_INLINE RegionState open_region(u64 *region, const Access &a, bool first) {
   u64 word = load(region);
   if (state_of(word) == kOpening) return kBusy;
   if (is_settled(word, a)) {
@@ -104,17 +103,13 @@ GPURACE_INLINE RegionState open_region(u64 *region, const Access &a, bool first,
     if (first) return kWasOpen;
     return swap(region, word, open_mark(a)) ? kIsOpened : kBusy;
   }
-  // The record that marks the region is of another of several launches that overlap.
-  bool of_others = !first && !is_of_launch(word, a);
   if (is_region(word)) {
     if (!swap(region, word, (u64)kOpening << kStateShift | (u64)a.uid << kClockBits)) return kBusy;
     for (u32 i = 1; i < kRegionWords; i++) store(region + i, word_of_region(word, i));
     fence_device();
     store(region, word_of_region(word, 0));
-    dropped = of_others;
     return kIsOpened;
   }
-  dropped = of_others;
   return kWasOpen;
 }
 

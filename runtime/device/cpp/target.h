@@ -16,9 +16,7 @@ struct Control {
   u32 checks[2]; // number of checks of all threads: lower half, upper half
   u64 first_uid; // uid of the launch's first block
   u64 blocks;    // blocks of the launch
-  u64 launch;    // the host's number of the launch
   u64 cell;      // address of the launch cell
-  u64 log;       // the launch's event log; 0 if there is none or it is full
   u32 uid;       // uid of this block, or kUnknown
   u32 slot;      // slot of this block, or kUnknown
   u32 base;      // clock of the last block barrier
@@ -27,11 +25,7 @@ struct Control {
   u32 irregular; // the last `base` at which a thread made order that clocks do not show
   u32 acquired;  // 1 if a thread may have acquired from another block
   u32 alive;     // threads that have not left
-  u32 unordered; // 1 if earlier launches may overlap this one; the cell has their uids
-  u32 passed;    // `base` after the last barrier that the event log has
-  u32 held;      // accesses that the event log has and no shadow word has a record of
   u32 shadowed;  // bytes of shared memory that have shadow
-  u32 has_log;   // 1 if the launch has an event log, full or not
   u32 warp[32];  // clocks of warps; a value below `base` means `base`
 };
 static_assert(sizeof(Control) <= kSharedControlBytes, "abi::device::SHARED_CONTROL");
@@ -77,40 +71,12 @@ GPURACE_INLINE u32 shared_offset(const void *p) {
   // The bits above hold the block's rank in its cluster.
   return offset & 0xffffffu;
 }
-// 1 + the rank of the other block of the cluster whose shared memory holds the address, or 0.
-GPURACE_INLINE u32 peer_of(const void *p) {
-#if __CUDA_ARCH__ >= 900
-  return __nvvm_isspacep_shared_cluster(p) ? (u32)__nvvm_getctarank((void *)p) + 1 : 0;
-#else
-  (void)p;
-  return 0;
-#endif
-}
-// The address's offset in that block's shared memory.
-GPURACE_INLINE u32 peer_offset(const void *p) {
-#if __CUDA_ARCH__ >= 900
-  return shared_offset(__nvvm_mapa((void *)p, (int)__nvvm_read_ptx_sreg_cluster_ctarank()));
-#else
-  return shared_offset(p);
-#endif
-}
 // Mask of the lanes that make this call together.
 GPURACE_INLINE u32 lanes_here() { return (u32)__nvvm_activemask(); }
-// The number of lanes in the mask below the calling one.
-GPURACE_INLINE u32 rank_in(u32 lanes) {
-  return (u32)__builtin_popcount(lanes & ((1u << __nvvm_read_ptx_sreg_laneid()) - 1));
-}
 // The number of threads that make this call together, in the first of them; 0 in the others.
 GPURACE_INLINE u32 together() {
-  u32 lanes = lanes_here();
-  return rank_in(lanes) == 0 ? (u32)__builtin_popcount(lanes) : 0;
-}
-// The value of the first lane of the mask. All lanes of the mask must make the call.
-GPURACE_INLINE u64 of_first(u32 lanes, u64 value) {
-  int first = __builtin_ctz(lanes);
-  u32 low = (u32)__nvvm_shfl_sync_idx_i32(lanes, (int)value, first, 31);
-  u32 high = (u32)__nvvm_shfl_sync_idx_i32(lanes, (int)(value >> 32), first, 31);
-  return (u64)high << 32 | low;
+  u32 lanes = lanes_here(), below = (1u << __nvvm_read_ptx_sreg_laneid()) - 1;
+  return (lanes & below) == 0 ? (u32)__builtin_popcount(lanes) : 0;
 }
 // Lets the lanes of the mask continue together.
 GPURACE_INLINE void rejoin(u32 lanes) { __nvvm_bar_warp_sync(lanes); }
@@ -175,12 +141,8 @@ GPURACE_INLINE bool is_shared(const void *p) {
 }
 GPURACE_INLINE bool is_private(const void *) { return false; }
 GPURACE_INLINE u32 shared_offset(const void *p) { return (u32)((u64)p - __gpurace_simulated.shared); }
-GPURACE_INLINE u32 peer_of(const void *) { return 0; }
-GPURACE_INLINE u32 peer_offset(const void *) { return 0; }
 GPURACE_INLINE u32 lanes_here() { return 1; }
-GPURACE_INLINE u32 rank_in(u32) { return 0; }
 GPURACE_INLINE u32 together() { return 1; }
-GPURACE_INLINE u64 of_first(u32, u64 value) { return value; }
 GPURACE_INLINE void rejoin(u32) {}
 GPURACE_INLINE bool whole_warp() { return false; }
 GPURACE_INLINE u64 of_lane(u64 value, u32) { return value; }
@@ -206,8 +168,6 @@ GPURACE_INLINE void fence_system() {}
 // are active (`activemask`), and the checker's branches must not change the answer.
 struct Together {
   const u32 lanes = lanes_here();
-  // True in the lane that acts for all of them.
-  const bool first = rank_in(lanes) == 0;
   ~Together() { rejoin(lanes); }
 };
 

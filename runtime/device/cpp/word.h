@@ -43,7 +43,6 @@ struct Access {
   u32 uid;               // of the block, for global memory
   u64 start;             // the slot's clock when the block began, for shared memory
   u64 first_uid, blocks; // of the launch
-  const u64 *unordered;  // kUnorderedRanges ranges of uids (first << 32 | count), or null
   bool shared;           // to shared memory
   u32 mask;              // bytes of the word; less than all for reads and writes only
 };

@@ -12,7 +12,6 @@
 //! | `decide.h`, `transitions.inc` | the relation of a record to an access, and the step; the table, which a test generates from `gpurace-check` |
 //! | `region.h` | records of regions |
 //! | `quick.h` | the same decisions in registers, for most accesses |
-//! | `event_log.h` | writing to a launch's event log |
 //! | `check.h` | an access: its shadow, its words, its races |
 //! | `slots.h` | the slots of blocks |
 //! | `device.cpp` | the entry points |
@@ -27,11 +26,8 @@
 //! `coalesced_threads()` give what they give without checks.
 //!
 //! The clocks of a block and its warps show the order by block barriers and by `__syncwarp` of
-//! whole warps. Any other order is left to the replay of the event log on the host. If the log has
-//! no room, conflicts that clocks and words do not settle count as undecided.
+//! whole warps. Where any other order is possible, conflicts count as undecided. Pairs of two
+//! launches are not looked for.
 
 /// The device runtime as LLVM 22 bitcode for `nvptx64-nvidia-cuda`.
 pub const BITCODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/device.bc"));
-
-/// The same for architectures with clusters of blocks, `sm_90` and later.
-pub const BITCODE_OF_CLUSTERS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/device_of_clusters.bc"));

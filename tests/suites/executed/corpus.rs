@@ -29,25 +29,6 @@ const SAMPLED: u64 = 12;
 /// The seeds of the executor's schedules.
 const SEEDS: [u32; 3] = [0, 1, 2];
 
-/// The mechanism that makes the verdicts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum By {
-    /// Only the clocks and shadow words on the GPU, as in a launch without an event log.
-    Clocks,
-    /// Event logs, as long as there is room for them.
-    Logs,
-}
-
-impl By {
-    const ALL: [Self; 2] = [Self::Clocks, Self::Logs];
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Clocks => "clocks",
-            Self::Logs => "logs",
-        }
-    }
-}
 /// The word for a program that is not run, in `tests/gpu/known`.
 const NOT_RUN: &str = "not-run";
 /// Texts in the notes of a run that left something undecided or unchecked.
@@ -56,8 +37,8 @@ const COUNTED: [&str; 6] = [
     "dropped from shadow words",
     "not checked",
     "not recorded",
-    "ran without checks",
     "not looked at on the GPU",
+    "were not looked for",
 ];
 
 /// The verdict on a program, the better ones first.
@@ -127,11 +108,7 @@ impl Subject {
             && !self.program.words(revision, "compile-flags").contains(&"-fgpu-rdc")
     }
 
-    fn verdicts(&self) -> [Verdict; 2] {
-        self.build_and_run().unwrap_or_else(|why| By::ALL.map(|_| Verdict::Failure(why.clone())))
-    }
-
-    fn build_and_run(&self) -> Result<[Verdict; 2], String> {
+    fn verdict(&self) -> Result<Verdict, String> {
         let folder = work_folder(&format!("corpus/{}", self.name()))?;
         let flags = self.program.words(self.revision(), "compile-flags");
         let mut command = Command::new(tool("gclang++")?);
@@ -158,27 +135,24 @@ impl Subject {
         }
         let stem = self.program.path.file_stem().unwrap_or_default().to_string_lossy();
         if let Ok(why) = std::fs::read_to_string(folder.join(format!("{stem}.gpurace.device.gpu.note"))) {
-            return Ok(By::ALL.map(|_| Verdict::Refused(why.clone())));
+            return Ok(Verdict::Refused(why));
         }
         let (container, _) = lower(&folder, &format!("{stem}.gpurace.device.gpu.bc"))?;
-        let of = |by| {
-            let seeds = SEEDS
-                .into_iter()
-                .map(|seed| self.run_seed(&folder, &container, seed, by).unwrap_or_else(Verdict::Failure));
-            seeds.max().unwrap_or(Verdict::Right)
-        };
-        let verdicts = By::ALL.map(of);
-        if !verdicts.iter().any(Verdict::is_wrong) {
+        let seeds = SEEDS
+            .into_iter()
+            .map(|seed| self.run_seed(&folder, &container, seed).unwrap_or_else(Verdict::Failure));
+        let verdict = seeds.max().unwrap_or(Verdict::Right);
+        if !verdict.is_wrong() {
             // The folder of a wrong verdict stays, for whoever looks for the cause.
             let _ = std::fs::remove_dir_all(&folder);
         }
-        Ok(verdicts)
+        Ok(verdict)
     }
 
-    fn run_seed(&self, folder: &Path, container: &Path, seed: u32, by: By) -> Result<Verdict, String> {
+    fn run_seed(&self, folder: &Path, container: &Path, seed: u32) -> Result<Verdict, String> {
         let arguments = self.program.words(self.revision(), "run-args");
         let (outcome, mut report) =
-            run_on_executor(folder, &folder.join("program"), container, &arguments, seed, by == By::Logs)?;
+            run_on_executor(folder, &folder.join("program"), container, &arguments, seed)?;
         let said = || format!("seed {seed}: {}{}", outcome.stdout, outcome.stderr);
         // A GPU does not know whether two writes store the same value. The schedule decides which
         // pair of threads of a launch is reported first, and therefore the scope.
@@ -232,23 +206,17 @@ fn place(report: &mut Report, declared: &[&ExpectedRace], source: &Path) -> bool
     placed
 }
 
-/// Returns the entries of `tests/gpu/known`. Each line has a name, the mechanism, a verdict and a
-/// reason.
-fn known() -> BTreeMap<(String, By), String> {
+/// Returns the entries of `tests/gpu/known`. Each line has a name, a verdict and a reason.
+fn known() -> BTreeMap<String, String> {
     let text = std::fs::read_to_string(workspace().join("tests/gpu/known")).unwrap();
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let known = lines.flat_map(|line| {
-        let parts: Vec<&str> = line.splitn(4, ' ').collect();
-        let [name, by, verdict, why] = parts[..] else {
-            panic!(
-                "`{line}`: wanted a name, `clocks`, `logs` or `both`, `miss`, `alarm` or `not-run`, and why"
-            )
+    let known = lines.map(|line| {
+        let parts: Vec<&str> = line.splitn(3, ' ').collect();
+        let [name, verdict, why] = parts[..] else {
+            panic!("`{line}`: wanted a name, `miss`, `alarm` or `not-run`, and why")
         };
         assert!(["miss", "alarm", NOT_RUN].contains(&verdict) && !why.trim().is_empty(), "{line}");
-        let meant = By::ALL.into_iter().filter(move |of| by == "both" || by == of.word());
-        let of_line: Vec<_> = meant.map(|by| ((name.to_owned(), by), verdict.to_owned())).collect();
-        assert!(!of_line.is_empty(), "{line}");
-        of_line
+        (name.to_owned(), verdict.to_owned())
     });
     known.collect()
 }
@@ -271,13 +239,10 @@ fn programs_have_the_verdicts_that_they_declare() {
         }
     }
     let known = known();
-    let stale: Vec<&String> = known
-        .keys()
-        .map(|(name, _)| name)
-        .filter(|name| !subjects.iter().any(|subject| subject.name() == **name))
-        .collect();
+    let stale: Vec<&String> =
+        known.keys().filter(|name| !subjects.iter().any(|subject| subject.name() == **name)).collect();
     assert!(stale.is_empty(), "no such programs, of `tests/gpu/known`: {stale:?}");
-    subjects.retain(|subject| known.get(&(subject.name(), By::Clocks)).is_none_or(|word| word != NOT_RUN));
+    subjects.retain(|subject| known.get(&subject.name()).is_none_or(|word| word != NOT_RUN));
     match std::env::var("GPURACE_GPU_PROGRAMS").as_deref() {
         Ok("all") => {}
         Ok(part) => subjects.retain(|subject| subject.name().contains(part)),
@@ -288,36 +253,33 @@ fn programs_have_the_verdicts_that_they_declare() {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
                 while let Some(subject) = subjects.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let of_subject = By::ALL.into_iter().zip(subject.verdicts());
-                    verdicts
-                        .lock()
-                        .unwrap()
-                        .extend(of_subject.map(|(by, verdict)| ((subject.name(), by), verdict)));
+                    let verdict = subject.verdict().unwrap_or_else(Verdict::Failure);
+                    verdicts.lock().unwrap().insert(subject.name(), verdict);
                 }
             });
         }
     });
     let verdicts = verdicts.into_inner().unwrap();
-    let mut counts: BTreeMap<(By, &str), u32> = BTreeMap::new();
+    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
     let mut wrong = Vec::new();
-    for (key @ (name, by), verdict) in &verdicts {
-        let (word, by_word) = (verdict.word(), by.word());
-        *counts.entry((*by, word)).or_default() += 1;
-        match known.get(key) {
+    for (name, verdict) in &verdicts {
+        let word = verdict.word();
+        *counts.entry(word).or_default() += 1;
+        match known.get(name) {
             Some(wanted) if wanted == word => {}
-            Some(wanted) => wrong.push(format!(
-                "{name} by {by_word}: {verdict:?}, but `tests/gpu/known` has it for a known {wanted}"
-            )),
-            None if verdict.is_wrong() => wrong.push(format!("{name} by {by_word}: {verdict:?}")),
+            Some(wanted) => {
+                wrong.push(format!("{name}: {verdict:?}, but `tests/gpu/known` has it for a known {wanted}"))
+            }
+            None if verdict.is_wrong() => wrong.push(format!("{name}: {verdict:?}")),
             None => {}
         }
     }
-    println!("{} programs: {counts:?}", verdicts.len() / 2);
-    for ((name, by), verdict) in
+    println!("{} programs: {counts:?}", verdicts.len());
+    for (name, verdict) in
         verdicts.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Undecided(_) | Verdict::Refused(_)))
     {
-        println!("{name} by {}: {verdict:?}", by.word());
+        println!("{name}: {verdict:?}");
     }
     assert!(!verdicts.is_empty(), "no program was taken");
-    assert!(wrong.is_empty(), "{} of {} programs:\n{}", wrong.len(), verdicts.len() / 2, wrong.join("\n"));
+    assert!(wrong.is_empty(), "{} of {} programs:\n{}", wrong.len(), verdicts.len(), wrong.join("\n"));
 }

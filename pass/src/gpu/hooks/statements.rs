@@ -5,10 +5,9 @@ use gpurace_abi::scope::AtomicKind;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
-use super::{Checked, Hooks, Step};
+use super::{Checked, Hooks, Step, is_zero};
 use crate::checks::sites::Access;
 use crate::gpu::asm::{self, Act, CheckableAccess};
-use crate::gpu::fetches;
 use crate::gpu::matrix::Moved;
 use crate::gpu::values::Values;
 use crate::ir;
@@ -30,7 +29,6 @@ impl Hooks<'_> {
             };
             let found = asm::of_asm(&parsed);
             self.hooked.unseen += found.unseen;
-            self.hooked.fetches += found.fetches;
             let mut irregular = found.irregular;
             self.open(None, instruction, instruction);
             let mut values = Values::new(&parsed, instruction, self.module, self.builder);
@@ -40,8 +38,6 @@ impl Hooks<'_> {
                 while let Some(asm::StatementAct { act, .. }) = acts.next_if(|step| step.statement == n) {
                     if let Some(step) = self.step_of(&mut values, statement, act) {
                         steps.push(step);
-                    } else if let Act::Fetch(_) = act {
-                        self.hooked.fetches += 1;
                     } else if let Act::Access(candidate) = act {
                         self.hooked.unseen += 1;
                         irregular |= asm::is_strong(&candidate.access);
@@ -54,9 +50,7 @@ impl Hooks<'_> {
             if irregular {
                 self.irregular(instruction);
                 // Only part of the synchronisation is known, so none of it is used.
-                steps.retain(|(_, step)| {
-                    matches!(step, Step::Check(..) | Step::Fetch(_) | Step::Matrix(_) | Step::End)
-                });
+                steps.retain(|(_, step)| !matches!(step, Step::Block | Step::Warp(_)));
             }
             self.beside(function, instruction, steps);
         }
@@ -81,28 +75,12 @@ impl Hooks<'_> {
                     let pointer = values.pointer(access.space, access.address, access.element_offset)?;
                     Step::Matrix(Moved::rows(pointer, *rows, access.kind == AccessKind::Write))
                 }
-                Act::Access(candidate) => {
-                    Step::Check(self.check_of(values, statement, candidate)?, candidate.tells)
-                }
-                Act::Fetch(fetch) => {
-                    let object = values.get(fetch.object, Ty::B(64))?;
-                    let at = fetch.at.iter().map(|at| values.get(at, Ty::B(32))).collect::<Option<_>>()?;
-                    Step::Fetch(fetches::ImageAccess { what: fetch.what, object, at })
-                }
-                Act::Fence { scope, order, again } => self.fence(*scope, *order, *again),
-                Act::Barrier { number, counted, waits } => {
-                    self.barrier(values.get(number, Ty::U(32))?, *counted, *waits)
-                }
+                Act::Access(candidate) => Step::Check(self.check_of(values, statement, candidate)?),
+                Act::Barrier(number) => is_zero(values.get(number, Ty::U(32))?).then_some(Step::Block)?,
                 // The calls before and after it belong together, so no guard may part them.
                 Act::Warp(_) if guard.is_some() => return None,
                 Act::Warp(mask) => Step::Warp(values.get(mask, Ty::U(32))?),
-                Act::Commit => Self::commit(),
-                Act::Wait(None) => self.wait(None),
-                Act::Wait(Some(groups)) => self.wait(Some(values.get(groups, Ty::U(32))?)),
                 Act::End => Step::End,
-                Act::CopiesArrive(space, at) => self.copies_arrive(values.pointer(*space, at, 0)?),
-                Act::ClusterArrive(order) => self.cluster_arrive(*order),
-                Act::ClusterWait => self.cluster_wait(),
             };
             Some((guard, step))
         }

@@ -2,7 +2,10 @@
 
 use gpurace_abi::scope::AtomicKind;
 
-use super::harness::{checked, checked_asm, line, stand_in_turn};
+use super::harness::{checked, line, printed, stand_in_turn};
+use crate::gpu::hooks;
+use crate::ir::position::Positions;
+use crate::ir::testing::with_module;
 
 #[test]
 fn a_swap_that_fails_is_a_read_also_where_it_is_an_intrinsic() {
@@ -128,34 +131,6 @@ fn addresses_that_inline_ptx_works_out_are_worked_out_before() {
 }
 
 #[test]
-fn what_one_access_acquires_is_announced_before_the_checks_of_others() {
-    let of = |asm: &str| {
-        let text = checked(&format!(
-            "target triple = \"nvptx64-nvidia-cuda\"
-             define i32 @f(i32 %on, i64 %p, i64 %q) {{
-               %x = call i32 asm sideeffect \"{{ .reg .pred p; setp.ne.u32 p, $1, 0; {asm} @p st.global.u32 [$3], $1; }}\", \"=r,r,l,l\"(i32 %on, i64 %p, i64 %q)
-               ret i32 %x
-             }}"
-        ));
-        assert_eq!(
-            (
-                text.matches("call void @__gpurace_atomic(").count(),
-                text.matches("call void @__gpurace_write_range(").count()
-            ),
-            (1, 1),
-            "{text}"
-        );
-        let announced = text.find("call void @__gpurace_irregular()");
-        (announced, text.find("call void @__gpurace_write_range("), text.find("call void @__gpurace_atomic("))
-    };
-    let (announced, store, load) = of("ld.acquire.gpu.u32 $0, [$2];");
-    assert!(announced.is_some() && announced < load && load < store);
-    // A relaxed access acquires nothing without a fence.
-    assert_eq!(of("ld.relaxed.gpu.u32 $0, [$2];").0, None);
-    assert!(of("ld.relaxed.gpu.u32 $0, [$2]; fence.acq_rel.gpu;").0.is_some());
-}
-
-#[test]
 fn a_swap_of_inline_ptx_that_fails_is_a_read() {
     let text = checked(
         "target triple = \"nvptx64-nvidia-cuda\"
@@ -210,27 +185,11 @@ fn mbarriers_are_memory() {
             "mbarrier.init",
             &rmw(1),
             "mbarrier.arrive.shared",
-            "call void @__gpurace_atomic_done(",
-            &rmw(1),
             "call void @__gpurace_atomic(ptr %g",
             &rmw(2),
             "drop.noComplete",
-            "call void @__gpurace_atomic_done(ptr %g",
-            &rmw(2),
-        ],
-    );
-    // Only a phase that is over is acquired.
-    let load = AtomicKind::Load as u32;
-    let order = line(text, "select i1").split(' ').next().unwrap();
-    stand_in_turn(
-        text,
-        &[
-            &format!("i32 8, i32 3, i32 {load}, i32 0, i32 1)"),
+            &format!("i32 8, i32 3, i32 {}, i32 0, i32 1)", AtomicKind::Load as u32),
             "test.wait",
-            "icmp eq i1 %over, true",
-            "i32 1, i32 0",
-            "call void @__gpurace_atomic_done(",
-            &format!("i32 8, i32 3, i32 {load}, i32 0, i32 {order})"),
             "mbarrier.inval",
         ],
     );
@@ -238,45 +197,29 @@ fn mbarriers_are_memory() {
 }
 
 #[test]
-fn shared_memory_of_other_blocks_is_reached_by_generic_pointers() {
-    let cast = "call i64 asm \"cvta.shared::cluster.u64 $0, $1;\", \"=l,l\"(i64 %";
-    let text = checked_asm("void", "st.shared::cluster.u32 [$0+4], $1;", "r,r", "i32 %a, i32 %b");
-    stand_in_turn(
-        &text,
-        &[
-            "zext i32 %a to i64",
-            ", 4",
-            cast,
-            "inttoptr i64 %",
-            "to ptr",
-            "call void @__gpurace_write_range(ptr %",
-            "asm sideeffect",
-        ],
-    );
-    let text =
-        checked_asm("void", "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [$0];", "r", "i32 %a");
-    let arrives = format!("i32 8, i32 0, i32 {}, i32 1, i32 2)", AtomicKind::Rmw as u32);
-    stand_in_turn(
-        &text,
-        &[
-            cast,
-            "call void @__gpurace_atomic(ptr %",
-            &arrives,
-            "asm sideeffect",
-            "call void @__gpurace_atomic_done(ptr %",
-            &arrives,
-        ],
-    );
-    assert!(!text.contains("__gpurace_irregular") && !text.contains("addrspacecast"), "{text}");
-    // Also where the asm casts it.
-    let text = checked_asm(
-        "void",
-        "{ .reg .u64 a; cvt.u64.u32 a, $0; cvta.shared::cluster.u64 a, a; st.u32 [a], $1; }",
-        "r,r",
-        "i32 %a, i32 %b",
-    );
-    stand_in_turn(&text, &[cast, "call void @__gpurace_write_range(ptr %", "asm sideeffect"]);
-    // The own block's needs no such cast.
-    let text = checked_asm("void", "st.shared::cta.u32 [$0], $1;", "r,r", "i32 %a, i32 %b");
-    assert!(text.contains("addrspacecast ptr addrspace(3)") && !text.contains("cvta"), "{text}");
+fn what_no_check_sees_is_counted() {
+    let counted = |body: &str| {
+        let text = format!(
+            "target triple = \"nvptx64-nvidia-cuda\"
+             declare {{ float, float, float, float }} @llvm.nvvm.tex.unified.1d.v4f32.f32(i64, float)
+             declare void @llvm.nvvm.sust.b.1d.i32.trap(i64, i32, i32)
+             define void @f(i64 %t, float %x, i32 %i) {{ {body}\n ret void }}"
+        );
+        // SAFETY: live.
+        with_module(&text, |module| unsafe {
+            let hooked = hooks::insert(module, &[], &mut Positions::new(&[]));
+            (hooked.unseen, hooked.sites.len(), printed(module).contains("__gpurace_irregular"))
+        })
+    };
+    let asm = |asm: &str| counted(&format!("call void asm sideeffect \"{asm}\", \"l,r\"(i64 %t, i32 %i)"));
+    let texture =
+        "%r = call { float, float, float, float } @llvm.nvvm.tex.unified.1d.v4f32.f32(i64 %t, float %x)";
+    assert_eq!(counted(texture), (1, 0, false));
+    assert_eq!(counted("call void @llvm.nvvm.sust.b.1d.i32.trap(i64 %t, i32 %i, i32 %i)"), (1, 0, false));
+    assert_eq!(asm("sust.b.1d.b32.trap [$0, {$1}], {$1};"), (1, 0, false));
+    // The shared memory of other blocks, which may order threads.
+    assert_eq!(asm("st.shared::cluster.u32 [$1], $1;"), (1, 0, false));
+    assert_eq!(asm("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [$1];"), (1, 0, true));
+    // The own block's is checked.
+    assert_eq!(asm("st.shared::cta.u32 [$1], $1;"), (0, 1, false));
 }

@@ -3,7 +3,7 @@
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
-use crate::checks::{instrument, sites};
+use crate::checks::sites;
 use crate::gpu::{builtins, hooks};
 use crate::ir;
 use crate::ir::position::Positions;
@@ -27,8 +27,7 @@ pub fn checked(text: &str) -> String {
             builtins::define(module);
             let mut positions = Positions::new(&[]);
             let found = sites::collect(module, &mut positions);
-            hooks::insert(module, found.sites.len(), &mut positions);
-            instrument::insert_checks(module, &found.accesses, &Default::default());
+            hooks::insert(module, &found.accesses, &mut positions);
         }
         printed(module)
     })

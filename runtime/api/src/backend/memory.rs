@@ -188,18 +188,6 @@ impl TransferSide {
     }
 }
 
-/// A transfer that another operation may overlap.
-pub struct SubmittedTransfer {
-    /// Its number among the operations.
-    pub number: u64,
-    /// The stream that it is submitted to.
-    pub stream: StreamId,
-    /// Numbers of the earlier operations that are not ordered before it, ascending.
-    pub unordered: Vec<u64>,
-    /// What it touches in memory that kernels can reach.
-    pub sides: Vec<TransferSide>,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -21,11 +21,8 @@ use gpurace_abi::meta::ModuleMeta;
 use gpurace_abi::texture::TextureObject;
 use gpurace_check::RaceRecord;
 use gpurace_report::schema::Device;
-use parking_lot::MutexGuard;
 
-use crate::backend::memory::{
-    CudaArray, MemoryKind, MemoryRequest, PitchedRows, SubmittedTransfer, TransferRequest,
-};
+use crate::backend::memory::{CudaArray, MemoryKind, MemoryRequest, PitchedRows, TransferRequest};
 use crate::backend::module::{DeviceCode, Kernel, KernelLaunch, Payload};
 use crate::host::errors::Result;
 use crate::host::types::{cudaDeviceProp, cudaFuncAttributes, cudaResourceDesc, cudaTextureDesc};
@@ -264,15 +261,9 @@ pub trait Backend: Sync {
     }
 }
 
-/// The checker of a backend. It sees accesses that the checker of this process does not see.
+/// The checker of a backend. It sees the accesses of kernels, which the checker of this process does
+/// not see, and compares those of one launch with each other.
 pub trait OwnChecker {
-    /// Locked from when an operation gets its number until [`OwnChecker::touch`] knows the operation.
-    fn placing(&self) -> MutexGuard<'_, ()>;
-
-    /// Compares launches with a transfer that another operation may overlap. Comes before the
-    /// transfer is submitted.
-    fn touch(&self, transfer: SubmittedTransfer);
-
     /// Ignores races on these bytes: the program says that they are intended.
     fn benign(&self, address: usize, size: usize);
 

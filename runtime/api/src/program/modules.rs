@@ -293,15 +293,6 @@ impl Modules {
         live.filter_map(|module| module.payload.ok()).collect()
     }
 
-    /// Loads the first module that was built with checks.
-    pub fn load_checked(&self) {
-        let is_checked = |module: &&RegisteredModule| module.meta().is_ok_and(|meta| meta.instrumented);
-        if let Some(module) = self.all().into_iter().find(is_checked) {
-            // The error was printed. Each launch returns it again.
-            let _ = module.load();
-        }
-    }
-
     /// The kernel with this key.
     pub fn kernel_of_key(&self, key: u32) -> Option<&'static Kernel> {
         self.registry.read().kernels.get(key as usize).copied()

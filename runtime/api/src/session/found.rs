@@ -61,9 +61,8 @@ impl Session {
         for FoundRace { mut record, shared_offset } in
             own_checker.into_iter().flat_map(OwnChecker::take_found)
         {
-            let launch = find_launch(&state.launches, record.later.launch);
-            // A transfer has no kernel, but the launch that it races with has one.
-            if let Some(launch) = launch.or_else(|| find_launch(&state.launches, record.earlier.launch)) {
+            let launch = find_launch(&state.launches, record.launch);
+            if let Some(launch) = launch {
                 record.kernel = KernelKey(launch.kernel.key);
                 if record.scope == RaceScope::Grid
                     && launch.is_one_cluster(record.later.block, record.earlier.block)
@@ -71,11 +70,12 @@ impl Session {
                     record.scope = RaceScope::Cluster;
                 }
             }
+            // If the launch is not known any more, nor is the module of the sites.
+            let (base, stream) =
+                launch.map_or((u32::MAX, 0), |launch| (launch.kernel.module.site_base, launch.stream));
             for side in [&mut record.later, &mut record.earlier] {
-                let Some(launch) = find_launch(&state.launches, side.launch) else { continue };
-                side.site =
-                    side.site.saturating_add(launch.kernel.module.site_base).min(transfer_sites::FIRST - 1);
-                side.stream = launch.stream;
+                side.site = side.site.saturating_add(base).min(transfer_sites::FIRST - 1);
+                side.stream = stream;
             }
             let shared = || {
                 let launch = launch.as_ref()?;

@@ -9,7 +9,7 @@ use gpurace_check::{Clusters, KernelKey, LaunchInfo, Touched, Transfer};
 use gpurace_report::schema::Divergence;
 
 use super::Session;
-use crate::backend::memory::{SubmittedTransfer, TransferSide};
+use crate::backend::memory::TransferSide;
 use crate::backend::module::KernelLaunch;
 use crate::host::stack::{self, LaunchStack};
 use crate::order::{OperationOrder, StreamId};
@@ -89,8 +89,10 @@ impl Session {
         if !checked {
             return BegunLaunch { record, ordered, wanted: None };
         }
+        self.count_beside(&ordered);
+        let met_by_others = ordered.overlaps && self.backend().own_checker().is_none();
         // A proof covers one launch alone, neither the host nor other operations.
-        let decision = match (ordered.overlaps, watch::may_meet(self, launch.args)) {
+        let decision = match (met_by_others, watch::may_meet(self, launch.args)) {
             (false, true) => Arc::new(Decision::unproved(kernel)),
             (false, false) => {
                 drop(overlapped);
@@ -124,7 +126,7 @@ impl Session {
     ) -> Arc<Decision> {
         let kernel = launch.kernel;
         let unproved = || Arc::new(Decision::unproved(kernel));
-        if !ablation::is_on(Mechanism::BareBesideOthers) || self.backend().own_checker().is_some() {
+        if !ablation::is_on(Mechanism::BareBesideOthers) {
             return unproved();
         }
         let Reach { footprint, repeat } = self.prover.reach(&self.program, launch);
@@ -149,6 +151,14 @@ impl Session {
         self.repeat(overlapped.before(met, &ordered.unordered, true));
         overlapped.add_checked(operation, footprint, &ordered.unordered);
         unproved()
+    }
+
+    /// Counts an operation that may have run beside an earlier one, if the backend has a checker of its
+    /// own: that compares no launch with another operation.
+    fn count_beside(&self, ordered: &OperationOrder) {
+        if !ordered.unordered.is_empty() && self.backend().own_checker().is_some() {
+            self.not_compared.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Repeats bare launches for the checker. From now on, launches of their kernels that others
@@ -196,8 +206,6 @@ impl Session {
     /// Begins a transfer. If another operation may overlap it, it is checked: `sides` returns what
     /// it touches.
     pub fn transfer(&self, stream: StreamId, host_waits: bool, sides: impl FnOnce() -> Vec<TransferSide>) {
-        let own_checker = self.backend().own_checker();
-        let placing = own_checker.map(|own| own.placing());
         let mut overlapped = self.overlapped.lock();
         let (operation, ordered) = {
             let mut order = self.order.lock();
@@ -219,24 +227,14 @@ impl Session {
             stream: stream.0,
             settled: ordered.settled,
         };
-        let sides = sides();
-        let touched: Vec<Touched> = sides.iter().flat_map(|side| side.touched()).collect();
-        let Some(own_checker) = own_checker else {
-            let span = |t: &Touched| Span { bytes: t.bytes.clone(), writes: t.writes };
-            let footprint = overlapped::of_transfer(touched.iter().map(span).collect());
-            self.repeat(overlapped.before(&footprint, &ordered.unordered, false));
-            self.checker().transfer(transfer, &ordered.unordered, touched);
-            overlapped.add_checked(operation, footprint, &ordered.unordered);
-            drop(overlapped);
-            return self.collect();
-        };
-        // The checker of this process compares transfers with each other. The backend's own checker
-        // compares them with launches.
+        self.count_beside(&ordered);
+        let touched: Vec<Touched> = sides().into_iter().flat_map(TransferSide::touched).collect();
+        let span = |t: &Touched| Span { bytes: t.bytes.clone(), writes: t.writes };
+        let footprint = overlapped::of_transfer(touched.iter().map(span).collect());
+        self.repeat(overlapped.before(&footprint, &ordered.unordered, false));
         self.checker().transfer(transfer, &ordered.unordered, touched);
-        let unordered = ordered.unordered;
-        own_checker.touch(SubmittedTransfer { number: operation, stream, unordered, sides });
+        overlapped.add_checked(operation, footprint, &ordered.unordered);
         drop(overlapped);
-        drop(placing);
         self.collect();
     }
 

@@ -1,5 +1,6 @@
 //! The report at the program's end.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use gpurace_report::collect::Added;
@@ -53,6 +54,12 @@ impl Session {
         }
         for note in own_checker.into_iter().flat_map(OwnChecker::notes) {
             last.note(note);
+        }
+        let not_compared = self.not_compared.load(Ordering::Relaxed);
+        if not_compared > 0 {
+            last.note(format!(
+                "{not_compared} launches or copies may have run beside earlier ones: races between them were not looked for, and races within such launches may be missed; run with `device=cpu`"
+            ));
         }
         for divergence in &state.divergence {
             last.add_divergence(divergence.clone());

@@ -10,13 +10,6 @@ pub const STATE_SYMBOL: &str = "__gpurace_state";
 /// parameters are [`LaunchCell::begin_arguments`], 8 bytes each.
 pub const BEGIN_KERNEL: &str = "__gpurace_begin";
 
-/// The kernel that makes the records of a copy or fill. It runs before the copy, on its stream,
-/// after [`BEGIN_KERNEL`] for a launch of one block. Its parameters, 8 bytes each: the device
-/// address of the [`LaunchCell`], the first byte, bytes of a row, rows, bytes from one row to the
-/// next, the shadow of the word of the first byte, the operation's code, the site, and the number
-/// of threads of this kernel.
-pub const TOUCH_KERNEL: &str = "__gpurace_touch";
-
 /// Suffix of the name of a kernel's checked variant. It has one more parameter than the kernel, the
 /// last: the device address of its [`LaunchCell`].
 pub const CHECKED_SUFFIX: &str = "__gpurace_checked";
@@ -41,15 +34,10 @@ pub const BLOCK_UIDS: u64 = (1 << 24) - 1;
 pub const RACE_COUNTERS: u64 = 4096;
 /// Number of races of one hash that are written; further ones are counted.
 pub const REPORTS_PER_RACE: u32 = 4;
-/// Ranges of uids in [`LaunchCell::unordered`].
-pub const UNORDERED_RANGES: usize = 4;
 
-/// The reason under which a description counts accesses that no check sees: inline PTX makes them,
-/// or an instruction that the pass does not know.
+/// The reason under which a description counts accesses that no check sees: those through textures
+/// and surfaces, some of inline PTX, and those of instructions that the pass does not know.
 pub const UNSEEN: &str = "not seen on the GPU";
-/// The reason under which a description counts accesses to textures and surfaces that no check
-/// sees.
-pub const FETCHES: &str = "fetches on the GPU";
 
 /// An unknown site or thread of a race's earlier side.
 pub const UNKNOWN: u32 = u32::MAX;
@@ -81,8 +69,8 @@ pub struct CheckerState {
     /// 1 if the module makes order by fences, or by atomics stronger than relaxed. Then any atomic
     /// that a block observes may be a release.
     pub orders: u64,
-    /// 1 if the source annotates races as intended. Only an event log shows which. Without one, all
-    /// conflicts are undecided.
+    /// 1 if the source annotates races as intended. The checker does not know which, so all conflicts
+    /// are undecided.
     pub annotated: u64,
 }
 
@@ -116,8 +104,7 @@ pub struct SlotSet {
     pub shared: u64,
 }
 
-/// The launch cell: one launch, or one copy that makes records. [`BEGIN_KERNEL`] and the launch's
-/// blocks write it.
+/// The launch cell of one launch. [`BEGIN_KERNEL`] and the launch's blocks write it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LaunchCell {
@@ -129,22 +116,8 @@ pub struct LaunchCell {
     pub number: u64,
     /// Number of checks that it made.
     pub checks: u64,
-    /// Uids of earlier launches that may overlap it: `first << 32 | count`, or 0.
-    pub unordered: [u64; UNORDERED_RANGES],
-    /// Address of the first [`Event`](crate::event::Event) of its event log, behind the
-    /// [`EventLogHead`](crate::event::EventLogHead), in memory that the host reads; 0 without a
-    /// log.
-    pub log: u64,
-    /// Number of events that the log has room for.
-    pub log_room: u64,
-    /// Number of places taken in the log; may exceed the room.
-    pub logged: u64,
-    /// Number of blocks that have ended, if there is a log.
-    pub ended: u64,
-    /// As [`EventLogHead::held`](crate::event::EventLogHead::held).
-    pub held: u64,
-    /// 1 if a thread that has observed an atomic write may be ordered after it. Without a log, a
-    /// plain access that meets an atomic one is then undecided.
+    /// 1 if a thread that has observed an atomic write may be ordered after it. A plain access that
+    /// meets an atomic one is then undecided.
     pub observes: u64,
     /// Address of the [`SlotSet`] of its blocks, or 0.
     pub slots: u64,
@@ -161,40 +134,17 @@ pub struct LaunchCell {
 impl LaunchCell {
     /// The arguments with which [`BEGIN_KERNEL`] writes this into the cell at address `cell`.
     /// `before`: address and turn of the cell of the last launch on the stream, which is over then.
-    pub fn begin_arguments(&self, cell: u64, before: Option<(u64, u64)>) -> [u64; 17] {
-        let [a, b, c, d] = self.unordered;
+    pub fn begin_arguments(&self, cell: u64, before: Option<(u64, u64)>) -> [u64; 11] {
         let (before, turn_before) = before.unwrap_or((0, 0));
-        let Self {
-            turn, blocks, number, first_uid, log, log_room, observes, slots, ranges, range_count, ..
-        } = *self;
-        [
-            cell,
-            turn,
-            blocks,
-            number,
-            first_uid,
-            a,
-            b,
-            c,
-            d,
-            log,
-            log_room,
-            observes,
-            slots,
-            ranges,
-            range_count,
-            before,
-            turn_before,
-        ]
+        let Self { turn, blocks, number, first_uid, observes, slots, ranges, range_count, .. } = *self;
+        [cell, turn, blocks, number, first_uid, observes, slots, ranges, range_count, before, turn_before]
     }
 }
 
-/// What the checkers of one context count, and the next free uid.
+/// What the checkers of one context count.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// The uid behind the last one that a launch has had.
-    pub next_uid: u64,
     /// Places taken in the buffer of races; may exceed its capacity.
     pub races: u64,
     /// Pairs that conflict and may be ordered in a way that the checker on the GPU cannot see.
@@ -215,8 +165,6 @@ pub struct Counters {
     pub copies: u64,
     /// Races not written because the buffer was full.
     pub lost: u64,
-    /// Accesses to textures and surfaces that no event log has.
-    pub fetches: u64,
 }
 
 /// A race, as the GPU found it.
@@ -237,7 +185,7 @@ pub struct FoundRace {
     pub earlier_op: u32,
     /// The later operation's code.
     pub op: u32,
-    /// The narrowest group that holds both threads: 0 warp, 1 block, 2 grid, 3 two launches.
+    /// The narrowest group that holds both threads: 0 warp, 1 block, 2 grid.
     pub relation: u32,
     /// The later thread's block, linear.
     pub block: u64,
@@ -245,9 +193,6 @@ pub struct FoundRace {
     pub earlier_block: u64,
     /// [`LaunchCell::number`].
     pub launch: u64,
-    /// The earlier side's launch. For a race of two launches the GPU does not know it: then this is
-    /// [`u64::MAX`], and `earlier_block` is the earlier block's uid.
-    pub earlier_launch: u64,
     /// Address of the later access.
     pub address: u64,
     /// Its size in bytes.

@@ -307,17 +307,8 @@ macro_rules! gpu_entry_points {
             BeforeSyncwarp = __gpurace_before_syncwarp(mask: I32) -> I32, Beside;
             /// After a sync of lanes.
             AfterSyncwarp = __gpurace_after_syncwarp(before: I32) -> Void, Beside;
-            /// Before an instruction that orders threads in an unknown way.
+            /// Before an instruction that may order threads, other than by such a barrier or sync.
             Irregular = __gpurace_irregular() -> Void, Beside;
-            /// Before a barrier with a number; `waits` is a `NamedWait`.
-            BeforeNamed = __gpurace_before_named(number: I32, waits: I32) -> Void, Beside;
-            /// After a barrier with a number, of a thread that waits at it.
-            AfterNamed = __gpurace_after_named(number: I32) -> Void, Beside;
-            /// The third and fourth coordinate of the `Fetch` that follows.
-            Coordinates = __gpurace_coordinates(third: I32, fourth: I32) -> Void, Beside;
-            /// An access through a texture or surface object; `what` is a
-            /// packed [`event::Fetch`](crate::event::Fetch).
-            Fetch = __gpurace_fetch(handle: I64, site: I32, what: I32, first: I32, second: I32) -> Void, Beside;
         }
     };
 }

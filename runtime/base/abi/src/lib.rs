@@ -8,7 +8,6 @@
 //! | `diagnostic` | warnings and remarks on their way from the pass to the driver |
 //! | [`device`] | the memory that the host and the checker on a GPU share |
 //! | [`entry`] | the entry points that instrumented and lowered code calls: names, parameters, results |
-//! | [`event`] | the event log of a launch on a GPU |
 //! | [`image`] | the container in the fat-binary slot of an object, and the table that a lowered device image exports |
 //! | [`launch_shape`] | how many blocks and threads a launch has, and how they are grouped |
 //! | [`matrix`] | matrix products of a warp: element types, layouts, and their encoding as one word |
@@ -29,7 +28,6 @@ pub mod device;
 #[cfg(feature = "meta")]
 pub mod diagnostic;
 pub mod entry;
-pub mod event;
 #[cfg(feature = "meta")]
 pub mod gpu_code;
 pub mod image;

@@ -229,9 +229,6 @@ pub struct SyncFeatures {
     /// The source annotates races as intended, on objects or at places.
     #[serde(default)]
     pub annotated: bool,
-    /// An access to a texture or surface. On a GPU only an event log shows which memory it touches.
-    #[serde(default)]
-    pub fetches: bool,
     /// Any point at which a thread may wait: a barrier, a collective, an atomic or volatile access,
     /// an indirect call.
     pub suspends: bool,

@@ -50,42 +50,6 @@ pub struct Place {
     at: u32,
     /// The last write of the chain that the operation, as a read, may have observed; 0 for none.
     seen: u32,
-    /// The last write that it has surely observed. Later ones were under way together with it.
-    sure: u32,
-}
-
-/// A reason why a plain access may be no race with an atomic write `of` another thread: the
-/// accessing thread's own write `by` was under way at the same time, and may have observed `of`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Excuse {
-    /// The own write, by its number.
-    by: u32,
-    /// The other write, by its number.
-    of: u32,
-    /// Sites of both writes and of the access.
-    sites: [Option<u32>; 3],
-}
-
-impl Excuse {
-    /// The excuse of an access at `site` by the thread that made `by`.
-    pub(crate) fn new(by: &AtomicOperation, of: &AtomicOperation, site: u32) -> Self {
-        Self { by: by.place.at, of: of.place.at, sites: [by.site, of.site, Some(site)] }
-    }
-
-    /// True if only one of two excuses can hold, since each says that its own write came last, and
-    /// both are about the same instructions: their races would be reported as one.
-    fn contradicts(&self, other: &Excuse) -> bool {
-        let [by, of, site] = self.sites;
-        (self.by, self.of) == (other.of, other.by) && [of, by, site] == other.sites
-    }
-}
-
-impl Place {
-    /// Adds what another operation of the chain has observed.
-    fn has_seen(&mut self, other: Place) {
-        self.seen = self.seen.max(other.seen);
-        self.sure = self.sure.max(other.sure);
-    }
 }
 
 /// Number of operations from which on a log drops those that others stand for.
@@ -96,8 +60,6 @@ const MANY: usize = 1024;
 const MOST: usize = 4096;
 /// How many of the newest operations a load searches for an older one of its thread.
 const NEAR: usize = 16;
-/// Most excuses that a log keeps.
-const MOST_EXCUSES: usize = 64;
 
 /// The atomic operations on a location by the newest launch that made one.
 #[derive(Debug)]
@@ -114,22 +76,12 @@ pub(crate) struct ObservationLog {
     before: Option<(u32, u32)>,
     /// Number of operations at which it drops some again.
     room: usize,
-    excuses: Vec<Excuse>,
 }
 
 impl ObservationLog {
     /// An empty log. `whole`: no atomic has accessed the location before.
     pub(crate) fn new(whole: bool) -> Self {
-        Self {
-            launch: 0,
-            whole,
-            ops: Vec::new(),
-            chain: 0,
-            writes: 0,
-            before: None,
-            room: ROOM,
-            excuses: Vec::new(),
-        }
+        Self { launch: 0, whole, ops: Vec::new(), chain: 0, writes: 0, before: None, room: ROOM }
     }
 
     /// Makes it the log of this launch, unless it is of a later one. True if it is whole.
@@ -162,17 +114,10 @@ impl ObservationLog {
         self.writes += 1;
         if let Some(mut op) = kept {
             let seen = if linked { self.writes - 1 } else { 0 };
-            let sure = if alone { seen } else { seen.min(self.sure()) };
-            op.place = Place { chain: self.chain, at: self.writes, seen, sure };
+            op.place = Place { chain: self.chain, at: self.writes, seen };
             op.under_way = true;
             self.push(op);
         }
-    }
-
-    /// The last write before the first one that is under way.
-    fn sure(&self) -> u32 {
-        let under_way = self.ops.iter().filter(|op| op.under_way).map(|op| op.place.at - 1);
-        under_way.min().unwrap_or(self.writes)
     }
 
     /// Joins the chain that a write under way has begun to the one before, which it may continue.
@@ -213,18 +158,18 @@ impl ObservationLog {
             return;
         }
         if let Some((chain, seen)) = self.before {
-            op.place = Place { chain, at: 0, seen, sure: 0 };
+            op.place = Place { chain, at: 0, seen };
             self.push_load(op);
         }
         let seen = if observes { self.writes } else { 0 };
-        op.place = Place { chain: self.chain, at: 0, seen, sure: seen.min(self.sure()) };
+        op.place = Place { chain: self.chain, at: 0, seen };
         self.push_load(op);
     }
 
     fn push_load(&mut self, op: AtomicOperation) {
         let same = |o: &&mut AtomicOperation| !o.modifies && Load::of(o, true) == Load::of(&op, true);
         match self.ops.iter_mut().rev().take(NEAR).find(same) {
-            Some(older) => older.place.has_seen(op.place),
+            Some(older) => older.place.seen = older.place.seen.max(op.place.seen),
             None => self.push(op),
         }
     }
@@ -262,7 +207,7 @@ impl ObservationLog {
                 }
             } else if let Some(&newer) = loads.get(&Load::of(op, epochs)) {
                 let newer: &mut AtomicOperation = &mut kept[newer];
-                newer.place.has_seen(op.place);
+                newer.place.seen = newer.place.seen.max(op.place.seen);
                 continue;
             } else {
                 loads.insert(Load::of(op, epochs), kept.len());
@@ -271,18 +216,6 @@ impl ObservationLog {
         }
         kept.reverse();
         self.ops = kept;
-    }
-
-    /// Keeps excuses. Returns the index of one that contradicts an excuse of another access: one of
-    /// the two accesses is a race.
-    pub(crate) fn excuse(&mut self, excuses: &[Excuse]) -> Option<usize> {
-        let certain = excuses.iter().position(|new| self.excuses.iter().any(|old| old.contradicts(new)));
-        for new in excuses {
-            if self.excuses.len() < MOST_EXCUSES && !self.excuses.contains(new) {
-                self.excuses.push(*new);
-            }
-        }
-        certain
     }
 
     /// The operations of a launch; `None` if they are not all known.
@@ -316,54 +249,19 @@ impl Load {
 /// The operations, by index, that a thread has not observed and is not ordered after. `known` says
 /// which ones it is ordered after. What it may have observed counts as observed.
 pub(crate) fn unobserved(ops: &[AtomicOperation], known: &[bool]) -> Vec<usize> {
-    let observed = Observed::by(ops, known, |place| place.seen);
-    (0..ops.len()).filter(|&i| !known[i] && !observed.has(&ops[i])).collect()
-}
-
-/// A write that a thread may or may not have observed. Writes are indices of operations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Doubtful {
-    /// The write.
-    pub(crate) of: usize,
-    /// The write that may have observed it: the thread's own, or one that is ordered before the
-    /// thread; `None` unless it is the only such operation.
-    pub(crate) by: Option<usize>,
-}
-
-/// The writes that the thread may or may not have observed. They are not among [`unobserved`].
-pub(crate) fn doubtful(ops: &[AtomicOperation], known: &[bool]) -> Vec<Doubtful> {
-    let may = Observed::by(ops, known, |place| place.seen);
-    let surely = Observed::by(ops, known, |place| place.sure);
-    let in_doubt = (0..ops.len()).filter(|&i| !known[i] && may.has(&ops[i]) && !surely.has(&ops[i]));
-    let by = |of: usize| {
-        let place = ops[of].place;
-        let may_have =
-            |&i: &usize| known[i] && ops[i].place.chain == place.chain && ops[i].place.seen >= place.at;
-        let mut by = (0..ops.len()).filter(may_have);
-        by.next().filter(|&i| by.next().is_none() && ops[i].modifies)
-    };
-    in_doubt.map(|of| Doubtful { of, by: by(of) }).collect()
-}
-
-/// For each chain, the last write that was observed.
-struct Observed(Vec<(u32, u32)>);
-
-impl Observed {
-    fn by(ops: &[AtomicOperation], known: &[bool], upto: impl Fn(&Place) -> u32) -> Self {
-        let mut observed: Vec<(u32, u32)> = Vec::new();
-        for (op, _) in ops.iter().zip(known).filter(|(_, known)| **known) {
-            let (chain, upto) = (op.place.chain, upto(&op.place));
-            match observed.iter_mut().find(|o| o.0 == chain) {
-                Some(o) => o.1 = o.1.max(upto),
-                None => observed.push((chain, upto)),
-            }
+    // For each chain, the last write that was observed.
+    let mut observed: Vec<(u32, u32)> = Vec::new();
+    for (op, _) in ops.iter().zip(known).filter(|(_, known)| **known) {
+        let Place { chain, seen, .. } = op.place;
+        match observed.iter_mut().find(|o| o.0 == chain) {
+            Some(o) => o.1 = o.1.max(seen),
+            None => observed.push((chain, seen)),
         }
-        Self(observed)
     }
-
-    fn has(&self, op: &AtomicOperation) -> bool {
-        op.modifies && self.0.iter().any(|&(chain, upto)| chain == op.place.chain && op.place.at <= upto)
-    }
+    let is_observed = |op: &AtomicOperation| {
+        op.modifies && observed.iter().any(|&(chain, seen)| chain == op.place.chain && op.place.at <= seen)
+    };
+    (0..ops.len()).filter(|&i| !known[i] && !is_observed(&ops[i])).collect()
 }
 
 #[cfg(test)]
@@ -457,66 +355,6 @@ mod tests {
         // None of them has observed a write that begins later.
         log.write(Some((1, op(threads, 1, true))), true, true);
         assert_eq!(left(&log, 1), [(threads, 1)]);
-    }
-
-    /// Threads of the writes that a thread may or may not have observed, and of those by which.
-    fn in_doubt(log: &ObservationLog, knower: u32) -> Vec<(u32, Option<u32>)> {
-        let ops = log.of(1).expect("a log");
-        let known: Vec<_> = ops.iter().map(|o| o.thread == knower).collect();
-        doubtful(&ops, &known).iter().map(|d| (ops[d.of].thread, d.by.map(|by| ops[by].thread))).collect()
-    }
-
-    /// Writes of these threads that were under way at the same time.
-    fn at_once(threads: &[u32]) -> ObservationLog {
-        let mut log = ObservationLog::new(true);
-        for (n, &thread) in threads.iter().enumerate() {
-            log.write(Some((1, op(thread, 1, true))), n > 0, n == 0);
-        }
-        for &thread in threads {
-            log.written(0, thread);
-        }
-        log.settle();
-        log
-    }
-
-    #[test]
-    fn of_writes_at_once_it_is_not_known_who_has_observed_the_other() {
-        let mut log = at_once(&[1, 2]);
-        assert_eq!((left(&log, 1), in_doubt(&log, 1)), (vec![], vec![(2, Some(1))]));
-        assert_eq!((left(&log, 2), in_doubt(&log, 2)), (vec![], vec![(1, Some(2))]));
-        // Whoever comes alone has observed both.
-        log.write(Some((1, op(3, 1, true))), true, true);
-        assert_eq!((left(&log, 3), in_doubt(&log, 3)), (vec![], vec![]));
-        // One that comes while another is under way has observed those that were over.
-        log.write(Some((1, op(4, 1, true))), true, false);
-        log.written(0, 4);
-        assert_eq!((left(&log, 4), in_doubt(&log, 4)), (vec![], vec![(3, Some(4))]));
-        // A load may have come before or after the write under way, so it has surely observed only
-        // the writes before that one.
-        log.read(1, op(5, 2, false), true);
-        assert_eq!((left(&log, 5), in_doubt(&log, 5)), (vec![], vec![(3, None), (4, None)]));
-    }
-
-    #[test]
-    fn of_two_excuses_one_does_not_hold_where_each_says_that_it_came_last() {
-        let log = at_once(&[1, 2, 3]);
-        let ops = log.of(1).expect("a log");
-        let of_thread = |thread: u32| *ops.iter().find(|o| o.thread == thread).expect("an operation");
-        let excuse = |by: u32, of: u32, site: u32| Excuse::new(&of_thread(by), &of_thread(of), site);
-        let after = |first: Excuse, then: Excuse| {
-            let mut log = at_once(&[1, 2, 3]);
-            assert_eq!(log.excuse(&[first]), None);
-            log.excuse(&[excuse(3, 1, 40), then])
-        };
-        assert_eq!(after(excuse(1, 2, 9), excuse(2, 1, 9)), Some(1));
-        // The same excuse again, one of other writes, and one of another access.
-        assert_eq!(after(excuse(1, 2, 9), excuse(1, 2, 9)), None);
-        assert_eq!(after(excuse(1, 2, 9), excuse(3, 1, 9)), None);
-        assert_eq!(after(excuse(1, 2, 9), excuse(2, 3, 9)), None);
-        assert_eq!(after(excuse(1, 2, 9), excuse(2, 1, 8)), None);
-        // A write by another instruction.
-        let other = AtomicOperation { site: Some(5), ..of_thread(1) };
-        assert_eq!(after(excuse(1, 2, 9), Excuse::new(&of_thread(2), &other, 9)), None);
     }
 
     #[test]

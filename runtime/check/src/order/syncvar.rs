@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use crate::order::carried::{Carried, Head, Location};
-use crate::order::observed::{AtomicOperation, Excuse, ObservationLog};
+use crate::order::observed::{AtomicOperation, ObservationLog};
 use crate::order::vector::Clocks;
 
 /// A value of a location: who may have written it, and what an acquire of it learns.
@@ -129,8 +129,6 @@ struct SyncVar {
     /// Atomic writes under way to other locations that overlap this one: what they overwrite may
     /// still be read.
     overwrites_under_way: u32,
-    /// Loads under way. Each may read the value from before it began, or any that came since.
-    loads_under_way: u32,
 }
 
 impl SyncVar {
@@ -144,13 +142,12 @@ impl SyncVar {
             writes_under_way: 0,
             rmw_under_way: false,
             overwrites_under_way: 0,
-            loads_under_way: 0,
         }
     }
 
     /// True if nothing is under way.
     fn is_quiet(&self) -> bool {
-        self.writes_under_way == 0 && self.loads_under_way == 0 && self.overwrites_under_way == 0
+        self.writes_under_way == 0 && self.overwrites_under_way == 0
     }
 
     /// Drops what was replaced once nothing is under way that may read it.
@@ -200,10 +197,10 @@ impl Default for SyncVars {
     }
 }
 
-/// Hashes lines and other numbers. The factor differs from that of [`hash`], which chooses the
+/// Hashes lines. The factor differs from that of [`hash`], which chooses the
 /// shard: with the same one, a shard's lines would have few hashes.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct LineHasher(u64);
+struct LineHasher(u64);
 
 impl Hasher for LineHasher {
     fn finish(&self) -> u64 {
@@ -215,11 +212,7 @@ impl Hasher for LineHasher {
     }
 
     fn write_usize(&mut self, line: usize) {
-        self.write_u64(line as u64);
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = (self.0 ^ number).wrapping_mul(0xd6e8_feb8_6659_fd93).rotate_left(32);
+        self.0 = (self.0 ^ line as u64).wrapping_mul(0xd6e8_feb8_6659_fd93).rotate_left(32);
     }
 }
 
@@ -357,20 +350,6 @@ impl SyncVars {
         writes.unwrap_or(0)
     }
 
-    /// Begins a load that other threads' writes may come beside. [`SyncVars::read`] tells what it
-    /// learns. Nothing that it may read is forgotten until [`SyncVars::end_load`].
-    pub fn begin_load(&self, location: Location) {
-        self.at(location, true, |v| v.loads_under_way += 1);
-    }
-
-    /// Ends a load.
-    pub fn end_load(&self, location: Location) {
-        self.at(location, false, |v| {
-            v.loads_under_way = v.loads_under_way.saturating_sub(1);
-            v.settle();
-        });
-    }
-
     /// What an atomic read that has happened learns. `log`: the operation and its launch, if it is
     /// a load and the launch keeps logs.
     pub fn read(&self, location: Location, reader: Head, log: Option<(u64, AtomicOperation)>) -> Carried {
@@ -395,11 +374,6 @@ impl SyncVars {
         self.at(location, false, |v| v.log.of(launch))?
     }
 
-    /// [`ObservationLog::excuse`] for a location.
-    pub(crate) fn excuse(&self, location: Location, excuses: &[Excuse]) -> Option<usize> {
-        self.at(location, false, |v| v.log.excuse(excuses))?
-    }
-
     /// Forgets what atomics did to these bytes: other memory lies there now.
     pub fn forget(&self, address: usize, size: usize) {
         self.each(address, size, |v| {
@@ -411,8 +385,7 @@ impl SyncVars {
     }
 
     /// Notes that a plain write overwrites bytes: the variables there carry nothing any more. One
-    /// with an operation under way keeps its value: an atomic write may come last, or a load may
-    /// have read before.
+    /// with a write under way keeps its value: the atomic write may come last.
     pub fn overwrite(&self, address: usize, size: usize) {
         self.each(address, size, |v| {
             if v.is_quiet() {

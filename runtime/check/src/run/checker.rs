@@ -40,22 +40,11 @@ pub struct Limits {
     pub uids: u64,
     /// Clock at which a block takes a new uid, at most [`record::CLOCK_VALUES`].
     pub clock: u32,
-    /// Reports a plain access and an atomic write as a race if it is not known whether the
-    /// accessing thread has observed the write, since the location has more atomic operations than
-    /// are kept. Otherwise such pairs are counted, and so are those of atomics that were under way
-    /// at the same time.
-    pub reports_undecided: bool,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            chains: 1 << 27,
-            entries: 1 << 16,
-            uids: record::UID_VALUES,
-            clock: record::CLOCK_VALUES / 2,
-            reports_undecided: true,
-        }
+        Self { chains: 1 << 27, entries: 1 << 16, uids: record::UID_VALUES, clock: record::CLOCK_VALUES / 2 }
     }
 }
 
@@ -86,8 +75,6 @@ pub(crate) struct Inner {
     kernels: Mutex<HashMap<(KernelKey, u32), Arc<KernelSites>>>,
     /// Synchronisation that the launch's features did not announce.
     pub(crate) unforeseen_sync: AtomicU64,
-    /// Pairs that were not reported: see [`Limits::reports_undecided`].
-    pub(crate) undecided: AtomicU64,
     clears_with_streams: AtomicU64,
 }
 
@@ -150,7 +137,6 @@ impl Checker {
                 launches: Arc::default(),
                 kernels: Mutex::default(),
                 unforeseen_sync: AtomicU64::new(0),
-                undecided: AtomicU64::new(0),
                 clears_with_streams: AtomicU64::new(0),
             }),
         }
@@ -292,12 +278,6 @@ impl Checker {
     /// The races found since the last call.
     pub fn take_new_races(&self) -> Vec<RaceRecord> {
         self.inner.races.take_new()
-    }
-
-    /// Number of conflicts left undecided since the last call: 0 unless
-    /// [`Limits::reports_undecided`] is off.
-    pub fn take_undecided(&self) -> u64 {
-        self.inner.undecided.swap(0, Ordering::Relaxed)
     }
 
     /// What was lost, in sentences for the report's notes; empty if nothing was.

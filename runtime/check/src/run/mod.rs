@@ -1,5 +1,4 @@
-//! What runs: the checker of the process, launches, blocks, the host's accesses, transfers, and the
-//! replay of event logs from a GPU.
+//! What runs: the checker of the process, launches, blocks, the host's accesses, transfers.
 
 pub(crate) mod benign;
 pub mod block;
@@ -8,6 +7,5 @@ pub(crate) mod covered;
 pub mod host;
 pub mod launch;
 pub(crate) mod races;
-pub mod replay;
 pub(crate) mod sighting;
 pub mod transfer;

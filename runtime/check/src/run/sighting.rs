@@ -1,7 +1,6 @@
 //! From a record and an access that race to a [`RaceRecord`].
 
 use std::collections::HashMap;
-use std::sync::atomic::Ordering;
 
 use gpurace_abi::scope::Scope;
 
@@ -11,8 +10,7 @@ use crate::model::entry::{Entry, Member};
 use crate::model::race::{KernelKey, RaceRecord, RaceScope, Side, SideOp, Space};
 use crate::model::relation::{Relation, Span, Standing, Status};
 use crate::model::step;
-use crate::order::carried::Location;
-use crate::order::observed::{self, AtomicOperation, Doubtful, Excuse};
+use crate::order::observed::{self, AtomicOperation};
 use crate::order::view::BlockView;
 use crate::run::benign::Benign;
 use crate::run::block::BlockMemory;
@@ -198,13 +196,7 @@ impl RaceReporter<'_> {
             return None;
         }
         let address = a.access.word.wrapping_add_signed(start.into());
-        let Some(ops) = launch.inner.syncvars.log((address, size.into()), launch.order.data.id) else {
-            let undecided = !launch.inner.limits.reports_undecided;
-            return undecided.then(|| {
-                self.leave_undecided();
-                Vec::new()
-            });
-        };
+        let ops = launch.inner.syncvars.log((address, size.into()), launch.order.data.id)?;
         let shared = self.memory.own.contains(&a.access.word);
         let member = |op: &AtomicOperation| Member::thread(op.uid, op.thread, op.clock);
         let standings: Vec<_> =
@@ -219,43 +211,11 @@ impl RaceReporter<'_> {
             let conflicts = step::conflict(touch, a.touch, standing.relation);
             op.site.filter(|_| conflicts).map(|site| (Entry { touch, site, member: member(op) }, standing))
         };
-        let mut left = observed::unobserved(&ops, &known);
-        if !launch.inner.limits.reports_undecided {
-            let mut doubtful = observed::doubtful(&ops, &known);
-            doubtful.retain(|doubtful| conflicting(&doubtful.of).is_some());
-            left.extend(self.certain((address, size.into()), &ops, &doubtful, a.site));
-        }
-        let others: Vec<_> = left.iter().filter_map(conflicting).collect();
+        let others: Vec<_> = observed::unobserved(&ops, &known).iter().filter_map(conflicting).collect();
         let same = others.iter().any(|(other, _)| {
             other.site == e.site && matches!(other.touch.op, Op::Atomic { modifies: true, .. })
         });
         (!same).then_some(others)
-    }
-
-    /// A `doubtful` write to report as a race: its excuse contradicts that of an earlier access, so
-    /// one of the two accesses is a race for sure. `None` leaves the access undecided.
-    fn certain(
-        &self,
-        location: Location,
-        ops: &[AtomicOperation],
-        doubtful: &[Doubtful],
-        site: u32,
-    ) -> Option<usize> {
-        let launch = &self.launch;
-        let site = launch.order.data.site_base + site;
-        let by_one = doubtful.iter().filter_map(|doubtful| Some((doubtful.of, doubtful.by?)));
-        let (of, excuses): (Vec<_>, Vec<_>) =
-            by_one.map(|(of, by)| (of, Excuse::new(&ops[by], &ops[of], site))).unzip();
-        let certain = launch.inner.syncvars.excuse(location, &excuses).map(|i| of[i]);
-        if certain.is_none() && !doubtful.is_empty() {
-            self.leave_undecided();
-        }
-        certain
-    }
-
-    /// Counts a pair that is not reported.
-    fn leave_undecided(&self) {
-        self.launch.inner.undecided.fetch_add(1, Ordering::Relaxed);
     }
 
     /// True if races on all these bytes of a word are intended.

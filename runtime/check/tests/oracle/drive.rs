@@ -155,13 +155,6 @@ impl Driver {
         panic!("{why}\nthreads (launch, block, thread): {threads:?}\n{}", lines.join("\n"));
     }
 
-    /// Runs one history like any other, and returns the races that the checker has found.
-    pub fn records(mut self, history: &[Event]) -> Vec<RaceRecord> {
-        self.run(history);
-        self.running.iter_mut().for_each(|running| running.blocks.drain(..).for_each(Block::end));
-        self.checker.races()
-    }
-
     fn attempt(&mut self, history: &[Event]) -> Result<(), String> {
         self.runs += 1;
         if self.runs.is_multiple_of(1 << 18) {

@@ -7,7 +7,6 @@
 //! | `model/` | events, and the oracle |
 //! | `drive.rs` | runs a history through the checker and compares |
 //! | `exhaustive.rs` | all histories within bounds |
-//! | `logged.rs` | random histories as event logs of a GPU, replayed |
 //! | `random.rs` | random histories far past the bounds |
 //!
 //! After each access `j` of a history, two claims are tested word by word:
@@ -20,6 +19,5 @@
 
 mod drive;
 mod exhaustive;
-mod logged;
 mod model;
 mod random;

@@ -13,7 +13,7 @@ use gpurace_abi::image::{MAGIC, section_headers};
 use gpurace_abi::meta::{KernelMeta, ModuleMeta};
 use gpurace_abi::{LaunchShape, gpu_code};
 use gpurace_cuda::driver::{self, Stream};
-use gpurace_cuda::{Code, Gpu, KernelLaunch, LeftOut, Module, Variant, notes};
+use gpurace_cuda::{Code, Gpu, KernelLaunch, Module, Variant, notes};
 
 const BLOCKS: u32 = 512;
 const THREADS: u32 = 256;
@@ -83,7 +83,6 @@ fn run(object: &[u8]) -> Result<usize, String> {
         ptx: code.ptx,
         orders: meta.kernels.iter().any(|k| k.sync.fences),
         annotated: meta.kernels.iter().any(|k| k.sync.annotated),
-        events: 0,
         variables: &variables,
     };
     let mut module = gpu.load(&code).map_err(|e| e.to_string())?;
@@ -134,8 +133,6 @@ fn one(gpu: &mut Gpu, module: &mut Module, kernel: &KernelMeta) -> driver::Resul
                 shape: LaunchShape::flat(BLOCKS, THREADS),
                 static_shared: kernel.shared_static,
                 cooperative: false,
-                unordered: &[],
-                events: 0,
                 observes: false,
                 stream: Stream::DEFAULT,
                 number: 1,
@@ -162,16 +159,9 @@ fn one(gpu: &mut Gpu, module: &mut Module, kernel: &KernelMeta) -> driver::Resul
         (&mut counters.exhausted, before.exhausted),
         (&mut counters.repeated, before.repeated),
         (&mut counters.lost, before.lost),
-        (&mut counters.fetches, before.fetches),
     ] {
         *now -= then;
     }
     gpu.memory.free(array)?;
-    Ok(Outcome {
-        races,
-        undecided: counters.undecided,
-        bare,
-        checked,
-        notes: notes(&counters, &LeftOut::default()),
-    })
+    Ok(Outcome { races, undecided: counters.undecided, bare, checked, notes: notes(&counters, 0, 0) })
 }

@@ -41,8 +41,6 @@ pub struct Attributes {
 /// The attributes that programs set.
 const MAX_DYNAMIC_SHARED: sys::CUfunction_attribute =
     sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-const CARVEOUT: sys::CUfunction_attribute =
-    sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
 const NON_PORTABLE_CLUSTER: sys::CUfunction_attribute =
     sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
 impl Function {
@@ -82,11 +80,6 @@ impl Function {
     /// The driver's: a block cannot have that much.
     pub fn allow_dynamic_shared(self, bytes: i32) -> Result {
         call!(cuFuncSetAttribute(self.0, MAX_DYNAMIC_SHARED, bytes))
-    }
-
-    /// Sets the percentage of a multiprocessor's memory that is to be shared memory, not cache.
-    pub fn prefer_shared(self, percent: i32) -> Result {
-        call!(cuFuncSetAttribute(self.0, CARVEOUT, percent))
     }
 
     /// The number of blocks that fit a multiprocessor.

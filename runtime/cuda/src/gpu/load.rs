@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::mem::size_of;
 
-use gpurace_abi::device::{BEGIN_KERNEL, CHECKED_SUFFIX, CheckerState, STATE_SYMBOL, TOUCH_KERNEL};
+use gpurace_abi::device::{BEGIN_KERNEL, CHECKED_SUFFIX, CheckerState, STATE_SYMBOL};
 use gpurace_abi::gpu_code::Arch;
 
 use super::Gpu;
@@ -21,8 +21,6 @@ pub struct Code<'a> {
     pub orders: bool,
     /// It annotates races as intended.
     pub annotated: bool,
-    /// The most events that a launch of its kernels may log.
-    pub events: u64,
     /// Its variables that kernels can write. They get shadow of their own, since the driver chooses
     /// their addresses.
     pub variables: &'a [&'a str],
@@ -41,11 +39,11 @@ pub enum Variant {
 #[derive(Debug)]
 pub struct Module {
     pub(super) handle: ModuleHandle,
-    pub(super) begin: Option<Function>,
-    /// The address of its [`CheckerState`], if it has the checker's code.
-    pub(super) state: Option<Address>,
+    /// If it has the checker's code: the kernel that fills launch cells, and the address of the
+    /// [`CheckerState`].
+    pub(super) checker: Option<(Function, Address)>,
     pub(super) orders: bool,
-    pub(super) functions: HashMap<String, Function>,
+    functions: HashMap<String, Function>,
     /// The checker state that was written last.
     pub(super) written: CheckerState,
 }
@@ -73,21 +71,12 @@ impl Module {
             Variant::Bare => kernel.to_owned(),
             Variant::Checked => format!("{kernel}{CHECKED_SUFFIX}"),
         };
-        self.function_of_name(&name)
-    }
-
-    pub(super) fn function_of_name(&mut self, name: &str) -> Result<Function> {
-        if let Some(function) = self.functions.get(name) {
+        if let Some(function) = self.functions.get(&name) {
             return Ok(*function);
         }
-        let function = Function::of(self.handle, name)?;
-        self.functions.insert(name.to_owned(), function);
+        let function = Function::of(self.handle, &name)?;
+        self.functions.insert(name, function);
         Ok(function)
-    }
-
-    /// True if it has the checker's code, which [`Gpu::touch`] needs.
-    pub fn has_checks(&self) -> bool {
-        self.state.is_some() && self.begin.is_some()
     }
 
     /// Address and size in bytes of a variable.
@@ -120,24 +109,19 @@ impl Gpu {
             }
         };
         let state = driver::variable(handle, STATE_SYMBOL).ok();
-        let state =
-            state.filter(|(_, size)| *size == size_of::<CheckerState>() as u64).map(|(address, _)| address);
-        if state.is_some() {
+        let state = state.filter(|(_, size)| *size == size_of::<CheckerState>() as u64);
+        let checker = state.and_then(|(state, _)| Some((Function::of(handle, BEGIN_KERNEL).ok()?, state)));
+        if checker.is_some() {
             self.shadow_variables(handle, code.variables)?;
             // The slots of most kernels: their blocks have little shared memory of their own.
             self.slots.of(&self.device, 0)?;
-            self.logs.prepare(code.events)?;
         }
         self.annotated |= code.annotated;
-        // Loading may wait for all that runs, which a copy must not. So the kernel for copies is loaded
-        // now.
-        let touch = state.and_then(|_| Function::of(handle, TOUCH_KERNEL).ok());
         Ok(Module {
             handle,
-            begin: state.and_then(|_| Function::of(handle, BEGIN_KERNEL).ok()),
-            state,
+            checker,
             orders: code.orders,
-            functions: touch.map(|function| (TOUCH_KERNEL.to_owned(), function)).into_iter().collect(),
+            functions: HashMap::new(),
             written: CheckerState::default(),
         })
     }

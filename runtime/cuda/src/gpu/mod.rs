@@ -1,6 +1,6 @@
 //! A GPU: its context and memory, and the races that its launches find.
 //!
-//! `load` loads modules, `launch` submits launches and the records of copies.
+//! `load` loads modules, `launch` submits launches.
 
 use std::mem::size_of;
 
@@ -8,16 +8,14 @@ use gpurace_abi::device::{Counters, FoundRace, RACE_COUNTERS};
 
 use crate::cells::Cells;
 use crate::driver::{self, Address, Device, Error, Result, Stream, Unavailable};
-use crate::event_logs::{EventLog, EventLogs};
 use crate::memory::Memory;
 use crate::ranges::Ranges;
 use crate::slots::SlotSets;
-use crate::uids::Uids;
 
 mod launch;
 mod load;
 
-pub use launch::{KernelLaunch, Touched, Transfer};
+pub use launch::KernelLaunch;
 pub use load::{Code, Module, Variant};
 
 /// Number of races that the buffer has room for.
@@ -31,7 +29,6 @@ pub struct Gpu {
     pub memory: Memory,
     slots: SlotSets,
     ranges: Ranges,
-    logs: EventLogs,
     /// True if code that was loaded annotates races as intended.
     annotated: bool,
     counters: Address,
@@ -41,9 +38,8 @@ pub struct Gpu {
     /// Number of races of the buffer that [`Gpu::take_found`] has returned.
     taken: u64,
     cells: Cells,
-    uids: Uids,
-    /// Races that were found before uids began anew.
-    found: Vec<FoundRace>,
+    /// Number of block uids that were handed out since shadow was last empty.
+    uids: u64,
     /// The fault of a kernel, which ended the context.
     fault: Option<Error>,
 }
@@ -72,15 +68,13 @@ impl Gpu {
             memory,
             slots: SlotSets::default(),
             ranges: Ranges::new()?,
-            logs: EventLogs::default(),
             annotated: false,
             counters: zeroed(size_of::<Counters>() as u64)?,
             race_counters: zeroed(RACE_COUNTERS * 4)?,
             races: (host.cast_const().cast(), races),
             taken: 0,
             cells: Cells::new(&device)?,
-            uids: Uids::default(),
-            found: Vec::new(),
+            uids: 0,
             fault: None,
             device,
         })
@@ -117,34 +111,18 @@ impl Gpu {
 
     /// The races found since the last call. Works after a fault too: they lie in the host's memory.
     pub fn take_found(&mut self) -> Vec<FoundRace> {
-        let mut found = std::mem::take(&mut self.found);
+        let mut found = Vec::new();
         while self.taken < RACE_ROOM {
             // SAFETY: within the buffer. The GPU may write it meanwhile.
             let race = unsafe { self.races.0.add(self.taken as usize).read_volatile() };
             if race.complete != 0 {
-                found.extend(self.uids.resolved(race));
+                found.push(race);
             } else if self.fault.is_none() {
                 break;
             }
             self.taken += 1;
         }
         found
-    }
-
-    /// True if the launch of this number, which is under way, has an event log.
-    pub fn has_log(&self, number: u64) -> bool {
-        self.logs.has(number)
-    }
-
-    /// The event logs of the launches that have ended since the last call, in the launches' order.
-    /// After a fault, the events logged before it.
-    pub fn take_logs(&mut self) -> Vec<EventLog> {
-        self.logs.take(self.fault.is_some())
-    }
-
-    /// As [`Uids::missed`].
-    pub fn missed(&self) -> u64 {
-        self.uids.missed
     }
 
     /// The device's counters. `None` after a fault, which ends the device's memory.

@@ -126,9 +126,8 @@ int cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *op
 }
 int cuModuleGetFunction(void **function, void *module, const char *name) {
   auto *of = (MockModule *)module;
-  static const std::set<std::string> known = {"racy",        "ordered",         "faulty",
-                                              "racy_shared", "racy_total",      "scale",
-                                              "_Z5emptyv",   "__gpurace_begin", "__gpurace_touch"};
+  static const std::set<std::string> known = {"racy",       "ordered", "faulty",    "racy_shared",
+                                              "racy_total", "scale",   "_Z5emptyv", "__gpurace_begin"};
   if (of->is_real() && of->text.find(std::string(".entry ") + name + "(") == std::string::npos)
     return kNotFound;
   if (of->is_real() && Executor::get()) {
@@ -186,8 +185,9 @@ int cuFuncGetAttribute(int *value, int attribute, void *function) {
     *value = checked ? (int)number("MOCK_CHECKED_THREADS", 1024) : 1024;
     break;
   case 1:
-    *value = checked ? 256 : 0;
-    break; // shared memory
+    // Shared memory: the checker's, and an array of 64 numbers.
+    *value = (checked ? 256 : 0) + (bare_name(f.name) == "racy_shared" ? 256 : 0);
+    break;
   case 4:
     *value = checked ? 64 : 20;
     break; // registers

@@ -1,8 +1,6 @@
-//! Memory: shadow, allocations, memory of the program, copies.
+//! Memory: shadow, allocations, memory of the program.
 
-use gpurace_abi::device::FoundRace;
-use gpurace_cuda::driver::Stream;
-use gpurace_cuda::{Gpu, KernelLaunch, LeftOut, Module, Touched, Transfer, Variant, notes};
+use gpurace_cuda::{Gpu, Variant, notes};
 
 use crate::support::*;
 
@@ -35,13 +33,12 @@ fn without_memory_for_shadow_the_program_goes_on() {
     };
     let large = gpu.allocate(40 << 20).unwrap();
     assert_eq!(gpu.memory.uncovered, 40 << 20);
-    assert_eq!(gpu.memory.find(large + 5), Some((large, 40 << 20, false)));
     run(&mut gpu, &mut module, &launch("racy", Variant::Checked, 1), large).unwrap();
     gpu.wait().unwrap();
     assert_eq!(gpu.take_found(), []);
     let counters = gpu.counters().unwrap();
     assert_eq!(counters.outside, 64, "each access is counted");
-    let said = notes(&counters, &LeftOut { uncovered: gpu.memory.uncovered, ..LeftOut::default() });
+    let said = notes(&counters, gpu.memory.uncovered, 0);
     assert!(said.iter().any(|n| n.contains("no memory for their shadow")), "{said:?}");
     // Allocations that do fit are checked.
     assert!(gpu.memory.free(large).unwrap());
@@ -99,7 +96,6 @@ fn freed_memory_serves_what_comes_later() {
         let a = gpu.allocate(first).unwrap();
         gpu.memory.free(a).unwrap();
         assert_eq!(gpu.allocate(later), Ok(a));
-        assert_eq!(gpu.memory.find(a), Some((a, later.next_multiple_of(512), true)));
         // Its records are forgotten.
         run(&mut gpu, &mut module, &launch("racy", Variant::Checked, 1), a).unwrap();
         gpu.memory.free(a).unwrap();
@@ -112,7 +108,7 @@ fn freed_memory_serves_what_comes_later() {
     // 64 MiB have room for one of these allocations with its shadow; each has another size.
     for size in (8..=14).chain((8..14).rev()) {
         let a = gpu.allocate(size << 20).unwrap();
-        assert_eq!(gpu.memory.find(a), Some((a, size << 20, true)), "{size} MiB have shadow");
+        assert_eq!(gpu.memory.uncovered, 0, "{size} MiB have shadow");
         run(&mut gpu, &mut module, &launch("racy", Variant::Checked, 1), a).unwrap();
         gpu.wait().unwrap();
         gpu.memory.free(a).unwrap();
@@ -190,65 +186,4 @@ fn memory_of_the_program_has_shadow_too() {
         assert_eq!(racy(&mut gpu, first + at), (true, 0), "{at}");
     }
     assert_eq!(racy(&mut gpu, first + 6 * page), (false, 64), "behind it");
-}
-
-#[test]
-fn copies_race_with_what_they_may_overlap() {
-    let Some((mut gpu, mut module, _log)) = opened("copies_race_with_what_they_may_overlap", &[]) else {
-        return;
-    };
-    let mut copy = |gpu: &mut Gpu, number, unordered: &[u64], start, writes| {
-        let touched = [Touched { start, width: 8, rows: 1, pitch: 0, writes, site: number as u32 }];
-        gpu.touch(&mut module, &Transfer { touched: &touched, stream: Stream::DEFAULT, number, unordered })
-            .unwrap();
-        gpu.wait().unwrap();
-        let sides = |f: &FoundRace| {
-            (f.site, f.earlier_site, f.launch, f.earlier_launch, f.address - start, f.earlier_block)
-        };
-        gpu.take_found().iter().map(sides).collect::<Vec<_>>()
-    };
-    let (device, managed) = (gpu.allocate(4096).unwrap(), gpu.allocate_managed(1000).unwrap());
-    let (variable, _) = Module::variable(&gpu.load(&PTX).unwrap(), "total").unwrap();
-    let mut number = 10;
-    for place in [device, device + 40, managed + 16, variable] {
-        assert_eq!(copy(&mut gpu, number, &[], place, true), []);
-        assert_eq!(copy(&mut gpu, number + 1, &[3], place, true), [], "ordered behind it");
-        let (site, earlier) = (number as u32 + 2, number as u32 + 1);
-        let both = [0, 4].map(|at| (site, earlier, number + 2, number + 1, at, 0));
-        assert_eq!(copy(&mut gpu, number + 2, &[number + 1], place, false), both, "the write that was last");
-        assert_eq!(copy(&mut gpu, number + 3, &[number + 2], place + 8, true), [], "beside it");
-        number += 10;
-    }
-    // Memory without shadow has no records and uses no uid.
-    let uids = gpu.counters().unwrap().next_uid;
-    let host = gpurace_cuda::driver::page_locked(64).unwrap() as u64;
-    assert_eq!(copy(&mut gpu, number, &[], host, true), []);
-    assert_eq!(copy(&mut gpu, number + 1, &[number], host, true), []);
-    assert_eq!(gpu.counters().unwrap().next_uid, uids);
-
-    // Copies before and after launches.
-    let launch =
-        |unordered, number| KernelLaunch { unordered, number, ..launch("ordered", Variant::Checked, 1) };
-    let mut module = gpu.load(&PTX).unwrap();
-    let a = gpu.allocate(4096).unwrap();
-    run(&mut gpu, &mut module, &launch(&[], 1000), a).unwrap();
-    let touched = [Touched { start: a, width: 4, rows: 64, pitch: 4, writes: true, site: 7 }];
-    gpu.touch(
-        &mut module,
-        &Transfer { touched: &touched, stream: Stream::DEFAULT, number: 1001, unordered: &[1000] },
-    )
-    .unwrap();
-    gpu.wait().unwrap();
-    let found = gpu.take_found();
-    assert!(
-        !found.is_empty() && found.iter().all(|f| (f.site, f.launch, f.earlier_launch) == (7, 1001, 1000)),
-        "{found:?}"
-    );
-    run(&mut gpu, &mut module, &launch(&[1001], 1002), a).unwrap();
-    gpu.wait().unwrap();
-    let found = gpu.take_found();
-    assert!(
-        !found.is_empty() && found.iter().all(|f| (f.launch, f.earlier_launch) == (1002, 1001)),
-        "{found:?}"
-    );
 }

@@ -112,7 +112,6 @@ pub const PTX: Code<'static> = Code {
     ptx: Some((arch(70), b"// PTX\0")),
     orders: false,
     annotated: false,
-    events: 0,
     variables: &["total", "not_there"],
 };
 
@@ -124,8 +123,6 @@ pub fn launch(kernel: &str, variant: Variant, blocks: u32) -> KernelLaunch<'_> {
         shape: LaunchShape::flat(blocks, 64),
         static_shared: 0,
         cooperative: false,
-        unordered: &[],
-        events: 0,
         observes: false,
         stream: Stream::DEFAULT,
         number: 7,

@@ -21,7 +21,6 @@ unsafe extern "C" {
     fn __gpurace_read(address: u64, size: u32, site: u32);
     fn __gpurace_write(address: u64, size: u32, site: u32, value: u64);
     fn __gpurace_atomic(address: u64, size: u32, site: u32, kind: u32, scope: u32, order: u32);
-    fn __gpurace_fence(scope: u32, order: u32, sync: u32);
     fn __gpurace_irregular();
     fn __gpurace_before_barrier() -> u64;
     fn __gpurace_after_barrier(before: u64);
@@ -55,6 +54,7 @@ struct Device {
     cell: Box<LaunchCell>,
     controls: Vec<Control>,
     behind: HashMap<(usize, u32), Behind>,
+    next_uid: u64,
 }
 
 impl Device {
@@ -72,6 +72,7 @@ impl Device {
             cell: Box::default(),
             controls: vec![Control::default(); 2],
             behind: HashMap::new(),
+            next_uid: 0,
         });
         *device.state = CheckerState {
             window: GLOBAL as u64,
@@ -120,15 +121,11 @@ impl Device {
     fn begin(&mut self) {
         self.simulate(0, 0);
         let slots = &raw const *self.set as u64;
-        let told = LaunchCell {
-            blocks: 2,
-            number: 1,
-            first_uid: self.counters.next_uid,
-            slots,
-            ..LaunchCell::default()
-        };
+        let told =
+            LaunchCell { blocks: 2, number: 1, first_uid: self.next_uid, slots, ..LaunchCell::default() };
         // SAFETY: the cell lives as long as the device.
-        unsafe { begin(&raw const *self.cell as u64, &told, None) };
+        unsafe { begin(&raw const *self.cell as u64, &told) };
+        self.next_uid += 2;
         for block in 0..2 {
             for thread in 0..THREADS {
                 self.simulate(block, thread);
@@ -171,7 +168,7 @@ impl Device {
                 let (_, block, tid) = machine.threads[thread];
                 self.simulate(block as usize, tid);
                 // SAFETY: as above.
-                unsafe { __gpurace_fence(2, 4, 0) };
+                unsafe { __gpurace_irregular() };
             }
             Event::Syncwarp { block, warp, mask, .. } => {
                 let lanes: Vec<u32> =
@@ -299,7 +296,7 @@ fn run(mix: Mix, seed: u64, histories: u64) -> (u64, u64) {
     for n in 0..histories {
         let mut r = Random(seed << 32 | n);
         // The launch follows others, whose records are settled.
-        if device.counters.next_uid > 1 << 20 {
+        if device.next_uid > 1 << 20 {
             device = Device::new(mix.fences);
         }
         device.begin();

@@ -5,14 +5,12 @@
 use gpurace_device as _;
 
 mod decide;
-mod fetches;
 mod histories;
 mod layout;
 #[path = "../../../check/tests/oracle/model/mod.rs"]
 #[allow(dead_code, unused_imports, reason = "written for the checker's tests")]
 mod model;
 mod regions;
-mod touch;
 
 use gpurace_abi::device::LaunchCell;
 
@@ -24,12 +22,6 @@ unsafe extern "C" {
         blocks: u64,
         number: u64,
         first_uid: u64,
-        a: u64,
-        b: u64,
-        c: u64,
-        d: u64,
-        log: u64,
-        log_room: u64,
         observes: u64,
         slots: u64,
         ranges: u64,
@@ -39,30 +31,13 @@ unsafe extern "C" {
     );
 }
 
-/// Fills a launch cell, as the simulated thread. `before`: see [`LaunchCell::begin_arguments`].
+/// Fills a launch cell, as the simulated thread.
 ///
 /// # Safety
 /// There is a simulated thread, and a cell.
-unsafe fn begin(cell: u64, contents: &LaunchCell, before: Option<(u64, u64)>) {
-    let [
-        cell,
-        turn,
-        blocks,
-        number,
-        first_uid,
-        a,
-        b,
-        c,
-        d,
-        log,
-        log_room,
-        observes,
-        slots,
-        ranges,
-        range_count,
-        before,
-        turn_before,
-    ] = contents.begin_arguments(cell, before);
+unsafe fn begin(cell: u64, contents: &LaunchCell) {
+    let [cell, turn, blocks, number, first_uid, observes, slots, ranges, range_count, before, turn_before] =
+        contents.begin_arguments(cell, None);
     // SAFETY: the caller's.
     unsafe {
         __gpurace_begin(
@@ -71,12 +46,6 @@ unsafe fn begin(cell: u64, contents: &LaunchCell, before: Option<(u64, u64)>) {
             blocks,
             number,
             first_uid,
-            a,
-            b,
-            c,
-            d,
-            log,
-            log_room,
             observes,
             slots,
             ranges,
@@ -96,9 +65,7 @@ pub struct Control {
     checks: [u32; 2],
     first_uid: u64,
     blocks: u64,
-    launch: u64,
     cell: u64,
-    log: u64,
     uid: u32,
     slot: u32,
     base: u32,
@@ -107,11 +74,7 @@ pub struct Control {
     irregular: u32,
     acquired: u32,
     alive: u32,
-    unordered: u32,
-    passed: u32,
-    held: u32,
     shadowed: u32,
-    has_log: u32,
     warp: [u32; 32],
 }
 

@@ -1,9 +1,10 @@
 //! Modules and kernels on a GPU.
 
 use std::any::Any;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
-use gpurace_abi::device::{FETCHES, MANAGED_CELL, SHARED_SUFFIX, UNSEEN};
+use gpurace_abi::device::{MANAGED_CELL, SHARED_SUFFIX, UNSEEN};
 use gpurace_abi::gpu_code;
 use gpurace_abi::meta::{KernelMeta, ModuleMeta};
 use gpurace_cuda::driver::kernel::Attributes;
@@ -100,10 +101,6 @@ impl OnGpu {
             .filter(|variable| !variable.constant && !variable.managed)
             .map(|variable| &variable.name[..])
             .collect();
-        let events = {
-            let replays = self.replays.lock();
-            description.kernels.iter().map(|kernel| replays.most_events(&kernel.sync)).max().unwrap_or(0)
-        };
         self.enter()?;
         let mut gpu = self.gpu.lock();
         let loaded = gpu.load(&gpurace_cuda::Code {
@@ -111,7 +108,6 @@ impl OnGpu {
             ptx: code.ptx,
             orders: description.kernels.iter().any(|kernel| kernel.sync.fences),
             annotated: description.kernels.iter().any(|kernel| kernel.sync.annotated),
-            events,
             variables: &written,
         });
         let module = match loaded {
@@ -130,20 +126,9 @@ impl OnGpu {
         });
         let variables = variables.collect();
         drop(gpu);
-        let mut left_out = self.left_out.lock();
-        for skipped in &description.skipped {
-            match &skipped.reason[..] {
-                UNSEEN => left_out.unseen += u64::from(skipped.count),
-                FETCHES => left_out.fetches += u64::from(skipped.count),
-                _ => {}
-            }
-        }
-        drop(left_out);
-        let has_checks = module.has_checks();
+        let unseen = description.skipped.iter().filter(|skipped| skipped.reason == UNSEEN);
+        self.unseen.fetch_add(unseen.map(|skipped| u64::from(skipped.count)).sum(), Ordering::Relaxed);
         let module = Arc::new(Mutex::new(module));
-        if has_checks {
-            self.checking.get_or_init(|| module.clone());
-        }
         Ok(GpuModule { meta: description, device: self.device.clone(), module, variables })
     }
 }

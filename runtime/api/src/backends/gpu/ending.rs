@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use gpurace_abi::device::Counters;
-use gpurace_cuda::LeftOut;
 use gpurace_cuda::driver::Stream;
 use parking_lot::Mutex;
 
@@ -23,7 +22,6 @@ pub(super) struct FinalCounts {
     counters: Option<Counters>,
     pub(super) checks: Mutex<Vec<(u64, u64)>>,
     uncovered: u64,
-    missed: u64,
 }
 
 /// Registers the end of the program.
@@ -73,7 +71,6 @@ impl OnGpu {
             counters: gpu.counters(),
             checks: Mutex::new(gpu.take_checks()),
             uncovered: gpu.memory.uncovered,
-            missed: gpu.missed(),
         };
         drop(gpu);
         self.session.collect();
@@ -83,20 +80,9 @@ impl OnGpu {
     /// The notes of what was not checked.
     pub(super) fn counted(&self) -> Vec<String> {
         match self.last.get() {
-            Some(FinalCounts { counters: Some(counters), uncovered, missed, .. }) => {
-                let mut counters = *counters;
-                counters.undecided += self.undecided.load(Ordering::Relaxed);
-                let replays = self.replays.lock();
-                counters.fetches += replays.fetches;
-                let left_out = LeftOut {
-                    uncovered: *uncovered,
-                    missed: *missed,
-                    held: replays.left_out,
-                    ..*self.left_out.lock()
-                };
-                let mut notes = gpurace_cuda::notes(&counters, &left_out);
-                notes.extend_from_slice(&replays.notes);
-                notes
+            Some(FinalCounts { counters: Some(counters), uncovered, .. }) => {
+                let unseen = self.unseen.load(Ordering::Relaxed);
+                gpurace_cuda::notes(counters, *uncovered, unseen)
             }
             _ => vec!["what the GPU has counted is lost: what was not checked is not known".to_owned()],
         }

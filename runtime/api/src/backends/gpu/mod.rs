@@ -9,25 +9,22 @@
 //! | `code` | modules and kernels |
 //! | `ending` | the end of the program |
 //! | `own_checker` | the races that the GPU found |
-//! | `fetches` | which memory kernels access through textures and surfaces |
 //! | `found` | the GPU's races, in the checker's terms |
-//! | `replays` | launches that are checked by replaying their event logs |
 //! | `submissions` | submitting launches and transfers to the driver |
-//! | `submitted` | operations that others may overlap |
 
 use std::collections::HashMap;
 use std::ffi::{c_char, c_int, c_void};
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Once, OnceLock};
+use std::sync::{Once, OnceLock};
 use std::time::Instant;
 
 use gpurace_abi::gpu_code;
 use gpurace_abi::meta::ModuleMeta;
 use gpurace_abi::texture::TextureObject as Object;
+use gpurace_cuda::Gpu;
 use gpurace_cuda::driver::{self, Device as Handle, Event, Function, Stream};
 use gpurace_cuda::memory::shadow_of;
-use gpurace_cuda::{Gpu, LeftOut, Module};
 use gpurace_report::schema::Device;
 use parking_lot::Mutex;
 
@@ -48,18 +45,13 @@ use crate::session::Session;
 mod arrays;
 mod code;
 mod ending;
-mod fetches;
 mod found;
 mod own_checker;
-mod replays;
 mod submissions;
-mod submitted;
 
 use arrays::GpuArrays;
 use code::GpuKernel;
 use ending::FinalCounts;
-use replays::Replays;
-use submitted::SubmittedOperations;
 
 /// Error codes of kernel faults that end the driver's context.
 const FAULTS: [u32; 9] = [700, 702, 710, 714, 715, 716, 717, 718, 719];
@@ -101,15 +93,10 @@ pub fn open(
         device: gpu.device().clone(),
         opened: Instant::now(),
         gpu: Mutex::new(gpu),
-        launching: Mutex::default(),
-        submitted: Mutex::default(),
-        replays: Mutex::new(Replays::from_environment()),
-        checking: OnceLock::new(),
-        undecided: AtomicU64::new(0),
         streams: Mutex::default(),
         events: Mutex::default(),
         benign: Mutex::default(),
-        left_out: Mutex::default(),
+        unseen: AtomicU64::new(0),
         arrays: GpuArrays::default(),
         last: OnceLock::new(),
         said_uncovered: Once::new(),
@@ -127,23 +114,14 @@ pub struct OnGpu {
     /// Locked during a launch or an allocation, never while the host waits for kernels: another
     /// thread may have to launch what they wait for.
     gpu: Mutex<Gpu>,
-    /// Locked from when an operation gets its number until it was submitted. So the GPU knows the
-    /// earlier operations before it hears of one that may overlap them.
-    launching: Mutex<()>,
-    submitted: Mutex<SubmittedOperations>,
-    replays: Mutex<Replays>,
-    /// The first module that has the checker's code.
-    checking: OnceLock<Arc<Mutex<Module>>>,
-    /// Number of conflicts of two operations that an unknown order may separate.
-    undecided: AtomicU64,
     /// The program's streams. A stream that is not here is the own default stream of a thread. Only
     /// that thread names it.
     streams: Mutex<HashMap<StreamId, Stream>>,
     events: Mutex<HashMap<usize, Event>>,
     benign: Mutex<Vec<Range<usize>>>,
     arrays: GpuArrays,
-    /// The accesses in the code of all modules that are not checked.
-    left_out: Mutex<LeftOut>,
+    /// Number of accesses in the code of all modules that no check sees.
+    unseen: AtomicU64,
     /// The final counts, once nothing runs any more.
     last: OnceLock<FinalCounts>,
     /// Done once it was printed that an allocation has no shadow.
@@ -354,9 +332,7 @@ impl Backend for OnGpu {
         resource: &cudaResourceDesc,
         desc: Option<&cudaTextureDesc>,
     ) -> Result<u64> {
-        let handle = self.call(|| self.arrays.object(&object, resource, desc))?;
-        self.replays.lock().add_object(handle, object);
-        Ok(handle)
+        self.call(|| self.arrays.object(&object, resource, desc))
     }
 
     fn destroy_object(&self, handle: u64, is_texture: bool) -> Result {
@@ -366,9 +342,7 @@ impl Backend for OnGpu {
             } else {
                 driver::array::destroy_surface(handle)
             }
-        })?;
-        self.replays.lock().end_object(handle, is_texture);
-        Ok(())
+        })
     }
 
     fn texels_of(&self, _: u64) -> Option<usize> {

@@ -1,6 +1,5 @@
 //! Submitting launches and transfers to the driver.
 
-use gpurace_check::KernelKey;
 use gpurace_cuda::Variant;
 use gpurace_cuda::driver::queue::{CopySide, Pitched};
 use gpurace_cuda::driver::{self, Stream};
@@ -16,7 +15,6 @@ impl OnGpu {
         let entry = GpuKernel::of(launch.kernel)?;
         self.enter()?;
         let session = self.session;
-        let launching = self.launching.lock();
         let begun = session.begin(launch);
         let (threads, dynamic_shared) = (launch.shape.threads(), launch.shape.dynamic_shared);
         let variant = match &begun.wanted {
@@ -27,9 +25,6 @@ impl OnGpu {
                 Variant::Bare
             }
         };
-        let sync = &launch.kernel.meta().sync;
-        let key = KernelKey(launch.kernel.key);
-        let events = if variant == Variant::Checked { self.replays.lock().events_of(key, sync) } else { 0 };
         let arguments = launch.kernel.arguments(launch.args);
         let request = gpurace_cuda::KernelLaunch {
             kernel: launch.kernel.name.to_str().map_err(|_| Error::INVALID_DEVICE_FUNCTION)?,
@@ -39,23 +34,10 @@ impl OnGpu {
             cooperative: launch.cooperative,
             stream: self.stream(launch.stream),
             number: begun.record.operation,
-            unordered: &begun.ordered.unordered,
-            events,
-            observes: sync.observes,
+            observes: launch.kernel.meta().sync.observes,
         };
-        self.submitted.lock().add_launch(request.number, request.unordered, sync.fences || sync.observes);
-        let submitted = {
-            let mut gpu = self.gpu.lock();
-            // SAFETY: the arguments lie as the description of the kernel says.
-            let submitted = unsafe { gpu.launch(&mut entry.module.lock(), &request, &arguments) };
-            if submitted.is_ok() && gpu.has_log(request.number) {
-                let shared = entry.checked.map_or(0, |(_, attributes)| attributes.shared) as usize;
-                let shared = shared + dynamic_shared as usize;
-                self.replays.lock().add(launch, request.number, shared, begun.ordered.overlaps);
-            }
-            submitted
-        };
-        drop(launching);
+        // SAFETY: the arguments lie as the description of the kernel says.
+        let submitted = unsafe { self.gpu.lock().launch(&mut entry.module.lock(), &request, &arguments) };
         submitted.map_err(|error| self.fail(error))
     }
 

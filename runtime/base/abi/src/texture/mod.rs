@@ -1,7 +1,6 @@
 //! Textures and surfaces: what a handle means, and which memory an instruction accesses through it.
 //!
-//! The executor applies these rules when a kernel fetches, the runtime applies them when it replays
-//! the event log of a GPU, and the prover needs the descriptions alone.
+//! The executor applies these rules when a kernel fetches. The prover needs the descriptions alone.
 
 mod fetch;
 

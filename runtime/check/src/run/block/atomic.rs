@@ -225,26 +225,12 @@ impl Block {
         let Seen { thread, writes, what: mut seen } = own;
         if syncvars.written(location, self.view.order.uid(), thread) != writes {
             // Other threads have written there since, before or after it, so it may have read what
-            // they wrote. What that tells of its copies is its own release. In a replay it may also
-            // be what another thread had learnt before.
+            // they wrote. What that tells of its copies is its own release.
             let mut others = syncvars.read(location, self.view.order.head(thread, scope), None);
-            if self.inner.limits.reports_undecided {
-                others.forget_copies(self.view.order.home(), thread);
-            }
+            others.forget_copies(self.view.order.home(), thread);
             seen.join(&others);
         }
         self.view.order.observe(thread, location, scope, order, seen);
-    }
-
-    /// Begins an atomic load beside which other threads may write. [`Block::atomic_done`] and then
-    /// [`Block::end_load`] follow.
-    pub(crate) fn begin_load(&self, address: usize, size: u32) {
-        self.inner.syncvars.begin_load((address, size));
-    }
-
-    /// Ends an atomic load, see [`Block::begin_load`].
-    pub(crate) fn end_load(&self, address: usize, size: u32) {
-        self.inner.syncvars.end_load((address, size));
     }
 
     /// The program says that what this thread has done happens before whatever follows a
