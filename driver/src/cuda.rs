@@ -33,10 +33,13 @@ impl Version {
             (12, minor @ ..=5) => 80 + minor,
             (12, 6) => 85,
             (12, 7 | 8) => 87,
-            _ => 88,
+            _ => NEWEST_PTX,
         }
     }
 }
+
+/// The newest version of PTX that clang 22 writes: 88 for 8.8.
+pub const NEWEST_PTX: u32 = 88;
 
 /// The versions whose headers clang 22 can parse: from the first to before the second.
 pub const PARSED: (Version, Version) = (Version { major: 11, minor: 0 }, Version { major: 14, minor: 0 });

@@ -11,7 +11,7 @@ use std::process::Command;
 use gpurace_tests::case::program_files;
 use gpurace_tests::toolchain::{Outcome, programs, run, tool, work_folder};
 
-const ARCHITECTURES: [&str; 3] = ["sm_70", "sm_80", "sm_90"];
+const ARCHITECTURES: [&str; 3] = ["sm_75", "sm_80", "sm_90"];
 
 /// Programs with all kinds of synchronisation and memory access.
 const SAMPLE: [&str; 13] = [
@@ -333,7 +333,8 @@ __global__ void __launch_bounds__(128) bounded(int *a) { a[threadIdx.x]++; }
     assert_eq!((made.status, &made.stderr[..]), (Some(0), ""));
     let ptx = ptx(&folder.join("k.o")).unwrap();
     let bound = |name: &str| {
-        entry(&ptx, name).split_once(".maxntid ").map(|(_, rest)| rest.split(',').next().unwrap().to_owned())
+        let (_, rest) = entry(&ptx, name).split_once(".maxntid ")?;
+        Some(rest.chars().take_while(char::is_ascii_digit).collect::<String>())
     };
     assert_eq!(bound("_Z14free_of_boundsPi__gpurace_checked").as_deref(), Some("1024"));
     assert_eq!(bound("_Z7boundedPi__gpurace_checked").as_deref(), Some("128"));

@@ -7,10 +7,8 @@ use gpurace_abi::gpu_code::Arch;
 use super::{CudaInputFiles, Planner, ToolCommand, clang_command, joined};
 use crate::args::Input;
 use crate::config::{self, PassConfig};
+use crate::cuda;
 use crate::flags::Exec;
-
-/// The version of PTX if there is no toolkit. `sm_70` needs at least this one.
-const OLDEST_PTX: u32 = 63;
 
 /// The files for one GPU architecture.
 #[derive(Clone, Debug, PartialEq)]
@@ -130,6 +128,13 @@ impl Planner<'_> {
     }
 
     /// Returns the command from the plugin's bitcode to PTX. clang chooses the same version of PTX for the
+    /// Says which version of PTX a run of clang without `--cuda-path` writes: the toolkit's.
+    pub(super) fn ptx_version(&self, command: &mut ToolCommand) {
+        let version = self.toolchain.toolkit.as_ref().map_or(cuda::NEWEST_PTX, |t| t.version.ptx());
+        command.args(["-Xclang", "-target-feature", "-Xclang"]);
+        command.arg(format!("+ptx{version}"));
+    }
+
     /// toolkit.
     pub(super) fn ptx(&self, files: &GpuFiles) -> ToolCommand {
         let mut command = clang_command(self.toolchain);
@@ -138,9 +143,7 @@ impl Planner<'_> {
             Some(arch) => format!("-march={arch}").into(),
             None => joined("@", &self.linked_arch()),
         });
-        let version = self.toolchain.toolkit.as_ref().map(|t| t.version.ptx());
-        command.args(["-Xclang", "-target-feature", "-Xclang"]);
-        command.arg(format!("+ptx{}", version.unwrap_or(OLDEST_PTX)));
+        self.ptx_version(&mut command);
         // Users seldom give a level to a link, so its level is at least 2.
         let least = if files.arch.is_some() { 1 } else { 2 };
         command.arg(format!("-O{}", self.args.opt_level.clamp(least, 3)));

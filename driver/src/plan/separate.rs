@@ -17,7 +17,8 @@ impl Planner<'_> {
         let words = self.args.passed.iter().map(|word| word.as_encoded_bytes());
         let place = self.toolchain.work_dir.join(&input.path);
         let id = part::unit_id(std::iter::once(place.as_os_str().as_encoded_bytes()).chain(words));
-        command.args(["-fgpu-rdc", "-fuse-cuid=none", "-Xclang"]);
+        // The new driver's host code has no slot for a container.
+        command.args(["-fgpu-rdc", "--no-offload-new-driver", "-fuse-cuid=none", "-Xclang"]);
         command.arg(format!("-cuid={id}"));
     }
 
@@ -132,6 +133,7 @@ impl Planner<'_> {
         command.args(["-emit-llvm", "-c", "-o"]);
         command.arg(&files.bitcode);
         command.arg(joined("@", &units.arch));
+        self.ptx_version(&mut command);
         command.args(["-x", "ir"]);
         command.arg(&units.main);
         command.arg(joined("@", &units.others));

@@ -99,6 +99,7 @@ unsafe fn lower_functions<T>(
     unsafe {
         object::retarget(module, machine);
         object::drop_lists(module);
+        object::forget_invariance(module);
         yields::insert(module);
         let kernels = ir::kernels(module);
         let functions: Vec<_> = kernels.iter().map(|&(f, _)| f).collect();

@@ -57,6 +57,25 @@ pub unsafe fn retarget(module: LLVMModuleRef, machine: &TargetMachine) {
     }
 }
 
+/// Makes plain loads of loads that clang calls invariant (`__ldg`). On the host they read what the thread
+/// wrote before, at every `-O` level.
+///
+/// # Safety
+/// `module` is live.
+pub unsafe fn forget_invariance(module: LLVMModuleRef) {
+    // SAFETY: by contract.
+    unsafe {
+        for function in ir::definitions(module) {
+            for load in ir::instructions(function).into_iter().filter(|&i| !LLVMIsALoadInst(i).is_null()) {
+                let kind = ir::metadata_kind(load, "invariant.load");
+                if !LLVMGetMetadata(load, kind).is_null() {
+                    LLVMSetMetadata(load, kind, ptr::null_mut());
+                }
+            }
+        }
+    }
+}
+
 /// Deletes LLVM's lists of used symbols and of constructors: an image has neither, and their
 /// symbols are replaced.
 ///

@@ -75,7 +75,16 @@ pub fn calls() -> &'static Calls {
 pub fn lower(folder: &Path, bitcode: &str) -> Result<(PathBuf, Vec<Value>), String> {
     let calls = calls();
     let clang = || Command::new(&calls.clang);
-    let nvptx = ["--target=nvptx64-nvidia-cuda", "-nogpulib", "-w"];
+    // Without a toolkit clang writes PTX 4.2, which LLVM refuses for today's architectures.
+    let nvptx = [
+        "--target=nvptx64-nvidia-cuda",
+        "-nogpulib",
+        "-w",
+        "-Xclang",
+        "-target-feature",
+        "-Xclang",
+        "+ptx88",
+    ];
     let mut text = clang();
     text.args(nvptx).args(["-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes", "-x", "ir", bitcode]);
     must_run(text.args(["-o", "checked.ll"]), folder)?;

@@ -24,8 +24,9 @@ use gpurace_report::schema::Device;
 
 use crate::backend::memory::{CudaArray, MemoryKind, MemoryRequest, PitchedRows, TransferRequest};
 use crate::backend::module::{DeviceCode, Kernel, KernelLaunch, Payload};
+use crate::host::device_properties::cudaDeviceProp;
 use crate::host::errors::Result;
-use crate::host::types::{cudaDeviceProp, cudaFuncAttributes, cudaResourceDesc, cudaTextureDesc};
+use crate::host::types::{cudaFuncAttributes, cudaResourceDesc, cudaTextureDesc};
 use crate::order::StreamId;
 
 pub mod memory;

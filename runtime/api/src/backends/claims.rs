@@ -6,13 +6,13 @@ use std::ffi::{c_char, c_int};
 use gpurace_abi::context::{MAX_THREADS_PER_BLOCK, WARP_SIZE};
 use gpurace_cpu::Executor;
 
+use crate::host::device_properties::cudaDeviceProp;
 use crate::host::errors::{Error, Result};
 use crate::host::limits::{
     CONSTANT_MEMORY, MAX_BLOCK_DIM, MAX_BLOCKS_PER_MULTIPROCESSOR, MAX_GRID_DIM, MAX_PITCH,
     MAX_THREADS_PER_MULTIPROCESSOR, REGISTERS, SHARED_PER_BLOCK, SHARED_PER_BLOCK_OPTIN,
     SHARED_PER_MULTIPROCESSOR, SHARED_RESERVED_PER_BLOCK,
 };
-use crate::host::types::cudaDeviceProp;
 use crate::program::modules::Modules;
 
 /// Name of the device.

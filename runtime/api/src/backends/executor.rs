@@ -16,10 +16,11 @@ use crate::backend::memory::{MemoryKind, MemoryRequest, PitchedRows, TransferReq
 use crate::backend::module::{DeviceCode, Kernel, KernelLaunch, Payload, invalid_image, max_threads};
 use crate::backends::arena::Arena;
 use crate::backends::claims::{self, Claims};
+use crate::host::device_properties::cudaDeviceProp;
 use crate::host::errors::{Error, Result};
 use crate::host::limits::PAGE;
 use crate::host::message;
-use crate::host::types::{cudaDeviceProp, cudaFuncAttributes, cudaResourceDesc, cudaTextureDesc};
+use crate::host::types::{cudaFuncAttributes, cudaResourceDesc, cudaTextureDesc};
 use crate::session::resolve::{self, LaunchRecord};
 use crate::session::{BegunLaunch, EndedLaunch, Session};
 

@@ -10,11 +10,10 @@ use std::ffi::{c_int, c_void};
 use std::ptr::{null, null_mut};
 
 use crate::calls::export::api;
+use crate::host::device_properties::{cudaDeviceProp, cudaDeviceProp13};
 use crate::host::edge::{get, put};
 use crate::host::errors::{Error, Result};
-use crate::host::types::{
-    cudaDeviceProp, cudaDeviceProp13, cudaGraphEdgeData, cudaMemLocation, cudaStream_t,
-};
+use crate::host::types::{cudaGraphEdgeData, cudaMemLocation, cudaStream_t};
 use crate::work::devices;
 use crate::work::graph::capture::info;
 use crate::work::graph::nodes::{give, handles};
@@ -334,10 +333,12 @@ unsafe fn dependent_nodes(
 /// # Safety
 /// `data` is null or has `count` elements.
 unsafe fn check_data(process: &Process, data: *const cudaGraphEdgeData, count: usize) -> Result {
-    // SAFETY: by contract.
-    if !data.is_null()
-        && unsafe { std::slice::from_raw_parts(data, count) }.iter().any(|edge| edge.0 != [0; 8])
-    {
+    if data.is_null() {
+        return Ok(());
+    }
+    // SAFETY: not null, hence by contract.
+    let data = unsafe { std::slice::from_raw_parts(data, count) };
+    if data.iter().any(|edge| edge.0 != [0; 8]) {
         process.errors_once.error("edges of graphs with data are not supported on the CPU executor");
         return Err(Error::NOT_SUPPORTED);
     }

@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering;
 
 use crate::calls::export::api;
 use crate::calls::start::process;
+use crate::host::device_properties::cudaDeviceProp;
 use crate::host::edge::{get, guard, put};
 use crate::host::errors::Error;
 use crate::host::limits::CUDA_VERSION;
-use crate::host::types::cudaDeviceProp;
 use crate::work::devices::{cache_config, check, limit, pci_bus_id, reset, set_limit};
 use crate::work::streams;
 

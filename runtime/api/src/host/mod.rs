@@ -4,11 +4,12 @@
 //! |---|---|
 //! | [`edge`] | the edge to C: panics, pointers |
 //! | [`errors`] | `cudaError_t`: codes, names, texts, last and sticky error |
-//! | [`types`] | the structures of `driver_types.h` |
+//! | [`types`], [`device_properties`] | the structures of `driver_types.h` |
 //! | [`limits`] | the device's limits that are the same on every backend |
 //! | [`stack`] | which calls of the host program led here |
 //! | [`message`], [`log`], [`notes`] | where text goes |
 
+pub mod device_properties;
 pub mod edge;
 pub mod errors;
 pub mod limits;

@@ -9,9 +9,8 @@ pub fn toolkit() -> Option<PathBuf> {
     let mut candidates: Vec<PathBuf> =
         ["GPURACE_TEST_CUDA_PATH", "CUDA_PATH"].iter().filter_map(std::env::var_os).map(Into::into).collect();
     candidates.push("/usr/local/cuda".into());
-    if let Some(home) = std::env::var_os("HOME") {
-        candidates.push(Path::new(&home).join(".cache/gpurace/cuda"));
-    }
+    // Where `scripts/setup` puts one.
+    candidates.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/cuda-13.0"));
     let found = candidates.into_iter().find(|path| path.join("include/cuda_runtime_api.h").is_file());
     if found.is_none() {
         eprintln!("skipped: no CUDA headers; set GPURACE_TEST_CUDA_PATH");

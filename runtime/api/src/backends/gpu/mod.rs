@@ -33,12 +33,11 @@ use crate::backend::module::{DeviceCode, Kernel, KernelLaunch, Payload};
 use crate::backend::texels::texel_format;
 use crate::backend::{Backend, OwnChecker, Until};
 use crate::backends::claims;
+use crate::host::device_properties::cudaDeviceProp;
 use crate::host::errors::{Error, Result};
 use crate::host::limits::SHARED_PER_BLOCK;
 use crate::host::message;
-use crate::host::types::{
-    ATTRIBUTE_MULTIPROCESSORS, cudaDeviceProp, cudaFuncAttributes, cudaResourceDesc, cudaTextureDesc,
-};
+use crate::host::types::{ATTRIBUTE_MULTIPROCESSORS, cudaFuncAttributes, cudaResourceDesc, cudaTextureDesc};
 use crate::order::{DEFAULT, StreamId};
 use crate::session::Session;
 
