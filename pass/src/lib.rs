@@ -68,7 +68,7 @@ use llvm_sys::prelude::*;
 
 use crate::checks::covered::Spared;
 use crate::checks::sites::Sites;
-use crate::checks::{annotations, covered, instrument, sites, sync};
+use crate::checks::{annotations, covered, flow, instrument, sites, sync};
 use crate::codegen::{part, write};
 use crate::config::{Config, Prune};
 use crate::ir::position::Positions;
@@ -163,11 +163,16 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
         let bare = config.sanitize.then(|| copy_unchecked(module, &mut positions));
         let sites = find_sites(module, &mut positions, config);
         let proofs = prove_sites(module, &sites, config);
+        let flows = if config.sanitize { flow::of_kernels(module, &sites.accesses) } else { HashMap::new() };
         let spared = spare_checks(&sites, config);
         instrument::insert_checks(module, &sites.accesses, &spared);
         let syncs = sync::number(module, &mut positions);
         let arch = (translate::nvvm::architecture(module) / 10) as u32;
-        let (kernels, variables) = generate_code(module, bare, &sites, &clusters, &mut positions, config)?;
+        let (mut kernels, variables) =
+            generate_code(module, bare, &sites, &clusters, &mut positions, config)?;
+        for kernel in &mut kernels {
+            kernel.flow = flows.get(&kernel.name).cloned();
+        }
         remove_code(module);
         let meta = ModuleMeta {
             arch,
@@ -328,6 +333,9 @@ fn add_verdicts(sites: &mut [Site], kernels: &mut [KernelMeta], known: &[KernelF
     for kernel in kernels {
         let Some(known) = known.iter().find(|k| k.name == kernel.name) else { continue };
         kernel.verdicts = kernel.sites.iter().map(|&id| facts::of_site(known, id).verdict).collect();
+        if kernel.verdicts.iter().all(|verdict| *verdict == Verdict::Proved) {
+            kernel.flow = None;
+        }
         for (&id, &verdict) in kernel.sites.iter().zip(&kernel.verdicts) {
             let least = &mut least[id as usize];
             *least = Some(least.map_or(verdict, |other| other.and(verdict)));

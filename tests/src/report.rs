@@ -10,14 +10,154 @@ pub struct Report {
     pub schema: String,
     /// `cpu` or `cuda`.
     pub device: String,
+    /// The run.
+    pub run: Option<Run>,
+    /// One for each mistake.
+    pub findings: Vec<Finding>,
     /// Distinct races.
     pub races: Vec<Race>,
     /// Barrier divergence and deadlocks.
     pub divergence: Vec<Divergence>,
+    /// Faults that ended a launch.
+    pub faults: Vec<Fault>,
     /// Everything that was lost or not checked.
     pub notes: Vec<String>,
     /// Counts.
     pub stats: Stats,
+    /// Source lines around the positions.
+    pub sources: Vec<SourceLines>,
+}
+
+/// The run of the program.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    /// The path of the program.
+    pub program: Option<String>,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// Its directory.
+    pub directory: Option<String>,
+    /// The process id.
+    pub pid: u32,
+    /// Seconds since 1970.
+    pub time: u64,
+    /// The seed.
+    pub seed: u64,
+    /// The version of gpurace.
+    pub version: String,
+}
+
+/// One mistake.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Finding {
+    /// `F1`, ...
+    pub id: String,
+    /// `missing-barrier`, ...
+    pub cause: String,
+    /// The kernel, without template arguments.
+    pub kernel: Option<String>,
+    /// The memory object.
+    pub object: Option<String>,
+    /// The finding in one line.
+    pub title: String,
+    /// What is missing.
+    pub why: String,
+    /// How to mend it.
+    pub fix: Fix,
+    /// Indices into [`Report::races`].
+    pub races: Vec<usize>,
+    /// The number of distinct races.
+    pub pairs: u64,
+    /// How often they were seen.
+    pub count: u64,
+    /// Equal for equal mistakes of other runs.
+    pub fingerprint: String,
+}
+
+/// How to mend a mistake.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fix {
+    /// A unified diff.
+    pub diff: Option<String>,
+    /// What to change.
+    pub advice: Option<String>,
+}
+
+/// A fault of a kernel.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fault {
+    /// `illegal-address`, ...
+    pub kind: String,
+    /// What happened.
+    pub message: String,
+    /// Source file.
+    pub file: Option<String>,
+    /// Line, from 1.
+    pub line: Option<u32>,
+    /// Column, from 1.
+    pub column: Option<u32>,
+    /// Demangled name.
+    pub kernel: String,
+    /// Launch index.
+    pub launch: u64,
+    /// `blockIdx`.
+    pub block: Option<[u32; 3]>,
+    /// `threadIdx`.
+    pub thread: Option<[u32; 3]>,
+    /// The nearest object.
+    pub object: Option<Object>,
+    /// Bytes from its end.
+    pub distance: Option<i64>,
+}
+
+/// Lines of a source file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SourceLines {
+    /// The file.
+    pub file: String,
+    /// The number of the first line.
+    pub first: u32,
+    /// The lines.
+    pub lines: Vec<String>,
+}
+
+/// A source position.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Position {
+    /// Source file.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+}
+
+/// A call.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Call {
+    /// The calling function.
+    pub function: Option<String>,
+    /// Source file.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1.
+    pub column: Option<u32>,
+}
+
+/// A parameter of a kernel.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parameter {
+    /// Its name.
+    pub name: String,
+    /// Its number, from 1.
+    pub number: u32,
 }
 
 /// One race.
@@ -60,6 +200,8 @@ pub struct Launch {
     pub file: Option<String>,
     /// Line of the launch.
     pub line: Option<u32>,
+    /// The calls that led to it.
+    pub stack: Vec<Call>,
 }
 
 /// A memory object.
@@ -74,6 +216,10 @@ pub struct Object {
     pub size: Option<u64>,
     /// Offset of the access in the object, in bytes.
     pub offset: Option<u64>,
+    /// Where the host allocated it.
+    pub allocated_at: Option<Position>,
+    /// The kernel's parameter.
+    pub parameter: Option<Parameter>,
 }
 
 /// One side of a race.

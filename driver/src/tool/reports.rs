@@ -9,7 +9,7 @@ use gpurace_render::{html, markdown, sarif};
 use gpurace_report::baseline;
 use gpurace_report::merge::Merger;
 use gpurace_report::schema::Report;
-use gpurace_report::sources::DiskSources;
+use gpurace_report::sources::{DiskSources, FirstOf, StoredSources};
 use gpurace_report::text::TextRenderer;
 use gpurace_report::words::plural;
 
@@ -141,13 +141,14 @@ pub struct Style<'a> {
 
 /// Renders a report, with source lines from files in `source_dirs`.
 pub fn render(report: &Report, style: Style<'_>, source_dirs: &[PathBuf]) -> String {
-    let sources = DiskSources::new(source_dirs.iter().cloned());
-    let renderer = TextRenderer {
-        // A stored report does not know the process that it came from.
-        pid: None,
-        color: style.color,
-        sources: &sources,
-    };
+    let stored = StoredSources::new(report);
+    let current = std::env::current_dir().ok();
+    // Folders that the user names have newer files than the report.
+    let on_disk = DiskSources::below(source_dirs.iter().cloned().chain(current.clone()));
+    let sources =
+        if source_dirs.is_empty() { FirstOf([&stored, &on_disk]) } else { FirstOf([&on_disk, &stored]) };
+    let renderer =
+        TextRenderer { pid: report.run.as_ref().map(|run| run.pid), color: style.color, sources: &sources };
     let version = env!("CARGO_PKG_VERSION");
     let or_none = |text: String| {
         if report.has_findings() { text } else { text + style.nothing + "\n" }
@@ -157,8 +158,7 @@ pub fn render(report: &Report, style: Style<'_>, source_dirs: &[PathBuf]) -> Str
         Format::Short => or_none(renderer.short(report)),
         Format::Json => report.to_json(),
         Format::Sarif => {
-            sarif::Renderer { version, root: std::env::current_dir().ok().as_deref(), sources: &sources }
-                .render(report)
+            sarif::Renderer { version, root: current.as_deref(), sources: &sources }.render(report)
         }
         Format::Markdown => markdown::render(report, &sources),
         Format::Html => html::render(report, style.name, version, &sources),

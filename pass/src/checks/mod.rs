@@ -2,6 +2,7 @@
 
 pub mod annotations;
 pub mod covered;
+pub mod flow;
 pub mod instrument;
 pub mod sites;
 pub mod sync;

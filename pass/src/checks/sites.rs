@@ -183,6 +183,7 @@ pub unsafe fn collect(module: LLVMModuleRef, positions: &mut Positions) -> Sites
                         volatile,
                         asynchronous,
                         frames: positions.of_instruction(instruction),
+                        parameter: if is_kernel { parameter_of(function, pointer) } else { None },
                         verdict: Verdict::Checked,
                     });
                 }
@@ -303,6 +304,20 @@ pub const ASYNC_METADATA: &str = "gpurace.async";
 pub unsafe fn is_asynchronous(call: LLVMValueRef) -> bool {
     // SAFETY: by contract.
     unsafe { ir::metadata(call, ASYNC_METADATA).is_some() }
+}
+
+/// The parameter of a kernel that is the only start of an address.
+unsafe fn parameter_of(kernel: LLVMValueRef, pointer: LLVMValueRef) -> Option<u32> {
+    // SAFETY: by contract.
+    unsafe {
+        let starts = address::starts(pointer, MOST_STEPS, |_| false)?;
+        let parameters = ir::params(kernel);
+        let index = |start: &LLVMValueRef| parameters.iter().position(|parameter| parameter == start);
+        match &starts[..] {
+            [only] => index(only).and_then(|index| u32::try_from(index).ok()),
+            _ => None,
+        }
+    }
 }
 
 /// The memory that an address starts in.

@@ -68,6 +68,7 @@ pub unsafe fn kernels(
                 max_threads,
                 stack: u32::try_from(reach.locals).unwrap_or(u32::MAX),
                 cluster: None,
+                flow: None,
             });
         }
     }

@@ -244,6 +244,7 @@ fn site_of(op: Op) -> Site {
         size: 0,
         space: Space::Generic,
         volatile: false,
+        parameter: None,
         asynchronous: false,
         frames: Vec::new(),
         verdict: Verdict::Checked,

@@ -8,7 +8,7 @@ use llvm_sys::prelude::*;
 use crate::ir;
 
 /// How a kernel takes a parameter.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Parameter {
     place: Param,
     /// The type in the argument buffer: that of the value, or of the copy behind a `byval` pointer.
@@ -38,7 +38,8 @@ unsafe fn parameters(module: LLVMModuleRef, kernel: LLVMValueRef, skip: usize) -
             }
             offset = offset.next_multiple_of(alignment.max(1));
             let size = ir::alloc_size(module, ty);
-            let place = Param { offset: offset as u32, size: size as u32 };
+            let name = ir::name(param).trim_end_matches(".coerce").to_owned();
+            let place = Param { name, offset: offset as u32, size: size as u32 };
             out.push(Parameter { place, ty, by_value_pointer: byval.is_some() });
             offset += size;
         }
@@ -52,7 +53,7 @@ unsafe fn parameters(module: LLVMModuleRef, kernel: LLVMValueRef, skip: usize) -
 /// `kernel` is a live function of `module`, without the thread context.
 pub unsafe fn argument_layout(module: LLVMModuleRef, kernel: LLVMValueRef) -> (Vec<Param>, u32) {
     // SAFETY: by contract.
-    let params: Vec<_> = unsafe { parameters(module, kernel, 0) }.iter().map(|p| p.place).collect();
+    let params: Vec<_> = unsafe { parameters(module, kernel, 0) }.into_iter().map(|p| p.place).collect();
     let size = params.last().map_or(0, |p| p.offset + p.size);
     (params, size)
 }

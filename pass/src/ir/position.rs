@@ -103,6 +103,43 @@ impl Positions {
     }
 }
 
+/// The lines of a kernel's own code, without what was inlined from other functions.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnLines {
+    file: LLVMMetadataRef,
+}
+
+impl OwnLines {
+    /// `None` if the function has no debug info.
+    ///
+    /// # Safety
+    /// `function` is live.
+    pub unsafe fn of(function: LLVMValueRef) -> Option<Self> {
+        // SAFETY: metadata of a live function is live.
+        unsafe {
+            let subprogram = LLVMGetSubprogram(function);
+            (!subprogram.is_null()).then(|| Self { file: LLVMDIScopeGetFile(subprogram) })
+        }
+    }
+
+    /// The line of an instruction that the function's own source has.
+    ///
+    /// # Safety
+    /// `instruction` is a live one of the function.
+    pub unsafe fn of_instruction(self, instruction: LLVMValueRef) -> Option<u32> {
+        // SAFETY: metadata of a live instruction is live.
+        unsafe {
+            let location = LLVMInstructionGetDebugLoc(instruction);
+            if location.is_null() || !LLVMDILocationGetInlinedAt(location).is_null() {
+                return None;
+            }
+            let line = LLVMDILocationGetLine(location);
+            let is_own = LLVMDIScopeGetFile(LLVMDILocationGetScope(location)) == self.file;
+            (is_own && line != 0).then_some(line)
+        }
+    }
+}
+
 unsafe fn bytes(data: *const std::ffi::c_char, len: usize) -> String {
     if data.is_null() || len == 0 {
         return String::new();

@@ -24,6 +24,7 @@ fn site(op: Op, line: u32, function: &str) -> Site {
         size: 4,
         space: Space::Global,
         volatile: false,
+        parameter: None,
         asynchronous: false,
         frames: vec![inner, frame(line, function)],
         verdict: Verdict::Checked,
@@ -33,7 +34,7 @@ fn site(op: Op, line: u32, function: &str) -> Site {
 fn meta() -> ModuleMeta {
     let file =
         |name: &str, system| SourceFile { name: name.to_owned(), directory: "/src".to_owned(), system };
-    let param = |offset, size| Param { offset, size };
+    let param = |offset, size| Param { offset, size, ..Param::default() };
     let kernel = |name: &str, params: Vec<Param>, params_size, sites: Vec<u32>| KernelMeta {
         name: name.to_owned(),
         params,

@@ -57,6 +57,8 @@ pub struct Fault {
     /// atomic access ([`ModuleMeta::sites`](gpurace_abi::meta::ModuleMeta::sites)). Known in
     /// checked launches only.
     pub site: Option<u32>,
+    /// The address of the host instruction that faulted.
+    pub instruction: Option<usize>,
     /// The message, without the kernel and the thread.
     pub message: String,
 }
@@ -71,6 +73,7 @@ impl Fault {
             thread: None,
             sync: None,
             site: None,
+            instruction: None,
             message: message.into(),
         }
     }

@@ -238,13 +238,14 @@ unsafe fn note_trap(b: *mut Block, lane: *const Lane) {
         let mut raised = (*(*b).running).raised.take();
         let in_rows = (*(*b).launch).block_entry.is_some() && (*b).checks.is_some();
         let address = raised.as_ref().and_then(|raised| raised.address);
+        let instruction = raised.as_ref().map(|raised| raised.instruction);
         let access = in_rows.then(|| checks::hand_over_after_fault(b, address)).flatten();
         if let (Some(raised), Some(access)) = (&mut raised, access) {
             // A checked write first reads the value before it.
             raised.write |= access.writes;
         }
         let (kind, message) = describe(raised, &*lane);
-        (*b).fault = Some(LaneFault { kind, message, sync: None, by_signal: true, access });
+        (*b).fault = Some(LaneFault { kind, message, sync: None, by_signal: true, access, instruction });
     }
 }
 
@@ -291,6 +292,7 @@ pub(crate) unsafe fn fail_thread(block: *const Block, lane: *const Lane) {
         thread: fault.access.map(|access| launch.shape.thread_index(access.thread)).or_else(current),
         sync: fault.sync,
         site: fault.access.map(|access| access.site).or(l.site),
+        instruction: fault.instruction,
         message: fault.message.clone(),
     });
 }

@@ -19,6 +19,8 @@ pub(crate) struct Raised {
     pub(crate) address: Option<usize>,
     /// True if the access was a write.
     pub(crate) write: bool,
+    /// The address of the instruction.
+    pub(crate) instruction: usize,
 }
 
 /// The device thread that runs on an OS thread.
@@ -100,6 +102,7 @@ unsafe extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, con
                 address: ((*info).si_code > 0 && (*info).si_code != libc::SI_KERNEL)
                     .then(|| (*info).si_addr() as usize),
                 write: context.uc_mcontext.gregs[libc::REG_ERR as usize] & PAGE_FAULT_WRITE != 0,
+                instruction: context.uc_mcontext.gregs[libc::REG_RIP as usize] as usize,
             };
             let ended = JumpFiber::end_trapped((*running).fiber.get(), context);
             if ended {

@@ -38,7 +38,8 @@ pub(crate) unsafe fn fail(ctx: *mut ThreadCtx, kind: FaultKind, message: String,
     // SAFETY: the thread runs, so its lane and block are live.
     unsafe {
         let lane = lane_of(ctx);
-        (*block_of(ctx)).fault = Some(LaneFault { kind, message, sync, by_signal: false, access: None });
+        (*block_of(ctx)).fault =
+            Some(LaneFault { kind, message, sync, by_signal: false, access: None, instruction: None });
         loop {
             (*lane).state = LaneState::Faulted;
             suspend(lane);

@@ -12,7 +12,7 @@ const SHOWN: usize = 20;
 /// The most rows of the table.
 const ROWS: usize = 100;
 
-/// Returns the summary, a table with one row for each race, and the text of the first findings to unfold.
+/// Returns the summary, a table with one row for each finding, and the text of the first findings to unfold.
 pub fn render(report: &Report, sources: &dyn Sources) -> String {
     let mut out = String::from("## gpurace: ");
     if report.has_findings() {
@@ -21,46 +21,63 @@ pub fn render(report: &Report, sources: &dyn Sources) -> String {
         out.push_str("no data races");
     }
     out.push_str("\n\n");
-    if !report.races.is_empty() {
-        out.push_str("| race | kernel | object | where | with | seen |\n|---|---|---|---|---|---|\n");
-        for race in report.races.iter().take(ROWS) {
+    let first = |finding| Some((finding, report.races_of(finding).next()?));
+    let of_races: Vec<_> = report.findings.iter().filter_map(first).collect();
+    if !of_races.is_empty() {
+        out.push_str(
+            "| finding | kernel | object | where | with | races | seen |\n|---|---|---|---|---|---|---|\n",
+        );
+        for (finding, race) in of_races.iter().take(ROWS) {
             // Writing to a `String` does not fail.
             let _ = writeln!(
                 out,
-                "| {} | {} | {} | {} | {} | {} |",
-                race.kind,
-                race.kernel.as_deref().map_or_else(String::new, code),
-                cell(&words::object_of(race)),
+                "| {} | {} | {} | {} | {} | {} | {} |",
+                finding.cause.words(),
+                finding.kernel.as_deref().map_or_else(String::new, code),
+                cell(finding.object.as_deref().unwrap_or_default()),
                 place(race.later()),
                 place(race.earlier()),
-                words::times(race.count),
+                finding.pairs,
+                words::times(finding.count),
             );
         }
-        more(&mut out, report.races.len(), ROWS, "in the table");
+        more(&mut out, of_races.len(), ROWS, "in the table");
         out.push('\n');
     }
-    for divergence in &report.divergence {
-        let _ = writeln!(out, "- {}", text(&words::divergence_line(divergence)));
+    let others = report.divergence.iter().map(words::divergence_line);
+    let others: Vec<_> = others.chain(report.faults.iter().map(words::fault_line)).collect();
+    for line in &others {
+        let _ = writeln!(out, "- {}", text(line));
     }
-    if !report.divergence.is_empty() {
+    if !others.is_empty() {
         out.push('\n');
     }
     let renderer = TextRenderer { pid: None, color: false, sources };
-    let races = report.races.iter().map(|race| (words::one_line(race), renderer.race(race)));
-    let divergence =
-        report.divergence.iter().map(|found| (words::divergence_line(found), renderer.divergence(found)));
-    for (summary, details) in races.chain(divergence).take(SHOWN) {
+    let races = of_races.iter().map(|(finding, race)| {
+        let fix =
+            finding.fix.diff.as_ref().map(|diff| (finding.fix.advice.clone().unwrap_or_default(), diff));
+        (finding.title.clone(), renderer.race(race), fix)
+    });
+    let divergence = report.divergence.iter().map(|found| renderer.divergence(found));
+    let faults = report.faults.iter().map(|fault| renderer.fault(fault));
+    let rest = others.iter().zip(divergence.chain(faults)).map(|(line, text)| (line.clone(), text, None));
+    for (summary, details, fix) in races.chain(rest).take(SHOWN) {
         // The first two lines repeat the summary.
         let details: Vec<&str> = details.lines().skip(2).collect();
         let details = details.join("\n");
-        let fence = fence(&details);
+        let fence_of_details = fence(&details);
         let _ = writeln!(
             out,
-            "<details><summary>{}</summary>\n\n{fence}text\n{details}\n{fence}\n\n</details>\n",
+            "<details><summary>{}</summary>\n\n{fence_of_details}text\n{details}\n{fence_of_details}\n",
             html(&summary),
         );
+        if let Some((advice, diff)) = fix {
+            let fence = fence(diff);
+            let _ = writeln!(out, "Fix: {}\n\n{fence}diff\n{diff}{fence}\n", text(&advice));
+        }
+        out.push_str("</details>\n\n");
     }
-    more(&mut out, report.races.len() + report.divergence.len(), SHOWN, "in full");
+    more(&mut out, of_races.len() + others.len(), SHOWN, "in full");
     if !report.notes.is_empty() {
         out.push_str("**Not checked or lost**\n\n");
         for note in &report.notes {

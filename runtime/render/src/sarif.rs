@@ -1,14 +1,14 @@
 //! SARIF 2.1.0 (OASIS Standard, 2020), for code scanning and editors.
 //!
-//! A race is a result. Its location is the access that found the race. The earlier access and the launch are
-//! related locations. The two sides are two threads of one code flow, the earlier side first.
+//! A finding is a result. Its location is the access that found its first race. The earlier access and the
+//! launch are related locations. The two sides are two threads of one code flow, the earlier side first.
 
 use std::path::Path;
 
-use gpurace_report::schema::{Access, Divergence, Launch, Race, RaceKind, Report, Waiting};
-use gpurace_report::snippet;
+use gpurace_report::schema::{Access, Divergence, Fault, Finding, Launch, Race, RaceKind, Report, Waiting};
 use gpurace_report::sources::Sources;
 use gpurace_report::words;
+use gpurace_report::{fix, snippet};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -20,6 +20,10 @@ const SCHEMA: &str =
 const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// The rule for divergences.
 const DIVERGENCE: &str = "barrier-divergence";
+/// The rule for faults.
+const FAULT: &str = "device-fault";
+/// The name of the fingerprint.
+const FINGERPRINT: &str = "gpuraceFinding/v1";
 /// The name of the checkout's root in code scanning.
 const ROOT: &str = "%SRCROOT%";
 
@@ -37,8 +41,12 @@ pub struct Renderer<'a> {
 impl Renderer<'_> {
     /// Returns the report as indented JSON with a newline at its end.
     pub fn render(&self, report: &Report) -> String {
-        let races = report.races.iter().map(|race| self.race(race));
+        let races = report.findings.iter().filter_map(|finding| {
+            let race = report.races_of(finding).next()?;
+            Some(self.race(finding, race))
+        });
         let divergence = report.divergence.iter().map(|found| self.divergence(found));
+        let faults = report.faults.iter().map(|fault| self.fault(fault));
         let notes: Vec<Value> =
             report.notes.iter().map(|note| json!({ "level": "note", "message": { "text": note } })).collect();
         let log = Log {
@@ -56,11 +64,10 @@ impl Renderer<'_> {
                     "toolExecutionNotifications": notes,
                 })],
                 column_kind: "unicodeCodePoints",
-                results: races.chain(divergence).collect(),
+                results: races.chain(divergence).chain(faults).collect(),
                 properties: json!({
                     "device": report.device,
                     "stats": report.stats,
-                    "racesNotShown": report.races_not_shown,
                 }),
             }],
         };
@@ -70,7 +77,7 @@ impl Renderer<'_> {
         text
     }
 
-    fn race(&self, race: &Race) -> Finding {
+    fn race(&self, finding: &Finding, race: &Race) -> Outcome {
         let (later, earlier) = (race.later(), race.earlier());
         let launches = words::launches_differ(race);
         let said = |access: &Access, previous| {
@@ -98,16 +105,16 @@ impl Renderer<'_> {
             .map(|threads| vec![json!({ "threadFlows": threads })]);
 
         let same = race.same_value == Some(true);
-        Finding {
+        Outcome {
             rule_id: rule_id(race.kind),
             rule_index: rule_index(race.kind),
             level: if same { "warning" } else { "error" },
-            message: Message::text(self.message(race, !related.is_empty())),
+            message: Message::text(self.message(finding, race, !related.is_empty())),
             locations: self.access(later, race.kernel.as_deref()).into_iter().collect(),
             related_locations: related,
             code_flows: code_flows.unwrap_or_default(),
-            occurrence_count: Some(race.count.max(1)),
-            partial_fingerprints: json!({ "gpuraceEntry/v1": fingerprint(race) }),
+            occurrence_count: Some(finding.count.max(1)),
+            partial_fingerprints: json!({ FINGERPRINT: finding.fingerprint }),
             properties: json!({
                 "scope": race.scope,
                 "space": race.space,
@@ -117,12 +124,59 @@ impl Renderer<'_> {
                 "object": race.object,
                 "later": race.later(),
                 "earlier": race.earlier(),
+                "cause": finding.cause,
+                "races": finding.pairs,
             }),
+            fixes: self.fix(finding, race).into_iter().collect(),
+        }
+    }
+
+    /// Returns the change of the source that a finding has, as insertions.
+    fn fix(&self, finding: &Finding, race: &Race) -> Option<Value> {
+        let diff = finding.fix.diff.as_deref()?;
+        let named = diff.lines().find_map(|line| line.strip_prefix("--- a/"))?;
+        // The diff names an absolute file without its first slash.
+        let files = race.accesses.iter().filter_map(|access| access.file.as_deref());
+        let file = files.into_iter().find(|file| file.trim_start_matches('/') == named).unwrap_or(named);
+        let insertions = fix::insertions(diff).into_iter().map(|(line, text)| {
+            json!({
+                "deletedRegion": { "startLine": line, "startColumn": 1, "endColumn": 1 },
+                "insertedContent": { "text": text },
+            })
+        });
+        let replacements: Vec<Value> = insertions.collect();
+        Some(json!({
+            "description": { "text": finding.fix.advice },
+            "artifactChanges": [{ "artifactLocation": self.artifact(file), "replacements": replacements }],
+        }))
+    }
+
+    fn fault(&self, fault: &Fault) -> Outcome {
+        let place = fault.file.as_deref().zip(fault.line);
+        let location = place.map(|(file, line)| Location {
+            id: None,
+            message: None,
+            physical_location: Some(self.position(file, line, fault.column)),
+            logical_locations: vec![logical(&fault.kernel)],
+        });
+        let distance = words::fault_distance(fault).map(|distance| format!(" The address is {distance}."));
+        Outcome {
+            rule_id: FAULT.to_owned(),
+            rule_index: RaceKind::ALL.len() + 1,
+            level: "error",
+            message: Message::text(format!("Fault: {}.{}", fault.message, distance.unwrap_or_default())),
+            locations: location.into_iter().collect(),
+            related_locations: Vec::new(),
+            code_flows: Vec::new(),
+            occurrence_count: None,
+            partial_fingerprints: json!({ FINGERPRINT: format!("fault:{}", fault.kernel) }),
+            properties: json!({ "kernel": fault.kernel, "launch": fault.launch, "block": fault.block }),
+            fixes: Vec::new(),
         }
     }
 
     /// Returns the message for a race. Its link leads to the first related location.
-    fn message(&self, race: &Race, linked: bool) -> String {
+    fn message(&self, finding: &Finding, race: &Race, linked: bool) -> String {
         let (later, earlier) = (race.later(), race.earlier());
         let launches = words::launches_differ(race);
         let previous = words::doing(earlier, race.kind.earlier(), true);
@@ -144,13 +198,19 @@ impl Renderer<'_> {
         if race.same_value == Some(true) {
             text += " Both writes stored the same value.";
         }
-        if let Some(hint) = &race.hint {
-            text += &format!(" Hint: {hint}.");
+        if finding.pairs > 1 {
+            text += &format!(
+                " The same mistake makes {}.",
+                words::plural(finding.pairs - 1, "more race", "more races")
+            );
+        }
+        if let Some(advice) = &finding.fix.advice {
+            text += &format!(" Hint: {advice}.");
         }
         text
     }
 
-    fn divergence(&self, found: &Divergence) -> Finding {
+    fn divergence(&self, found: &Divergence) -> Outcome {
         let mut places = Vec::new();
         let mut parts = Vec::new();
         for waiting in &found.waiting {
@@ -181,7 +241,7 @@ impl Renderer<'_> {
         let mut places = places.into_iter();
         let first: Vec<_> = places.next().into_iter().collect();
         let related = places.zip(1..).map(|(place, id)| Location { id: Some(id), ..place });
-        Finding {
+        Outcome {
             rule_id: DIVERGENCE.to_owned(),
             rule_index: RaceKind::ALL.len(),
             level: "error",
@@ -196,8 +256,9 @@ impl Renderer<'_> {
             locations: first,
             code_flows: Vec::new(),
             occurrence_count: None,
-            partial_fingerprints: json!({ "gpuraceEntry/v1": words::divergence_line(found) }),
+            partial_fingerprints: json!({ FINGERPRINT: words::divergence_line(found) }),
             properties: json!({ "kernel": found.kernel, "launch": found.launch, "block": found.block }),
+            fixes: Vec::new(),
         }
     }
 
@@ -286,7 +347,7 @@ fn rule_index(kind: RaceKind) -> usize {
     RaceKind::ALL.iter().position(|&known| known == kind).unwrap_or_default()
 }
 
-/// Returns a rule for each kind of race, in the order of [`RaceKind::ALL`], and one for divergence.
+/// Returns a rule for each kind of race, in the order of [`RaceKind::ALL`], and those for divergence and faults.
 fn rules() -> Vec<Value> {
     let rule = |id: String, name: String, short: String, full: &str| {
         json!({
@@ -324,22 +385,13 @@ fn rules() -> Vec<Value> {
         "Some threads of a block wait at a barrier that others of the threads that it waits for \
          do not reach.",
     ));
+    rules.push(rule(
+        FAULT.to_owned(),
+        "DeviceFault".to_owned(),
+        "Kernel that ended with a fault".to_owned(),
+        "A thread accessed memory that it may not access, trapped, or ran out of stack.",
+    ));
     rules
-}
-
-/// Returns the parts of a race that stay when lines move, so that a service recognises it.
-fn fingerprint(race: &Race) -> String {
-    let side = |access: &Access| {
-        format!("{}:{}", access.file.as_deref().unwrap_or("?"), access.function.as_deref().unwrap_or("?"))
-    };
-    format!(
-        "{}|{}|{}|{}|{}",
-        race.kernel.as_deref().unwrap_or("?"),
-        words::title(race),
-        race.kind,
-        side(race.later()),
-        side(race.earlier())
-    )
 }
 
 #[derive(Serialize)]
@@ -356,13 +408,13 @@ struct Run {
     tool: Value,
     invocations: [Value; 1],
     column_kind: &'static str,
-    results: Vec<Finding>,
+    results: Vec<Outcome>,
     properties: Value,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Finding {
+struct Outcome {
     rule_id: String,
     rule_index: usize,
     level: &'static str,
@@ -376,6 +428,8 @@ struct Finding {
     occurrence_count: Option<u64>,
     partial_fingerprints: Value,
     properties: Value,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fixes: Vec<Value>,
 }
 
 #[derive(Serialize)]

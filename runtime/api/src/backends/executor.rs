@@ -9,7 +9,7 @@ use gpurace_abi::ablation::{self, Mechanism};
 use gpurace_abi::meta::ModuleMeta;
 use gpurace_abi::texture::TextureObject;
 use gpurace_cpu::{Config, Executor, Fault, FaultKind, Image, LaunchReport, texture};
-use gpurace_report::schema::{Device, Divergence, Waiting};
+use gpurace_report::schema::{self, Device, Divergence, Waiting};
 
 use crate::backend::Backend;
 use crate::backend::memory::{MemoryKind, MemoryRequest, PitchedRows, TransferRequest};
@@ -316,32 +316,78 @@ fn divergence(record: &LaunchRecord, found: &gpurace_cpu::Divergence) -> Diverge
     Divergence { kernel: record.kernel.demangled.clone(), launch: record.id, block: found.block, waiting }
 }
 
-/// Prints what went wrong and turns it into CUDA's error.
+/// Reports what went wrong and turns it into CUDA's error.
 fn end_with(session: &Session, fault: &Fault, begun: &BegunLaunch) -> Result {
-    let (error, starts) = match &fault.kind {
-        FaultKind::IllegalAddress { .. } => (Error::ILLEGAL_ADDRESS, true),
-        FaultKind::Assert => (Error::ASSERT, true),
-        FaultKind::Unsupported(_) => (Error::NOT_SUPPORTED, true),
-        FaultKind::Deadlock => (Error::LAUNCH_TIMEOUT, true),
-        FaultKind::TooManyResources => (Error::LAUNCH_OUT_OF_RESOURCES, false),
-        FaultKind::CooperativeLaunchTooLarge { .. } => (Error::COOPERATIVE_LAUNCH_TOO_LARGE, false),
-        FaultKind::InvalidConfiguration => (Error::INVALID_CONFIGURATION, false),
-        // A trap, a stack overflow, an arithmetic exception.
-        _ => (Error::LAUNCH_FAILURE, true),
+    let (error, reported) = match &fault.kind {
+        FaultKind::IllegalAddress { .. } => (Error::ILLEGAL_ADDRESS, Some(schema::FaultKind::IllegalAddress)),
+        FaultKind::Assert => (Error::ASSERT, Some(schema::FaultKind::Assert)),
+        FaultKind::Trap => (Error::LAUNCH_FAILURE, Some(schema::FaultKind::Trap)),
+        FaultKind::StackOverflow => (Error::LAUNCH_FAILURE, Some(schema::FaultKind::StackOverflow)),
+        FaultKind::Arithmetic => (Error::LAUNCH_FAILURE, Some(schema::FaultKind::Arithmetic)),
+        FaultKind::Barrier => (Error::LAUNCH_FAILURE, Some(schema::FaultKind::Barrier)),
+        FaultKind::Deadlock => (Error::LAUNCH_TIMEOUT, None),
+        FaultKind::Unsupported(_) => (Error::NOT_SUPPORTED, None),
+        FaultKind::TooManyResources => (Error::LAUNCH_OUT_OF_RESOURCES, None),
+        FaultKind::CooperativeLaunchTooLarge { .. } => (Error::COOPERATIVE_LAUNCH_TOO_LARGE, None),
+        FaultKind::InvalidConfiguration => (Error::INVALID_CONFIGURATION, None),
+        _ => (Error::LAUNCH_FAILURE, None),
     };
-    message::error(&describe(fault, begun));
+    match reported {
+        // A program that is not checked has no report.
+        Some(kind) if begun.record.kernel.module.meta.instrumented => {
+            session.add_fault(shown_fault(session, fault, kind, begun));
+        }
+        _ => message::error(&describe(fault, begun)),
+    }
     if fault.kind == FaultKind::Deadlock {
         session.add_divergence(deadlock(fault, begun));
     }
-    if starts {
-        session.sticky.set(error);
-        Ok(())
-    } else {
-        Err(error)
+    let never_started = matches!(
+        fault.kind,
+        FaultKind::TooManyResources
+            | FaultKind::CooperativeLaunchTooLarge { .. }
+            | FaultKind::InvalidConfiguration
+    );
+    if never_started {
+        return Err(error);
+    }
+    session.sticky.set(error);
+    Ok(())
+}
+
+/// A fault as the report shows it.
+fn shown_fault(
+    session: &Session,
+    fault: &Fault,
+    kind: schema::FaultKind,
+    begun: &BegunLaunch,
+) -> schema::Fault {
+    let program = &session.program;
+    let address = match fault.kind {
+        FaultKind::IllegalAddress { address, .. } => address,
+        _ => None,
+    };
+    let nearest = address.and_then(|address| program.allocations.nearest(address as usize));
+    let (file, line) = match fault.instruction.and_then(|at| program.device_position(at)) {
+        Some(at) => (Some(at.file), Some(at.line)),
+        None => fault_position(fault, begun),
+    };
+    schema::Fault {
+        kind,
+        message: describe(fault, begun),
+        file,
+        line,
+        column: None,
+        kernel: begun.record.kernel.demangled.clone(),
+        launch: begun.record.id,
+        block: fault.block,
+        thread: fault.thread,
+        object: nearest.map(|(allocation, _)| resolve::allocation_object(program, &allocation)),
+        distance: nearest.and_then(|(_, distance)| distance),
     }
 }
 
-/// The fault with its kernel, thread and source line.
+/// The fault with its kernel and thread.
 fn describe(fault: &Fault, begun: &BegunLaunch) -> String {
     let mut text = format!("{} in kernel `{}`", fault.message, begun.record.kernel.demangled);
     let mut add = |what: &str, index: Option<[u32; 3]>| {

@@ -144,6 +144,22 @@ impl Allocations {
         }
     }
 
+    /// The live allocation that is nearest to `address`, and the bytes from its end to there: negative before
+    /// its start, `None` inside it.
+    pub fn nearest(&self, address: usize) -> Option<(Allocation, Option<i64>)> {
+        let live = self.by_address.read();
+        let below = live.range(..=address).next_back().map(|(_, below)| {
+            let past = (address - below.address).checked_sub(below.size);
+            (*below, past.map(|past| past as i64))
+        });
+        let above = live
+            .range(address..)
+            .next()
+            .map(|(_, above)| (*above, Some(-((above.address - address) as i64))));
+        let candidates = below.into_iter().chain(above);
+        candidates.min_by_key(|(_, distance)| distance.map_or(0, |distance| distance.unsigned_abs() + 1))
+    }
+
     /// The live allocation that holds `address`.
     pub fn find(&self, address: usize) -> Option<Allocation> {
         let live = self.by_address.read();

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use addr2line::Loader;
 use gpurace_report::demangle;
-use gpurace_report::schema::{self, InlinedAt};
+use gpurace_report::schema::Call;
 
 use crate::host::stack::{self, CallSite, Callers, LaunchStack};
-use crate::program::Program;
+use crate::program::{Program, device_lines};
 
 /// A position in the host program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,12 +38,12 @@ impl Program {
 
     /// The calls in user code that led to the launch at the position `launch`, which comes first.
     /// Empty if there is only that one, or if it is not among them.
-    pub fn calls(&self, stack: &LaunchStack, launch: &HostPosition) -> Vec<InlinedAt> {
-        let mut calls: Vec<InlinedAt> = Vec::new();
+    pub fn calls(&self, stack: &LaunchStack, launch: &HostPosition) -> Vec<Call> {
+        let mut calls: Vec<Call> = Vec::new();
         for &site in stack.iter().take_while(|&&site| site != 0) {
             for call in self.calls_at(site).unwrap_or_default() {
                 // Stubs and wrappers come before the launch itself.
-                let is_launch = || call.position.file == launch.file && call.position.line == launch.line;
+                let is_launch = || call.file == launch.file && call.line == launch.line;
                 if !calls.is_empty() || is_launch() {
                     calls.push(call);
                 }
@@ -57,7 +57,7 @@ impl Program {
 
     /// The calls of user code at a call site, the innermost first: one, and those that it was
     /// inlined into.
-    fn calls_at(&self, site: CallSite) -> Option<Vec<InlinedAt>> {
+    fn calls_at(&self, site: CallSite) -> Option<Vec<Call>> {
         let (loader, at) = debug_info(site)?;
         let mut frames = loader.find_frames(at).ok()?;
         let mut calls = Vec::new();
@@ -69,13 +69,19 @@ impl Program {
             // Line tables have no name for a function that nothing is inlined into.
             let named = frame.function.and_then(|name| name.raw_name().ok().map(|name| demangle(&name)));
             let position = self.as_given(position);
-            calls.push(InlinedAt {
+            calls.push(Call {
                 function: named.or_else(|| loader.find_symbol(at).map(demangle)),
-                position: schema::Position { file: position.file, line: position.line },
+                file: position.file,
+                line: position.line,
                 column: None,
             });
         }
         Some(calls)
+    }
+
+    /// The position of an instruction of device code that runs on the host.
+    pub fn device_position(&self, instruction: usize) -> Option<HostPosition> {
+        device_lines::position(instruction).map(|position| self.as_given(position))
     }
 
     fn read_position(&self, site: CallSite) -> Option<HostPosition> {

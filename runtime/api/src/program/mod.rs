@@ -6,10 +6,12 @@
 //! | [`modules`] | registered device code: kernels and variables |
 //! | [`allocations`] | every live allocation, by address |
 //! | [`arrays`] | the live CUDA arrays |
+//! | `device_lines` | the source lines of device code on the host |
 //! | [`host_lines`] | the source lines of the host program's calls |
 
 pub mod allocations;
 pub mod arrays;
+mod device_lines;
 pub mod host_lines;
 pub mod modules;
 

@@ -3,20 +3,25 @@
 use std::collections::VecDeque;
 
 use gpurace_check::{Checker, HostAccess, KernelKey, RaceRecord, RaceScope, Space};
+use gpurace_report::cause::Cause;
 use gpurace_report::collect::Added;
 use gpurace_report::schema;
 
 use super::{Session, SessionState};
 use crate::backend::{FoundRace, OwnChecker};
-use crate::session::resolve::{self, LaunchRecord, MemoryObject};
+use crate::session::resolve::{self, InKernel, LaunchRecord, Resolved};
 use crate::session::transfer_sites;
 
 /// A race that was resolved when it was found, while its objects were alive.
-pub(super) struct ResolvedRace {
+pub(super) struct FoundResolved {
     pub(super) race: schema::Race,
+    pub(super) cause: Cause,
+    pub(super) in_kernel: Option<InKernel>,
+    /// The widest group of threads that were seen to race on these lines.
+    pub(super) widest: schema::Scope,
     /// The options or a suppression leave it out.
     pub(super) left_out: bool,
-    /// Its text was written, or that of an equal race.
+    /// It was written or counted among the findings so far.
     pub(super) written: bool,
 }
 
@@ -101,9 +106,9 @@ impl Session {
         &self,
         state: &mut SessionState,
         record: &RaceRecord,
-        resolved: Option<(schema::Race, Option<MemoryObject>)>,
-    ) -> Option<ResolvedRace> {
-        let (race, object) = resolved?;
+        resolved: Option<Resolved>,
+    ) -> Option<FoundResolved> {
+        let Resolved { race, cause, object, in_kernel } = resolved?;
         let left_out = object.is_some_and(|object| !self.options.checks_object(&object.description()))
             || [&record.later, &record.earlier].iter().any(|side| {
                 !transfer_sites::is_one(side)
@@ -114,12 +119,13 @@ impl Session {
         if let Some(by) = suppressed {
             *state.suppressed.entry(by).or_default() += 1;
         }
-        let added = if left_out { Added::Ignored } else { state.live.add_race(race.clone()) };
+        let added = if left_out { Added::Ignored } else { state.live.add_race(race.clone(), &cause) };
         if added == Added::First {
             self.log().write(&self.renderer().race(&race));
         }
-        let written = matches!(added, Added::First | Added::Again);
-        Some(ResolvedRace { race, left_out, written })
+        let written = added != Added::Ignored;
+        let widest = resolve::scope(record.widest);
+        Some(FoundResolved { race, cause, in_kernel, widest, left_out, written })
     }
 
     /// Adds a divergence or deadlock and writes it if it is new.
@@ -133,6 +139,15 @@ impl Session {
             self.log().write(&self.renderer().divergence(&divergence));
         }
         state.divergence.push(divergence);
+    }
+
+    /// Adds a fault and writes it.
+    pub fn add_fault(&self, fault: schema::Fault) {
+        let mut state = self.state.lock();
+        if state.live.add_fault(fault.clone()) == Added::First {
+            self.log().write(&self.renderer().fault(&fault));
+        }
+        state.faults.push(fault);
     }
 }
 

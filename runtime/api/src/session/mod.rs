@@ -44,7 +44,7 @@ use crate::order::Order;
 use crate::program::Program;
 use crate::prove::Prover;
 use crate::session::counts::KernelCounts;
-use crate::session::found::ResolvedRace;
+use crate::session::found::FoundResolved;
 use crate::session::overlapped::OverlappedOperations;
 use crate::session::resolve::LaunchRecord;
 use crate::session::suppress::Suppressions;
@@ -95,10 +95,11 @@ struct SessionState {
     launches: VecDeque<LaunchRecord>,
     counts: HashMap<u32, KernelCounts>,
     /// The checker's races, in its order. `None` for two accesses that only read.
-    found: Vec<Option<ResolvedRace>>,
+    found: Vec<Option<FoundResolved>>,
     /// The races that a backend's own checker found.
-    elsewhere: Vec<ResolvedRace>,
+    elsewhere: Vec<FoundResolved>,
     divergence: Vec<schema::Divergence>,
+    faults: Vec<schema::Fault>,
     /// Number of findings that each suppression left out.
     suppressed: BTreeMap<String, u64>,
     live: Collector,
@@ -157,6 +158,7 @@ impl Session {
                 found: Vec::new(),
                 elsewhere: Vec::new(),
                 divergence: Vec::new(),
+                faults: Vec::new(),
                 suppressed: BTreeMap::new(),
                 live: collector,
             }),
@@ -186,8 +188,9 @@ impl Session {
         self.checker.get_or_init(|| Checker::with(Limits::default(), Some(read_memory)))
     }
 
-    fn renderer(&self) -> TextRenderer<'_> {
-        let sources = self.sources.get_or_init(|| {
+    /// The source files of the program.
+    fn sources(&self) -> &DiskSources {
+        self.sources.get_or_init(|| {
             let mut directories: Vec<PathBuf> = Vec::new();
             for file in self.program.modules.described().flat_map(|meta| &meta.files) {
                 let directory = PathBuf::from(&file.directory);
@@ -196,8 +199,11 @@ impl Session {
                 }
             }
             DiskSources::new(directories)
-        });
-        TextRenderer { pid: Some(std::process::id()), color: self.log().color, sources }
+        })
+    }
+
+    fn renderer(&self) -> TextRenderer<'_> {
+        TextRenderer { pid: Some(std::process::id()), color: self.log().color, sources: self.sources() }
     }
 
     /// Ignores races on these bytes: the program says that they are intended.
@@ -219,7 +225,7 @@ impl Session {
     }
 
     fn halt_if_asked(&self) {
-        let halt = self.options.halt_on_error && self.state.lock().live.findings() > 0;
+        let halt = self.options.halt_on_error && !self.state.lock().live.findings().is_empty();
         if halt {
             finish::halt(self);
         }

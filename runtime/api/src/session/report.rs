@@ -1,19 +1,22 @@
 //! The report at the program's end.
 
+use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use gpurace_report::barriers::Unordered;
 use gpurace_report::collect::Added;
-use gpurace_report::schema::{self, Report};
+use gpurace_report::schema::{self, Report, Run};
+use gpurace_report::{fix, sources};
 use parking_lot::MutexGuard;
 
 use super::counts::stats;
-use super::found::find_launch;
+use super::found::{FoundResolved, find_launch};
 use super::{Session, SessionState, collector};
+use crate::backend::module::Kernel;
 use crate::backend::{Backend, OwnChecker};
-
-/// The line that closes the last finding.
-const RULE: &str = "==================\n";
+use crate::session::resolve::{self, InKernel};
 
 impl Session {
     /// Locks the state. `None` if a signal interrupted the thread that holds the lock.
@@ -40,6 +43,7 @@ impl Session {
                 let Some(found) = found else { continue };
                 found.race.count = record.count;
                 found.race.same_value = record.same_value;
+                found.widest = resolve::scope(record.widest);
             }
             for note in checker.notes() {
                 last.note(note);
@@ -47,7 +51,7 @@ impl Session {
         }
         let found = state.found.iter_mut().flatten().chain(&mut state.elsewhere);
         for found in found.filter(|found| !found.left_out) {
-            if last.add_race(found.race.clone()) == Added::First && !found.written {
+            if last.add_race(found.race.clone(), &found.cause) == Added::First && !found.written {
                 found.written = true;
                 self.log().write(&self.renderer().race(&found.race));
             }
@@ -64,6 +68,9 @@ impl Session {
         for divergence in &state.divergence {
             last.add_divergence(divergence.clone());
         }
+        for fault in &state.faults {
+            last.add_fault(fault.clone());
+        }
         for note in self.notes.all()? {
             last.note(note);
         }
@@ -71,7 +78,64 @@ impl Session {
             last.note(format!("{count} suppressed by `{by}`"));
         }
         let device = backend.map_or(schema::Device::Cpu, Backend::device);
-        Some(last.report(device, stats(&self.program.modules, &state.counts)))
+        let mut report = last.report(device, stats(&self.program.modules, &state.counts));
+        report.run = Some(self.run());
+        self.add_fixes(&mut report, state);
+        report.sources = sources::around_findings(&report, self.sources());
+        Some(report)
+    }
+
+    /// What the report says of this run.
+    fn run(&self) -> Run {
+        let path = |path: std::io::Result<PathBuf>| Some(path.ok()?.display().to_string());
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Run {
+            program: path(std::env::current_exe()),
+            arguments: std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect(),
+            directory: path(std::env::current_dir()),
+            pid: std::process::id(),
+            time: now.as_secs(),
+            seed: self.options.seed,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
+
+    /// Adds the barriers that would order the races of findings.
+    fn add_fixes(&self, report: &mut Report, state: &SessionState) {
+        let found = state.found.iter().flatten().chain(&state.elsewhere);
+        let mut of_finding: HashMap<&str, Vec<&FoundResolved>> = HashMap::new();
+        for found in found.filter(|found| !found.left_out) {
+            of_finding.entry(&found.cause.fingerprint).or_default().push(found);
+        }
+        for finding in report.findings.iter_mut().filter(|finding| fix::may_need_barriers(finding)) {
+            let Some(races) = of_finding.get(&*finding.fingerprint) else { continue };
+            if let Some(diff) = self.barriers_for(races) {
+                finding.fix.advice = Some(diff.advice);
+                finding.fix.diff = Some(diff.diff);
+            }
+        }
+    }
+
+    /// The barriers that would order all these races.
+    fn barriers_for(&self, races: &[&FoundResolved]) -> Option<fix::Barriers> {
+        let mut kernels: Vec<(&'static Kernel, Unordered<'static>)> = Vec::new();
+        for race in races {
+            let InKernel { kernel, flow, pair } = race.in_kernel?;
+            match kernels.iter_mut().find(|(known, _)| std::ptr::eq(*known, kernel)) {
+                Some((_, unordered)) => unordered.pairs.push(pair),
+                None => kernels.push((kernel, Unordered { flow, pairs: vec![pair] })),
+            }
+        }
+        let (first, _) = kernels.first()?;
+        let file = |kernel: &Kernel| {
+            let meta = kernel.module.meta;
+            meta.files.get(kernel.meta().frame.as_ref()?.file as usize).map(|file| file.name.clone())
+        };
+        let name = file(first)?;
+        kernels.iter().all(|(kernel, _)| file(kernel).as_ref() == Some(&name)).then_some(())?;
+        let unordered: Vec<_> = kernels.into_iter().map(|(_, unordered)| unordered).collect();
+        let widest = races.iter().map(|found| found.widest).max()?;
+        fix::barriers(widest, &unordered, &name, self.sources())
     }
 
     /// The suppressions that left nothing out, for `stats=1`: after a fix, its suppression is
@@ -88,10 +152,7 @@ impl Session {
     /// Writes the end of the report's text.
     pub fn write_end(&self, report: &Report) {
         let renderer = self.renderer();
-        let mut text = String::new();
-        if report.has_findings() {
-            text.push_str(RULE);
-        }
+        let mut text = renderer.findings(report, self.options.max_reports);
         text.push_str(&renderer.notes(&report.notes));
         if self.options.stats {
             text.push_str(&renderer.stats(&report.stats));

@@ -1,15 +1,19 @@
 //! Turns the checker's addresses and site numbers into the report's names, lines and objects.
 
 use gpurace_abi::LaunchShape;
+use gpurace_abi::flow::Flow;
 use gpurace_abi::meta::{Frame, ModuleMeta, Site};
 use gpurace_check::{Clusters, RaceRecord, RaceScope, Side, SideOp, Space};
 use gpurace_options::select::ObjectDescription;
+use gpurace_report::barriers::Pair;
+use gpurace_report::cause::{self, Cause};
 use gpurace_report::hint::{SideFacts, hint};
 use gpurace_report::schema;
 
 use crate::backend::module::Kernel;
 use crate::host::stack::{CallSite, Callers, LaunchStack};
 use crate::program::Program;
+use crate::program::allocations::Allocation;
 use crate::program::modules::Modules;
 use crate::session::{Session, transfer_sites, watch};
 
@@ -91,20 +95,20 @@ fn effect(modules: &Modules, side: &Side) -> schema::Effect {
     }
 }
 
-/// The calls in user code through which `shown` was inlined.
-fn inlined_at(meta: &ModuleMeta, frames: &[Frame], shown: &Frame) -> Vec<schema::InlinedAt> {
+/// The calls in user code through which `shown` was inlined, itself first.
+fn calls(meta: &ModuleMeta, frames: &[Frame], shown: &Frame) -> Vec<schema::Call> {
     let outer = frames.iter().skip_while(|frame| !std::ptr::eq(*frame, shown));
     outer
-        .skip(1)
         .filter_map(|frame| {
             let file = meta.files.get(frame.file as usize).filter(|file| !file.system)?;
-            Some(schema::InlinedAt {
+            Some(schema::Call {
                 function: (!frame.function.is_empty()).then(|| frame.function.clone()),
-                position: schema::Position { file: file.name.clone(), line: frame.line },
+                file: file.name.clone(),
+                line: frame.line,
                 column: (frame.column != 0).then_some(frame.column),
             })
         })
-        .filter(|call| call.position.line != 0)
+        .filter(|call| call.line != 0)
         .collect()
 }
 
@@ -148,11 +152,19 @@ fn access(session: &Session, side: &Side, launch: Option<&LaunchRecord>) -> sche
         if let Some(frame) = user_frame(meta, &site.frames) {
             (access.file, access.line) = position(meta, frame);
             access.column = (frame.column != 0).then_some(frame.column);
-            access.inlined_at = inlined_at(meta, &site.frames, frame);
+            access.frames = calls(meta, &site.frames, frame);
             access.function = (!frame.function.is_empty()).then(|| frame.function.clone());
         }
+        access.parameter = launch.and_then(|launch| parameter(launch.kernel, site));
     }
     access
+}
+
+/// The parameter of the kernel that the address of an access starts from.
+fn parameter(kernel: &Kernel, site: &Site) -> Option<schema::Parameter> {
+    let index = site.parameter?;
+    let name = &kernel.meta().params.get(index as usize)?.name;
+    (!name.is_empty()).then(|| schema::Parameter { name: name.clone(), number: index + 1 })
 }
 
 /// A memory object of a race.
@@ -168,7 +180,8 @@ pub struct MemoryObject {
 
 impl MemoryObject {
     fn shared(name: Option<String>, size: Option<u64>, offset: Option<u64>) -> Self {
-        let shown = schema::Object { kind: schema::ObjectKind::Shared, name, size, offset, allocated: None };
+        let kind = schema::ObjectKind::Shared;
+        let shown = schema::Object { kind, name, size, offset, allocated_at: None, parameter: None };
         Self { shown, shared: true, order: None }
     }
 
@@ -224,27 +237,30 @@ pub fn global_object(program: &Program, address: usize) -> Option<MemoryObject> 
                 name: Some(variable.name.to_owned()),
                 size: Some(variable.size as u64),
                 offset: Some((address - variable.address) as u64),
-                allocated: None,
+                allocated_at: None,
+                parameter: None,
             },
             shared: false,
             order: None,
         });
     }
     let allocation = program.allocations.find(address)?;
-    let order = u64::from(allocation.order);
-    Some(MemoryObject {
-        shown: schema::Object {
-            kind: schema::ObjectKind::Allocation,
-            name: Some(format!("#{order}")),
-            size: Some(allocation.size as u64),
-            offset: Some((address - allocation.address) as u64),
-            allocated: program
-                .position_in_user_code(&allocation.callers)
-                .map(|at| schema::Position { file: at.file, line: at.line }),
-        },
-        shared: false,
-        order: Some(order),
-    })
+    let offset = Some((address - allocation.address) as u64);
+    let shown = schema::Object { offset, ..allocation_object(program, &allocation) };
+    Some(MemoryObject { shown, shared: false, order: Some(allocation.order.into()) })
+}
+
+/// An allocation as the report shows it.
+pub fn allocation_object(program: &Program, allocation: &Allocation) -> schema::Object {
+    let allocated_at = program.position_in_user_code(&allocation.callers);
+    schema::Object {
+        kind: schema::ObjectKind::Allocation,
+        name: Some(format!("#{}", allocation.order)),
+        size: Some(allocation.size as u64),
+        offset: None,
+        allocated_at: allocated_at.map(|at| schema::Position { file: at.file, line: at.line }),
+        parameter: None,
+    }
 }
 
 /// The object at the first byte of the later access, or else at the first common byte.
@@ -277,7 +293,7 @@ pub fn race(
     session: &Session,
     record: &RaceRecord,
     launch_of: impl Fn(u64) -> Option<LaunchRecord>,
-) -> Option<(schema::Race, Option<MemoryObject>)> {
+) -> Option<Resolved> {
     let object = object(&session.program, record, launch_of(record.later.launch).as_ref());
     race_at(session, record, object, launch_of)
 }
@@ -288,7 +304,7 @@ pub fn race_at(
     record: &RaceRecord,
     object: Option<MemoryObject>,
     launch_of: impl Fn(u64) -> Option<LaunchRecord>,
-) -> Option<(schema::Race, Option<MemoryObject>)> {
+) -> Option<Resolved> {
     let modules = &session.program.modules;
     let kind = schema::RaceKind::new(effect(modules, &record.earlier), effect(modules, &record.later))?;
     let later_launch = launch_of(record.later.launch);
@@ -301,14 +317,7 @@ pub fn race_at(
             Space::Shared => gpurace_abi::meta::Space::Shared,
             Space::Global => gpurace_abi::meta::Space::Global,
         },
-        scope: match record.scope {
-            RaceScope::Warp => schema::Scope::Warp,
-            RaceScope::Block => schema::Scope::Block,
-            RaceScope::Cluster => schema::Scope::Cluster,
-            RaceScope::Grid => schema::Scope::Grid,
-            RaceScope::Device => schema::Scope::Device,
-            RaceScope::System => schema::Scope::System,
-        },
+        scope: scope(record.scope),
         same_value: record.same_value,
         kernel: modules.kernel_of_key(record.kernel.0).map(|kernel| kernel.demangled.clone()),
         launch: shown_launch.map(|shown| launch(&session.program, shown)),
@@ -320,14 +329,70 @@ pub fn race_at(
         hint: None,
         count: record.count,
     };
-    race.hint = hint(
+    if let Some(object) = &mut race.object {
+        object.parameter.clone_from(&race.accesses[0].parameter);
+    }
+    let facts = [
+        facts(modules, &record.later, later_launch.as_ref()),
+        facts(modules, &record.earlier, earlier_launch.as_ref()),
+    ];
+    race.hint = hint(&race, facts);
+    let in_kernel = later_launch.as_ref().and_then(|launch| InKernel::of(launch.kernel, record));
+    let cause = cause::of(
         &race,
-        [
-            facts(modules, &record.later, later_launch.as_ref()),
-            facts(modules, &record.earlier, earlier_launch.as_ref()),
-        ],
+        facts,
+        in_kernel.map(|known| cause::InKernel { flow: known.flow, pair: known.pair }),
     );
-    Some((race, object))
+    Some(Resolved { race, cause, object, in_kernel })
+}
+
+/// A group of threads as the report calls it.
+pub fn scope(scope: RaceScope) -> schema::Scope {
+    match scope {
+        RaceScope::Warp => schema::Scope::Warp,
+        RaceScope::Block => schema::Scope::Block,
+        RaceScope::Cluster => schema::Scope::Cluster,
+        RaceScope::Grid => schema::Scope::Grid,
+        RaceScope::Device => schema::Scope::Device,
+        RaceScope::System => schema::Scope::System,
+    }
+}
+
+/// A race as the report shows it.
+pub struct Resolved {
+    /// The race.
+    pub race: schema::Race,
+    /// Its cause.
+    pub cause: Cause,
+    /// Its object.
+    pub object: Option<MemoryObject>,
+    /// Both sides belong to one launch of a kernel whose control flow is known.
+    pub in_kernel: Option<InKernel>,
+}
+
+/// The sites of a race within one kernel.
+#[derive(Clone, Copy)]
+pub struct InKernel {
+    /// The kernel.
+    pub kernel: &'static Kernel,
+    /// Its control flow.
+    pub flow: &'static Flow,
+    /// The sites, the earlier first.
+    pub pair: Pair,
+}
+
+impl InKernel {
+    fn of(kernel: &'static Kernel, record: &RaceRecord) -> Option<Self> {
+        let module = kernel.module;
+        let same = record.later.launch == record.earlier.launch && std::ptr::eq(module.meta, module.checked);
+        let number = |side: &Side| {
+            let site = side.site.checked_sub(module.site_base)?;
+            ((site as usize) < module.checked.sites.len()).then_some(site)
+        };
+        let pair = [number(&record.earlier)?, number(&record.later)?];
+        same.then_some(())?;
+        Some(Self { kernel, flow: kernel.meta().flow.as_ref()?, pair })
+    }
 }
 
 /// Position of a synchronisation of the kernel's module.

@@ -8,6 +8,7 @@
 //! | `diagnostic` | warnings and remarks on their way from the pass to the driver |
 //! | [`device`] | the memory that the host and the checker on a GPU share |
 //! | [`entry`] | the entry points that instrumented and lowered code calls: names, parameters, results |
+//! | `flow` | the control flow of a kernel, as far as the order of its accesses depends on it |
 //! | [`image`] | the container in the fat-binary slot of an object, and the table that a lowered device image exports |
 //! | [`launch_shape`] | how many blocks and threads a launch has, and how they are grouped |
 //! | [`matrix`] | matrix products of a warp: element types, layouts, and their encoding as one word |
@@ -28,6 +29,8 @@ pub mod device;
 #[cfg(feature = "meta")]
 pub mod diagnostic;
 pub mod entry;
+#[cfg(feature = "meta")]
+pub mod flow;
 #[cfg(feature = "meta")]
 pub mod gpu_code;
 pub mod image;

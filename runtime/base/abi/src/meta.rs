@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::flow::Flow;
+
 /// The description of a device module, beside its code.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModuleMeta {
@@ -102,6 +104,9 @@ pub struct Site {
     pub asynchronous: bool,
     /// Position, innermost inlined function first; empty without debug info.
     pub frames: Vec<Frame>,
+    /// The kernel's parameter that the address starts from: an index into [`KernelMeta::params`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameter: Option<u32>,
     /// The least of its verdicts in all kernels.
     pub verdict: Verdict,
 }
@@ -180,11 +185,17 @@ pub struct KernelMeta {
     /// Blocks of a cluster in each dimension, if the source has `__cluster_dims__`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<[u32; 3]>,
+    /// Its control flow. `None` if all its accesses are proved for every launch, or if the flow is too large.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<Flow>,
 }
 
 /// A parameter's place in the argument buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Param {
+    /// Its name in the source; empty if it has none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
     /// Offset, bytes.
     pub offset: u32,
     /// Size, bytes.

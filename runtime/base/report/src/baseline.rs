@@ -8,61 +8,50 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
-use crate::collect::{DivergenceKey, RaceKey, divergence_key, race_key};
-use crate::schema::{Access, Divergence, ObjectKind, Op, Race, Report, Waiting};
+use crate::collect::{divergence_key, race_key, regrouped};
+use crate::schema::{Access, Divergence, Fault, FaultKind, ObjectKind, Op, Race, Report, Waiting};
 
-/// Returns the report without the findings in `baseline`, and their number.
+/// Returns the report without the findings in `baseline`, and the number of races, divergences and faults that
+/// were left out.
 pub fn new_findings(mut report: Report, baseline: &Report) -> (Report, u64) {
-    let before = report.races.len() + report.divergence.len();
-    let races: HashSet<RaceKey> = baseline.races.iter().map(race_key).collect();
-    report.races = left_over(
-        report.races,
-        &baseline.races,
-        |race| races.contains(&race_key(race)),
-        race_key,
-        race_shape,
-    );
-    let divergences: HashSet<DivergenceKey> = baseline.divergence.iter().map(divergence_key).collect();
-    report.divergence = left_over(
-        report.divergence,
-        &baseline.divergence,
-        |divergence| divergences.contains(&divergence_key(divergence)),
-        divergence_key,
-        divergence_shape,
-    );
-    let known = before - report.races.len() - report.divergence.len();
-    (report, known as u64)
+    let before = report.races.len() + report.divergence.len() + report.faults.len();
+    let races = are_new(&report.races, &baseline.races, race_key, race_shape);
+    let divergences = are_new(&report.divergence, &baseline.divergence, divergence_key, divergence_shape);
+    let mut divergences = divergences.into_iter();
+    report.divergence.retain(|_| divergences.next().unwrap_or(true));
+    report.faults.retain(|fault| !baseline.faults.iter().any(|old| fault_shape(old) == fault_shape(fault)));
+    let report = regrouped(report, &races);
+    let after = report.races.len() + report.divergence.len() + report.faults.len();
+    (report, (before - after) as u64)
 }
 
-/// Returns the findings without an old one: there is none with the same key, and none with the same shape
-/// that still stands for no other finding.
-fn left_over<T, K: Eq + Hash, S: Eq + Hash>(
-    found: Vec<T>,
+/// For each finding, returns true if there is no old one with the same key, and none with the same shape that
+/// still stands for no other finding.
+fn are_new<T, K: Eq + Hash, S: Eq + Hash>(
+    found: &[T],
     old: &[T],
-    is_known: impl Fn(&T) -> bool,
     key: impl Fn(&T) -> K,
     shape: impl Fn(&T) -> S,
-) -> Vec<T> {
+) -> Vec<bool> {
     let present: HashSet<K> = found.iter().map(&key).collect();
+    let known: HashSet<K> = old.iter().map(&key).collect();
     let mut moved: HashMap<S, u64> = HashMap::new();
     for old in old.iter().filter(|old| !present.contains(&key(old))) {
         *moved.entry(shape(old)).or_default() += 1;
     }
-    found
-        .into_iter()
-        .filter(|found| {
-            if is_known(found) {
-                return false;
+    let is_new = |found| {
+        if known.contains(&key(found)) {
+            return false;
+        }
+        match moved.get_mut(&shape(found)) {
+            Some(left) if *left > 0 => {
+                *left -= 1;
+                false
             }
-            match moved.get_mut(&shape(found)) {
-                Some(left) if *left > 0 => {
-                    *left -= 1;
-                    false
-                }
-                _ => true,
-            }
-        })
-        .collect()
+            _ => true,
+        }
+    };
+    found.iter().map(is_new).collect()
 }
 
 /// The parts of a side that stay when lines move.
@@ -118,6 +107,10 @@ fn divergence_shape(divergence: &Divergence) -> (String, Vec<Option<Option<Strin
         .collect();
     places.sort();
     (divergence.kernel.clone(), places)
+}
+
+fn fault_shape(fault: &Fault) -> (FaultKind, &str, Option<String>) {
+    (fault.kind, &fault.kernel, fault.file.as_deref().map(base_name))
 }
 
 /// Returns a file's name without its folder, since checkouts are in different folders.

@@ -1,43 +1,54 @@
-//! Decides which findings are one entry, and how many entries are kept.
+//! Decides which races are one entry, which entries are one finding, and how many are kept.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use crate::schema::{Access, Device, Divergence, Op, Race, RaceKind, Report, Stats, Waiting, not_shown_note};
+use crate::cause::{self, Cause};
+use crate::hint::SideFacts;
+use crate::schema::{
+    Access, CauseKind, Device, Divergence, Fault, Finding, Fix, Op, Race, RaceKind, Report, Stats, Waiting,
+};
+use crate::words;
+
+/// The most races that are kept: below 1 GB.
+const MOST_RACES: usize = 1 << 19;
 
 /// Collects the findings of a run.
 ///
-/// One entry stands for a kernel and an unordered pair of source positions. Its first finding is shown, the
-/// others are counted. Sides without a position differ by function, operation, size and object.
+/// One entry stands for a kernel and an unordered pair of source positions. Its first race is shown, the
+/// others are counted. Sides without a position differ by function, operation, size and object. Entries with
+/// one cause are one finding.
 #[derive(Debug)]
 pub struct Collector {
-    max_races: u64,
+    max_reports: u64,
     ignore_same_value: bool,
     races: Vec<Race>,
-    entries: HashMap<RaceKey, Entry>,
-    not_shown: u64,
+    /// The index of each entry in `races`.
+    entries: HashMap<RaceKey, usize>,
+    findings: Vec<Finding>,
+    /// The index of each fingerprint in `findings`.
+    causes: HashMap<String, usize>,
+    /// The number of races over the bound, by kernel.
+    not_kept: BTreeMap<String, u64>,
     divergence: Vec<Divergence>,
     /// The index of each entry in `divergence`, and the number of times that it was seen again.
     divergences: HashMap<DivergenceKey, (usize, u64)>,
+    faults: Vec<Fault>,
     notes: Vec<String>,
 }
 
-/// What happened to a finding.
+/// What happened to a race or divergence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Added {
-    /// It has a new entry, which will be shown.
+    /// It is the first of a new finding, which is printed.
     First,
+    /// It is the first of a new finding, which `max_reports` keeps from being printed.
+    NotPrinted,
+    /// It has a new entry in a known finding.
+    Joined,
     /// It was counted in an existing entry.
     Again,
-    /// It has a new entry over the limit, which is counted and not shown.
-    OverLimit,
     /// The options leave it out.
     Ignored,
-}
-
-#[derive(Debug)]
-enum Entry {
-    Shown(usize),
-    NotShown,
 }
 
 /// The parts of a side that distinguish entries.
@@ -61,48 +72,71 @@ pub(crate) struct DivergenceKey {
 }
 
 impl Collector {
-    /// Returns a collector that shows at most `max_races` distinct races and counts the rest. With
+    /// Returns a collector that has at most `max_reports` findings printed, and each kernel's first. With
     /// `ignore_same_value`, it ignores races whose two writes stored equal values.
-    pub fn new(max_races: u64, ignore_same_value: bool) -> Self {
+    pub fn new(max_reports: u64, ignore_same_value: bool) -> Self {
         Self {
-            max_races,
+            max_reports,
             ignore_same_value,
             races: Vec::new(),
             entries: HashMap::new(),
-            not_shown: 0,
+            findings: Vec::new(),
+            causes: HashMap::new(),
+            not_kept: BTreeMap::new(),
             divergence: Vec::new(),
             divergences: HashMap::new(),
+            faults: Vec::new(),
             notes: Vec::new(),
         }
     }
 
     /// Adds a race that was seen `race.count` times.
-    pub fn add_race(&mut self, race: Race) -> Added {
+    pub fn add_race(&mut self, race: Race, cause: &Cause) -> Added {
         if self.ignore_same_value && race.same_value == Some(true) {
             return Added::Ignored;
         }
         let key = race_key(&race);
-        match self.entries.get(&key) {
-            Some(&Entry::Shown(at)) => {
-                let shown = &mut self.races[at];
-                shown.count = shown.count.saturating_add(race.count);
-                if shown.kind == RaceKind::WriteWrite && race.kind == RaceKind::WriteWrite {
-                    shown.same_value = both_same(shown.same_value, race.same_value);
-                }
-                Added::Again
+        if let Some(&at) = self.entries.get(&key) {
+            let shown = &mut self.races[at];
+            shown.count = shown.count.saturating_add(race.count);
+            if shown.kind == RaceKind::WriteWrite && race.kind == RaceKind::WriteWrite {
+                shown.same_value = both_same(shown.same_value, race.same_value);
             }
-            Some(Entry::NotShown) => Added::Again,
-            None if (self.races.len() as u64) < self.max_races => {
-                self.entries.insert(key, Entry::Shown(self.races.len()));
-                self.races.push(race);
-                Added::First
+            return Added::Again;
+        }
+        if self.races.len() == MOST_RACES {
+            let kernel = race.kernel.unwrap_or_else(|| "no kernel".to_owned());
+            *self.not_kept.entry(kernel).or_default() += 1;
+            return Added::Again;
+        }
+        let added = match self.causes.get(&cause.fingerprint) {
+            Some(&finding) => {
+                self.findings[finding].races.push(self.races.len());
+                Added::Joined
             }
             None => {
-                self.entries.insert(key, Entry::NotShown);
-                self.not_shown += 1;
-                Added::OverLimit
+                let mut finding = finding(cause.kind, race.kernel.as_deref(), String::new());
+                finding.title = words::finding_title(cause.kind, &finding.kernel, &race);
+                finding.object = Some(words::object_name(&race));
+                finding.why.clone_from(&cause.why);
+                finding.fix.advice.clone_from(&race.hint);
+                finding.fingerprint.clone_from(&cause.fingerprint);
+                finding.races = vec![self.races.len()];
+                self.add_finding(finding)
             }
-        }
+        };
+        self.entries.insert(key, self.races.len());
+        self.races.push(race);
+        added
+    }
+
+    fn add_finding(&mut self, mut finding: Finding) -> Added {
+        let is_first_of_kernel = self.findings.iter().all(|known| known.kernel != finding.kernel);
+        let is_printed = is_first_of_kernel || (self.findings.len() as u64) < self.max_reports;
+        finding.id = format!("F{}", self.findings.len() + 1);
+        self.causes.insert(finding.fingerprint.clone(), self.findings.len());
+        self.findings.push(finding);
+        if is_printed { Added::First } else { Added::NotPrinted }
     }
 
     /// Adds a divergence. One entry stands for a kernel and the places where its threads wait.
@@ -112,9 +146,29 @@ impl Collector {
             *again += 1;
             return Added::Again;
         }
+        let line = words::divergence_line(&divergence);
+        let mut finding = finding(CauseKind::Divergence, Some(&divergence.kernel), line.clone());
+        finding.fingerprint = line;
+        finding.why = "the threads of a block do not all reach the same barrier".to_owned();
+        finding.fix.advice = Some(words::DIVERGENCE_HINT.to_owned());
         self.divergences.insert(key, (self.divergence.len(), 0));
         self.divergence.push(divergence);
-        Added::First
+        self.add_finding(finding)
+    }
+
+    /// Adds a fault.
+    pub fn add_fault(&mut self, fault: Fault) -> Added {
+        if self.faults.contains(&fault) {
+            return Added::Again;
+        }
+        let mut finding = finding(CauseKind::Fault, Some(&fault.kernel), words::fault_line(&fault));
+        // Addresses differ from run to run.
+        let kernel = finding.kernel.as_deref().unwrap_or_default();
+        finding.fingerprint = format!("fault:{kernel}:{:?}", fault.kind);
+        finding.why.clone_from(&fault.message);
+        finding.object = fault.object.as_ref().map(words::location);
+        self.faults.push(fault);
+        self.add_finding(finding)
     }
 
     /// Adds a note on something that was lost or not checked. Equal notes are kept once.
@@ -125,14 +179,9 @@ impl Collector {
         }
     }
 
-    /// Returns the number of entries, shown or not.
-    pub fn findings(&self) -> u64 {
-        self.races.len() as u64 + self.not_shown + self.divergence.len() as u64
-    }
-
-    /// Returns the shown races so far, in order.
-    pub fn races(&self) -> &[Race] {
-        &self.races
+    /// Returns the findings so far.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
     }
 
     /// Returns the report so far. The collector can continue, since a program may ask for a report before its
@@ -146,21 +195,93 @@ impl Collector {
             notes.push(format!(
                 "the barrier divergence of `{}` in block {} was seen {times} more in other blocks or launches",
                 self.divergence[at].kernel,
-                crate::words::dim3(self.divergence[at].block),
+                words::dim3(self.divergence[at].block),
             ));
         }
-        if self.not_shown > 0 {
-            notes.push(not_shown_note(self.not_shown));
+        for (kernel, count) in &self.not_kept {
+            notes.push(format!("{count} more races of `{kernel}` were not kept: too many"));
+        }
+        let mut findings = self.findings.clone();
+        for finding in &mut findings {
+            // The narrowest race is the easiest to understand.
+            finding.races.sort_by_key(|&at| self.races[at].scope);
+            finding.pairs = finding.races.len() as u64;
+            finding.count =
+                finding.races.iter().fold(0, |sum: u64, &at| sum.saturating_add(self.races[at].count));
         }
         Report {
+            findings,
             races: self.races.clone(),
             divergence: self.divergence.clone(),
+            faults: self.faults.clone(),
             notes,
             stats,
-            races_not_shown: self.not_shown,
             ..Report::new(device)
         }
     }
+}
+
+/// Returns a finding without races.
+fn finding(cause: CauseKind, kernel: Option<&str>, title: String) -> Finding {
+    Finding {
+        id: String::new(),
+        cause,
+        kernel: kernel.map(|kernel| cause::kernel_name(kernel).to_owned()),
+        object: None,
+        title,
+        why: String::new(),
+        fix: Fix::default(),
+        races: Vec::new(),
+        pairs: 0,
+        count: 0,
+        fingerprint: String::new(),
+    }
+}
+
+/// Returns each race of a report with its cause.
+pub(crate) fn with_causes(report: &mut Report) -> Vec<(Race, Cause)> {
+    let mut causes: Vec<Option<Cause>> = vec![None; report.races.len()];
+    for finding in &report.findings {
+        for &at in &finding.races {
+            if let Some(cause) = causes.get_mut(at) {
+                *cause = Some(Cause {
+                    kind: finding.cause,
+                    why: finding.why.clone(),
+                    fingerprint: finding.fingerprint.clone(),
+                });
+            }
+        }
+    }
+    let races = std::mem::take(&mut report.races);
+    let with_cause = |(race, cause): (Race, Option<Cause>)| {
+        let cause = cause.unwrap_or_else(|| cause::of(&race, [SideFacts::default(); 2], None));
+        (race, cause)
+    };
+    races.into_iter().zip(causes).map(with_cause).collect()
+}
+
+/// Returns a report with only the races for which `keeps` is true, grouped again. Counts and fixes stay.
+pub(crate) fn regrouped(mut report: Report, keeps: &[bool]) -> Report {
+    let mut collector = Collector::new(u64::MAX, false);
+    let fixes: HashMap<String, Fix> =
+        report.findings.iter().map(|old| (old.fingerprint.clone(), old.fix.clone())).collect();
+    for ((race, cause), _) in with_causes(&mut report).into_iter().zip(keeps).filter(|(_, keeps)| **keeps) {
+        collector.add_race(race, &cause);
+    }
+    for divergence in report.divergence {
+        collector.add_divergence(divergence);
+    }
+    for fault in report.faults {
+        collector.add_fault(fault);
+    }
+    let mut new = collector.report(report.device, report.stats);
+    for finding in &mut new.findings {
+        if let Some(fix) = fixes.get(&finding.fingerprint) {
+            finding.fix = fix.clone();
+        }
+    }
+    let (run, sources, notes) = (report.run, report.sources, report.notes);
+    Report { run, sources, notes, ..new }
 }
 
 /// True if all write pairs of an entry stored equal values, false if one pair did not. `None` if that is

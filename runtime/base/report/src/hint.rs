@@ -5,6 +5,7 @@
 
 use gpurace_abi::scope::Scope as AtomicScope;
 
+use crate::cause;
 use crate::schema::{Access, Effect, Op, Race, Scope};
 
 /// What a hint needs to know about one side beside the race itself.
@@ -32,6 +33,9 @@ pub fn hint(race: &Race, facts: [SideFacts; 2]) -> Option<String> {
     }
     if let Some(copy) = [1, 0].into_iter().find(|&side| facts[side].asynchronous) {
         return Some(asynchronous_copy(&race.accesses[copy]));
+    }
+    if cause::is_alias(race) {
+        return Some(alias(race));
     }
     match (race.kind.earlier(), race.kind.later()) {
         (Effect::Atomic, Effect::Atomic) => two_atomics(race.scope, facts),
@@ -73,6 +77,15 @@ fn asynchronous_copy(copy: &Access) -> String {
         "the asynchronous copy{at} is under way until its thread waits for it \
          (__pipeline_wait_prior(), cp.async.wait_group); other threads need a barrier after that wait"
     )
+}
+
+/// Returns the hint if the sides came to the object through two parameters.
+fn alias(race: &Race) -> String {
+    let names = cause::parameters(race).join(" and ");
+    let object = race.object.as_ref().and_then(|object| object.allocated_at.as_ref());
+    let object = object
+        .map_or_else(|| "one object".to_owned(), |at| format!("the allocation at {}:{}", at.file, at.line));
+    format!("pass different buffers: {names} both point into {object}")
 }
 
 /// Returns the hint for two atomics. They race if one scope excludes the other thread, or if they cover

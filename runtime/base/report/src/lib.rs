@@ -3,7 +3,10 @@
 //! | module | what it knows |
 //! |---|---|
 //! | [`schema`] | the stored report and its JSON |
-//! | [`collect`] | which findings are one entry, how many are kept |
+//! | [`collect`] | which races are one entry, which entries one finding, how many are kept |
+//! | [`cause`] | the order that is missing |
+//! | [`barriers`] | which barriers part two accesses, and where one is missing |
+//! | [`fix`] | changes of the source |
 //! | [`merge`] | how to join several reports |
 //! | [`baseline`] | which findings are not in an older report |
 //! | [`hint`] | advice on each race |
@@ -14,8 +17,11 @@
 //!
 //! Other crates find races, and write a report to its place.
 
+pub mod barriers;
 pub mod baseline;
+pub mod cause;
 pub mod collect;
+pub mod fix;
 pub mod hint;
 pub mod merge;
 pub mod schema;

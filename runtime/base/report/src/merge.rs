@@ -1,8 +1,10 @@
 //! Joins several reports into one: of the ranks of a job, the shards of a test suite, the seeds of a
 //! schedule.
 
-use crate::collect::Collector;
-use crate::schema::{Device, KernelStats, Report, Sites, Stats};
+use std::collections::HashMap;
+
+use crate::collect::{Collector, with_causes};
+use crate::schema::{Device, Fix, KernelStats, Report, Sites, SourceLines, Stats};
 
 /// A note names this many reports and counts the rest.
 const ORIGINS_NAMED: usize = 3;
@@ -17,7 +19,9 @@ pub struct Merger {
     stats: Stats,
     /// Each distinct note with the names of its reports.
     notes: Vec<(String, Vec<String>)>,
-    not_shown: u64,
+    /// The fix of each finding that has one, by fingerprint.
+    fixes: HashMap<String, Fix>,
+    sources: Vec<SourceLines>,
 }
 
 impl Default for Merger {
@@ -28,31 +32,44 @@ impl Default for Merger {
             device: None,
             stats: Stats::default(),
             notes: Vec::new(),
-            not_shown: 0,
+            fixes: HashMap::new(),
+            sources: Vec::new(),
         }
     }
 }
 
 impl Merger {
     /// Adds a report. Notes call it `origin`, which is its file, rank or seed.
-    pub fn add(&mut self, origin: &str, report: Report) {
+    pub fn add(&mut self, origin: &str, mut report: Report) {
         let device = report.device;
         let (first, named) = self.device.get_or_insert_with(|| (device, origin.to_owned())).clone();
         if first != device {
             let note = format!("ran on `{}`, `{named}` on `{}`", device.as_str(), first.as_str());
             self.note(note, origin);
         }
-        for race in report.races {
-            self.collector.add_race(race);
+        for (race, cause) in with_causes(&mut report) {
+            self.collector.add_race(race, &cause);
         }
         for divergence in report.divergence {
             self.collector.add_divergence(divergence);
         }
+        for fault in report.faults {
+            self.collector.add_fault(fault);
+        }
+        for finding in report.findings {
+            let known = self.fixes.entry(finding.fingerprint).or_default();
+            if known.diff.is_none() {
+                *known = finding.fix;
+            }
+        }
+        for lines in report.sources {
+            if !self.sources.contains(&lines) {
+                self.sources.push(lines);
+            }
+        }
         for note in report.notes {
             self.note(note, origin);
         }
-        // Two reports may leave out the same race, so only the largest number is certain.
-        self.not_shown = self.not_shown.max(report.races_not_shown);
         add_stats(&mut self.stats, report.stats);
     }
 
@@ -67,9 +84,9 @@ impl Merger {
         }
     }
 
-    /// Returns the number of entries so far.
-    pub fn findings(&self) -> u64 {
-        self.collector.findings()
+    /// Returns the number of findings so far.
+    pub fn findings(&self) -> usize {
+        self.collector.findings().len()
     }
 
     /// Returns the joined report. `None` if no report was added.
@@ -79,7 +96,12 @@ impl Merger {
             self.collector.note(format!("{}: {note}", named(&origins)));
         }
         let mut report = self.collector.report(device, self.stats);
-        report.races_not_shown = self.not_shown;
+        report.sources = self.sources;
+        for finding in &mut report.findings {
+            if let Some(fix) = self.fixes.remove(&finding.fingerprint) {
+                finding.fix = fix;
+            }
+        }
         Some(report)
     }
 }

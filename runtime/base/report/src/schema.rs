@@ -4,6 +4,9 @@
 //! An unknown value is `None` and becomes `null`. Reading rejects fields that the schema does not have.
 
 mod divergence;
+mod fault;
+mod finding;
+mod run;
 mod stats;
 
 use std::fmt;
@@ -12,6 +15,9 @@ use gpurace_abi::meta::Space;
 use serde::{Deserialize, Serialize};
 
 pub use divergence::{Divergence, Exited, True, Waiting, WaitingAt};
+pub use fault::{Fault, FaultKind};
+pub use finding::{CauseKind, Finding, Fix};
+pub use run::{Run, SourceLines};
 pub use stats::{KernelStats, Sites, Stats};
 
 /// Three sizes or indices: `x`, `y`, `z`.
@@ -25,19 +31,27 @@ pub struct Report {
     pub schema: Schema,
     /// What the kernels ran on.
     pub device: Device,
+    /// The run. `None` for joined reports.
+    #[serde(default)]
+    pub run: Option<Run>,
+    /// One entry for each mistake, in the order in which they were first seen.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
     /// Races in the order in which they were first seen. One entry stands for a kernel and an unordered pair
     /// of source positions.
     pub races: Vec<Race>,
     /// Divergences and deadlocks.
     pub divergence: Vec<Divergence>,
+    /// Faults that ended a launch.
+    #[serde(default)]
+    pub faults: Vec<Fault>,
     /// What was lost or not checked.
     pub notes: Vec<String>,
     /// Counts of launches, sites and checks.
     pub stats: Stats,
-    /// The number of distinct races that `max_reports` left out of `races`. The stored report has a note
-    /// instead of this field.
-    #[serde(skip)]
-    pub races_not_shown: u64,
+    /// The lines around the positions of the findings.
+    #[serde(default)]
+    pub sources: Vec<SourceLines>,
 }
 
 impl Report {
@@ -46,17 +60,25 @@ impl Report {
         Self {
             schema: Schema::V1,
             device,
+            run: None,
+            findings: Vec::new(),
             races: Vec::new(),
             divergence: Vec::new(),
+            faults: Vec::new(),
             notes: Vec::new(),
             stats: Stats::default(),
-            races_not_shown: 0,
+            sources: Vec::new(),
         }
     }
 
-    /// True if the run found a race or a divergence.
+    /// True if the run found a race, a divergence or a fault.
     pub fn has_findings(&self) -> bool {
-        !self.races.is_empty() || !self.divergence.is_empty() || self.races_not_shown > 0
+        !self.races.is_empty() || !self.divergence.is_empty() || !self.faults.is_empty()
+    }
+
+    /// Returns the races of a finding, in order.
+    pub fn races_of<'a>(&'a self, finding: &'a Finding) -> impl Iterator<Item = &'a Race> {
+        finding.races.iter().filter_map(|&at| self.races.get(at))
     }
 
     /// Returns the report as indented JSON with a newline at its end.
@@ -67,27 +89,15 @@ impl Report {
         json
     }
 
-    /// Reads a report.
+    /// Reads a report. Findings that the text does not have are made from its races.
     ///
     /// # Errors
     /// The text is not JSON, has another schema, or has fields that the schema does not have.
     pub fn from_json(json: &str) -> serde_json::Result<Self> {
-        let mut report: Self = serde_json::from_str(json)?;
-        report.races_not_shown = report.notes.iter().filter_map(|note| not_shown_of(note)).max().unwrap_or(0);
-        Ok(report)
+        let report: Self = serde_json::from_str(json)?;
+        let all = vec![true; report.races.len()];
+        Ok(crate::collect::regrouped(report, &all))
     }
-}
-
-/// Returns the note for [`Report::races_not_shown`] in the stored report.
-pub(crate) fn not_shown_note(count: u64) -> String {
-    format!("{} not shown", crate::words::plural(count, "distinct race", "distinct races"))
-}
-
-/// Returns the number in such a note. In a merged report, the name of its origin stands before it.
-fn not_shown_of(note: &str) -> Option<u64> {
-    let note = note.rsplit(": ").next()?;
-    let count = note.split(' ').next()?.parse().ok()?;
-    (note == not_shown_note(count)).then_some(count)
 }
 
 /// Name and version of the schema.
@@ -290,9 +300,9 @@ pub struct Launch {
     /// Line of the launch, from 1.
     pub line: Option<u32>,
     /// The host's calls that led to the launch, the launch's own position first. Empty if there is only that
-    /// position. Not stored.
-    #[serde(skip)]
-    pub stack: Vec<InlinedAt>,
+    /// position.
+    #[serde(default)]
+    pub stack: Vec<Call>,
 }
 
 /// A kind of memory object.
@@ -321,13 +331,27 @@ pub struct Object {
     pub size: Option<u64>,
     /// The first byte of the access that found the race, from the start of the object.
     pub offset: Option<u64>,
-    /// The position in host code that allocated it. Not stored.
-    #[serde(skip)]
-    pub allocated: Option<Position>,
+    /// The position in host code that allocated it.
+    #[serde(default)]
+    pub allocated_at: Option<Position>,
+    /// The kernel's parameter through which the access that found the race came here.
+    #[serde(default)]
+    pub parameter: Option<Parameter>,
+}
+
+/// A parameter of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parameter {
+    /// Its name.
+    pub name: String,
+    /// Its number, from 1.
+    pub number: u32,
 }
 
 /// A position in a source file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Position {
     /// Source file.
     pub file: String,
@@ -336,12 +360,15 @@ pub struct Position {
 }
 
 /// A call, which was inlined or is in host code.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InlinedAt {
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Call {
     /// The calling function, demangled.
     pub function: Option<String>,
-    /// The position of the call.
-    pub position: Position,
+    /// Source file of the call.
+    pub file: String,
+    /// Line of the call, from 1.
+    pub line: u32,
     /// Column of the call, from 1.
     pub column: Option<u32>,
 }
@@ -386,11 +413,14 @@ pub struct Access {
     pub block: Option<Dim3>,
     /// Index of its thread in the block.
     pub thread: Option<Dim3>,
-    /// The calls through which `function` was inlined into the kernel, the innermost first. Not stored.
-    #[serde(skip)]
-    pub inlined_at: Vec<InlinedAt>,
-    /// True if no thread made it, but the end of the block, which ends its shared memory. Not stored.
-    #[serde(skip)]
+    /// The calls through which `function` was inlined into the kernel, the innermost first.
+    #[serde(default)]
+    pub frames: Vec<Call>,
+    /// The kernel's parameter through which the access found its address.
+    #[serde(default)]
+    pub parameter: Option<Parameter>,
+    /// True if no thread made it, but the end of the block, which ends its shared memory.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ends_block: bool,
 }
 
@@ -408,7 +438,8 @@ impl Access {
             stream: None,
             block: None,
             thread: None,
-            inlined_at: Vec::new(),
+            frames: Vec::new(),
+            parameter: None,
             ends_block: false,
         }
     }

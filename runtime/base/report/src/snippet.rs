@@ -71,14 +71,16 @@ fn render_file(file: &str, text: &str, marks: &[&Mark<'_>], color: bool) -> Opti
     }
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
     let mut drawn = renderer.render(&[Group::with_level(Level::WARNING).element(snippet)]);
-    // The header has line and column of the first primary mark, or else of the first mark. Remove a column
-    // that is not known.
+    // The header has the start of the first primary mark, or else of the first mark. The report's column is that
+    // of clang, or is not known.
     let named = inside.iter().find(|(mark, _)| mark.primary).or(inside.first());
-    if named.is_none_or(|(mark, _)| mark.column.is_none()) {
-        let header_end = drawn.find('\n').unwrap_or(drawn.len());
-        if let Some(colon) = drawn[..header_end].rfind(':') {
-            drawn.replace_range(colon..header_end, "");
-        }
+    let header_end = drawn.find('\n').unwrap_or(drawn.len());
+    if let Some(colon) = drawn[..header_end].rfind(':') {
+        let column = named.and_then(|(mark, _)| mark.column).map(|column| format!(":{column}"));
+        // The header's end may be a colour.
+        let digits = drawn[colon + 1..header_end].find(|c: char| !c.is_ascii_digit());
+        let end = digits.map_or(header_end, |length| colon + 1 + length);
+        drawn.replace_range(colon..end, &column.unwrap_or_default());
     }
     Some(drawn.lines().map(|line| format!("  {line}\n")).collect())
 }
@@ -131,29 +133,90 @@ pub fn excerpt(
     })
 }
 
-/// Returns the bytes of a line to underline: the token at the column. If there is no such column, it is the
-/// line without its indentation.
+/// Returns the bytes of a line to underline: the expression that is accessed at the column. If there is no
+/// such column, it is the line without its indentation.
 fn span(line: &str, column: Option<u32>) -> Range<usize> {
     let whole = line.len() - line.trim_start().len()..line.trim_end().len();
     let Some(start) = column.and_then(|column| (column as usize).checked_sub(1)) else {
         return if whole.is_empty() { 0..line.len() } else { whole };
     };
     match line.get(start..) {
-        Some(rest) if !rest.is_empty() => start..start + token(rest),
+        Some(rest) if !rest.is_empty() => {
+            // clang gives a store the position of its operator.
+            let is_assignment = rest.starts_with('=') && !rest.starts_with("==")
+                || ASSIGNMENTS.iter().any(|operator| rest.starts_with(operator));
+            match is_assignment.then(|| operand_before(line, start)).flatten() {
+                Some(operand) => operand,
+                None => start..start + operand_after(rest),
+            }
+        }
         _ if whole.is_empty() => 0..line.len(),
         _ => whole,
     }
 }
 
-/// Returns the length in bytes of the token at the start of a text, at least one character.
-fn token(text: &str) -> usize {
-    const OPERATORS: [&str; 14] =
-        ["<<=", ">>=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "++", "--", "==", "->"];
-    if let Some(operator) = OPERATORS.iter().find(|operator| text.starts_with(**operator)) {
-        return operator.len();
+/// Operators that store to what stands before them.
+const ASSIGNMENTS: [&str; 12] = ["<<=", ">>=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "++", "--"];
+
+/// Returns the operand that ends before an operator: `a.b[i]`, with the `*` of a pointer. `None` if it begins on
+/// another line.
+fn operand_before(line: &str, operator: usize) -> Option<Range<usize>> {
+    let end = line[..operator].trim_end().len();
+    let mut start = end;
+    let mut depth = 0_usize;
+    for (at, character) in line[..end].char_indices().rev() {
+        match character {
+            ']' | ')' => depth += 1,
+            '[' | '(' => match depth.checked_sub(1) {
+                Some(outer) => depth = outer,
+                None => break,
+            },
+            _ if depth > 0 => {}
+            '>' if line[..at].ends_with('-') => {}
+            '-' if line[at..].starts_with("->") => {}
+            '.' | '_' | '*' | ':' => {}
+            _ if character.is_alphanumeric() => {}
+            _ => break,
+        }
+        start = at;
     }
-    let word = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
-    if word > 0 { word } else { text.chars().next().map_or(0, char::len_utf8) }
+    (start < end && depth == 0).then_some(start..end)
+}
+
+/// Returns the length in bytes of the operand at the start of a text: a name with its indices and fields, or
+/// one character.
+fn operand_after(text: &str) -> usize {
+    let name = |text: &str| text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
+    let mut end = name(text);
+    if end == 0 {
+        return text.chars().next().map_or(0, char::len_utf8);
+    }
+    loop {
+        let rest = &text[end..];
+        let field = ["->", "."].iter().find(|dot| rest.starts_with(**dot)).map(|dot| dot.len());
+        let field = field.filter(|dot| name(&rest[*dot..]) > 0);
+        match field {
+            Some(dot) => end += dot + name(&rest[dot..]),
+            None if rest.starts_with('[') => match closing_bracket(rest) {
+                Some(close) => end += close + 1,
+                None => return end,
+            },
+            None => return end,
+        }
+    }
+}
+
+/// Returns the index of the bracket that closes the first one.
+fn closing_bracket(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    text.char_indices().find_map(|(at, character)| {
+        match character {
+            '[' => depth += 1,
+            ']' => depth -= 1,
+            _ => {}
+        }
+        (depth == 0).then_some(at)
+    })
 }
 
 #[cfg(test)]
@@ -161,12 +224,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_column_marks_its_token() {
+    fn a_column_marks_what_is_accessed() {
         for (line, column, marked) in [
-            ("  tile[t] = 1;", Some(3), "tile"),
-            ("  tile[t] += 1;", Some(11), "+="),
-            ("  x++;", Some(4), "++"),
-            ("  x=-1;", Some(4), "="),
+            ("  tile[t] = 1;", Some(3), "tile[t]"),
+            ("  tile[t] += 1;", Some(11), "tile[t]"),
+            ("  tile[t + (a[1])].x = 1;", Some(22), "tile[t + (a[1])].x"),
+            ("  p->q[t] = 1;", Some(11), "p->q[t]"),
+            ("  if (t) *p = 1;", Some(13), "*p"),
+            ("  t[0] = s.a[1][i].b + 2;", Some(10), "s.a[1][i].b"),
+            ("  t[0] = a[", Some(10), "a"),
+            ("      ] = 1;", Some(9), "="),
+            ("  x == y", Some(5), "="),
+            ("  x++;", Some(4), "x"),
+            ("  x=-1;", Some(4), "x"),
             ("  *p = 1;", Some(3), "*"),
             ("  größe = 1;", Some(3), "größe"),
             ("  x = 1;  ", None, "x = 1;"),

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
-use crate::schema::{Access, Dim3, Divergence, InlinedAt, Race, Report, Sites, Stats, Waiting};
+use crate::schema::{Access, Call, Dim3, Divergence, Fault, Race, Report, Sites, Stats, Waiting};
 use crate::snippet::{self, Mark};
 use crate::sources::Sources;
 use crate::words::{self, between, by, dim3, doing, in_kernel, launched, location, plural, target};
@@ -36,15 +36,16 @@ impl TextRenderer<'_> {
     /// Returns all findings, the notes, the statistics if `stats`, and the summary if there are findings.
     pub fn report(&self, report: &Report, stats: bool) -> String {
         let mut out = String::new();
-        for race in &report.races {
-            out.push_str(&self.race(race));
+        for finding in &report.findings {
+            out.extend(report.races_of(finding).take(1).map(|race| self.race(race)));
         }
         for divergence in &report.divergence {
             out.push_str(&self.divergence(divergence));
         }
-        if !out.is_empty() {
-            out.push_str(RULE);
+        for fault in &report.faults {
+            out.push_str(&self.fault(fault));
         }
+        out.push_str(&self.findings(report, u64::MAX));
         out.push_str(&self.notes(&report.notes));
         if stats {
             out.push_str(&self.stats(&report.stats));
@@ -53,15 +54,54 @@ impl TextRenderer<'_> {
         out
     }
 
+    /// Returns a list of the findings: cause, number of races, fix. At most `most` are listed, and each kernel's
+    /// first.
+    pub fn findings(&self, report: &Report, most: u64) -> String {
+        if report.findings.is_empty() {
+            return String::new();
+        }
+        let mut out = RULE.to_owned();
+        let style = self.style(Style::new().bold());
+        let mut not_listed = 0;
+        for (index, finding) in report.findings.iter().enumerate() {
+            let is_first_of_kernel =
+                report.findings[..index].iter().all(|earlier| earlier.kernel != finding.kernel);
+            if index as u64 >= most && !is_first_of_kernel {
+                not_listed += 1;
+                continue;
+            }
+            // Writing to a `String` does not fail.
+            let _ = writeln!(out, "{style}{}:{style:#} {}", finding.id, finding.title);
+            if finding.races.is_empty() {
+                continue;
+            }
+            let races = plural(finding.pairs, "race", "races");
+            let _ = writeln!(out, "    {}: {races}, seen {}", finding.why, words::times(finding.count));
+            // Other advice is the hint of the race.
+            if let (Some(_), Some(advice)) = (&finding.fix.diff, &finding.fix.advice) {
+                let _ = writeln!(out, "    fix: {advice}");
+            }
+        }
+        if not_listed > 0 {
+            let more = plural(not_listed, "more finding is", "more findings are");
+            let _ = writeln!(out, "{more} in the JSON report only");
+        }
+        out
+    }
+
     /// Returns one line for each finding, the notes and the summary.
     pub fn short(&self, report: &Report) -> String {
         let mut out = String::new();
-        for race in &report.races {
-            out.push_str(&words::one_line(race));
-            out.push('\n');
-        }
-        for divergence in &report.divergence {
-            out.push_str(&words::divergence_line(divergence));
+        for finding in &report.findings {
+            match report.races_of(finding).next() {
+                Some(race) => {
+                    out.push_str(&words::one_line(race));
+                    if finding.pairs > 1 {
+                        let _ = write!(out, ", and {}", plural(finding.pairs - 1, "more race", "more races"));
+                    }
+                }
+                None => out.push_str(&finding.title),
+            }
             out.push('\n');
         }
         out.push_str(&self.notes(&report.notes));
@@ -112,12 +152,9 @@ impl TextRenderer<'_> {
         if race.same_value == Some(true) {
             text.line(format_args!("  Both writes stored the same value"));
         }
-        let times = words::times(race.count);
         // The lines above already name a copy or the host.
         if race.accesses.iter().all(|access| in_kernel(access.op)) {
-            text.line(format_args!("  Seen {times}, {}", between(race.scope)));
-        } else {
-            text.line(format_args!("  Seen {times}"));
+            text.line(format_args!("  The race is {}", between(race.scope)));
         }
         text.hint(race.hint.as_deref());
         text.out
@@ -161,6 +198,25 @@ impl TextRenderer<'_> {
         text.out.push_str(&snippet::render(&marks, self.sources, self.color));
         // An unknown place may be a loop instead of a barrier.
         text.hint((!marks.is_empty()).then_some(words::DIVERGENCE_HINT));
+        text.out
+    }
+
+    /// Returns the text of a fault.
+    pub fn fault(&self, fault: &Fault) -> String {
+        let mut text = Block::new(self, "fault");
+        text.line(format_args!("  {}", fault.message));
+        text.line(format_args!("  In launch {}", fault.launch));
+        if let (Some(file), Some(line)) = (&fault.file, fault.line) {
+            match fault.column {
+                Some(column) => text.line(format_args!("    #0 {file}:{line}:{column}")),
+                None => text.line(format_args!("    #0 {file}:{line}")),
+            }
+            let mark = Mark { file, line, column: fault.column, label: "here".to_owned(), primary: true };
+            text.out.push_str(&snippet::render(&[mark], self.sources, self.color));
+        }
+        if let Some(distance) = words::fault_distance(fault) {
+            text.line(format_args!("  The address is {distance}"));
+        }
         text.out
     }
 
@@ -240,14 +296,14 @@ impl<'a> Block<'a> {
             Some(function) => self.line(format_args!("    #0 {function} {place}")),
             None => self.line(format_args!("    #0 {place}")),
         }
-        self.calls(1, &access.inlined_at);
+        self.calls(1, access.frames.get(1..).unwrap_or_default());
     }
 
     /// Adds calls, the innermost first, numbered from `first`.
-    fn calls(&mut self, first: usize, calls: &[InlinedAt]) {
+    fn calls(&mut self, first: usize, calls: &[Call]) {
         for (number, call) in (first..).zip(calls) {
             let function = call.function.as_deref().unwrap_or("<unknown>");
-            let (file, line) = (&call.position.file, call.position.line);
+            let (file, line) = (&call.file, call.line);
             match call.column {
                 Some(column) => self.line(format_args!("    #{number} {function} {file}:{line}:{column}")),
                 None => self.line(format_args!("    #{number} {function} {file}:{line}")),

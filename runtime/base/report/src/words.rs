@@ -5,7 +5,8 @@ use std::fmt::Write;
 use gpurace_abi::meta::Space;
 
 use crate::schema::{
-    Access, Dim3, Divergence, Effect, Launch, Object, ObjectKind, Op, Race, Report, Scope, Waiting,
+    Access, CauseKind, Dim3, Divergence, Effect, Fault, Launch, Object, ObjectKind, Op, Parameter, Race,
+    Report, Scope, Waiting,
 };
 
 /// The hint for a divergence.
@@ -105,8 +106,11 @@ pub fn location(object: &Object) -> String {
     if let Some(offset) = object.offset {
         let _ = write!(text, ", byte {offset}");
     }
-    if let Some(at) = &object.allocated {
+    if let Some(at) = &object.allocated_at {
         let _ = write!(text, ", allocated at {}:{}", at.file, at.line);
+    }
+    if let Some(parameter) = &object.parameter {
+        let _ = write!(text, ", argument {} (`{}`)", parameter.number, parameter.name);
     }
     text
 }
@@ -176,7 +180,13 @@ pub fn times(count: u64) -> String {
 /// memory.
 pub fn object_of(race: &Race) -> String {
     match &race.object {
-        Some(object) => location(&Object { size: None, offset: None, allocated: None, ..object.clone() }),
+        Some(object) => location(&Object {
+            size: None,
+            offset: None,
+            allocated_at: None,
+            parameter: None,
+            ..object.clone()
+        }),
         None => match race.space {
             Space::Shared => "shared memory".to_owned(),
             Space::Global => "global memory".to_owned(),
@@ -282,13 +292,97 @@ pub fn missing_order(race: &Race) -> &'static str {
     }
 }
 
-/// Returns `3 data races, 1 barrier divergence`. The counts include races that are not shown.
+/// Returns `3 data races, 1 barrier divergence, 1 fault (4 findings)`. The number of findings is left out if each
+/// has one race.
 pub fn counts(report: &Report) -> String {
-    let races = report.races.len() as u64 + report.races_not_shown;
-    let mut text = plural(races, "data race", "data races");
-    if !report.divergence.is_empty() {
-        text.push_str(", ");
-        text.push_str(&plural(report.divergence.len() as u64, "barrier divergence", "barrier divergences"));
+    let numbers = [
+        (report.races.len(), "data race", "data races"),
+        (report.divergence.len(), "barrier divergence", "barrier divergences"),
+        (report.faults.len(), "fault", "faults"),
+    ];
+    let all: usize = numbers.iter().map(|(number, ..)| number).sum();
+    // Scripts look for the number of races, even if it is 0.
+    let named = numbers.iter().enumerate().filter(|(index, (number, ..))| *index == 0 || *number > 0);
+    let named: Vec<_> = named.map(|(_, &(number, one, many))| plural(number as u64, one, many)).collect();
+    let mut text = named.join(", ");
+    if report.findings.len() != all {
+        let _ = write!(text, " ({})", plural(report.findings.len() as u64, "finding", "findings"));
+    }
+    text
+}
+
+/// Returns ``missing barrier: shared variable `tile` in `reduce` ``.
+pub fn finding_title(cause: CauseKind, kernel: &Option<String>, race: &Race) -> String {
+    let mut text = format!("{}: {}", cause.words(), object_name(race));
+    if let Some(kernel) = kernel {
+        let _ = write!(text, " in `{kernel}`");
+    }
+    text
+}
+
+/// Returns the name of the memory object of a race as the kernel's programmer calls it, without its size.
+pub fn object_name(race: &Race) -> String {
+    match &race.object {
+        Some(Object {
+            kind: ObjectKind::Allocation | ObjectKind::Heap, parameter: Some(parameter), ..
+        }) => {
+            format!("`{}`", parameter.name)
+        }
+        Some(Object { kind: ObjectKind::Allocation, allocated_at: Some(at), .. }) => {
+            format!("the allocation at {}:{}", at.file, at.line)
+        }
+        _ => object_of(race),
+    }
+}
+
+/// Returns a fault in one line, for lists and for `grep`.
+pub fn fault_line(fault: &Fault) -> String {
+    let mut text = match (&fault.file, fault.line, fault.column) {
+        (Some(file), Some(line), Some(column)) => format!("{file}:{line}:{column}"),
+        (Some(file), Some(line), None) => format!("{file}:{line}"),
+        _ => "<unknown>".to_owned(),
+    };
+    let _ = write!(text, ": fault: {}", fault.message);
+    if let Some(distance) = fault_distance(fault) {
+        let _ = write!(text, ", {distance}");
+    }
+    text
+}
+
+/// Returns ``4 bytes behind allocation `#1` of size 4096``.
+pub fn fault_distance(fault: &Fault) -> Option<String> {
+    let object = location(fault.object.as_ref()?);
+    Some(match fault.distance {
+        None => format!("inside {object}"),
+        Some(distance) => {
+            let bytes = plural(distance.unsigned_abs(), "byte", "bytes");
+            let side = if distance < 0 { "before" } else { "behind" };
+            format!("{bytes} {side} {object}")
+        }
+    })
+}
+
+/// Returns `` `in` ``.
+pub fn parameter(parameter: &Parameter) -> String {
+    format!("`{}`", parameter.name)
+}
+
+/// Returns `the write at line 17` or, for a file other than the other side's, `the write at b.cu:17`.
+pub fn effect_at(race: &Race, earlier: bool) -> String {
+    let (access, effect, other) = if earlier {
+        (race.earlier(), race.kind.earlier(), race.later())
+    } else {
+        (race.later(), race.kind.later(), race.earlier())
+    };
+    let mut text = format!("the {}", side(access, effect));
+    match (&access.file, access.line) {
+        (Some(file), Some(line)) if other.file.as_ref() == Some(file) => {
+            let _ = write!(text, " at line {line}");
+        }
+        (Some(file), Some(line)) => {
+            let _ = write!(text, " at {file}:{line}");
+        }
+        _ => {}
     }
     text
 }

@@ -99,6 +99,8 @@ pub struct RaceRecord {
     pub shared_base: usize,
     /// The narrowest group that holds both threads.
     pub scope: RaceScope,
+    /// The same for all threads that were seen to race on this pair of sites.
+    pub widest: RaceScope,
     /// True if both sides wrote equal values each time that the race was seen; `None` if one side
     /// does not write or a value is not known.
     pub same_value: Option<bool>,

@@ -101,6 +101,7 @@ impl Checker {
             space: Space::Global,
             shared_base: 0,
             scope: RaceScope::System,
+            widest: RaceScope::System,
             same_value: None,
             count: 1,
         };

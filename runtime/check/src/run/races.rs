@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use parking_lot::Mutex;
 
-use crate::model::race::{KernelKey, RaceRecord};
+use crate::model::race::{KernelKey, RaceRecord, RaceScope};
 
 /// The identity of a race: its kernel, the smaller and the larger site.
 pub(crate) type PairKey = (KernelKey, u32, u32);
@@ -42,6 +42,7 @@ impl Races {
                 let r = &mut list.records[i];
                 r.count += record.count;
                 r.same_value = both_same(r.same_value, record.same_value);
+                r.widest = r.widest.max(record.widest);
                 i
             }
             None => {
@@ -53,10 +54,11 @@ impl Races {
     }
 
     /// Adds further sightings of a race.
-    pub(crate) fn add(&self, index: usize, count: u64, same_value: Option<bool>) {
+    pub(crate) fn add(&self, index: usize, count: u64, same_value: Option<bool>, widest: RaceScope) {
         let r = &mut self.list.lock().records[index];
         r.count += count;
         r.same_value = both_same(r.same_value, same_value);
+        r.widest = r.widest.max(widest);
     }
 
     pub(crate) fn all(&self) -> Vec<RaceRecord> {

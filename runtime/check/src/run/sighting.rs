@@ -39,6 +39,7 @@ struct Sighting {
     /// Number of accesses that saw it after the first.
     count: u64,
     same_value: Option<bool>,
+    widest: RaceScope,
     /// The last access that saw it.
     access: u64,
 }
@@ -61,7 +62,7 @@ impl Sightings {
     /// Adds the counts to the process's races.
     pub(crate) fn flush(&mut self, races: &Races) {
         for (_, s) in self.seen.drain() {
-            races.add(s.index, s.count, s.same_value);
+            races.add(s.index, s.count, s.same_value, s.widest);
         }
     }
 }
@@ -162,6 +163,7 @@ impl RaceReporter<'_> {
         // thread.
         let of_threads = ![earlier, self.launch.kernel].contains(&KernelKey::NONE);
         let same_value = of_threads.then(|| self.same_value(e.touch, a)).flatten();
+        let widest = race_scope(s.relation);
         let access = self.sightings.access;
         if self.sightings.traced.is_some() {
             let record = self.record(e, s, a, kernel, same_value);
@@ -173,11 +175,12 @@ impl RaceReporter<'_> {
                 seen.count += 1;
             }
             seen.same_value = both_same(seen.same_value, same_value);
+            seen.widest = seen.widest.max(widest);
             return;
         }
         let record = self.record(e, s, a, kernel, same_value);
         let index = self.launch.inner.races.see(key, record);
-        self.sightings.seen.insert(key, Sighting { index, count: 0, same_value, access });
+        self.sightings.seen.insert(key, Sighting { index, count: 0, same_value, widest, access });
     }
 
     /// The records to report in place of a record of atomic writes; `None` to report that one. The
@@ -239,6 +242,7 @@ impl RaceReporter<'_> {
         same_value: Option<bool>,
     ) -> RaceRecord {
         let who = self.culprit(e, s, a);
+        let scope = race_scope(who.relation);
         let data = &self.launch.order.data;
         let owner = self.view.launch.owner(e.member.block());
         let (launch, stream) = owner.as_ref().map_or((data.id, data.stream), |(l, _)| (l.id, l.stream));
@@ -278,13 +282,8 @@ impl RaceReporter<'_> {
             address: a.access.word + overlap,
             space: if shared.is_some() { Space::Shared } else { Space::Global },
             shared_base: shared.unwrap_or(&self.memory.own).start,
-            scope: match who.relation {
-                Relation::Itself | Relation::Warp => RaceScope::Warp,
-                Relation::Block => RaceScope::Block,
-                Relation::Cluster => RaceScope::Cluster,
-                Relation::Grid => RaceScope::Grid,
-                Relation::Launch => RaceScope::Device,
-            },
+            scope,
+            widest: scope.max(race_scope(s.relation)),
             same_value,
             count: 1,
         }
@@ -358,6 +357,16 @@ impl RaceReporter<'_> {
             value >> (8 * byte) & 0xff == there >> (8 * byte) & 0xff
         });
         Some(same)
+    }
+}
+
+fn race_scope(relation: Relation) -> RaceScope {
+    match relation {
+        Relation::Itself | Relation::Warp => RaceScope::Warp,
+        Relation::Block => RaceScope::Block,
+        Relation::Cluster => RaceScope::Cluster,
+        Relation::Grid => RaceScope::Grid,
+        Relation::Launch => RaceScope::Device,
     }
 }
 

@@ -63,6 +63,8 @@ pub(crate) struct LaneFault {
     pub(crate) by_signal: bool,
     /// The access that faulted, if the block frame has it.
     pub(crate) access: Option<LastAccess>,
+    /// The address of the instruction, if the processor raised it.
+    pub(crate) instruction: Option<usize>,
 }
 
 /// The last access to an address that threads of a block left in the block frame.

@@ -7,7 +7,7 @@
 pub(crate) mod picture;
 mod race;
 
-use gpurace_report::schema::{Report, Sites};
+use gpurace_report::schema::{Finding, Race, Report, Sites};
 use gpurace_report::sources::Sources;
 use gpurace_report::words;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -16,6 +16,9 @@ const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 /// The browser loads nothing, whatever the texts of the report are.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+
+/// The most findings with races on the page, so that browsers can show it.
+const SHOWN: usize = 1000;
 
 /// Returns the page of the report called `name`, written by `version` of the tool.
 pub fn render(report: &Report, name: &str, version: &str, sources: &dyn Sources) -> String {
@@ -36,7 +39,7 @@ pub fn render(report: &Report, name: &str, version: &str, sources: &dyn Sources)
                 a.skip href="#findings" { "Skip to the findings" }
                 header {
                     h1 { "gpurace: " (headline) }
-                    p { "Report " code { (name) } ", kernels ran on " (device(report)) "." }
+                    p { "Report " code { (name) } ", kernels ran on " (device(report)) "." (run(report)) }
                     (summary(report))
                 }
                 main {
@@ -46,14 +49,20 @@ pub fn render(report: &Report, name: &str, version: &str, sources: &dyn Sources)
                         @if report.has_findings() {
                             (filters(report))
                             (table(report))
-                            @for (index, race) in report.races.iter().enumerate() {
-                                (race::race(race, index + 1, sources))
+                            @for (finding, first) in of_races(report).take(SHOWN) {
+                                (race::finding(report, finding, first, sources))
                             }
                             @for (index, found) in report.divergence.iter().enumerate() {
                                 (race::divergence(found, index + 1, sources))
                             }
+                            @for (index, fault) in report.faults.iter().enumerate() {
+                                (race::fault(fault, index + 1, sources))
+                            }
+                            @if of_races(report).count() > SHOWN {
+                                p { (of_races(report).count() - SHOWN) " more findings are in the JSON report only." }
+                            }
                         } @else {
-                            p { "No data race and no barrier divergence was reported. A run checks only the code that it executes." }
+                            p { "No data race, no barrier divergence and no fault was reported. A run checks only the code that it executes." }
                         }
                     }
                     (kernels(report))
@@ -66,6 +75,23 @@ pub fn render(report: &Report, name: &str, version: &str, sources: &dyn Sources)
     page.into_string()
 }
 
+/// Returns the findings that have races, each with its first race.
+fn of_races(report: &Report) -> impl Iterator<Item = (&Finding, &Race)> {
+    report.findings.iter().filter_map(|finding| Some((finding, report.races_of(finding).next()?)))
+}
+
+/// Returns what is known of the run.
+fn run(report: &Report) -> Markup {
+    html! {
+        @if let Some(run) = &report.run {
+            @let program = run.program.iter().chain(&run.arguments).map(String::as_str).collect::<Vec<_>>().join(" ");
+            " Process " (run.pid) ", seed " (run.seed) ", gpurace " (run.version) ": " code { (program) }
+            @if let Some(directory) = &run.directory { " in " code { (directory) } }
+            "."
+        }
+    }
+}
+
 fn device(report: &Report) -> &'static str {
     match report.device {
         gpurace_report::schema::Device::Cpu => "the host",
@@ -75,10 +101,12 @@ fn device(report: &Report) -> &'static str {
 
 fn summary(report: &Report) -> Markup {
     let stats = &report.stats;
-    let races = report.races.len() as u64 + report.races_not_shown;
+    let races = report.races.len() as u64;
     let tiles = [
+        ("Findings", report.findings.len() as u64),
         ("Data races", races),
         ("Barrier divergences", report.divergence.len() as u64),
+        ("Faults", report.faults.len() as u64),
         ("Launches", stats.launches),
         ("of them unchecked", stats.launches_unchecked),
         ("Checks executed", stats.checks_executed),
@@ -155,29 +183,13 @@ fn filters(report: &Report) -> Markup {
     };
     let races = &report.races;
     let selects = [
-        (
-            "kind",
-            "Kind",
-            distinct(
-                races
-                    .iter()
-                    .map(|race| race.kind.to_string())
-                    .chain(report.divergence.iter().map(|_| race::DIVERGENCE.to_owned()))
-                    .collect(),
-            ),
-        ),
+        ("kind", "Cause", distinct(report.findings.iter().map(|finding| finding.cause.words()).collect())),
         ("space", "Memory", distinct(races.iter().map(|race| race::space(race).to_owned()).collect())),
         ("scope", "Between", distinct(races.iter().map(|race| race::scope(race).to_owned()).collect())),
         (
             "kernel",
             "Kernel",
-            distinct(
-                races
-                    .iter()
-                    .filter_map(|race| race.kernel.clone())
-                    .chain(report.divergence.iter().map(|found| found.kernel.clone()))
-                    .collect(),
-            ),
+            distinct(report.findings.iter().filter_map(|finding| finding.kernel.clone()).collect()),
         ),
     ];
     html! {
@@ -214,18 +226,20 @@ fn table(report: &Report) -> Markup {
                         th scope="col" { "Kernel" }
                         th scope="col" { "Where" }
                         th scope="col" { "With" }
+                        th.number scope="col" { "Races" }
                         th.number scope="col" { "Seen" }
                     }
                 }
                 tbody {
-                    @for (index, race) in report.races.iter().enumerate() {
-                        tr data-for=(format!("race-{}", index + 1)) {
-                            th scope="row" { a href=(format!("#race-{}", index + 1)) { (race.kind) " race " (index + 1) } }
-                            td { (code_spans(&words::object_of(race))) }
-                            td { code { (race.kernel.as_deref().unwrap_or("")) } }
+                    @for (finding, race) in of_races(report).take(SHOWN) {
+                        tr data-for=(finding.id) {
+                            th scope="row" { a href=(format!("#{}", finding.id)) { (finding.id) " " (finding.cause.words()) } }
+                            td { (code_spans(finding.object.as_deref().unwrap_or_default())) }
+                            td { code { (finding.kernel.as_deref().unwrap_or("")) } }
                             td { code { (words::place(race.later()).unwrap_or_default()) } }
                             td { code { (words::place(race.earlier()).unwrap_or_default()) } }
-                            td.number { (grouped(race.count)) }
+                            td.number { (grouped(finding.pairs)) }
+                            td.number { (grouped(finding.count)) }
                         }
                     }
                     @for (index, found) in report.divergence.iter().enumerate() {
@@ -235,6 +249,18 @@ fn table(report: &Report) -> Markup {
                             td { code { (found.kernel) } }
                             td { code { (race::first_place(found)) } }
                             td {}
+                            td.number {}
+                            td.number {}
+                        }
+                    }
+                    @for (index, fault) in report.faults.iter().enumerate() {
+                        tr data-for=(format!("fault-{}", index + 1)) {
+                            th scope="row" { a href=(format!("#fault-{}", index + 1)) { "fault " (index + 1) } }
+                            td { (code_spans(&fault.object.as_ref().map(words::location).unwrap_or_default())) }
+                            td { code { (fault.kernel) } }
+                            td { code { (fault.file.as_deref().unwrap_or("")) @if let Some(line) = fault.line { ":" (line) } } }
+                            td {}
+                            td.number {}
                             td.number {}
                         }
                     }

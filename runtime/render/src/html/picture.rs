@@ -97,8 +97,8 @@ pub(super) fn threads(race: &Race) -> Markup {
 fn blocks(race: &Race) -> Option<Vec<BlockPicture<'_>>> {
     let launch = race.launch.as_ref()?;
     let dim = launch.block;
-    let threads = dim.iter().map(|&n| u64::from(n)).product::<u64>();
-    // No block has more threads.
+    // A damaged report may have any numbers. No block has more threads.
+    let threads = dim.iter().try_fold(1, |product: u64, &n| product.checked_mul(n.into()))?;
     if threads == 0 || threads > 1024 {
         return None;
     }

@@ -1,7 +1,10 @@
 //! One finding: its source lines, its facts, its pictures.
 
 use gpurace_abi::meta::Space;
-use gpurace_report::schema::{Access, Divergence, Effect, Race, Scope, Waiting};
+use gpurace_report::cause::kernel_name;
+use gpurace_report::schema::{
+    Access, CauseKind, Divergence, Effect, Fault, Finding, Race, Report, Scope, Waiting,
+};
 use gpurace_report::snippet::{self, Excerpt};
 use gpurace_report::sources::Sources;
 use gpurace_report::words;
@@ -11,8 +14,6 @@ use super::{code_spans, picture};
 
 /// The number of source lines before and after the marked one.
 const CONTEXT: usize = 3;
-/// The filter's name for a divergence.
-pub(super) const DIVERGENCE: &str = "divergence";
 
 /// Returns the kind of memory in a word.
 pub(super) fn space(race: &Race) -> &'static str {
@@ -44,19 +45,67 @@ pub(super) fn first_place(found: &Divergence) -> String {
     places.take(1).collect()
 }
 
-/// Returns the article on a race.
-pub(super) fn race(race: &Race, number: usize, sources: &dyn Sources) -> Markup {
-    let id = format!("race-{number}");
-    let title = format!("{id}-title");
+/// The most races of a finding that are listed below its first.
+const LISTED: usize = 200;
+
+/// Returns the article on a finding: its cause, its fix, its first race, and a list of the others.
+pub(super) fn finding(report: &Report, finding: &Finding, first: &Race, sources: &dyn Sources) -> Markup {
+    let title = format!("{}-title", finding.id);
     html! {
-        article id=(id) aria-labelledby=(title)
-            data-kind=(race.kind) data-space=(space(race)) data-scope=(scope(race))
-            data-kernel=[race.kernel.as_deref()]
+        article id=(finding.id) aria-labelledby=(title)
+            data-kind=(finding.cause.words()) data-space=(space(first)) data-scope=(scope(first))
+            data-kernel=[finding.kernel.as_deref()]
         {
-            h3 id=(title) { (code_spans(&words::title(race))) " " span.count { "(" (words::times(race.count)) ")" } }
+            h3 id=(title) {
+                (finding.id) ": " (code_spans(&finding.title)) " "
+                span.count { "(" (words::plural(finding.pairs, "race", "races")) ", seen " (words::times(finding.count)) ")" }
+            }
+            p { (code_spans(&sentence(&finding.why))) }
+            @if let Some(diff) = &finding.fix.diff {
+                p { "Fix: " (code_spans(finding.fix.advice.as_deref().unwrap_or_default())) }
+                pre.diff tabindex="0" role="group" aria-label=(format!("Fix of {}", finding.id)) {
+                    code { @for line in diff.lines() { (diff_line(line)) } }
+                }
+            }
+            (race(first, sources))
+            @if finding.pairs > 1 {
+                details {
+                    summary { "All " (words::plural(finding.pairs, "race", "races")) }
+                    ul.races {
+                        @for race in report.races_of(finding).take(LISTED) { li { (code_spans(&words::one_line(race))) } }
+                    }
+                    @if finding.races.len() > LISTED {
+                        p { (finding.races.len() - LISTED) " more are in the JSON report only." }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns a text as a sentence.
+fn sentence(text: &str) -> String {
+    let mut characters = text.chars();
+    let first: String = characters.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();
+    format!("{first}{}.", characters.as_str())
+}
+
+fn diff_line(line: &str) -> Markup {
+    html! {
+        @if line.starts_with('+') && !line.starts_with("+++") {
+            span.line.added { (line) "\n" }
+        } @else {
+            span.line { (line) "\n" }
+        }
+    }
+}
+
+/// Returns the parts of a race: both sides, facts, pictures. The side that came first is first.
+fn race(race: &Race, sources: &dyn Sources) -> Markup {
+    html! {
             div.sides {
-                (side(race, race.later(), race.kind.later(), Side::Later, sources))
                 (side(race, race.earlier(), race.kind.earlier(), Side::Earlier, sources))
+                (side(race, race.later(), race.kind.later(), Side::Later, sources))
             }
             dl.facts {
                 @if let Some(object) = &race.object {
@@ -81,7 +130,6 @@ pub(super) fn race(race: &Race, number: usize, sources: &dyn Sources) -> Markup 
                 (picture::order(race))
                 (picture::bytes(race))
             }
-        }
     }
 }
 
@@ -160,7 +208,7 @@ pub(super) fn divergence(found: &Divergence, number: usize, sources: &dyn Source
     let id = format!("divergence-{number}");
     let title = format!("{id}-title");
     html! {
-        article id=(id) aria-labelledby=(title) data-kind=(DIVERGENCE) data-kernel=(found.kernel) {
+        article id=(id) aria-labelledby=(title) data-kind=(CauseKind::Divergence.words()) data-kernel=(kernel_name(&found.kernel)) {
             h3 id=(title) { "barrier divergence in block " (words::dim3(found.block)) " of launch " (found.launch) " of " code { (found.kernel) } }
             div.sides {
                 @for waiting in &found.waiting {
@@ -194,6 +242,30 @@ pub(super) fn divergence(found: &Divergence, number: usize, sources: &dyn Source
             }
             dl.facts {
                 dt { "Hint" } dd { (words::DIVERGENCE_HINT) }
+            }
+        }
+    }
+}
+
+/// Returns the article on a fault.
+pub(super) fn fault(fault: &Fault, number: usize, sources: &dyn Sources) -> Markup {
+    let id = format!("fault-{number}");
+    let title = format!("{id}-title");
+    let place = fault.file.as_deref().zip(fault.line);
+    html! {
+        article id=(id) aria-labelledby=(title) data-kind=(CauseKind::Fault.words()) data-kernel=(kernel_name(&fault.kernel)) {
+            h3 id=(title) { (code_spans(&fault.message)) }
+            @if let Some((file, line)) = place {
+                @if let Some(excerpt) = snippet::excerpt(sources, file, line, fault.column, CONTEXT) {
+                    (source(&excerpt, Side::Later, &format!("{file}:{line}")))
+                }
+            }
+            dl.facts {
+                dt { "In" } dd { "launch " (fault.launch) " of " code { (fault.kernel) } }
+                @if let Some((file, line)) = place { dt { "Where" } dd { code { (file) ":" (line) } } }
+                @if let Some(distance) = words::fault_distance(fault) {
+                    dt { "Address" } dd { (code_spans(&distance)) }
+                }
             }
         }
     }

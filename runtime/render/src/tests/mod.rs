@@ -19,6 +19,7 @@ pub(crate) fn everything() -> Report {
 pub(crate) fn nothing() -> Report {
     let mut report = everything();
     report.races.clear();
+    report.findings.clear();
     report.divergence.clear();
     report.notes.clear();
     report

@@ -66,7 +66,7 @@ fn others_read_what_is_written() {
         let rule = &rules[usize::try_from(result.rule_index.unwrap()).unwrap()];
         assert_eq!(Some(&rule.id), result.rule_id.as_ref());
     }
-    assert_eq!(rules.len(), RaceKind::ALL.len() + 1);
+    assert_eq!(rules.len(), RaceKind::ALL.len() + 2);
     let notes = run.invocations.as_ref().unwrap()[0].tool_execution_notifications.as_ref();
     assert_eq!(notes.unwrap().len(), 2);
 }
@@ -95,7 +95,7 @@ fn columns_count_characters_and_paths_are_uris() {
     let text: Vec<char> = region["snippet"]["text"].as_str().unwrap().chars().collect();
     let at = |key: &str| region[key].as_u64().unwrap() as usize - 1;
     // Column 17 is in bytes: `ö` and `ß` before it have two each.
-    assert_eq!(text[at("startColumn")..at("endColumn")].iter().collect::<String>(), "tile");
+    assert_eq!(text[at("startColumn")..at("endColumn")].iter().collect::<String>(), "tile[t]");
 }
 
 #[test]

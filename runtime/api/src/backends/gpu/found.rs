@@ -34,6 +34,11 @@ pub fn race(found: &device::FoundRace) -> Option<FoundRace> {
         scope: earlier_scope,
         ..side
     };
+    let scope = match found.relation {
+        0 => RaceScope::Warp,
+        1 => RaceScope::Block,
+        _ => RaceScope::Grid,
+    };
     let record = RaceRecord {
         // The session fills in the kernel of the launch.
         kernel: KernelKey(u32::MAX),
@@ -43,11 +48,8 @@ pub fn race(found: &device::FoundRace) -> Option<FoundRace> {
         address,
         space: if shared_offset.is_some() { Space::Shared } else { Space::Global },
         shared_base: 0,
-        scope: match found.relation {
-            0 => RaceScope::Warp,
-            1 => RaceScope::Block,
-            _ => RaceScope::Grid,
-        },
+        scope,
+        widest: scope,
         same_value: None,
         count: 1,
     };

@@ -61,7 +61,8 @@ fn another_object_or_operation_is_new() {
         name: Some("counter".to_owned()),
         size: Some(4),
         offset: Some(0),
-        allocated: None,
+        allocated_at: None,
+        parameter: None,
     });
     assert_eq!(new(vec![other_object], vec![at(7, "f")]).1, 0);
     let mut other_operation = at(70, "f");

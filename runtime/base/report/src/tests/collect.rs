@@ -1,6 +1,6 @@
-//! Tests which findings are one entry, and what happens to too many.
+//! Tests which races are one entry, which entries are one finding, and what happens to too many.
 
-use super::{access, race};
+use super::{access, add, race};
 use crate::collect::{Added, Collector};
 use crate::schema::*;
 
@@ -31,8 +31,8 @@ fn the_order_of_the_sides_makes_no_second_entry() {
     other_way.accesses.swap(0, 1);
     other_way.kind = RaceKind::WriteRead;
     other_way.count = 5;
-    assert_eq!(collector.add_race(read_then_write()), Added::First);
-    assert_eq!(collector.add_race(other_way), Added::Again);
+    assert_eq!(add(&mut collector, read_then_write()), Added::First);
+    assert_eq!(add(&mut collector, other_way), Added::Again);
     let report = report(&collector);
     assert_eq!(report.races.len(), 1);
     assert_eq!((report.races[0].kind, report.races[0].count), (RaceKind::ReadWrite, 6));
@@ -41,13 +41,13 @@ fn the_order_of_the_sides_makes_no_second_entry() {
 #[test]
 fn threads_launches_and_objects_make_no_second_entry() {
     let mut collector = Collector::new(100, false);
-    collector.add_race(read_then_write());
+    add(&mut collector, read_then_write());
     let mut again = read_then_write();
     again.accesses[0].thread = Some([9, 9, 9]);
     again.accesses[1].block = None;
     again.launch = None;
     again.object = None;
-    assert_eq!(collector.add_race(again), Added::Again);
+    assert_eq!(add(&mut collector, again), Added::Again);
 }
 
 #[test]
@@ -60,13 +60,13 @@ fn kernel_and_each_position_make_their_own_entry() {
         |race| race.accesses[1].file = Some("other.cu".to_owned()),
     ];
     let mut collector = Collector::new(100, false);
-    collector.add_race(read_then_write());
+    add(&mut collector, read_then_write());
     for (at, change) in changes.iter().enumerate() {
         let mut other = read_then_write();
         change(&mut other);
-        assert_eq!(collector.add_race(other), Added::First, "change {at}");
+        assert_ne!(add(&mut collector, other), Added::Again, "change {at}");
     }
-    assert_eq!(collector.findings(), 6);
+    assert_eq!(report(&collector).races.len(), 6);
 }
 
 #[test]
@@ -85,34 +85,91 @@ fn without_positions_what_else_is_known_tells_entries_apart() {
         name: Some("flag".to_owned()),
         size: Some(4),
         offset: Some(0),
-        allocated: None,
+        allocated_at: None,
+        parameter: None,
     });
-    assert_eq!(collector.add_race(first.clone()), Added::First);
-    assert_eq!(collector.add_race(first), Added::Again);
-    assert_eq!(collector.add_race(bare(write_write(7, None))), Added::First);
-    assert_eq!(collector.add_race(other_object), Added::First);
+    assert_eq!(add(&mut collector, first.clone()), Added::First);
+    assert_eq!(add(&mut collector, first), Added::Again);
+    assert_ne!(add(&mut collector, bare(write_write(7, None))), Added::Again);
+    assert_ne!(add(&mut collector, other_object), Added::Again);
+}
+
+/// A race that no other one shares its kernel with.
+fn of_kernel(kernel: &str, line: u32) -> Race {
+    Race { kernel: Some(format!("{kernel}(int*)")), ..write_write(line, None) }
 }
 
 #[test]
-fn races_over_the_limit_are_counted_once_each() {
+fn a_limit_bounds_what_is_printed_and_nothing_else() {
     let mut collector = Collector::new(2, false);
-    let added: Vec<_> = [1, 2, 3, 3, 4, 1].map(|line| collector.add_race(write_write(line, None))).into();
-    use Added::{Again, First, OverLimit};
-    assert_eq!(added, [First, First, OverLimit, Again, OverLimit, Again]);
+    let races = [of_kernel("a", 1), of_kernel("b", 1), of_kernel("b", 2), of_kernel("a", 1)];
+    let added: Vec<_> = races.into_iter().map(|race| add(&mut collector, race)).collect();
+    use Added::{Again, First, Joined, NotPrinted};
+    assert_eq!(added, [First, First, Joined, Again]);
+    // Another mistake in a kernel that has one printed.
+    let mut other = of_kernel("a", 5);
+    other.object.as_mut().unwrap().kind = ObjectKind::Heap;
+    assert_eq!(add(&mut collector, other), NotPrinted);
+    // The first one of its kernel.
+    assert_eq!(add(&mut collector, of_kernel("c", 1)), First);
     let report = report(&collector);
-    assert_eq!((report.races.len(), report.races_not_shown), (2, 2));
-    assert_eq!(report.notes, ["2 distinct races not shown"]);
-    assert_eq!(report.races[0].count, 2);
-    assert_eq!(collector.findings(), 4);
+    assert_eq!((report.races.len(), report.findings.len()), (5, 4));
+    assert_eq!(report.findings[1].races, [1, 2]);
+    assert_eq!((report.findings[0].pairs, report.findings[0].count), (1, 2));
+    let ids: Vec<_> = report.findings.iter().map(|finding| finding.id.as_str()).collect();
+    assert_eq!(ids, ["F1", "F2", "F3", "F4"]);
 }
 
 #[test]
-fn a_limit_of_zero_still_finds() {
-    let mut collector = Collector::new(0, false);
-    assert_eq!(collector.add_race(write_write(1, None)), Added::OverLimit);
+fn instances_of_a_template_make_one_finding() {
+    let mut collector = Collector::new(100, false);
+    let of = |name: &str| Race { kernel: Some(name.to_owned()), ..read_then_write() };
+    assert_eq!(add(&mut collector, of("void scale<float>(float*)")), Added::First);
+    assert_eq!(add(&mut collector, of("void scale<int>(int*)")), Added::Joined);
+    assert_eq!(add(&mut collector, of("void scaled<int>(int*)")), Added::First);
+    assert_eq!(report(&collector).findings[0].kernel.as_deref(), Some("scale"));
+}
+
+#[test]
+fn a_stored_report_has_the_same_findings() {
+    let mut collector = Collector::new(100, false);
+    for race in [of_kernel("a", 1), of_kernel("b", 1), of_kernel("b", 2)] {
+        add(&mut collector, race);
+    }
+    let mut report = report(&collector);
+    report.findings[1].fix.advice = Some("wait".to_owned());
+    assert_eq!(Report::from_json(&report.to_json()).unwrap(), report);
+    // A report of an older version has races alone.
+    let old = Report { findings: Vec::new(), ..report.clone() };
+    let read = Report::from_json(&old.to_json()).unwrap();
+    assert_eq!(read.findings.len(), 2);
+    // An index that no race has is ignored.
+    report.findings[0].races = vec![7];
+    assert_eq!(Report::from_json(&report.to_json()).unwrap().findings[0].races, [0]);
+}
+
+#[test]
+fn a_fault_is_a_finding() {
+    let fault = Fault {
+        kind: FaultKind::IllegalAddress,
+        message: "illegal write of address 0x1000 in kernel `k()`".to_owned(),
+        file: Some("k.cu".to_owned()),
+        line: Some(3),
+        column: None,
+        kernel: "k()".to_owned(),
+        launch: 1,
+        block: Some([0; 3]),
+        thread: None,
+        object: None,
+        distance: None,
+    };
+    let mut collector = Collector::new(100, false);
+    assert_eq!(collector.add_fault(fault.clone()), Added::First);
+    assert_eq!(collector.add_fault(fault), Added::Again);
     let report = report(&collector);
     assert!(report.has_findings());
-    assert_eq!(report.notes, ["1 distinct race not shown"]);
+    assert_eq!(report.findings[0].cause, CauseKind::Fault);
+    assert_eq!(report.findings[0].title, "k.cu:3: fault: illegal write of address 0x1000 in kernel `k()`");
 }
 
 #[test]
@@ -129,7 +186,7 @@ fn an_entry_stored_the_same_value_only_if_every_pair_did() {
     ] {
         let mut collector = Collector::new(100, false);
         for &pair in &pairs {
-            collector.add_race(write_write(1, pair));
+            add(&mut collector, write_write(1, pair));
         }
         assert_eq!(report(&collector).races[0].same_value, same, "{pairs:?}");
     }
@@ -138,11 +195,11 @@ fn an_entry_stored_the_same_value_only_if_every_pair_did() {
 #[test]
 fn equal_writes_are_left_out_on_request_only() {
     let mut collector = Collector::new(100, true);
-    assert_eq!(collector.add_race(write_write(1, Some(true))), Added::Ignored);
+    assert_eq!(add(&mut collector, write_write(1, Some(true))), Added::Ignored);
     assert!(!report(&collector).has_findings());
-    assert_eq!(collector.add_race(write_write(1, Some(false))), Added::First);
-    assert_eq!(collector.add_race(write_write(2, None)), Added::First);
-    assert_eq!(Collector::new(100, false).add_race(write_write(1, Some(true))), Added::First);
+    assert_eq!(add(&mut collector, write_write(1, Some(false))), Added::First);
+    assert_eq!(add(&mut collector, write_write(2, None)), Added::Joined);
+    assert_eq!(add(&mut Collector::new(100, false), write_write(1, Some(true))), Added::First);
 }
 
 #[test]

@@ -91,18 +91,17 @@ fn statistics_are_summed_and_still_add_up() {
 }
 
 #[test]
-fn races_that_were_not_kept_are_not_forgotten() {
-    let mut report = Report::new(Device::Cpu);
-    report.notes.push("3 distinct races not shown".to_owned());
-    let read = Report::from_json(&report.to_json()).unwrap();
-    assert!(read.has_findings());
-    let merged = merge(&[("a.json", read)]);
-    assert_eq!(merged.races_not_shown, 3);
-    let again = Report::from_json(&merged.to_json()).unwrap();
-    assert_eq!(again.races_not_shown, 3);
-    // A similar note does not count.
-    report.notes = vec!["report buffer full, 2048 races not shown".to_owned()];
-    assert!(!Report::from_json(&report.to_json()).unwrap().has_findings());
+fn findings_fixes_and_source_lines_are_joined() {
+    let mut a = Report::from_json(&with(vec![at(7, 2)]).to_json()).unwrap();
+    a.findings[0].fix.diff = Some("+ barrier".to_owned());
+    a.sources = vec![SourceLines { file: "a.cu".to_owned(), first: 4, lines: vec!["x".to_owned()] }];
+    let b = Report { sources: a.sources.clone(), ..with(vec![at(8, 1)]) };
+    let merged = merge(&[("b.json", Report::from_json(&b.to_json()).unwrap()), ("a.json", a.clone())]);
+    assert_eq!(merged.findings.len(), 1);
+    assert_eq!((merged.findings[0].pairs, merged.findings[0].count), (2, 3));
+    assert_eq!(merged.findings[0].fix.diff.as_deref(), Some("+ barrier"));
+    assert_eq!(merged.sources, a.sources);
+    assert_eq!(merged.run, None);
 }
 
 #[test]

@@ -11,6 +11,9 @@ use std::sync::Arc;
 
 use gpurace_abi::meta::Space;
 
+use crate::cause;
+use crate::collect::{Added, Collector};
+use crate::hint::SideFacts;
 use crate::schema::{Access, Launch, Object, ObjectKind, Op, Race, RaceKind, Report, Scope};
 use crate::sources::Sources;
 
@@ -59,6 +62,12 @@ impl Sources for OneFile {
     }
 }
 
+/// Adds a race with its cause.
+pub(crate) fn add(collector: &mut Collector, race: Race) -> Added {
+    let cause = cause::of(&race, [SideFacts::default(); 2], None);
+    collector.add_race(race, &cause)
+}
+
 /// Returns an access in `reduce.cu` by thread `(thread,0,0)` of block `(block,0,0)`.
 pub(crate) fn access(op: Op, line: u32, column: u32, block: u32, thread: u32) -> Access {
     Access {
@@ -96,7 +105,8 @@ pub(crate) fn race(kind: RaceKind, scope: Scope, later: Access, earlier: Access)
             name: None,
             size: Some(4096),
             offset: Some(0),
-            allocated: None,
+            allocated_at: None,
+            parameter: None,
         }),
         accesses: [later, earlier],
         hint: None,

@@ -3,7 +3,7 @@
 use gpurace_abi::meta::Space;
 use gpurace_abi::scope::Scope as AtomicScope;
 
-use super::{OneFile, access, interface, race};
+use super::{OneFile, access, add, interface, race};
 use crate::collect::Collector;
 use crate::hint::{SideFacts, hint};
 use crate::schema::*;
@@ -64,7 +64,8 @@ fn equal_values_are_marked() {
         name: Some("flag".to_owned()),
         size: Some(4),
         offset: Some(0),
-        allocated: None,
+        allocated_at: None,
+        parameter: None,
     });
     insta::assert_snapshot!(plain(race.clone()));
     race.same_value = Some(false);
@@ -95,7 +96,8 @@ fn atomics_of_too_narrow_a_scope() {
         name: Some("counter".to_owned()),
         size: Some(4),
         offset: Some(0),
-        allocated: None,
+        allocated_at: None,
+        parameter: None,
     });
     let block = SideFacts { atomic_scope: Some(AtomicScope::Block), ..SideFacts::default() };
     insta::assert_snapshot!(render(race, [block; 2]));
@@ -146,9 +148,10 @@ fn calls_that_led_to_the_launch() {
         access(Op::Write, 17, 5, 0, 1),
         access(Op::Write, 17, 5, 0, 0),
     );
-    let call = |function: &str, line| InlinedAt {
+    let call = |function: &str, line| Call {
         function: Some(function.to_owned()),
-        position: Position { file: "main.cu".to_owned(), line },
+        file: "main.cu".to_owned(),
+        line,
         column: None,
     };
     race.launch.as_mut().unwrap().stack = vec![call("step(int)", 31), call("main", 60)];
@@ -222,14 +225,17 @@ fn two_files() {
 
 #[test]
 fn many_races() {
-    let mut collector = Collector::new(2, false);
+    let mut collector = Collector::new(100, false);
     for line in [7, 8, 9, 10, 11] {
-        collector.add_race(race(
-            RaceKind::WriteWrite,
-            Scope::Block,
-            access(Op::Write, line, 3, 0, 1),
-            access(Op::Write, line, 3, 0, 0),
-        ));
+        add(
+            &mut collector,
+            race(
+                RaceKind::WriteWrite,
+                Scope::Block,
+                access(Op::Write, line, 3, 0, 1),
+                access(Op::Write, line, 3, 0, 0),
+            ),
+        );
     }
     let report = collector.report(Device::Cpu, Stats::default());
     insta::assert_snapshot!(TextRenderer { sources: &NoSources, ..renderer() }.report(&report, false));
@@ -263,16 +269,18 @@ fn a_clean_run_says_nothing_but_its_notes() {
 #[test]
 fn the_summary_counts() {
     let one = interface().races[0].clone();
-    for (races, not_shown, summary) in [
-        (1, 0, "SUMMARY: gpurace: 1 data race\n"),
-        (2, 0, "SUMMARY: gpurace: 2 data races\n"),
-        (1, 3, "SUMMARY: gpurace: 4 data races\n"),
-        (0, 1, "SUMMARY: gpurace: 1 data race\n"),
-        (0, 0, ""),
+    for (lines, summary) in [
+        (vec![18], "SUMMARY: gpurace: 1 data race\n"),
+        (vec![18, 19], "SUMMARY: gpurace: 2 data races (1 finding)\n"),
+        (vec![], ""),
     ] {
-        let mut report = Report::new(Device::Cpu);
-        report.races = vec![one.clone(); races];
-        report.races_not_shown = not_shown;
+        let mut collector = Collector::new(100, false);
+        for line in lines {
+            let mut race = one.clone();
+            race.accesses[0].line = Some(line);
+            add(&mut collector, race);
+        }
+        let report = collector.report(Device::Cpu, Stats::default());
         assert_eq!(renderer().summary(&report), summary);
         assert!(renderer().report(&report, false).ends_with(summary));
     }
@@ -351,12 +359,15 @@ fn inlined_calls_and_allocations_are_said_where_they_are_known() {
         access(Op::Write, 17, 13, 1, 0),
     );
     let before = plain(found.clone());
-    let position = |line| Position { file: "main.cu".to_owned(), line };
-    found.accesses[0].inlined_at = vec![
-        InlinedAt { function: Some("outer".to_owned()), position: position(40), column: Some(7) },
-        InlinedAt { function: None, position: position(50), column: None },
-    ];
-    found.object.as_mut().unwrap().allocated = Some(position(60));
+    let call = |function: Option<&str>, line, column| Call {
+        function: function.map(str::to_owned),
+        file: "main.cu".to_owned(),
+        line,
+        column,
+    };
+    found.accesses[0].frames =
+        vec![call(Some("scan"), 18, Some(15)), call(Some("outer"), 40, Some(7)), call(None, 50, None)];
+    found.object.as_mut().unwrap().allocated_at = Some(Position { file: "main.cu".to_owned(), line: 60 });
     let after = plain(found);
     let new: Vec<&str> = after.lines().filter(|line| !before.lines().any(|old| old == *line)).collect();
     assert_eq!(

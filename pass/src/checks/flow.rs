@@ -1,0 +1,113 @@
+//! The control flow of each kernel with its accesses, barriers and source lines, from which the report finds
+//! the barrier that is missing ([`gpurace_abi::flow`]).
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use gpurace_abi::entry::Entry;
+use gpurace_abi::flow::{Flow, FlowBlock, Step};
+use gpurace_protocol::protocol::Uniform;
+use llvm_sys::LLVMOpcode;
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+
+use crate::analysis::regions::Graph;
+use crate::analysis::uniform::{Inputs, Uniformity};
+use crate::checks::sites::{Access, AccessSite};
+use crate::ir;
+use crate::ir::entry_calls::EntryCall;
+use crate::ir::position::OwnLines;
+
+/// Larger kernels are not described: a barrier is searched for at each of their lines.
+const MOST_BLOCKS: usize = 400;
+
+/// Returns the control flow of the kernels, by name. A kernel that is too large, or whose control flow is not
+/// made of loops with one entry, has none.
+///
+/// # Safety
+/// `module` is live and normalised, and `accesses` are all of it.
+pub unsafe fn of_kernels(module: LLVMModuleRef, accesses: &[AccessSite]) -> HashMap<String, Flow> {
+    let mut sites: HashMap<LLVMValueRef, Vec<Step>> = HashMap::new();
+    for (access, number) in accesses.iter().zip(0..) {
+        let step = match access.access {
+            Access::Atomic { .. } => Step::Atomic(number),
+            _ => Step::Access(number),
+        };
+        sites.entry(access.instruction).or_default().push(step);
+    }
+    // SAFETY: by contract.
+    unsafe {
+        let flow = |kernel| Some((ir::name(kernel), of_kernel(module, kernel, &sites)?));
+        ir::kernels(module).into_iter().filter_map(|(kernel, _)| flow(kernel)).collect()
+    }
+}
+
+unsafe fn of_kernel(
+    module: LLVMModuleRef,
+    kernel: LLVMValueRef,
+    sites: &HashMap<LLVMValueRef, Vec<Step>>,
+) -> Option<Flow> {
+    // SAFETY: by contract.
+    unsafe {
+        if LLVMCountBasicBlocks(kernel) as usize > MOST_BLOCKS {
+            return None;
+        }
+        let lines = OwnLines::of(kernel)?;
+        let graph = Rc::new(Graph::of(kernel).ok()?);
+        let parameters = ir::params(kernel).len();
+        let inputs = Inputs {
+            arguments: vec![Uniform::Grid; parameters],
+            read_only_copies: vec![false; parameters],
+            control: Uniform::Grid,
+            frozen: Uniform::Grid,
+        };
+        let uniformity = Uniformity::of(module, Rc::clone(&graph), inputs);
+        let blocks = graph.blocks.iter().zip(&graph.instructions).enumerate();
+        let blocks = blocks.map(|(index, (&block, instructions))| FlowBlock {
+            uniform: uniformity.control(index) >= Uniform::Block,
+            next: ir::successors(block)
+                .iter()
+                .filter_map(|next| graph.index.get(next).map(|&next| next as u32))
+                .collect(),
+            steps: steps(instructions, &lines, sites),
+        });
+        Some(Flow { blocks: blocks.collect() })
+    }
+}
+
+unsafe fn steps(
+    instructions: &[LLVMValueRef],
+    lines: &OwnLines,
+    sites: &HashMap<LLVMValueRef, Vec<Step>>,
+) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut last = 0;
+    for &instruction in instructions {
+        // SAFETY: by contract.
+        unsafe {
+            if ir::opcode(instruction) != LLVMOpcode::LLVMPHI
+                && let Some(line) = lines.of_instruction(instruction)
+                && line != last
+            {
+                steps.push(Step::Line(line));
+                last = line;
+            }
+            steps.extend(sites.get(&instruction).into_iter().flatten().copied());
+            steps.extend(EntryCall::of(instruction).and_then(|call| synchronisation(call)));
+        }
+    }
+    steps
+}
+
+/// The step of a call that synchronises threads.
+unsafe fn synchronisation(call: EntryCall) -> Option<Step> {
+    // SAFETY: by contract; a sync of a warp has a mask.
+    unsafe {
+        match call.entry {
+            Entry::Barrier | Entry::BarrierRed if call.is_of_whole_block() => Some(Step::Barrier),
+            Entry::Syncwarp if call.constant(0) == Some(u32::MAX.into()) => Some(Step::Warp),
+            Entry::Syncwarp => Some(Step::Lanes),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! The control flow of a kernel, as far as the order of its accesses depends on it. The pass writes it; the
+//! report looks for the barrier that is missing.
+
+use serde::{Deserialize, Serialize};
+
+/// The control flow of a kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Flow {
+    /// The basic blocks in reverse post-order: the kernel's start is the first, and only loops lead back.
+    pub blocks: Vec<FlowBlock>,
+}
+
+/// A basic block.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowBlock {
+    /// All threads of a thread block run it together, or none does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub uniform: bool,
+    /// The blocks that may follow.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub next: Vec<u32>,
+    /// What happens in it, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<Step>,
+}
+
+/// A step of a basic block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Step {
+    /// Code of this line of the kernel's own source begins.
+    Line(u32),
+    /// A plain access: an index into [`ModuleMeta::sites`](crate::meta::ModuleMeta::sites).
+    Access(u32),
+    /// An atomic access, likewise.
+    Atomic(u32),
+    /// A barrier of the whole thread block.
+    Barrier,
+    /// A synchronisation of a whole warp.
+    Warp,
+    /// A synchronisation of some lanes of a warp.
+    Lanes,
+}

@@ -1,0 +1,429 @@
+//! Barriers that are missing: which barrier interval two accesses share, and where a new barrier would part
+//! them.
+//!
+//! Two accesses of a thread block may run at once if both can be reached from one barrier, or from the
+//! kernel's start, without passing another barrier. All barriers here are textually aligned: the threads of
+//! a block pass one together. Conditions of branches are ignored, so accesses that this module calls parted
+//! are parted in every launch, while others may still be.
+
+use std::collections::{BTreeSet, HashMap};
+
+use gpurace_abi::flow::{Flow, Step};
+
+/// The sites of a race in their module, the earlier first.
+pub type Pair = [u32; 2];
+
+/// The barriers from which an access is reached, as bits: the kernel's start is bit 0, others follow in the
+/// order of the code.
+type Reaching = u128;
+
+/// Barriers of larger kernels are not analysed.
+const MOST_BARRIERS: u32 = 120;
+/// New barriers are looked for at this many places.
+const MOST_CANDIDATES: usize = 200;
+
+/// Which steps part threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Those of the whole block: for threads of different warps.
+    Block,
+    /// Those of a warp too: for threads of one warp.
+    Warp,
+}
+
+/// How two accesses lie to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Relation {
+    /// The number of the first barrier interval that has both.
+    pub interval: u32,
+    /// One follows the other only in a loop's next iteration: true if it is the earlier one that does.
+    pub over_back_edge: Option<bool>,
+    /// Threads may synchronise through atomics between them.
+    pub has_atomics: bool,
+    /// A synchronisation of some lanes is between them.
+    pub has_lanes: bool,
+}
+
+/// Returns how two accesses lie to each other. `None` if a barrier parts them or the flow does not have them.
+pub fn relation(flow: &Flow, [earlier, later]: Pair, level: Level) -> Option<Relation> {
+    let reaching = reaching(flow, &[], level)?;
+    let shared = reaching.get(&earlier)? & reaching.get(&later)?;
+    if shared == 0 {
+        return None;
+    }
+    let (places, reverse) = (places(flow), reversed(flow));
+    let (from, to) = (*places.get(&earlier)?, *places.get(&later)?);
+    let after = |place, forward| walk(flow, &Next(flow), place, level, forward);
+    let before = |place| walk(flow, &Previous(flow, &reverse), place, level, false);
+    let meets = |steps: &BTreeSet<StepPlace>, wanted: fn(&Step) -> bool| {
+        steps.iter().any(|&(block, at)| wanted(&flow.blocks[block].steps[at]))
+    };
+    let over_back_edge = if is_one_statement(flow, from, to) {
+        // No barrier can stand within a statement.
+        after(from, false).contains(&from).then_some(false)
+    } else if after(from, true).contains(&to) || after(to, true).contains(&from) {
+        None
+    } else if after(from, false).contains(&to) {
+        Some(false)
+    } else if after(to, false).contains(&from) {
+        Some(true)
+    } else {
+        None
+    };
+    let is_atomic = |step: &Step| matches!(step, Step::Atomic(_));
+    let between: BTreeSet<_> = after(from, false).intersection(&before(to)).copied().collect();
+    Some(Relation {
+        interval: shared.trailing_zeros(),
+        over_back_edge,
+        has_atomics: meets(&after(from, false), is_atomic) && meets(&before(to), is_atomic),
+        has_lanes: meets(&between, |step| matches!(step, Step::Lanes)),
+    })
+}
+
+/// True if no line begins between two accesses of one basic block.
+fn is_one_statement(flow: &Flow, a: StepPlace, b: StepPlace) -> bool {
+    let between = a.1.min(b.1)..a.1.max(b.1);
+    a.0 == b.0 && flow.blocks[a.0].steps[between].iter().all(|step| !matches!(step, Step::Line(_)))
+}
+
+/// The races of one kernel that a fix must order.
+#[derive(Clone, Debug)]
+pub struct Unordered<'a> {
+    /// The kernel's control flow.
+    pub flow: &'a Flow,
+    /// Its races.
+    pub pairs: Vec<Pair>,
+}
+
+/// Returns the lines of the source before which new barriers order all races: one line, or two. All threads
+/// of a block reach each of the places together. `accepts` says before which lines a statement can stand.
+pub fn missing(all: &[Unordered<'_>], level: Level, accepts: impl Fn(u32) -> bool) -> Option<Vec<u32>> {
+    let mut lines: Option<BTreeSet<u32>> = None;
+    for kernel in all {
+        let own: BTreeSet<u32> = first_of_lines(kernel.flow)
+            .into_iter()
+            .filter(|(_, (block, _))| kernel.flow.blocks[*block].uniform)
+            .map(|(line, _)| line)
+            .collect();
+        lines = Some(match lines {
+            Some(lines) => lines.intersection(&own).copied().collect(),
+            None => own,
+        });
+    }
+    // A barrier right before the later access is what a programmer would write, so later lines come first.
+    let lines: Vec<u32> = lines?.into_iter().filter(|&line| accepts(line)).rev().collect();
+    if lines.len() > MOST_CANDIDATES {
+        return None;
+    }
+    let order_all = |lines: &[u32]| {
+        all.iter().all(|kernel| {
+            let first = first_of_lines(kernel.flow);
+            let added: Vec<StepPlace> = lines.iter().filter_map(|line| first.get(line).copied()).collect();
+            reaching(kernel.flow, &added, level).is_some_and(|reaching| {
+                kernel.pairs.iter().all(|pair| match pair.map(|site| reaching.get(&site)) {
+                    [Some(a), Some(b)] => a & b == 0,
+                    _ => false,
+                })
+            })
+        })
+    };
+    if let Some(&line) = lines.iter().find(|&&line| order_all(&[line])) {
+        return Some(vec![line]);
+    }
+    for (at, &later) in lines.iter().enumerate() {
+        for &earlier in &lines[at + 1..] {
+            if order_all(&[earlier, later]) {
+                return Some(vec![earlier, later]);
+            }
+        }
+    }
+    None
+}
+
+/// A step: its block, and its index there.
+type StepPlace = (usize, usize);
+
+/// Returns the first step of each line.
+fn first_of_lines(flow: &Flow) -> HashMap<u32, StepPlace> {
+    let mut first = HashMap::new();
+    for (block, body) in flow.blocks.iter().enumerate() {
+        for (at, step) in body.steps.iter().enumerate() {
+            if let Step::Line(line) = *step {
+                first.entry(line).or_insert((block, at));
+            }
+        }
+    }
+    first
+}
+
+/// Returns the step of each access.
+fn places(flow: &Flow) -> HashMap<u32, StepPlace> {
+    let mut places = HashMap::new();
+    for (block, body) in flow.blocks.iter().enumerate() {
+        for (at, step) in body.steps.iter().enumerate() {
+            if let Step::Access(site) | Step::Atomic(site) = *step {
+                places.insert(site, (block, at));
+            }
+        }
+    }
+    places
+}
+
+fn parts(step: Step, level: Level) -> bool {
+    match step {
+        Step::Barrier => true,
+        Step::Warp => level == Level::Warp,
+        Step::Lanes | Step::Line(_) | Step::Access(_) | Step::Atomic(_) => false,
+    }
+}
+
+/// Returns the barriers that reach each access. `added` are steps before which there is a new barrier. `None`
+/// if there are too many barriers.
+fn reaching(flow: &Flow, added: &[StepPlace], level: Level) -> Option<HashMap<u32, Reaching>> {
+    let mut bits: HashMap<StepPlace, u32> = HashMap::new();
+    for (block, body) in flow.blocks.iter().enumerate() {
+        for (at, &step) in body.steps.iter().enumerate() {
+            if parts(step, level) || added.contains(&(block, at)) {
+                bits.insert((block, at), bits.len() as u32 + 1);
+            }
+        }
+    }
+    if bits.len() as u32 > MOST_BARRIERS {
+        return None;
+    }
+    let mut entering: Vec<Reaching> = vec![0; flow.blocks.len()];
+    *entering.first_mut()? = 1;
+    let mut of_access = HashMap::new();
+    loop {
+        let mut changed = false;
+        for (block, body) in flow.blocks.iter().enumerate() {
+            let mut now = entering[block];
+            for (at, &step) in body.steps.iter().enumerate() {
+                if let Some(bit) = bits.get(&(block, at)) {
+                    now = 1 << bit;
+                }
+                if let Step::Access(site) | Step::Atomic(site) = step {
+                    of_access.insert(site, now);
+                }
+            }
+            for &next in &body.next {
+                let target = entering.get_mut(next as usize)?;
+                changed |= *target | now != *target;
+                *target |= now;
+            }
+        }
+        if !changed {
+            return Some(of_access);
+        }
+    }
+}
+
+/// A direction of the control flow.
+trait Direction {
+    /// The steps after a place, in its block.
+    fn rest(&self, place: StepPlace) -> Vec<StepPlace>;
+    /// The blocks after a block.
+    fn blocks(&self, block: usize) -> Vec<usize>;
+    /// All steps of a block, in this direction.
+    fn steps(&self, block: usize) -> Vec<StepPlace>;
+}
+
+struct Next<'a>(&'a Flow);
+struct Previous<'a>(&'a Flow, &'a [Vec<usize>]);
+
+impl Direction for Next<'_> {
+    fn rest(&self, (block, at): StepPlace) -> Vec<StepPlace> {
+        (at + 1..self.0.blocks[block].steps.len()).map(|at| (block, at)).collect()
+    }
+
+    fn blocks(&self, block: usize) -> Vec<usize> {
+        self.0.blocks[block].next.iter().map(|&next| next as usize).collect()
+    }
+
+    fn steps(&self, block: usize) -> Vec<StepPlace> {
+        (0..self.0.blocks[block].steps.len()).map(|at| (block, at)).collect()
+    }
+}
+
+impl Direction for Previous<'_> {
+    fn rest(&self, (block, at): StepPlace) -> Vec<StepPlace> {
+        (0..at).rev().map(|at| (block, at)).collect()
+    }
+
+    fn blocks(&self, block: usize) -> Vec<usize> {
+        self.1[block].clone()
+    }
+
+    fn steps(&self, block: usize) -> Vec<StepPlace> {
+        (0..self.0.blocks[block].steps.len()).rev().map(|at| (block, at)).collect()
+    }
+}
+
+/// Returns the steps that are reached from a place without passing a barrier. `within` leaves out ways back
+/// in a loop.
+fn walk(
+    flow: &Flow,
+    direction: &impl Direction,
+    from: StepPlace,
+    level: Level,
+    within: bool,
+) -> BTreeSet<StepPlace> {
+    let mut met = BTreeSet::new();
+    let mut entered = BTreeSet::new();
+    let mut pending = vec![(from.0, direction.rest(from))];
+    while let Some((block, steps)) = pending.pop() {
+        let mut goes_on = true;
+        for (block, at) in steps {
+            if parts(flow.blocks[block].steps[at], level) {
+                goes_on = false;
+                break;
+            }
+            met.insert((block, at));
+        }
+        if goes_on {
+            for next in direction.blocks(block) {
+                if !(within && next <= block) && entered.insert(next) {
+                    pending.push((next, direction.steps(next)));
+                }
+            }
+        }
+    }
+    met
+}
+
+fn reversed(flow: &Flow) -> Vec<Vec<usize>> {
+    let mut reversed = vec![Vec::new(); flow.blocks.len()];
+    for (block, body) in flow.blocks.iter().enumerate() {
+        for &next in &body.next {
+            if let Some(previous) = reversed.get_mut(next as usize) {
+                previous.push(block);
+            }
+        }
+    }
+    reversed
+}
+
+#[cfg(test)]
+mod tests {
+    use gpurace_abi::flow::FlowBlock;
+
+    use super::*;
+
+    /// Builds a flow from lines such as `u 1,2: L17 a0 B`: uniform, successors, steps.
+    fn flow(text: &str) -> Flow {
+        let block = |line: &str| {
+            let (head, steps) = line.split_once(':').unwrap();
+            let uniform = head.trim_start().starts_with('u');
+            let next = head.trim_start_matches([' ', 'u']).split(',');
+            let next = next.filter_map(|next| next.trim().parse().ok()).collect();
+            let step = |step: &str| {
+                let number = || step[1..].parse().unwrap();
+                match &step[..1] {
+                    "L" => Step::Line(number()),
+                    "a" => Step::Access(number()),
+                    "x" => Step::Atomic(number()),
+                    "B" => Step::Barrier,
+                    "W" => Step::Warp,
+                    _ => Step::Lanes,
+                }
+            };
+            FlowBlock { uniform, next, steps: steps.split_whitespace().map(step).collect() }
+        };
+        Flow { blocks: text.lines().filter(|line| !line.trim().is_empty()).map(block).collect() }
+    }
+
+    fn fix(text: &str, pairs: &[Pair]) -> Option<Vec<u32>> {
+        let flow = flow(text);
+        missing(&[Unordered { flow: &flow, pairs: pairs.to_vec() }], Level::Block, |_| true)
+    }
+
+    #[test]
+    fn straight_code_needs_a_barrier_before_the_later_access() {
+        let text = "u: L1 L17 a0 L18 a1 L19";
+        let found = relation(&flow(text), [0, 1], Level::Block).unwrap();
+        assert_eq!((found.interval, found.over_back_edge), (0, None));
+        assert_eq!(fix(text, &[[0, 1]]), Some(vec![18]));
+    }
+
+    #[test]
+    fn a_barrier_between_parts_them() {
+        assert_eq!(relation(&flow("u: L17 a0 B L18 a1"), [0, 1], Level::Block), None);
+        assert!(relation(&flow("u: L17 a0 W L18 a1"), [0, 1], Level::Block).is_some());
+        assert_eq!(relation(&flow("u: L17 a0 W L18 a1"), [0, 1], Level::Warp), None);
+        assert!(relation(&flow("u: L17 a0 l L18 a1"), [0, 1], Level::Warp).unwrap().has_lanes);
+    }
+
+    #[test]
+    fn a_loop_without_a_barrier_at_its_end() {
+        let text = "u 1: L1
+             u 2,3: L2
+             u 1: L17 a0 L18 B L19 a1
+             u: L20";
+        // The read comes before the write of the next iteration.
+        let found = relation(&flow(text), [0, 1], Level::Block).unwrap();
+        assert_eq!((found.interval, found.over_back_edge), (1, Some(true)));
+        let found = relation(&flow(text), [1, 0], Level::Block).unwrap();
+        assert_eq!((found.interval, found.over_back_edge), (1, Some(false)));
+        assert_eq!(fix(text, &[[0, 1]]), Some(vec![17]));
+    }
+
+    #[test]
+    fn a_statement_in_a_loop_meets_itself_in_the_next_iteration() {
+        let text = "u 1: L1
+             u 2,3: L2
+             u 1: L18 a0 a1
+             u: L20";
+        assert_eq!(relation(&flow(text), [0, 1], Level::Block).unwrap().over_back_edge, Some(false));
+        assert_eq!(relation(&flow("u: L18 a0 a1"), [0, 1], Level::Block).unwrap().over_back_edge, None);
+    }
+
+    #[test]
+    fn a_loop_without_barriers_needs_two() {
+        let text = "u 1: L1
+             u 2,3: L2
+             u 1: L17 a0 L18 a1
+             u: L20";
+        assert_eq!(fix(text, &[[0, 1]]), Some(vec![17, 18]));
+    }
+
+    #[test]
+    fn no_barrier_is_put_where_only_some_threads_come() {
+        assert_eq!(fix(": L17 a0 L18 a1", &[[0, 1]]), None);
+        let text = "u 1,2: L1
+             2: L17 a0
+             u: L18 a1";
+        assert_eq!(fix(text, &[[0, 1]]), Some(vec![18]));
+        let text = "u 1,2: L1
+             2: L17 a0
+             : L18 a1";
+        assert_eq!(fix(text, &[[0, 1]]), None);
+    }
+
+    #[test]
+    fn threads_on_two_branches_are_not_parted() {
+        let text = "u 1,2: L1
+             3: L17 a0
+             3: L18 a1
+             u: L19";
+        assert!(relation(&flow(text), [0, 1], Level::Block).is_some());
+        assert_eq!(fix(text, &[[0, 1]]), None);
+    }
+
+    #[test]
+    fn all_races_must_be_ordered() {
+        let text = "u: L1 a0 L2 a1 L3 a2";
+        assert_eq!(fix(text, &[[0, 1], [0, 2]]), Some(vec![2]));
+        assert_eq!(fix(text, &[[0, 1], [1, 2]]), Some(vec![2, 3]));
+        assert_eq!(fix(text, &[[0, 1], [2, 2]]), None);
+        assert_eq!(fix(text, &[[0, 7]]), None);
+    }
+
+    #[test]
+    fn a_line_must_be_one_place_in_all_kernels() {
+        let (one, two) = (flow("u: L17 a0 L18 a1"), flow("u 1: L17 a0\n : L18 a1"));
+        let of = |flow| Unordered { flow, pairs: vec![[0, 1]] };
+        assert_eq!(missing(&[of(&one)], Level::Block, |_| true), Some(vec![18]));
+        assert_eq!(missing(&[of(&one), of(&two)], Level::Block, |_| true), None);
+        assert_eq!(missing(&[of(&one)], Level::Block, |line| line != 18), None);
+    }
+}

@@ -1,0 +1,256 @@
+//! The cause of a race: the order that the program lacks. Races with one cause on one object are one finding.
+
+use gpurace_abi::flow::Flow;
+use gpurace_abi::scope::Scope as AtomicScope;
+
+use crate::barriers::{self, Level, Pair, Relation};
+use crate::hint::SideFacts;
+use crate::schema::{Access, CauseKind, Effect, Op, Race, Scope};
+use crate::words;
+
+/// What is known of the kernel of a race in which both sides belong to one launch.
+#[derive(Clone, Copy, Debug)]
+pub struct InKernel<'a> {
+    /// The kernel's control flow.
+    pub flow: &'a Flow,
+    /// The sites of the race.
+    pub pair: Pair,
+}
+
+/// The cause of a race.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cause {
+    /// What is wrong.
+    pub kind: CauseKind,
+    /// What is missing, in a sentence without a full stop.
+    pub why: String,
+    /// Equal for races of one finding.
+    pub fingerprint: String,
+}
+
+/// Returns the cause of a race. `facts` are in the order of [`Race::accesses`].
+pub fn of(race: &Race, facts: [SideFacts; 2], kernel: Option<InKernel<'_>>) -> Cause {
+    let level = if race.scope == Scope::Warp { Level::Warp } else { Level::Block };
+    let relation = kernel.and_then(|kernel| barriers::relation(kernel.flow, kernel.pair, level));
+    let kind = kind(race, facts, relation);
+    let mut parts =
+        vec![kind.as_str().to_owned(), kernel_name(race.kernel.as_deref().unwrap_or("")).to_owned()];
+    match kind {
+        // These two pointers, whatever they point into.
+        CauseKind::Alias => parts.push(parameters(race).join(" and ")),
+        _ => parts.push(words::object_name(race)),
+    }
+    match kind {
+        CauseKind::MissingBarrier | CauseKind::LoopBackEdge if race.scope <= Scope::Block => {
+            parts.push(
+                relation.map_or_else(String::new, |relation| format!("interval {}", relation.interval)),
+            );
+        }
+        CauseKind::MissingBarrier => parts.push("between blocks".to_owned()),
+        // Another kernel or copy is another mistake.
+        CauseKind::UnorderedOperations | CauseKind::Host => {
+            let mut sides = race.accesses.each_ref().map(side_name);
+            sides.sort();
+            parts.extend(sides);
+        }
+        _ => {}
+    }
+    Cause { kind, why: why(race, kind, relation), fingerprint: parts.join(":") }
+}
+
+fn kind(race: &Race, facts: [SideFacts; 2], relation: Option<Relation>) -> CauseKind {
+    let ops = race.accesses.each_ref().map(|access| access.op);
+    if ops.contains(&Op::Host) {
+        return CauseKind::Host;
+    }
+    if ops.contains(&Op::Copy) || race.scope >= Scope::Device {
+        return CauseKind::UnorderedOperations;
+    }
+    if facts.iter().any(|side| side.ends_block) {
+        return CauseKind::MissingBarrier;
+    }
+    if facts.iter().any(|side| side.asynchronous) {
+        return CauseKind::UnwaitedCopy;
+    }
+    if is_alias(race) {
+        return CauseKind::Alias;
+    }
+    match (race.kind.earlier(), race.kind.later()) {
+        (Effect::Atomic, Effect::Atomic) => return of_atomics(race.scope, facts),
+        (Effect::Atomic, _) | (_, Effect::Atomic) => return CauseKind::Other,
+        (Effect::Write, Effect::Write) if race.same_value == Some(true) && is_one_place(race) => {
+            return CauseKind::SameValue;
+        }
+        _ => {}
+    }
+    if is_one_place(race) {
+        // An update by several threads: no barrier helps.
+        return CauseKind::Other;
+    }
+    let has_fences = facts.iter().any(|side| side.fences);
+    if has_fences && relation.map_or(race.scope > Scope::Block, |relation| relation.has_atomics) {
+        return CauseKind::MissingFence;
+    }
+    if race.scope == Scope::Warp && relation.is_some_and(|relation| relation.has_lanes) {
+        return CauseKind::Mask;
+    }
+    match relation {
+        Some(Relation { over_back_edge: Some(_), .. }) if race.scope <= Scope::Block => {
+            CauseKind::LoopBackEdge
+        }
+        _ => CauseKind::MissingBarrier,
+    }
+}
+
+fn of_atomics(scope: Scope, facts: [SideFacts; 2]) -> CauseKind {
+    let narrowest = facts[0].atomic_scope.min(facts[1].atomic_scope);
+    let reaches = match narrowest {
+        None => true,
+        Some(AtomicScope::Block) => scope <= Scope::Block,
+        Some(AtomicScope::Cluster) => scope <= Scope::Cluster,
+        Some(AtomicScope::Device) => scope <= Scope::Device,
+        Some(AtomicScope::System) => true,
+    };
+    if reaches { CauseKind::Other } else { CauseKind::NarrowScope }
+}
+
+/// True if the sides came to the object through different parameters of the kernel.
+pub(crate) fn is_alias(race: &Race) -> bool {
+    match race.accesses.each_ref().map(|access| access.parameter.as_ref()) {
+        [Some(a), Some(b)] => a != b,
+        _ => false,
+    }
+}
+
+/// Returns the names of the sides' parameters, in the order of the kernel's parameters.
+pub(crate) fn parameters(race: &Race) -> Vec<String> {
+    let mut found: Vec<_> = race.accesses.iter().filter_map(|access| access.parameter.as_ref()).collect();
+    found.sort_by_key(|parameter| parameter.number);
+    found.into_iter().map(words::parameter).collect()
+}
+
+/// True if both sides have one source position.
+fn is_one_place(race: &Race) -> bool {
+    let place = |access: &Access| {
+        let line = access.line?;
+        Some((access.file.clone()?, line, access.column))
+    };
+    let places = race.accesses.each_ref().map(place);
+    places[0].is_some() && places[0] == places[1]
+}
+
+/// Returns what a side does, without its place: the function, or the copy, or the host.
+fn side_name(access: &Access) -> String {
+    match access.op {
+        Op::Copy => format!("copy at {}", access.line.map_or_else(String::new, |line| line.to_string())),
+        Op::Host => "host".to_owned(),
+        Op::Read | Op::Write | Op::Atomic => {
+            let function = access.frames.last().map_or(&access.function, |outermost| &outermost.function);
+            function.as_deref().map_or_else(String::new, |function| kernel_name(function).to_owned())
+        }
+    }
+}
+
+/// Returns what is missing.
+fn why(race: &Race, kind: CauseKind, relation: Option<Relation>) -> String {
+    let (earlier, later) = (words::effect_at(race, true), words::effect_at(race, false));
+    let between = format!("{earlier} and {later}");
+    match kind {
+        CauseKind::Alias => {
+            let [a, b] = parameters(race).try_into().unwrap_or_default();
+            format!("{a} and {b} point into one object, so {between} meet")
+        }
+        CauseKind::LoopBackEdge => {
+            let is_later_first = relation.and_then(|relation| relation.over_back_edge) == Some(true);
+            let (first, next) = if is_later_first { (later, earlier) } else { (earlier, later) };
+            format!("no barrier orders {first} before {next} in the loop's next iteration")
+        }
+        CauseKind::MissingBarrier => match race.scope {
+            Scope::Grid => format!("nothing orders {between} of different blocks"),
+            Scope::Cluster => format!("no barrier of the cluster stands between {between}"),
+            _ => format!("no barrier stands between {between}"),
+        },
+        CauseKind::MissingFence => {
+            format!("no fence and atomic order {earlier} before {later}")
+        }
+        CauseKind::Mask => {
+            format!("the masks of the warp's synchronisations do not order {earlier} before {later}")
+        }
+        CauseKind::NarrowScope => format!("the scope of an atomic leaves out the other thread: {between}"),
+        CauseKind::UnwaitedCopy => format!("no wait ends the asynchronous copy between {between}"),
+        CauseKind::UnorderedOperations => format!("no stream order and no event orders {between}"),
+        CauseKind::Host => format!("the host does not wait between {between}"),
+        CauseKind::SameValue => format!("several threads store the same value: {later}"),
+        CauseKind::Divergence | CauseKind::Fault | CauseKind::Other => match race.later().line {
+            Some(line) if is_one_place(race) => {
+                format!("several threads access the same bytes at line {line} without order")
+            }
+            _ => format!("{between} are not ordered, and not both atomic"),
+        },
+    }
+}
+
+/// Returns a kernel's name without its parameters, template arguments and return type.
+pub fn kernel_name(demangled: &str) -> &str {
+    // `(anonymous namespace)::` is no list of parameters.
+    const ANONYMOUS: &str = "(anonymous namespace)::";
+    let skipped = demangled.rfind(ANONYMOUS).map_or(0, |at| at + ANONYMOUS.len());
+    let name = &demangled[skipped..];
+    let mut depth = 0_usize;
+    let mut start = 0;
+    for (at, character) in name.char_indices() {
+        match character {
+            // The arguments of the name itself: what comes before is no return type.
+            '<' if depth == 0 && !name[start..at].is_empty() && is_last_component(&name[at..]) => {
+                return &name[start..at];
+            }
+            '<' => depth += 1,
+            '>' => depth = depth.saturating_sub(1),
+            '(' if depth == 0 => return &name[start..at],
+            ' ' if depth == 0 => start = at + 1,
+            _ => {}
+        }
+    }
+    &name[start..]
+}
+
+/// True if a text that begins with template arguments has nothing but parameters after them.
+fn is_last_component(text: &str) -> bool {
+    let mut depth = 0_usize;
+    for (at, character) in text.char_indices() {
+        match character {
+            '<' => depth += 1,
+            '>' => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    let rest = &text[at + 1..];
+                    return rest.is_empty() || rest.starts_with('(');
+                }
+            }
+            _ => {}
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::kernel_name;
+
+    #[test]
+    fn a_kernel_has_one_name_for_all_its_instances() {
+        for (demangled, name) in [
+            ("reduce(float const*, float*)", "reduce"),
+            ("void scale<float>(float*, int)", "scale"),
+            ("void ns::scale<4, std::pair<int, float> >(float*)", "ns::scale"),
+            ("scale<float>", "scale"),
+            ("void (anonymous namespace)::scale<float>(float*)", "scale"),
+            ("A<int>::run(int*)", "A<int>::run"),
+            ("void A<int>::run<float>(int*)", "A<int>::run"),
+            ("k", "k"),
+            ("", ""),
+        ] {
+            assert_eq!(kernel_name(demangled), name, "{demangled}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Changes of the source that order the races of a finding.
+
+use similar::TextDiff;
+
+use crate::barriers::{Level, Unordered, missing};
+use crate::schema::{Finding, Scope};
+use crate::sources::Sources;
+
+/// Lines around a change in a diff.
+const CONTEXT: usize = 3;
+
+/// Words that begin a line before which a statement would change what the code means.
+const NO_STATEMENT: [&str; 7] = ["else", "for", "while", "do", "case", "default", "catch"];
+
+/// Barriers that order all races of a finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Barriers {
+    /// The change of the source, as a unified diff.
+    pub diff: String,
+    /// The change in words.
+    pub advice: String,
+}
+
+/// Returns barriers that order all races of a finding. `widest` is the widest group of threads that race,
+/// `kernels` has the races, by kernel; all kernels are in `file`. `None` if there is no place for them that all
+/// threads of a block reach together.
+pub fn barriers(
+    widest: Scope,
+    kernels: &[Unordered<'_>],
+    file: &str,
+    sources: &dyn Sources,
+) -> Option<Barriers> {
+    let (level, statement) = match widest {
+        Scope::Warp => (Level::Warp, "__syncwarp();"),
+        Scope::Block => (Level::Block, "__syncthreads();"),
+        _ => return None,
+    };
+    let text = sources.text(file)?;
+    let old: Vec<&str> = text.split_inclusive('\n').collect();
+    let lines = missing(kernels, level, |line| statement_may_precede(&old, line))?;
+    let mut new = String::new();
+    for (number, line) in (1..).zip(&old) {
+        if lines.contains(&number) {
+            let indent = &line[..line.len() - line.trim_start().len()];
+            let end = if line.ends_with("\r\n") { "\r\n" } else { "\n" };
+            new.extend([indent, statement, end]);
+        }
+        new.push_str(line);
+    }
+    let diff = TextDiff::from_lines(&*text, &*new);
+    let name = file.trim_start_matches('/');
+    let diff = diff
+        .unified_diff()
+        .context_radius(CONTEXT)
+        .header(&format!("a/{name}"), &format!("b/{name}"))
+        .to_string();
+    let named: Vec<String> = lines.iter().map(u32::to_string).collect();
+    let places = if named.len() == 1 { "line" } else { "lines" };
+    let advice = format!("insert `{statement}` before {places} {} of {file}", named.join(" and "));
+    Some(Barriers { diff, advice })
+}
+
+/// True for a finding whose races barriers of a block could order.
+pub fn may_need_barriers(finding: &Finding) -> bool {
+    use crate::schema::CauseKind::{LoopBackEdge, Mask, MissingBarrier};
+    matches!(finding.cause, MissingBarrier | LoopBackEdge | Mask)
+}
+
+/// Returns the lines that a unified diff inserts, each with the number of the old line that it comes before.
+pub fn insertions(diff: &str) -> Vec<(u32, String)> {
+    let mut found = Vec::new();
+    let mut line = 0;
+    for text in diff.lines().skip_while(|text| !text.starts_with("@@")) {
+        if let Some(header) = text.strip_prefix("@@ -") {
+            let digits = header.find(|c: char| !c.is_ascii_digit()).unwrap_or(header.len());
+            line = header[..digits].parse().unwrap_or_default();
+        } else if let Some(inserted) = text.strip_prefix('+') {
+            found.push((line, format!("{inserted}\n")));
+        } else {
+            line += 1;
+        }
+    }
+    found
+}
+
+/// True if a statement of its own can stand before a line. The text decides, so the answer errs towards no.
+fn statement_may_precede(lines: &[&str], line: u32) -> bool {
+    let at = line as usize;
+    let Some(own) = at.checked_sub(1).and_then(|index| lines.get(index)) else {
+        return false;
+    };
+    let own = own.trim_start();
+    let word = own.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+    let begins_statement = own.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '*' || c == '(');
+    if !begins_statement || NO_STATEMENT.contains(&word) {
+        return false;
+    }
+    let before = lines[..at - 1].iter().rev().map(|line| line.split("//").next().unwrap_or_default().trim());
+    let mut before = before.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    before.next().is_some_and(|line| line.ends_with([';', '{', '}']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{insertions, statement_may_precede};
+
+    #[test]
+    fn a_diff_says_before_which_lines_it_inserts() {
+        let diff =
+            "--- a/k.cu\n+++ b/k.cu\n@@ -5,3 +5,4 @@\n x\n+  barrier();\n y\n z\n@@ -20,1 +21,2 @@\n+b\n w\n";
+        assert_eq!(insertions(diff), [(6, "  barrier();\n".to_owned()), (20, "b\n".to_owned())]);
+        assert_eq!(insertions("nothing"), []);
+    }
+
+    #[test]
+    fn a_statement_stands_between_statements_only() {
+        let text = "__global__ void k(int* a,\n\
+                    int n) {\n\
+                    int t = n; // note\n\
+                    #ifdef X\n\
+                    a[t] = 1;\n\
+                    if (t)\n\
+                    a[t] = 2;\n\
+                    else\n\
+                    a[t] = 3 +\n\
+                    a[0];\n\
+                    for (;;) {\n\
+                    *a = 1;\n\
+                    }\n\
+                    return;";
+        let lines: Vec<&str> = text.lines().collect();
+        let may: Vec<u32> = (0..20).filter(|&line| statement_may_precede(&lines, line)).collect();
+        assert_eq!(may, [3, 5, 6, 12, 14]);
+    }
+}
