@@ -169,6 +169,10 @@ impl Case {
         for seed in self.program.seeds(self.revision()) {
             let (outcome, report, replay) = self.run_seed(&checked, &folder, &seed)?;
             let before = findings.count();
+            let is_last_level = self.program.opt_levels(self.revision()).last() == Some(&self.opt);
+            if let (Ok(report), true) = (&report, is_last_level) {
+                self.try_fixes(report, &folder, &mut findings)?;
+            }
             self.judge(&outcome, report, &mut findings);
             if findings.count() > before {
                 let mut note = format!("  replay: {replay}");
@@ -215,6 +219,38 @@ impl Case {
             })
             .map(|text| format!("unfounded warning: {text}"))
             .collect()
+    }
+
+    /// Applies each change of the source that a report offers. The finding must be gone then, and the program
+    /// must still end.
+    ///
+    /// # Errors
+    /// If `gclang` or the program cannot be started or does not end.
+    fn try_fixes(&self, report: &Report, folder: &Path, findings: &mut Findings) -> Result<(), String> {
+        let source = std::fs::read_to_string(&self.program.path).map_err(|e| e.to_string())?;
+        for finding in &report.findings {
+            let Some(diff) = &finding.fix.diff else { continue };
+            let folder = folder.join(format!("fix-{}", finding.id));
+            std::fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
+            let path = folder.join("fixed.cu");
+            std::fs::write(&path, patched(&source, diff)).map_err(|e| e.to_string())?;
+            let mut fixed = self.clone();
+            fixed.program.path = path;
+            let (executable, compilation) = fixed.build(Build::Checked, &folder)?;
+            if compilation.status != Some(0) {
+                findings.failures.push(format!("a fix does not compile:\n{diff}{}", compilation.stderr));
+                continue;
+            }
+            let (_, after, _) = fixed.run_seed(&executable, &folder, "0")?;
+            let left = after?.findings;
+            if let Some(left) = left.iter().find(|left| left.fingerprint == finding.fingerprint) {
+                findings.failures.push(format!("a fix leaves `{}`:\n{diff}{}", left.title, left.why));
+            }
+            if report.divergence.is_empty() && left.iter().any(|left| left.cause == "divergence") {
+                findings.failures.push(format!("a fix makes threads wait for others:\n{diff}"));
+            }
+        }
+        Ok(())
     }
 
     /// Runs the program without checks and compares its output with that of the checked runs. At each
@@ -352,4 +388,22 @@ impl Case {
             }
         }
     }
+}
+
+/// Returns a text with the lines that a unified diff inserts.
+fn patched(text: &str, diff: &str) -> String {
+    let mut lines: Vec<&str> = text.lines().collect();
+    let mut next = 0;
+    for line in diff.lines().skip_while(|line| !line.starts_with("@@")) {
+        if let Some((_, new)) = line.strip_prefix("@@").and_then(|header| header.split_once('+')) {
+            let number = new.split([',', ' ']).next().and_then(|number| number.parse::<usize>().ok());
+            next = number.expect("a hunk has a line") - 1;
+        } else {
+            if let Some(inserted) = line.strip_prefix('+') {
+                lines.insert(next, inserted);
+            }
+            next += 1;
+        }
+    }
+    lines.join("\n") + "\n"
 }

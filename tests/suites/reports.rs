@@ -4,21 +4,25 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use gpurace_tests::report::{Race, Report};
+use gpurace_tests::report::{Finding, Race, Report};
 use gpurace_tests::toolchain::{Checked, compile, programs, run_checked, work_folder};
 
 /// Returns a program of `tests/programs/report`, compiled once for all tests, and a new folder for
 /// one run.
 fn program(name: &'static str) -> (PathBuf, PathBuf) {
-    static BUILT: [OnceLock<PathBuf>; 5] = [const { OnceLock::new() }; 5];
-    let index = ["two_races", "ends", "same_value", "objects", "overlap"]
+    static BUILT: [OnceLock<PathBuf>; 7] = [const { OnceLock::new() }; 7];
+    let index = ["two_races", "ends", "same_value", "objects", "overlap", "causes", "fault"]
         .iter()
         .position(|n| *n == name)
         .expect("listed");
     let executable = BUILT[index].get_or_init(|| {
         let folder = work_folder(&format!("reports_{name}")).unwrap();
         let source = source(name);
-        compile(&["-fsanitize=gpurace", "-O1", source.to_str().unwrap(), "-o", name], &folder).unwrap();
+        compile(
+            &["-fsanitize=gpurace", "-Wno-gpurace", "-O1", source.to_str().unwrap(), "-o", name],
+            &folder,
+        )
+        .unwrap();
         folder.join(name)
     });
     static RUNS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
@@ -341,4 +345,104 @@ int main() {
             "{level}: {said}"
         );
     }
+}
+
+#[test]
+fn each_mistake_is_one_finding_and_its_cause_is_named() {
+    let Checked { outcome, report } = run("causes", &[], "");
+    let report = report.unwrap();
+    let named: Vec<_> = report
+        .findings
+        .iter()
+        .map(|finding| {
+            let object = finding.object.as_deref().unwrap_or_default();
+            (finding.cause.as_str(), finding.kernel.as_deref().unwrap_or_default(), object)
+        })
+        .collect();
+    let tile = "shared variable `tile`";
+    let wanted = [
+        ("missing-barrier", "forgotten", tile),
+        ("loop-back-edge", "next_round", tile),
+        ("alias", "shift", "`out`"),
+        ("narrow-scope", "narrow", "`counter`"),
+        ("missing-fence", "published", "`data`"),
+        ("mask", "halves", tile),
+        ("unordered-operations", "step", "`data`"),
+        ("unwaited-copy", "copied", tile),
+        ("same-value", "flags", "`found`"),
+        ("other", "update", "`total`"),
+    ];
+    assert_eq!(named, wanted, "{}", outcome.stderr);
+    // Every race belongs to one finding, and the counts agree.
+    let mut of_findings: Vec<usize> = report.findings.iter().flat_map(|f| f.races.clone()).collect();
+    of_findings.sort_unstable();
+    assert_eq!(of_findings, (0..report.races.len()).collect::<Vec<_>>());
+    for finding in &report.findings {
+        let counts = finding.races.iter().map(|&at| report.races[at].count);
+        assert_eq!((finding.pairs, finding.count), (finding.races.len() as u64, counts.sum()));
+    }
+    // 32 lines without a barrier.
+    assert!(report.findings[0].pairs > 100, "{}", report.findings[0].pairs);
+    // Instances of a template.
+    assert_eq!(report.findings[2].pairs, 2);
+    assert!(outcome.stderr.lines().count() < 200, "{}", outcome.stderr);
+}
+
+#[test]
+fn a_fix_says_where_the_barrier_is_missing() {
+    let report = report("causes", "");
+    let advice = |at: usize| report.findings[at].fix.advice.clone().unwrap();
+    let insert = |statement: &str, text: &str| {
+        let place = source("causes");
+        format!("insert `{statement}` before line {} of {}", line("causes", text).unwrap(), place.display())
+    };
+    assert_eq!(advice(0), insert("__syncthreads();", "// the first read"));
+    assert_eq!(advice(1), insert("__syncthreads();", "// the write"));
+    assert_eq!(advice(5), insert("__syncwarp();", "out[t] = tile[31 - t]"));
+    let allocated = format!("{}:", programs().join("support/check.h").display());
+    assert!(
+        advice(2).starts_with("pass different buffers: `in` and `out` both point into the allocation at ")
+    );
+    assert!(advice(2).contains(&allocated), "{}", advice(2));
+    // What a barrier does not mend has no change of the source.
+    let with_diff = |finding: &Finding| finding.fix.diff.is_some();
+    assert_eq!(report.findings.iter().map(with_diff).filter(|&has| has).count(), 3);
+}
+
+#[test]
+fn the_stored_report_names_its_run_and_its_lines() {
+    let Checked { report, .. } = run("causes", &["an argument"], "seed=5");
+    let report = report.unwrap();
+    let named = report.run.unwrap();
+    assert!(named.program.unwrap().ends_with("/causes"));
+    assert_eq!((named.arguments, named.seed), (vec!["an argument".to_owned()], 5));
+    let text = std::fs::read_to_string(source("causes")).unwrap();
+    for part in report.sources.iter().filter(|part| part.file.ends_with("causes.cu")) {
+        for (number, kept) in (part.first as usize..).zip(&part.lines) {
+            assert_eq!(text.lines().nth(number - 1), Some(kept.as_str()), "line {number}");
+        }
+    }
+    let access = &report.races[0].accesses[0];
+    let has = |part: &gpurace_tests::report::SourceLines| {
+        let lines = part.first..part.first + part.lines.len() as u32;
+        Some(&part.file) == access.file.as_ref() && lines.contains(&access.line.unwrap())
+    };
+    assert!(report.sources.iter().any(has));
+}
+
+#[test]
+fn a_fault_is_a_finding_with_line_object_and_distance() {
+    let Checked { outcome, report } = run("fault", &[], "");
+    assert_eq!(outcome.status, Some(66), "{}", outcome.stderr);
+    let report = report.unwrap();
+    let [fault] = &report.faults[..] else { panic!("{:?}", report.faults) };
+    assert_eq!((fault.kind.as_str(), fault.kernel.as_str()), ("illegal-address", "wild(int*)"));
+    assert_eq!((fault.line, fault.block), (line("fault", "// far outside"), Some([0, 0, 0])));
+    assert!(fault.file.as_deref().unwrap().ends_with("fault.cu"));
+    let object = fault.object.as_ref().unwrap();
+    assert_eq!((object.kind.as_str(), object.size), ("allocation", Some(4096)));
+    assert_eq!(fault.distance, Some((1 << 40) - 4096));
+    assert_eq!(report.findings[0].cause, "fault");
+    assert!(outcome.stderr.contains("WARNING: gpurace: fault"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains(" bytes behind allocation `#1` of size 4096"), "{}", outcome.stderr);
 }

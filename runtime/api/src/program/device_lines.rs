@@ -24,6 +24,8 @@ pub fn position(instruction: usize) -> Option<HostPosition> {
 fn of_address(table: &[u8], address: u64) -> Option<HostPosition> {
     let lines = DebugLine::new(table, gimli::LittleEndian);
     let mut offset = 0;
+    // The last line of one table may reach over those of the next, so the nearest start counts.
+    let mut nearest: Option<(u64, HostPosition)> = None;
     while offset < table.len() {
         let program = lines.program(DebugLineOffset(offset), 8, None, None).ok()?;
         let header = program.header();
@@ -38,14 +40,17 @@ fn of_address(table: &[u8], address: u64) -> Option<HostPosition> {
             let covers = |before: &LineRow| {
                 !before.end_sequence() && (before.address()..row.address()).contains(&address)
             };
-            if let Some(found) = before.filter(covers) {
-                let line = u32::try_from(found.line()?.get()).ok()?;
-                return Some(HostPosition { file: file_name(header, &found)?, line });
+            if let Some(found) = before.filter(covers)
+                && nearest.as_ref().is_none_or(|(start, _)| *start < found.address())
+                && let (Some(line), Some(file)) = (found.line(), file_name(header, &found))
+            {
+                let line = u32::try_from(line.get()).unwrap_or(u32::MAX);
+                nearest = Some((found.address(), HostPosition { file, line }));
             }
             before = Some(*row);
         }
     }
-    None
+    nearest.map(|(_, position)| position)
 }
 
 fn file_name(header: &gimli::LineProgramHeader<Reader<'_>>, row: &LineRow) -> Option<String> {

@@ -7,7 +7,7 @@ use gpurace_check::{Clusters, RaceRecord, RaceScope, Side, SideOp, Space};
 use gpurace_options::select::ObjectDescription;
 use gpurace_report::barriers::Pair;
 use gpurace_report::cause::{self, Cause};
-use gpurace_report::hint::{SideFacts, hint};
+use gpurace_report::hint::SideFacts;
 use gpurace_report::schema;
 
 use crate::backend::module::Kernel;
@@ -336,13 +336,13 @@ pub fn race_at(
         facts(modules, &record.later, later_launch.as_ref()),
         facts(modules, &record.earlier, earlier_launch.as_ref()),
     ];
-    race.hint = hint(&race, facts);
     let in_kernel = later_launch.as_ref().and_then(|launch| InKernel::of(launch.kernel, record));
     let cause = cause::of(
         &race,
         facts,
         in_kernel.map(|known| cause::InKernel { flow: known.flow, pair: known.pair }),
     );
+    race.hint.clone_from(&cause.hint);
     Some(Resolved { race, cause, object, in_kernel })
 }
 

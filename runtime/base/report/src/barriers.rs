@@ -38,6 +38,8 @@ pub struct Relation {
     pub interval: u32,
     /// One follows the other only in a loop's next iteration: true if it is the earlier one that does.
     pub over_back_edge: Option<bool>,
+    /// The later access comes first in the program.
+    pub is_reversed: bool,
     /// Threads may synchronise through atomics between them.
     pub has_atomics: bool,
     /// A synchronisation of some lanes is between them.
@@ -71,10 +73,13 @@ pub fn relation(flow: &Flow, [earlier, later]: Pair, level: Level) -> Option<Rel
         None
     };
     let is_atomic = |step: &Step| matches!(step, Step::Atomic(_));
-    let between: BTreeSet<_> = after(from, false).intersection(&before(to)).copied().collect();
+    let is_reversed = !after(from, true).contains(&to) && after(to, true).contains(&from);
+    let (first, second) = if is_reversed { (to, from) } else { (from, to) };
+    let between: BTreeSet<_> = after(first, false).intersection(&before(second)).copied().collect();
     Some(Relation {
         interval: shared.trailing_zeros(),
         over_back_edge,
+        is_reversed,
         has_atomics: meets(&after(from, false), is_atomic) && meets(&before(to), is_atomic),
         has_lanes: meets(&between, |step| matches!(step, Step::Lanes)),
     })
@@ -350,7 +355,10 @@ mod tests {
         assert_eq!(relation(&flow("u: L17 a0 B L18 a1"), [0, 1], Level::Block), None);
         assert!(relation(&flow("u: L17 a0 W L18 a1"), [0, 1], Level::Block).is_some());
         assert_eq!(relation(&flow("u: L17 a0 W L18 a1"), [0, 1], Level::Warp), None);
-        assert!(relation(&flow("u: L17 a0 l L18 a1"), [0, 1], Level::Warp).unwrap().has_lanes);
+        for pair in [[0, 1], [1, 0]] {
+            let found = relation(&flow("u: L17 a0 l L18 a1"), pair, Level::Warp).unwrap();
+            assert_eq!((found.has_lanes, found.is_reversed), (true, pair == [1, 0]));
+        }
     }
 
     #[test]

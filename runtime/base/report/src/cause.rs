@@ -4,7 +4,7 @@ use gpurace_abi::flow::Flow;
 use gpurace_abi::scope::Scope as AtomicScope;
 
 use crate::barriers::{self, Level, Pair, Relation};
-use crate::hint::SideFacts;
+use crate::hint::{SideFacts, hint};
 use crate::schema::{Access, CauseKind, Effect, Op, Race, Scope};
 use crate::words;
 
@@ -22,6 +22,8 @@ pub struct InKernel<'a> {
 pub struct Cause {
     /// What is wrong.
     pub kind: CauseKind,
+    /// Advice on the race.
+    pub hint: Option<String>,
     /// What is missing, in a sentence without a full stop.
     pub why: String,
     /// Equal for races of one finding.
@@ -55,7 +57,8 @@ pub fn of(race: &Race, facts: [SideFacts; 2], kernel: Option<InKernel<'_>>) -> C
         }
         _ => {}
     }
-    Cause { kind, why: why(race, kind, relation), fingerprint: parts.join(":") }
+    let hint = hint(race, facts, relation.is_some_and(|relation| relation.is_reversed));
+    Cause { kind, hint, why: why(race, kind, relation), fingerprint: parts.join(":") }
 }
 
 fn kind(race: &Race, facts: [SideFacts; 2], relation: Option<Relation>) -> CauseKind {
@@ -153,7 +156,11 @@ fn side_name(access: &Access) -> String {
 
 /// Returns what is missing.
 fn why(race: &Race, kind: CauseKind, relation: Option<Relation>) -> String {
-    let (earlier, later) = (words::effect_at(race, true), words::effect_at(race, false));
+    let (mut earlier, mut later) = (words::effect_at(race, true), words::effect_at(race, false));
+    // The program's order is easier to follow than that of this run.
+    if relation.is_some_and(|relation| relation.is_reversed) {
+        std::mem::swap(&mut earlier, &mut later);
+    }
     let between = format!("{earlier} and {later}");
     match kind {
         CauseKind::Alias => {

@@ -246,6 +246,7 @@ pub(crate) fn with_causes(report: &mut Report) -> Vec<(Race, Cause)> {
             if let Some(cause) = causes.get_mut(at) {
                 *cause = Some(Cause {
                     kind: finding.cause,
+                    hint: finding.fix.advice.clone(),
                     why: finding.why.clone(),
                     fingerprint: finding.fingerprint.clone(),
                 });

@@ -23,8 +23,9 @@ pub struct SideFacts {
     pub fences: bool,
 }
 
-/// Returns a hint for a race. `facts` are in the order of [`Race::accesses`].
-pub fn hint(race: &Race, facts: [SideFacts; 2]) -> Option<String> {
+/// Returns a hint for a race. `facts` are in the order of [`Race::accesses`]. `is_reversed` says that the later
+/// access comes first in the program.
+pub fn hint(race: &Race, facts: [SideFacts; 2], is_reversed: bool) -> Option<String> {
     if race.accesses.iter().any(|access| matches!(access.op, Op::Copy | Op::Host)) {
         return Some(outside_kernels(race));
     }
@@ -45,7 +46,7 @@ pub fn hint(race: &Race, facts: [SideFacts; 2]) -> Option<String> {
         (Effect::Read | Effect::Write, Effect::Atomic) => {
             Some(one_atomic(race.earlier(), race.kind.earlier(), race.later()))
         }
-        (Effect::Read | Effect::Write, Effect::Read | Effect::Write) => two_plain(race, facts),
+        (Effect::Read | Effect::Write, Effect::Read | Effect::Write) => two_plain(race, facts, is_reversed),
     }
 }
 
@@ -129,12 +130,13 @@ fn one_atomic(plain: &Access, effect: Effect, atomic: &Access) -> String {
     )
 }
 
-fn two_plain(race: &Race, facts: [SideFacts; 2]) -> Option<String> {
+fn two_plain(race: &Race, facts: [SideFacts; 2], is_reversed: bool) -> Option<String> {
+    let in_one_launch = |missing, who| in_one_launch(race, is_reversed, missing, who);
     let mut hint = match race.scope {
-        Scope::Warp => in_one_launch(race, "no __syncthreads() or __syncwarp() orders", "threads"),
-        Scope::Block => in_one_launch(race, "no __syncthreads() orders", "threads"),
-        Scope::Cluster => in_one_launch(race, "no barrier of the cluster orders", "blocks"),
-        Scope::Grid => in_one_launch(race, "nothing orders between blocks", "blocks"),
+        Scope::Warp => in_one_launch("no __syncthreads() or __syncwarp() orders", "threads"),
+        Scope::Block => in_one_launch("no __syncthreads() orders", "threads"),
+        Scope::Cluster => in_one_launch("no barrier of the cluster orders", "blocks"),
+        Scope::Grid => in_one_launch("nothing orders between blocks", "blocks"),
         Scope::Device => {
             let streams = [race.earlier().stream, race.later().stream];
             // Launches of one stream overlap only if the program asked for it.
@@ -162,8 +164,9 @@ fn two_plain(race: &Race, facts: [SideFacts; 2]) -> Option<String> {
 
 /// Returns the hint for two plain accesses of one launch. `missing` names the missing order, `who` is
 /// "threads" or "blocks".
-fn in_one_launch(race: &Race, missing: &str, who: &str) -> String {
-    let (earlier, later) = (race.earlier(), race.later());
+fn in_one_launch(race: &Race, is_reversed: bool, missing: &str, who: &str) -> String {
+    let (earlier, later) =
+        if is_reversed { (race.later(), race.earlier()) } else { (race.earlier(), race.later()) };
     let across_blocks = race.scope == Scope::Grid;
     let remedy =
         if across_blocks { ": use two launches, or a grid-wide barrier of a cooperative launch" } else { "" };

@@ -33,7 +33,7 @@ fn at(kind: RaceKind, scope: Scope, from: (u32, u32), to: (u32, u32)) -> Race {
 }
 
 fn said(race: &Race) -> String {
-    hint(race, NONE).unwrap_or_else(|| panic!("no hint for {race:?}"))
+    hint(race, NONE, false).unwrap_or_else(|| panic!("no hint for {race:?}"))
 }
 
 fn scopes(later: AtomicScope, earlier: AtomicScope) -> [SideFacts; 2] {
@@ -59,7 +59,7 @@ fn two_lines_name_the_missing_order() {
 #[test]
 fn the_hint_is_that_of_the_interface() {
     let report = super::interface();
-    assert_eq!(hint(&report.races[0], NONE), report.races[0].hint);
+    assert_eq!(hint(&report.races[0], NONE, false), report.races[0].hint);
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn unknown_lines_are_not_named() {
 fn two_atomics_need_a_scope_that_holds_both() {
     use AtomicScope::{Block, Cluster, Device, System};
     let say = |scope, later, earlier| {
-        hint(&at(RaceKind::AtomicAtomic, scope, (9, 3), (9, 3)), scopes(later, earlier)).unwrap()
+        hint(&at(RaceKind::AtomicAtomic, scope, (9, 3), (9, 3)), scopes(later, earlier), false).unwrap()
     };
     for (later, earlier) in [(Block, Block), (Block, Device), (System, Block)] {
         assert_eq!(
@@ -149,7 +149,7 @@ fn two_atomics_need_a_scope_that_holds_both() {
     {
         assert!(say(scope, both, both).contains("without covering the same bytes"), "{scope:?}");
     }
-    assert_eq!(hint(&at(RaceKind::AtomicAtomic, Scope::Grid, (9, 3), (9, 3)), NONE), None);
+    assert_eq!(hint(&at(RaceKind::AtomicAtomic, Scope::Grid, (9, 3), (9, 3)), NONE, false), None);
 }
 
 #[test]
@@ -174,9 +174,9 @@ fn launches_are_ordered_by_streams_and_events() {
     assert!(said(&race).starts_with("nothing orders the two launches: put them in one stream"));
     // Two launches in one stream: the missing order is unknown.
     race.accesses[1].stream = Some(0);
-    assert_eq!(hint(&race, NONE), None);
+    assert_eq!(hint(&race, NONE, false), None);
     race.accesses[1].stream = None;
-    assert!(hint(&race, NONE).is_some());
+    assert!(hint(&race, NONE, false).is_some());
 }
 
 #[test]
@@ -198,12 +198,12 @@ fn fences_and_volatile_are_said_to_order_nothing() {
     let mut facts = NONE;
     facts[0].volatile = true;
     assert_eq!(
-        hint(&race, facts).unwrap(),
+        hint(&race, facts, false).unwrap(),
         "no __syncthreads() orders line 17 before line 18; `volatile` does not order threads"
     );
     facts[1].fences = true;
     assert_eq!(
-        hint(&race, facts).unwrap(),
+        hint(&race, facts, false).unwrap(),
         "no __syncthreads() orders line 17 before line 18; if a flag or a lock should order them, put a \
          __threadfence() before the atomic that sets or releases it and after the atomic that waits for it"
     );
@@ -217,7 +217,7 @@ fn every_combination_is_answered() {
         for scope in all_scopes {
             for to in [(7, 11), (7, 12), (8, 3)] {
                 for facts in [NONE, scopes(AtomicScope::Block, AtomicScope::System)] {
-                    if let Some(hint) = hint(&at(kind, scope, (7, 11), to), facts) {
+                    if let Some(hint) = hint(&at(kind, scope, (7, 11), to), facts, false) {
                         assert!(!hint.is_empty() && !hint.ends_with('.'), "{hint}");
                     }
                 }
@@ -231,11 +231,18 @@ fn an_asynchronous_copy_has_to_be_waited_for() {
     let race = at(RaceKind::WriteRead, Scope::Warp, (17, 13), (18, 15));
     let mut facts = NONE;
     facts[1].asynchronous = true;
-    let earlier = hint(&race, facts).unwrap();
+    let earlier = hint(&race, facts, false).unwrap();
     assert!(earlier.starts_with("the asynchronous copy at line 17 is under way until"), "{earlier}");
     facts[0].asynchronous = true;
-    assert_eq!(hint(&race, facts).unwrap(), earlier);
+    assert_eq!(hint(&race, facts, false).unwrap(), earlier);
     facts[1].asynchronous = false;
-    let later = hint(&race, facts).unwrap();
+    let later = hint(&race, facts, false).unwrap();
     assert!(later.starts_with("the asynchronous copy at line 18 is"), "{later}");
+}
+
+#[test]
+fn the_order_of_the_program_is_said_and_not_that_of_the_run() {
+    let race = at(RaceKind::ReadWrite, Scope::Block, (18, 3), (17, 3));
+    assert_eq!(hint(&race, NONE, false).unwrap(), "no __syncthreads() orders line 18 before line 17");
+    assert_eq!(hint(&race, NONE, true).unwrap(), "no __syncthreads() orders line 17 before line 18");
 }

@@ -17,7 +17,7 @@ fn renderer() -> TextRenderer<'static> {
 
 /// Returns the text of a race, with its hint.
 fn render(mut race: Race, facts: [SideFacts; 2]) -> String {
-    race.hint = hint(&race, facts);
+    race.hint = hint(&race, facts, false);
     renderer().race(&race)
 }
 
