@@ -432,8 +432,12 @@ fn the_stored_report_names_its_run_and_its_lines() {
 
 #[test]
 fn a_fault_is_a_finding_with_line_object_and_distance() {
+    // One loop over all threads of a block does not know the line.
     let Checked { outcome, report } = run("fault", &[], "");
     assert_eq!(outcome.status, Some(66), "{}", outcome.stderr);
+    assert_eq!(report.unwrap().faults[0].line, None);
+    assert!(outcome.stderr.contains("GPURACE_OPTIONS=seed=1 may show the line"), "{}", outcome.stderr);
+    let Checked { outcome, report } = run("fault", &[], "seed=1");
     let report = report.unwrap();
     let [fault] = &report.faults[..] else { panic!("{:?}", report.faults) };
     assert_eq!((fault.kind.as_str(), fault.kernel.as_str()), ("illegal-address", "wild(int*)"));

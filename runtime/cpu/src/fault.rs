@@ -57,6 +57,8 @@ pub struct Fault {
     /// atomic access ([`ModuleMeta::sites`](gpurace_abi::meta::ModuleMeta::sites)). Known in
     /// checked launches only.
     pub site: Option<u32>,
+    /// The access of `site` is the one that faulted.
+    pub is_at_site: bool,
     /// The address of the host instruction that faulted.
     pub instruction: Option<usize>,
     /// The message, without the kernel and the thread.
@@ -73,6 +75,7 @@ impl Fault {
             thread: None,
             sync: None,
             site: None,
+            is_at_site: false,
             instruction: None,
             message: message.into(),
         }

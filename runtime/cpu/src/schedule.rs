@@ -292,6 +292,7 @@ pub(crate) unsafe fn fail_thread(block: *const Block, lane: *const Lane) {
         thread: fault.access.map(|access| launch.shape.thread_index(access.thread)).or_else(current),
         sync: fault.sync,
         site: fault.access.map(|access| access.site).or(l.site),
+        is_at_site: fault.access.is_some(),
         instruction: fault.instruction,
         message: fault.message.clone(),
     });

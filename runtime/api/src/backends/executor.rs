@@ -409,6 +409,7 @@ fn describe(fault: &Fault, begun: &BegunLaunch) -> String {
 fn fault_position(fault: &Fault, begun: &BegunLaunch) -> (Option<String>, Option<u32>) {
     match (fault.sync, fault.site, &fault.kind) {
         (Some(sync), _, _) => resolve::sync_position(begun.record.kernel, sync),
+        (None, Some(site), _) if fault.is_at_site => resolve::site_position(begun.record.kernel, site),
         // A thread that waits is at its last atomic access. Other faults have no known place.
         (None, Some(site), FaultKind::Deadlock) => resolve::site_position(begun.record.kernel, site),
         _ => (None, None),

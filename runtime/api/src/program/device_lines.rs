@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use addr2line::gimli::{self, AttributeValue, DebugLine, DebugLineOffset, LineRow};
-use object::{Object, ObjectSection};
+use object::{Object, ObjectSection, ObjectSymbol};
 
 use super::host_lines::HostPosition;
 use crate::host::stack;
@@ -16,8 +16,17 @@ pub fn position(instruction: usize) -> Option<HostPosition> {
     let image = stack::object_of(instruction)?;
     let bytes = std::fs::read(image.name.to_str().ok()?).ok()?;
     let file = object::File::parse(&*bytes).ok()?;
+    let address = (instruction - image.base) as u64;
+    // The code that runs all threads of a block has no lines, and the table's last line reaches over it.
+    let covers = |symbol: &object::Symbol<'_, '_>| {
+        (symbol.address()..symbol.address() + symbol.size()).contains(&address)
+    };
+    let function = file.symbols().find(covers)?;
+    if function.name().ok()?.starts_with("gpurace.") {
+        return None;
+    }
     let table = file.section_by_name(".debug_line")?.uncompressed_data().ok()?;
-    of_address(&table, (instruction - image.base) as u64)
+    of_address(&table, address)
 }
 
 /// Returns the position of an address in a section with line tables.

@@ -217,6 +217,8 @@ impl TextRenderer<'_> {
         if let Some(distance) = words::fault_distance(fault) {
             text.line(format_args!("  The address is {distance}"));
         }
+        // One loop ran all threads of the block. A seed runs each by itself.
+        text.hint(fault.line.is_none().then_some("GPURACE_OPTIONS=seed=1 may show the line and the thread"));
         text.out
     }
 
