@@ -61,9 +61,9 @@ pub fn threads(encoder: &mut Encoder, solution: &HashMap<Atom, i128>) -> Option<
             let extent = match &object.kind {
                 ObjectKind::Param(id) | ObjectKind::Image(id) => {
                     launch.params[id.0 as usize] = base;
-                    Some(Extent { base, allocation: None })
+                    Some(Extent { base, ..Extent::default() })
                 }
-                ObjectKind::Variable { .. } => Some(Extent { base, allocation: None }),
+                ObjectKind::Variable { .. } => Some(Extent { base, ..Extent::default() }),
                 ObjectKind::GridBarrier
                 | ObjectKind::Shared { .. }
                 | ObjectKind::DynamicShared

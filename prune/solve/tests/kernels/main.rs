@@ -5,6 +5,7 @@
 mod common;
 
 mod barriers;
+mod bounds;
 mod objects;
 mod threads;
 

@@ -143,7 +143,7 @@ fn disjoint_is_tested_by_bytes() {
         let pool = Some((at.params[0], at.params[0] + (1 << 20)));
         at.objects[0].as_mut().unwrap().allocation = pool;
         *at.objects[1].as_mut().unwrap() =
-            gpurace_protocol::launch::Extent { base, allocation: pool };
+            gpurace_protocol::launch::Extent { base, allocation: pool, guard: 0 };
         outcome.verdicts.sites.iter().all(|s| match &s.verdict {
             Verdict::ProvedIf(all) => all.iter().all(|c| c.holds(&p, &outcome.verdicts.exprs, &at)),
             Verdict::Proved => true,
