@@ -14,7 +14,7 @@ use crate::encode::Encoder;
 use crate::linear::{Atom, Encoded, Formula, Lin};
 
 /// The largest number of statements that a thread of a witness may run.
-const FUEL: u64 = 50_000;
+pub const FUEL: u64 = 50_000;
 
 /// Returns the value of a term in a solution.
 fn value(solution: &HashMap<Atom, i128>, lin: &Lin) -> Option<i128> {

@@ -8,6 +8,7 @@ mod barriers;
 mod bounds;
 mod objects;
 mod threads;
+mod warnings;
 
 use common::*;
 use gpurace_protocol::expr::*;
