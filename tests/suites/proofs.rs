@@ -370,13 +370,14 @@ fn answers_are_kept_between_runs_and_damaged_ones_ignored() {
     }
 }
 
-/// Returns what `gclang++` prints about a kernel that races in every launch with more than one
-/// thread, and about one that does not.
-fn diagnostics(test: &str, flags: &[&str]) -> Outcome {
+/// A kernel that races in every launch with more than one thread, and two that do not.
+const RACY_AND_FINE: &str = "__global__ void racy(int* p, int n) {\n    p[threadIdx.x / 2] = n;\n}\n\
+     __global__ void fine(int* p, int n) {\n    if (threadIdx.x == 0 && blockIdx.x == 0) p[0] = n;\n}\n\
+     __global__ void absurd(int* p, int n) {\n    p[blockIdx.x * blockDim.x + threadIdx.x] = n;\n}\n";
+
+/// Returns what `gclang++` prints about a source.
+fn diagnostics(test: &str, source: &str, flags: &[&str]) -> Outcome {
     let folder = work_folder(&format!("proofs_{test}")).unwrap();
-    let source = "__global__ void racy(int* p, int n) {\n    p[threadIdx.x / 2] = n;\n}\n\
-                  __global__ void fine(int* p, int n) {\n    if (threadIdx.x == 0 && blockIdx.x == 0) p[0] = n;\n}\n\
-                  __global__ void absurd(int* p, int n) {\n    p[blockIdx.x * blockDim.x + threadIdx.x] = n;\n}\n";
     std::fs::write(folder.join("w.cu"), source).unwrap();
     let mut command = Command::new(tool("gclang++").unwrap());
     command.args(["-fsanitize=gpurace", "-fgpurace-exec=cpu", "-c", "w.cu", "-o", "w.o"]);
@@ -386,7 +387,7 @@ fn diagnostics(test: &str, flags: &[&str]) -> Outcome {
 
 #[test]
 fn a_race_in_every_launch_is_a_warning() {
-    let said = diagnostics("warning", &[]);
+    let said = diagnostics("warning", RACY_AND_FINE, &[]);
     assert_eq!(said.status, Some(0));
     assert!(said.stderr.starts_with("w.cu:2:24: warning: data race in `racy(int*, int)`"), "{}", said.stderr);
     assert!(
@@ -397,24 +398,35 @@ fn a_race_in_every_launch_is_a_warning() {
     // A race only if `blockDim.y` is 2 is a condition of a proof, not a warning.
     assert_eq!(said.stderr.matches("warning:").count(), 1, "{}", said.stderr);
 
-    let said = diagnostics("werror", &["-Werror=gpurace"]);
+    let said = diagnostics("werror", RACY_AND_FINE, &["-Werror=gpurace"]);
     assert_eq!(said.status, Some(1));
     assert!(said.stderr.contains("error: data race") && said.stderr.contains("[-Werror,-Wgpurace]"));
     for silent in ["-Wno-gpurace", "-w"] {
-        let said = diagnostics(&format!("silent{silent}"), &[silent]);
+        let said = diagnostics(&format!("silent{silent}"), RACY_AND_FINE, &[silent]);
         assert_eq!((said.status, said.stderr.as_str()), (Some(0), ""), "{silent}");
     }
 }
 
 #[test]
+fn a_race_within_each_block_is_a_warning_though_blocks_race_too() {
+    let shift = "__global__ void shift(int* a) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
+                 a[i] = a[i + 1];\n}\n";
+    let said = diagnostics("shift", shift, &[]);
+    assert!(said.stderr.starts_with("w.cu:3:12: warning: data race in `shift(int*)`"), "{}", said.stderr);
+    // Only another block races here, and the kernel may be for one.
+    let blocks = shift.replace("i + 1]", "i + blockDim.x]");
+    assert_eq!(diagnostics("blocks", &blocks, &[]).stderr, "");
+}
+
+#[test]
 fn remarks_say_what_is_proved_and_what_is_not() {
-    let said = diagnostics("remarks", &["-Rpass=gpurace", "-Wno-gpurace"]).stderr;
+    let said = diagnostics("remarks", RACY_AND_FINE, &["-Rpass=gpurace", "-Wno-gpurace"]).stderr;
     assert!(
         said.contains("w.cu:5:51: remark: write of 4 bytes in `fine(int*, int)` cannot race in launches"),
         "{said}"
     );
     assert!(!said.contains("racy("), "{said}");
-    let said = diagnostics("missed", &["-Rpass-missed=gpurace", "-Wno-gpurace"]).stderr;
+    let said = diagnostics("missed", RACY_AND_FINE, &["-Rpass-missed=gpurace", "-Wno-gpurace"]).stderr;
     assert!(
         said.contains("w.cu:2:24: remark: write of 4 bytes in `racy(int*, int)` stays checked"),
         "{said}"

@@ -256,8 +256,8 @@ fn op_of(access: &AccessSite) -> Op {
     match access.access {
         Access::Load | Access::ReadRange { .. } | Access::AsyncRead { .. } => Op::Read,
         Access::Store | Access::WriteRange { .. } | Access::AsyncWrite { .. } => Op::Write,
-        Access::Atomic { kind: AtomicKind::VolatileLoad, .. } => Op::Read,
-        Access::Atomic { kind: AtomicKind::VolatileStore, .. } => Op::Write,
+        Access::Atomic { kind: AtomicKind::VolatileLoad, .. } => Op::Volatile { writes: false },
+        Access::Atomic { kind: AtomicKind::VolatileStore, .. } => Op::Volatile { writes: true },
         Access::Atomic { kind, scope, .. } => {
             Op::Atomic { scope: scope.into(), writes: kind != AtomicKind::Load }
         }

@@ -1,5 +1,6 @@
 //! Which objects may share bytes.
 
+use gpurace_protocol::bounds;
 use gpurace_protocol::condition::Condition;
 use gpurace_protocol::protocol::{ObjectId, ObjectKind, Space, Uniform};
 
@@ -58,6 +59,15 @@ pub fn alias(setting: Setting, a: ObjectId, b: ObjectId) -> Alias {
         | (ObjectKind::Variable { .. }, ObjectKind::Param(_) | ObjectKind::Image(_)) => {
             disjoint(setting, a, b)
         }
+        // What leaves one of them may reach the other.
+        (ObjectKind::Variable { .. }, ObjectKind::Variable { .. })
+        | (
+            ObjectKind::Shared { .. } | ObjectKind::DynamicShared,
+            ObjectKind::Shared { .. } | ObjectKind::DynamicShared,
+        ) => {
+            let kept = |object| bounds::keeps_within(setting.protocol, setting.exprs, object);
+            if kept(a) && kept(b) { Alias::Never } else { disjoint(setting, a, b) }
+        }
         _ => Alias::Never,
     }
 }
@@ -68,10 +78,18 @@ fn disjoint(setting: Setting, a: ObjectId, b: ObjectId) -> Alias {
     if condition.holds(setting.protocol, setting.exprs, launch) {
         return Alias::Never;
     }
-    let base = |o: ObjectId| launch.objects.get(o.0 as usize).copied().flatten().map(|e| e.base);
-    match (base(a), base(b)) {
-        (Some(x), Some(y)) => Alias::Same(i128::from(y) - i128::from(x)),
-        _ => Alias::Unknown("where two objects lie is not known".into()),
+    let extent = |o: ObjectId| launch.objects.get(o.0 as usize).copied().flatten();
+    match (extent(a), extent(b)) {
+        // How far apart two allocations lie is not known: a launch stands for others.
+        (Some(x), Some(y))
+            if x.allocation == y.allocation || x.allocation.is_none() || y.allocation.is_none() =>
+        {
+            Alias::Same(i128::from(y.base) - i128::from(x.base))
+        }
+        _ => {
+            let name = |object: ObjectId| &setting.protocol.objects[object.0 as usize].name;
+            Alias::Unknown(format!("an access to `{}` or `{}` may leave its memory", name(a), name(b)))
+        }
     }
 }
 

@@ -105,39 +105,44 @@ pub fn candidates(protocol: &Protocol, exprs: &mut Exprs) -> Vec<ExprId> {
     made.found
 }
 
-struct Maker<'e> {
-    exprs: &'e mut Exprs,
-    found: Vec<ExprId>,
+/// Makes conditions and collects them.
+pub(crate) struct Maker<'e> {
+    pub(crate) exprs: &'e mut Exprs,
+    pub(crate) found: Vec<ExprId>,
 }
 
 impl Maker<'_> {
-    fn compare(&mut self, op: CmpOp, a: ExprId, b: ExprId) {
+    pub(crate) fn compare(&mut self, op: CmpOp, a: ExprId, b: ExprId) {
         let cond = self.exprs.cmp(op, a, b);
         if self.exprs.as_const(cond).is_none() && !self.found.contains(&cond) {
             self.found.push(cond);
         }
     }
 
-    fn compare_constant(&mut self, op: CmpOp, a: ExprId, c: i64) {
+    pub(crate) fn compare_constant(&mut self, op: CmpOp, a: ExprId, c: i64) {
         let width = self.exprs.width(a);
         let c = self.exprs.constant(width, c);
         self.compare(op, a, c);
     }
 
-    fn wide(&mut self, node: Expr) -> ExprId {
+    pub(crate) fn wide(&mut self, node: Expr) -> ExprId {
         let narrow = self.exprs.add(node);
         self.exprs.zext(Width::W64, narrow)
     }
 
+    pub(crate) fn signed(&mut self, narrow: ExprId) -> ExprId {
+        self.exprs.sext(Width::W64, narrow)
+    }
+
     fn param(&mut self, id: ParamId, width: Width) -> ExprId {
         let p = self.exprs.add(Expr::Param { id, width });
-        self.exprs.sext(Width::W64, p)
+        self.signed(p)
     }
 }
 
 /// Returns all nodes that these expressions use, including the starts, steps and conditions of
 /// their loop variables.
-fn reachable(protocol: &Protocol, from: impl Iterator<Item = ExprId>) -> BTreeSet<ExprId> {
+pub(crate) fn reachable(protocol: &Protocol, from: impl Iterator<Item = ExprId>) -> BTreeSet<ExprId> {
     let loops = Loops::of(protocol);
     let mut seen = BTreeSet::new();
     let mut todo: Vec<_> = from.collect();

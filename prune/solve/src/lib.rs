@@ -14,6 +14,8 @@
 //! | `steady` | values loaded from memory that the kernel does not change |
 //! | `values` | the constants that a halving or doubling loop variable takes |
 //! | [`candidates`] | preconditions to try |
+//! | `expected` | what a kernel seems to expect of launches, for warnings |
+//! | `accepted` | launches that CUDA accepts and in which no access leaves its object |
 //! | [`library`] | the three functions of the shared library |
 //! | [`witness`] | runs the two threads of a solution to confirm that they race |
 //!
@@ -29,12 +31,14 @@
 //! The meaning of a protocol, and conditions with their evaluation, live in `gpurace-protocol`,
 //! which needs no solver.
 
+mod accepted;
 mod alias;
 mod bits;
 pub mod candidates;
 mod digits;
 mod division;
 pub mod encode;
+mod expected;
 pub mod library;
 pub mod linear;
 mod operators;

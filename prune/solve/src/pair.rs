@@ -7,7 +7,7 @@ use gpurace_protocol::condition::Condition;
 use gpurace_protocol::expr::{Axis, ExprId, LoopId, VarId};
 use gpurace_protocol::interval::{At, Gap, Group, Meeting, Side};
 use gpurace_protocol::place::{Place, Turn};
-use gpurace_protocol::protocol::{Loop, Op, ScopeOf, Step, Test};
+use gpurace_protocol::protocol::{Loop, Step, Test};
 use gpurace_protocol::range::{Range, Ranges, View};
 
 use crate::digits;
@@ -417,14 +417,11 @@ fn overlap<'a>(
     }
     let common = Formula::all(common);
     let same_block = relation != Relation::OtherBlock;
-    let wide = |scope| same_block || scope >= ScopeOf::Device;
-    Ok(match (a.access.op, b.access.op) {
-        (Op::Atomic { scope: x, .. }, Op::Atomic { scope: y, .. }) if wide(x) && wide(y) => {
-            let same = Formula::all([Formula::eq(&d, &Lin::constant(0))?, Formula::eq(size_a, size_b)?]);
-            Formula::all([common, same.negated()])
-        }
-        _ => common,
-    })
+    if !a.access.op.is_atomic_with(b.access.op, same_block) {
+        return Ok(common);
+    }
+    let same = Formula::all([Formula::eq(&d, &Lin::constant(0))?, Formula::eq(size_a, size_b)?]);
+    Ok(Formula::all([common, same.negated()]))
 }
 
 /// Returns the conditions on wrapping that a formula assumes.

@@ -24,6 +24,7 @@ use crate::Options;
 use crate::alias::{Alias, alias, may_lie_in};
 use crate::candidates::candidates;
 use crate::encode::{Setting, Wrap};
+use crate::expected::{Expected, expected};
 use crate::smt::{Asker, QueryStats};
 use crate::steady::{Steady, steady};
 
@@ -63,6 +64,10 @@ fn prove_in_context(protocol: &Protocol, launch: Option<&Launch>, options: &Opti
         Some(_) => Vec::new(),
         None => candidates(protocol, &mut exprs),
     };
+    let expected = match launch {
+        Some(_) => Expected::default(),
+        None => expected(protocol, &mut exprs),
+    };
     let setting = Setting {
         protocol,
         exprs: &exprs,
@@ -76,6 +81,7 @@ fn prove_in_context(protocol: &Protocol, launch: Option<&Launch>, options: &Opti
         unknowns: unknowns(&protocol.body),
         asker: Asker::new(options.limits.clone(), options.dump.clone()),
         candidates,
+        expected,
         steady,
         accepted: BTreeSet::new(),
         aligned: HashMap::new(),
@@ -182,6 +188,8 @@ struct Prover<'a> {
     unknowns: Vec<&'a Unknown>,
     asker: Asker,
     candidates: Vec<ExprId>,
+    /// What the launch of a witness fulfils.
+    expected: Expected,
     /// The conditions under which loaded values are as uniform as their addresses.
     steady: BTreeSet<Condition>,
     /// The candidates, by number, that earlier proofs use.

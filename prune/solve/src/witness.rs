@@ -14,7 +14,7 @@ use crate::encode::Encoder;
 use crate::linear::{Atom, Encoded, Formula, Lin};
 
 /// The largest number of statements that a thread of a witness may run.
-const FUEL: u64 = 50_000;
+pub const FUEL: u64 = 50_000;
 
 /// Returns the value of a term in a solution.
 fn value(solution: &HashMap<Atom, i128>, lin: &Lin) -> Option<i128> {
@@ -61,9 +61,9 @@ pub fn threads(encoder: &mut Encoder, solution: &HashMap<Atom, i128>) -> Option<
             let extent = match &object.kind {
                 ObjectKind::Param(id) | ObjectKind::Image(id) => {
                     launch.params[id.0 as usize] = base;
-                    Some(Extent { base, allocation: None })
+                    Some(Extent { base, ..Extent::default() })
                 }
-                ObjectKind::Variable { .. } => Some(Extent { base, allocation: None }),
+                ObjectKind::Variable { .. } => Some(Extent { base, ..Extent::default() }),
                 ObjectKind::GridBarrier
                 | ObjectKind::Shared { .. }
                 | ObjectKind::DynamicShared

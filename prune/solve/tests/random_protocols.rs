@@ -55,7 +55,7 @@ fn random_launch(protocol: &Protocol, r: &mut Random) -> Launch {
                     launch.params[id.0 as usize] = u64::from(id.0 + 1) << 44;
                 }
                 let base = launch.params[id.0 as usize];
-                Some(Extent { base, allocation: None })
+                Some(Extent { base, ..Extent::default() })
             }
             _ => None,
         };

@@ -17,7 +17,7 @@ const HEADER: &str = "\
 # state | access | order | relation | instruction -> race?, next state
 #
 # state: span (Thread, Warp, Block, Grid) and operation of the record. System scope acts as device
-#   scope, so it has no rows.
+#   scope, so its atomics have no rows.
 # order: unsynced (some accesses of the record do not happen before), synced, same epoch (of the one
 #   thread), settled (before all that is to come).
 # relation: the narrowest group that holds the record's threads and the new one.
@@ -26,7 +26,7 @@ const HEADER: &str = "\
 #   and the span may widen), expand (both are kept).
 ";
 
-const OPS: [(&str, Op); 7] = [
+const OPS: [(&str, Op); 9] = [
     ("Read", Op::Read),
     ("Write", Op::Write),
     ("BlockLoad", atomic(false, Scope::Block)),
@@ -34,10 +34,16 @@ const OPS: [(&str, Op); 7] = [
     ("BlockAtomic", atomic(true, Scope::Block)),
     ("ClusterAtomic", atomic(true, Scope::Cluster)),
     ("DeviceAtomic", atomic(true, Scope::Device)),
+    ("VolatileLoad", volatile(false)),
+    ("VolatileStore", volatile(true)),
 ];
 
 const fn atomic(modifies: bool, scope: Scope) -> Op {
-    Op::Atomic { modifies, scope, start: 0, size: 4 }
+    Op::Atomic { modifies, volatile: false, scope, start: 0, size: 4 }
+}
+
+const fn volatile(modifies: bool) -> Op {
+    Op::Atomic { modifies, volatile: true, scope: Scope::System, start: 0, size: 4 }
 }
 
 /// The orders and relations that a record of a span can have to an access.

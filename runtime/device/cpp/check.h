@@ -56,7 +56,7 @@ __attribute__((noinline)) void write_race(const Access &a, const Decision &d, u6
   // access before, a thread made order within the block since the last barrier, or the block
   // acquired from another block.
   const LaunchCell &launch = *(const LaunchCell *)c.cell;
-  bool may_observe = a.op < 2 && d.earlier_op >= 2 && launch.observes;
+  bool may_observe = a.op < 2 && d.earlier_op >= 2 && !is_volatile(d.earlier_op) && launch.observes;
   bool undecided = state().annotated || may_observe ? true
                    : d.relation == kGrid            ? c.acquired != 0
                                                     : c.irregular == a.base + 1;
@@ -313,19 +313,18 @@ GPURACE_INLINE void access(const void *p, u64 size, u32 site, u32 op) {
 
 // Checks an atomic or volatile access. `kind`, `scope`: numbers of runtime/base/abi/src/scope.rs.
 GPURACE_INLINE void check_atomic(u64 address, u32 size, u32 site, u32 kind, u32 scope) {
-  if (kind == 3 || kind == 4) {
-    u32 op = kind == 3 ? kRead : kWrite;
-    if (!check_quickly(address, size, site, op, false)) check(address, size, site, op, false);
-    return;
-  }
-  bool aligned = address % 4 == 0 && (size == 4 || size == 8);
+  bool aligned = address % 4 == 0 && (size == 4 || size == 8), loads = kind == 0 || kind == 3;
+  if ((kind == 3 || kind == 4) && !state().relaxed_volatile) {
+    // No atomic of another size leaves a record, so such volatile accesses conflict as plain ones do.
+    if (!aligned) return access((const void *)address, size, site, loads ? kRead : kWrite);
+    scope = kVolatileRow;
+  } else if (scope == 1) {
   // A record does not say which blocks form a cluster. Atomics of cluster scope pass as those of
   // device scope, and are counted: those of two clusters may conflict.
-  if (scope == 1) {
     scope = 2;
     count(counters().undecided);
   }
-  u32 op = 2 + ((kind != 0) * 4 + scope) * 3 + (size == 8);
+  u32 op = 2 + (!loads * 4 + scope) * 3 + (size == 8);
   if (aligned && check_quickly(address, size, site, op, size == 8)) return;
   check(address, size, site, aligned ? op : kOps, size == 8);
 }

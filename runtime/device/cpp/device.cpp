@@ -269,7 +269,7 @@ extern "C" const u64 __gpurace_layout[] = {
     sizeof(Counters),
     sizeof(FoundRace),
     sizeof(Control),
-    __builtin_offsetof(CheckerState, annotated),
+    __builtin_offsetof(CheckerState, relaxed_volatile),
     __builtin_offsetof(LaunchCell, checks),
     __builtin_offsetof(LaunchCell, over),
     __builtin_offsetof(LaunchCell, observes),

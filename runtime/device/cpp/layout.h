@@ -14,7 +14,7 @@ struct CheckerState {
   u64 counters;
   u64 races, race_capacity;
   u64 race_counters;
-  u64 orders, annotated;
+  u64 orders, annotated, relaxed_volatile;
 };
 
 struct ShadowRange {

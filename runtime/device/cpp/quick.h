@@ -41,7 +41,7 @@ GPURACE_INLINE QuickStep quick_step(u64 word, const Access &a) {
     if (is_before_syncwarp(e, a)) return unknown;
     return {true, a.op == kRead || is_same ? word : mine};
   }
-  if (a.op == kWrite || op == kWrite) return unknown;
+  if (races_with_itself(a.op) || op == kWrite) return unknown;
   // Several threads read, or make the same atomic access.
   bool of_warp = is_of_warp(e, a);
   if (of_warp && is_before_syncwarp(e, a)) return unknown;

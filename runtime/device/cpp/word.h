@@ -27,6 +27,8 @@ constexpr u32 kMaskShift = kClockBits - kMaskBits, kSharedMaskShift = kThreadShi
 
 // Operations of accesses, numbered as in word.rs.
 constexpr u32 kRead = 0, kWrite = 1, kOps = 26;
+// The row of volatile accesses among the atomics.
+constexpr u32 kVolatileRow = 1;
 // One more operation, of records alone: reads, and before them, ordered by a barrier, a write of
 // the same block.
 constexpr u32 kReadAfterWrite = 26;
@@ -46,6 +48,10 @@ struct Access {
   bool shared;           // to shared memory
   u32 mask;              // bytes of the word; less than all for reads and writes only
 };
+
+GPURACE_INLINE bool is_volatile(u32 op) { return op >= 2 && (op - 2) / 3 % 4 == kVolatileRow; }
+// True if two threads of a block that both make this access race.
+GPURACE_INLINE bool races_with_itself(u32 op) { return op == kWrite || (is_volatile(op) && op >= 14); }
 
 GPURACE_INLINE u32 state_of(u64 word) { return (u32)(word >> kStateShift); }
 GPURACE_INLINE u32 site_of(u64 word) { return (u32)(word >> kSiteShift) & kNoSite; }

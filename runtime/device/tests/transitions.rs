@@ -26,9 +26,12 @@ const HEADER: &str = "\
 pub fn ops() -> Vec<Op> {
     let mut ops = vec![Op::Read, Op::Write];
     for modifies in [false, true] {
-        for scope in [Scope::Block, Scope::Cluster, Scope::Device, Scope::System] {
+        // Volatile accesses have the row of cluster scope.
+        for row in [Scope::Block, Scope::Cluster, Scope::Device, Scope::System] {
+            let volatile = row == Scope::Cluster;
+            let scope = if volatile { Scope::System } else { row };
             for (start, size) in [(0, 4), (0, 8), (-4, 8)] {
-                ops.push(Op::Atomic { modifies, scope, start, size });
+                ops.push(Op::Atomic { modifies, volatile, scope, start, size });
             }
         }
     }
@@ -49,6 +52,11 @@ pub enum Ordered {
 }
 
 const RACE: u8 = 0x80;
+
+/// True for a plain or volatile write.
+fn is_store(op: Op) -> bool {
+    matches!(op, Op::Write | Op::Atomic { modifies: true, volatile: true, .. })
+}
 
 fn touch(op: Op) -> Touch {
     Touch { op, mask: FULL }
@@ -84,7 +92,7 @@ fn cell(earlier: Option<Op>, later: Op, relation: Relation, ordered: Ordered, sa
             Ordered::BlockSynced if earlier == Op::Write && later == Op::Read => 5,
             Ordered::BlockSynced => 3,
             // A write conflicts with more than a read.
-            Ordered::Synced | Ordered::SameEpoch if earlier == Op::Write => 4,
+            Ordered::Synced | Ordered::SameEpoch if is_store(earlier) => 4,
             Ordered::Synced | Ordered::SameEpoch => 3,
         },
     };

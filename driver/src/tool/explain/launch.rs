@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use gpurace_protocol::client::Solver;
-use gpurace_protocol::launch::{Extent, Launch, LaunchShape};
+use gpurace_protocol::launch::{Extent, GUARD, Launch, LaunchShape};
 use gpurace_protocol::protocol::{ObjectKind, Param, Protocol};
 use gpurace_protocol::show;
 use gpurace_protocol::verdict::{Verdict as Answered, Verdicts, Witness};
@@ -244,7 +244,7 @@ fn arguments(launch: &mut Launch, protocol: &Protocol, values: &HashMap<&str, &s
             },
         };
         let (start, end) = place(size);
-        pointers.insert(&param.name, Extent { base: start, allocation: Some((start, end)) });
+        pointers.insert(&param.name, Extent { base: start, allocation: Some((start, end)), guard: GUARD });
     }
     for param in protocol.params.iter().filter(|param| param.pointer) {
         if !pointers.contains_key(param.name.as_str()) {
@@ -272,7 +272,7 @@ fn arguments(launch: &mut Launch, protocol: &Protocol, values: &HashMap<&str, &s
                 .copied(),
             ObjectKind::Variable { size, .. } => {
                 let (start, end) = place(*size);
-                Some(Extent { base: start, allocation: Some((start, end)) })
+                Some(Extent { base: start, allocation: Some((start, end)), guard: GUARD })
             }
             ObjectKind::GridBarrier
             | ObjectKind::Shared { .. }
@@ -293,7 +293,7 @@ fn alias(param: &Param, text: &str, pointers: &HashMap<&str, Extent>) -> Result<
         offset => number(&param.name, offset.strip_prefix('+').unwrap_or(offset), 64)?,
     };
     match pointers.get(other.trim()) {
-        Some(of) => Ok(Extent { base: of.base.wrapping_add(offset), allocation: of.allocation }),
+        Some(of) => Ok(Extent { base: of.base.wrapping_add(offset), ..*of }),
         None => Err(Error::new(format!("`{}` is `{text}`, wanted a place in memory", param.name))
             .hint("`ptr(BYTES)` is an allocation of its own, `x+64` points 64 bytes behind `x`")),
     }

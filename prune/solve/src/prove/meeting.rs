@@ -6,13 +6,15 @@ use std::collections::{BTreeSet, HashMap};
 use gpurace_protocol::condition::Condition;
 use gpurace_protocol::expr::{Expr, VarId};
 use gpurace_protocol::interval::{Group, Meeting, holds_sync, meetings, unordered};
+use gpurace_protocol::launch::Launch;
 use gpurace_protocol::place::{Place, Turn};
 use gpurace_protocol::protocol::{ObjectKind, Space, Stmt};
 use gpurace_protocol::verdict::Witness;
 
 use super::{Failure, OUT_OF_TIME, Prover};
+use crate::accepted::completed;
 use crate::linear::Formula;
-use crate::pair::{Detail, PairFormula, Relation, formula};
+use crate::pair::{Detail, PairFormula, Relation, formula, needs};
 use crate::smt::{Answer, Query};
 use crate::values::assignments;
 use crate::witness;
@@ -42,7 +44,15 @@ impl<'a> Prover<'a> {
         if !matches!(kind, ObjectKind::Shared { .. } | ObjectKind::DynamicShared)
             && !matches!(kind, ObjectKind::Opaque { space: Space::Shared, .. })
         {
-            conditions.extend(self.related(i, j, apart, Relation::OtherBlock, Group::Grid)?);
+            let grid = self.related(i, j, apart, Relation::OtherBlock, Group::Grid);
+            // A race within one block says more: a kernel may be meant for one block.
+            if matches!(grid, Err(Failure::Race(_)))
+                && let Err(Failure::Race(within)) =
+                    self.related(i, j, apart, Relation::SameBlock, Group::Block)
+            {
+                return Err(Failure::Race(within));
+            }
+            conditions.extend(grid?);
         }
         let block = self.related(i, j, apart, Relation::SameBlock, Group::Block);
         match block {
@@ -193,26 +203,36 @@ impl<'a> Prover<'a> {
             return None;
         }
         let numbers = [self.places[i].number, self.places[j].number];
-        let protocol = self.setting.protocol;
-        if let Some((launch, threads)) = witness::threads(&mut built.encoder, &solution)
-            && let Some(found) = witness::confirm(protocol, &launch, threads, numbers)
-        {
+        let (protocol, exprs) = (self.setting.protocol, self.setting.exprs);
+        let (needs, expected) = (needs(built), self.expected.clone());
+        let confirm = |(launch, threads): (Launch, _)| {
+            let meant = expected.holds(exprs, &launch)
+                && needs.iter().all(|need| need.holds(protocol, exprs, &launch));
+            if !meant {
+                return None;
+            }
+            let found = witness::confirm(protocol, &launch, threads, numbers)?;
+            match self.setting.launch {
+                Some(_) => Some(found),
+                None => Some(Witness { launch: completed(protocol, launch, witness::FUEL)?, ..found }),
+            }
+        };
+        if let Some(found) = witness::threads(&mut built.encoder, &solution).and_then(confirm) {
             return Some(found);
         }
+        let expected = self.expected.formulas(&mut built.encoder).ok()?;
         // A smaller solution may run faster, or avoid products that the query does not encode
         // exactly.
         for (most_threads, most) in [(64, 4), (64, 64), (1024, 4096)] {
             let small = witness::small(&mut built.encoder, most_threads, most).ok()?;
-            let facts: [&[Formula]; 4] = [&built.race, &built.encoder.facts, &small, &built.assumptions];
+            let facts: [&[Formula]; 5] =
+                [&built.race, &built.encoder.facts, &small, &built.assumptions, &expected];
             let query =
                 Query { about: "a small race", atoms: &built.encoder.atoms, facts: &facts, assumptions: &[] };
             if let Answer::Sat(solution) = self.asker.ask(query)
-                && let Some((launch, threads)) = witness::threads(&mut built.encoder, &solution)
+                && let Some(found) = witness::threads(&mut built.encoder, &solution).and_then(confirm)
             {
-                let found = witness::confirm(protocol, &launch, threads, numbers);
-                if found.is_some() {
-                    return found;
-                }
+                return Some(found);
             }
         }
         None

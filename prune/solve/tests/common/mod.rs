@@ -291,11 +291,11 @@ pub fn launch(grid: [u32; 3], block: [u32; 3], protocol: &Protocol, scalars: &[u
         launch.objects.push(match object.kind {
             ObjectKind::Param(p) | ObjectKind::Image(p) => {
                 let base = launch.params[p.0 as usize];
-                Some(Extent { base, allocation: Some((base, base + (1 << 31))) })
+                Some(Extent { base, allocation: Some((base, base + (1 << 31))), guard: 0 })
             }
             ObjectKind::Variable { size, .. } => {
                 let base = (i as u64 + 1) << 48;
-                Some(Extent { base, allocation: Some((base, base + size)) })
+                Some(Extent { base, allocation: Some((base, base + size)), guard: 0 })
             }
             _ => None,
         });

@@ -183,7 +183,8 @@ impl Generator {
         let object = self.r.pick(&self.objects);
         let op = match self.r.below(10) {
             0..=3 => Op::Read,
-            4..=7 => Op::Write,
+            4..=6 => Op::Write,
+            7 => Op::Volatile { writes: self.r.chance(50) },
             8 => Op::Atomic { scope: self.r.pick(&[ScopeOf::Block, ScopeOf::Device]), writes: true },
             _ => Op::Atomic { scope: ScopeOf::Device, writes: self.r.chance(70) },
         };

@@ -5,8 +5,10 @@
 mod common;
 
 mod barriers;
+mod bounds;
 mod objects;
 mod threads;
+mod warnings;
 
 use common::*;
 use gpurace_protocol::expr::*;

@@ -42,26 +42,38 @@ fn two_parts_of_dynamic_shared_memory() {
 
 #[test]
 fn atomics_on_the_same_bytes() {
-    let kernel = |scope: ScopeOf, size: i64, plain: bool| {
+    let kernel = |ops: [Op; 2], size: i64| {
         let mut k = Kernel::new("histogram");
         let bins = k.pointer("bins");
         let any = k.opaque("value loaded from `data`", Width::W32, Uniform::Thread, &[]);
         let low = k.binc(BinOp::And, any, 255);
-        let first = k.access(Op::Atomic { scope, writes: true }, bins, low, 4);
+        let first = k.access(ops[0], bins, low, 4);
         let index = k.p.exprs.zext(Width::W64, low);
         let by = k.p.exprs.c64(4);
         let offset = k.p.exprs.product(index, by);
-        let op = if plain { Op::Read } else { Op::Atomic { scope, writes: true } };
-        let second = k.access_bytes(op, bins, offset, size);
+        let second = k.access_bytes(ops[1], bins, offset, size);
         (k, vec![first, second])
     };
-    assert_eq!(proved(kernel(ScopeOf::Device, 4, false).0), Vec::<String>::new());
-    for (scope, size, plain) in
-        [(ScopeOf::Block, 4, false), (ScopeOf::Device, 8, false), (ScopeOf::Device, 4, true)]
-    {
-        let (k, sites) = kernel(scope, size, plain);
-        let racing = if scope == ScopeOf::Block { sites } else { vec![sites[0], sites[1]] };
-        not_proved(k, &racing);
+    let atomic = |scope| Op::Atomic { scope, writes: true };
+    let [block, device] = [atomic(ScopeOf::Block), atomic(ScopeOf::Device)];
+    let [load, store] = [false, true].map(|writes| Op::Volatile { writes });
+    for ops in [[device, device], [device, load]] {
+        assert_eq!(proved(kernel(ops, 4).0), Vec::<String>::new(), "{ops:?}");
+    }
+    // The stores race with each other.
+    let (k, sites) = kernel([device, store], 4);
+    not_proved(k, &sites[1..]);
+    for (ops, size) in [
+        ([block, block], 4),
+        ([device, device], 8),
+        ([device, Op::Read], 4),
+        ([block, load], 4),
+        ([device, load], 8),
+        ([load, store], 4),
+        ([store, Op::Read], 4),
+    ] {
+        let (k, sites) = kernel(ops, size);
+        not_proved(k, &sites);
     }
 }
 
@@ -130,7 +142,8 @@ fn disjoint_is_tested_by_bytes() {
         // Both lie in one large allocation, as with a pool.
         let pool = Some((at.params[0], at.params[0] + (1 << 20)));
         at.objects[0].as_mut().unwrap().allocation = pool;
-        *at.objects[1].as_mut().unwrap() = gpurace_protocol::launch::Extent { base, allocation: pool };
+        *at.objects[1].as_mut().unwrap() =
+            gpurace_protocol::launch::Extent { base, allocation: pool, guard: 0 };
         outcome.verdicts.sites.iter().all(|s| match &s.verdict {
             Verdict::ProvedIf(all) => all.iter().all(|c| c.holds(&p, &outcome.verdicts.exprs, &at)),
             Verdict::Proved => true,

@@ -139,6 +139,12 @@ pub trait Backend: Sync {
     /// `cudaErrorMemoryAllocation` if there is not enough.
     fn take(&self, request: MemoryRequest, kind: MemoryKind) -> Result<usize>;
 
+    /// Bytes on each side of the allocation at an address in which nothing lies, so that an access
+    /// there ends its launch.
+    fn guard(&self, _address: usize) -> u64 {
+        0
+    }
+
     /// Gives memory back.
     ///
     /// # Safety

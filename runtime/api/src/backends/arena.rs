@@ -1,20 +1,33 @@
-//! The executor's memory: a range of addresses for device memory alone. Device code that leaves its
+//! The executor's memory: ranges of addresses for device memory alone. Device code that leaves its
 //! arrays accesses other device memory, as on a GPU, or faults, but never memory of the checker or
 //! of the program.
 //!
-//! The range is reserved once and takes no memory. Small allocations share slabs. Large ones and
-//! managed memory have pages of their own. Between slabs and large allocations lies a gap without
-//! access. Freed addresses are used again for allocations of the same size.
+//! The ranges are reserved once and take no memory. As long as there are *slots*, an allocation lies
+//! in one of its own, far from all others: an index of 32 bits never leads from one to another. So
+//! an access that leaves its array ends the launch, and proofs need not look at such an index.
+//!
+//! Without slots, small allocations share slabs. Large ones and managed memory have pages of their
+//! own. Between slabs and large allocations lies a gap without access.
+//!
+//! Freed addresses are used again, first for allocations of the same size.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
 
+use gpurace_protocol::launch::GUARD;
 use parking_lot::Mutex;
 
 use crate::backend::memory::MemoryRequest;
 use crate::host::limits::PAGE;
 
-/// Sizes of the range. The first that the system grants is used.
+/// Most bytes of an allocation in a slot, and bytes before and behind a slot's pages in which nothing
+/// lies. The allocation may leave a part of a page at either end.
+const HALF: usize = GUARD as usize + PAGE;
+/// Bytes from one slot to the next. A slot begins with its allocation.
+const SLOT: usize = 2 * HALF;
+/// Numbers of slots. The first that the system grants is used.
+const SLOTS: [usize; 3] = [480, 120, 0];
+/// Sizes of the range without slots. The first that the system grants is used.
 const RESERVE: [usize; 3] = [1 << 42, 1 << 38, 1 << 34];
 /// Bytes of a slab, from which small allocations are cut.
 const SLAB: usize = 4 << 20;
@@ -23,12 +36,12 @@ const OWN_PAGES_FROM: usize = 128 << 10;
 /// Bytes of the gap after each slab and large allocation.
 const GAP: usize = 1 << 20;
 
-/// True if the allocation shares pages with others.
+/// True if an allocation keeps its memory when it is freed, and may share pages with others.
 fn is_small(request: MemoryRequest) -> bool {
     !request.own_pages && request.size < OWN_PAGES_FROM
 }
 
-/// Number of addresses that a large allocation takes, without the gap.
+/// Number of addresses that an allocation with pages of its own takes, without the gap.
 fn span(request: MemoryRequest) -> usize {
     request.size.next_multiple_of(PAGE)
 }
@@ -39,24 +52,49 @@ pub struct Arena(Mutex<ArenaState>);
 
 #[derive(Default)]
 struct ArenaState {
+    /// The slots. `None` before they are reserved.
+    slots: Option<Slots>,
     /// Start and size of the unused rest of the range. `None` before it is reserved.
     rest: Option<(usize, usize)>,
     /// Start and size of the unused rest of the newest slab.
     slab: (usize, usize),
     /// Freed small allocations, by size.
     small: HashMap<usize, Vec<usize>>,
-    /// Freed large allocations, by span. Their pages cannot be accessed.
+    /// Freed large allocations without slots, by span. Their pages cannot be accessed.
     large: HashMap<usize, Vec<usize>>,
+}
+
+/// The slots.
+struct Slots {
+    /// Address of the first.
+    first: usize,
+    /// Their number.
+    count: usize,
+    /// Number of those that were ever used.
+    used: usize,
+    /// Addresses of slots that are free again. Their pages cannot be accessed.
+    free: Vec<usize>,
 }
 
 impl Arena {
     /// Takes memory that is filled with zeros. `None` if there is no more.
     pub fn take(&self, request: MemoryRequest) -> Option<usize> {
         let mut arena = self.0.lock();
-        if is_small(request) {
-            return arena.take_small(request.size);
+        if is_small(request)
+            && let Some(address) = arena.small.get_mut(&request.size).and_then(Vec::pop)
+        {
+            // SAFETY: the memory was given back, so it has this size and nobody uses it.
+            unsafe { std::ptr::write_bytes(address as *mut u8, 0, request.size) };
+            return Some(address);
         }
         let span = span(request);
+        if let Some(slot) = arena.slots().take(span) {
+            // What lies behind the last page that it needs is guarded.
+            return Some(if request.own_pages { slot } else { slot + span - request.size });
+        }
+        if is_small(request) {
+            return arena.take_from_slab(request.size);
+        }
         match arena.large.get_mut(&span).and_then(Vec::pop) {
             Some(address) => {
                 let opened = open(address, span);
@@ -79,21 +117,29 @@ impl Arena {
             arena.small.entry(request.size).or_default().push(address);
             return;
         }
-        let span = span(request);
+        let (span, slot) = (span(request), arena.slots().of(address));
         // SAFETY: the pages belong to the allocation alone, and nobody uses them.
-        if unsafe { close(address, span) } {
-            arena.large.entry(span).or_default().push(address);
+        if unsafe { close(slot.unwrap_or(address), span) } {
+            match slot {
+                Some(slot) => arena.slots().free.push(slot),
+                None => arena.large.entry(span).or_default().push(address),
+            }
         }
+    }
+
+    /// Bytes on each side of the allocation at an address in which nothing lies.
+    pub fn guard(&self, address: usize) -> u64 {
+        let slot = self.0.lock().slots().of(address);
+        if slot.is_some() { GUARD } else { 0 }
     }
 }
 
 impl ArenaState {
-    fn take_small(&mut self, size: usize) -> Option<usize> {
-        if let Some(address) = self.small.get_mut(&size).and_then(Vec::pop) {
-            // SAFETY: the memory was given back, so it has this size and nobody uses it.
-            unsafe { std::ptr::write_bytes(address as *mut u8, 0, size) };
-            return Some(address);
-        }
+    fn slots(&mut self) -> &mut Slots {
+        self.slots.get_or_insert_with(Slots::reserve)
+    }
+
+    fn take_from_slab(&mut self, size: usize) -> Option<usize> {
         if self.slab.1 < size {
             self.slab = (self.take_new(SLAB)?, SLAB);
         }
@@ -102,11 +148,11 @@ impl ArenaState {
         Some(address)
     }
 
-    /// Takes a new part of the range.
+    /// Takes a new part of the range without slots.
     fn take_new(&mut self, span: usize) -> Option<usize> {
         let (address, left) = match self.rest {
             Some(rest) => rest,
-            None => *self.rest.insert(reserve()?),
+            None => *self.rest.insert(RESERVE.into_iter().find_map(|size| Some((reserve(size)?, size)))?),
         };
         let whole = span.checked_add(GAP)?;
         if left < whole || !open(address, span) {
@@ -117,13 +163,43 @@ impl ArenaState {
     }
 }
 
-/// Reserves the range. Returns its start and size.
-fn reserve() -> Option<(usize, usize)> {
-    RESERVE.into_iter().find_map(|size| {
-        // SAFETY: a fresh mapping touches no other memory.
-        let address = unsafe { map(0, size, libc::PROT_NONE, 0) }?;
-        Some((address, size))
-    })
+impl Slots {
+    fn reserve() -> Self {
+        let granted = SLOTS.into_iter().find_map(|count| Some((reserve(HALF + count * SLOT)?, count)));
+        let (start, count) = granted.unwrap_or_default();
+        Self { first: start + HALF, count, used: 0, free: Vec::new() }
+    }
+
+    /// Opens a slot for so many bytes. `None` if no slot is left for them.
+    fn take(&mut self, span: usize) -> Option<usize> {
+        if span > HALF {
+            return None;
+        }
+        let (slot, is_new) = match self.free.pop() {
+            Some(slot) => (slot, false),
+            None if self.used < self.count => (self.first + self.used * SLOT, true),
+            None => return None,
+        };
+        let opened = open(slot, span);
+        match (opened, is_new) {
+            (true, true) => self.used += 1,
+            (false, false) => self.free.push(slot),
+            (true, false) | (false, true) => {}
+        }
+        opened.then_some(slot)
+    }
+
+    /// The slot that an address lies in.
+    fn of(&self, address: usize) -> Option<usize> {
+        let offset = address.checked_sub(self.first)?;
+        (offset < self.count * SLOT).then(|| self.first + offset / SLOT * SLOT)
+    }
+}
+
+/// Reserves a range of addresses. Returns its start.
+fn reserve(size: usize) -> Option<usize> {
+    // SAFETY: a fresh mapping touches no other memory.
+    unsafe { map(0, size, libc::PROT_NONE, 0) }
 }
 
 /// Makes reserved pages accessible. They hold zeros.
@@ -187,6 +263,33 @@ mod tests {
                 arena.give(b, small(size));
             }
         }
+    }
+
+    #[test]
+    fn slots_lie_far_apart_and_serve_any_size_again() {
+        let arena = Arena::default();
+        let large = small(1 << 20);
+        let taken: Vec<usize> = (0..3).map(|_| arena.take(large).unwrap()).collect();
+        for (i, address) in taken.iter().enumerate() {
+            assert!(taken[..i].iter().all(|other| address.abs_diff(*other) >= HALF + large.size));
+            assert!(arena.guard(*address) > 0 && arena.guard(*address + large.size - 1) > 0);
+        }
+        // SAFETY: it came from `take`.
+        unsafe { arena.give(taken[1], large) };
+        let other = arena.take(small(3 << 20)).unwrap();
+        assert!(zeros(other, 3 << 20));
+        assert!(other.abs_diff(taken[1]) < HALF, "the slot is used again");
+        // An array ends where its last page does.
+        assert_eq!((arena.take(small(256)).unwrap() + 256) % PAGE, 0);
+    }
+
+    #[test]
+    fn without_slots_nothing_is_guarded() {
+        let arena = Arena::default();
+        let addresses: Vec<usize> = (0..SLOTS[0] + 2).map(|_| arena.take(small(512)).unwrap()).collect();
+        let [a, b] = addresses[SLOTS[0]..] else { panic!() };
+        assert_eq!((arena.guard(a), arena.guard(b)), (0, 0));
+        assert_eq!(b - a, 512);
     }
 
     #[test]

@@ -175,6 +175,10 @@ impl Backend for OnHost {
         self.arena.take(request).ok_or(Error::MEMORY_ALLOCATION)
     }
 
+    fn guard(&self, address: usize) -> u64 {
+        self.arena.guard(address)
+    }
+
     unsafe fn give(&self, address: usize, request: MemoryRequest, _: MemoryKind) {
         // SAFETY: the caller keeps the contract above.
         unsafe { self.arena.give(address, request) };

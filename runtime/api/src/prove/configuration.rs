@@ -44,13 +44,15 @@ pub fn in_place(program: &Program, launch: &KernelLaunch<'_>, protocol: &Protoco
         .objects
         .iter()
         .map(|object| match &object.kind {
-            ObjectKind::Param(id) => params
-                .get(id.0 as usize)
-                .map(|&base| Extent { base, allocation: extent(program, base as usize) }),
+            ObjectKind::Param(id) => params.get(id.0 as usize).map(|&base| Extent {
+                base,
+                allocation: extent(program, base as usize),
+                guard: program.backend.get().guard(base as usize),
+            }),
             ObjectKind::Image(id) => image(program, *params.get(id.0 as usize)?),
             ObjectKind::Variable { symbol, size } => {
                 let base = launch.kernel.module.address_of(symbol)? as u64;
-                Some(Extent { base, allocation: Some((base, base + size)) })
+                Some(Extent { base, allocation: Some((base, base + size)), guard: 0 })
             }
             ObjectKind::GridBarrier
             | ObjectKind::Shared { .. }
@@ -145,7 +147,7 @@ fn place(launch: &mut ProverLaunch, protocol: &Protocol) -> bool {
 /// The texels of a texture or surface object.
 fn image(program: &Program, handle: u64) -> Option<Extent> {
     let address = program.backend.get().texels_of(handle)?;
-    Some(Extent { base: address as u64, allocation: extent(program, address) })
+    Some(Extent { base: address as u64, allocation: extent(program, address), guard: 0 })
 }
 
 /// First byte and end of the allocation or device variable that holds an address.
@@ -173,7 +175,10 @@ mod tests {
     fn launch(objects: &[(u64, Option<(u64, u64)>)]) -> ProverLaunch {
         ProverLaunch {
             params: objects.iter().map(|(base, _)| *base).collect(),
-            objects: objects.iter().map(|&(base, allocation)| Some(Extent { base, allocation })).collect(),
+            objects: objects
+                .iter()
+                .map(|&(base, allocation)| Some(Extent { base, allocation, guard: 0 }))
+                .collect(),
             ..ProverLaunch::default()
         }
     }

@@ -115,8 +115,14 @@ fn span(part: &Part, launch: &ProverLaunch) -> Option<Span> {
     let at = |offset: i64| i128::from(extent.base) + i128::from(offset);
     let bytes = part.bytes.map(|(first, end)| (at(first), at(end)));
     let (start, end) = match (bytes, extent.allocation) {
-        // An access stays in the allocation that its pointer points into.
-        (Some((first, end)), Some((start, limit))) => (first.max(start.into()), end.min(limit.into())),
+        // An access that leaves the allocation and its guards may touch any memory.
+        (Some((first, end)), Some((start, limit))) => {
+            let (start, limit, guard) = (i128::from(start), i128::from(limit), i128::from(extent.guard));
+            if first < start - guard || end > limit + guard {
+                return None;
+            }
+            (first.max(start), end.min(limit).max(start))
+        }
         (Some(bytes), None) => bytes,
         (None, Some((start, limit))) => (start.into(), limit.into()),
         (None, None) => return None,

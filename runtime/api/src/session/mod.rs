@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use gpurace_check::{Checker, Limits};
-use gpurace_options::{Options, SameValue};
+use gpurace_options::{Options, SameValue, Volatile};
 use gpurace_report::collect::Collector;
 use gpurace_report::schema;
 use gpurace_report::sources::DiskSources;
@@ -185,7 +185,11 @@ impl Session {
     }
 
     fn checker(&self) -> &Checker {
-        self.checker.get_or_init(|| Checker::with(Limits::default(), Some(read_memory)))
+        self.checker.get_or_init(|| {
+            let checker = Checker::with(Limits::default(), Some(read_memory));
+            checker.relax_volatile(self.options.volatile == Volatile::Relaxed);
+            checker
+        })
     }
 
     /// The source files of the program.

@@ -200,8 +200,8 @@ impl BareLaunch {
             (Op::Write, Ok(size @ 1..=16)) => block.write(thread, address, size, site, None),
             (Op::Read, _) => block.read_range(thread, address, touch.size, site),
             (Op::Write, _) => block.write_range(thread, address, touch.size, site),
-            // A protocol with atomics cannot be repeated.
-            (Op::Atomic { .. }, _) => {}
+            // A protocol with atomic or volatile accesses cannot be repeated.
+            (Op::Atomic { .. } | Op::Volatile { .. }, _) => {}
         }
     }
 }

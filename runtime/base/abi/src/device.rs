@@ -43,8 +43,8 @@ pub const UNSEEN: &str = "not seen on the GPU";
 pub const UNKNOWN: u32 = u32::MAX;
 /// Code of a plain read.
 pub const OP_READ: u32 = 0;
-/// Code of a plain write. Codes from 2 on are atomics, numbered by `gpurace-check`'s
-/// `word::op_code`.
+/// Code of a plain write. Codes from 2 on are atomic and volatile accesses, numbered by
+/// `gpurace-check`'s `OpCode`.
 pub const OP_WRITE: u32 = 1;
 
 /// Where the checker of one module finds its memory. The host writes it before the module's first
@@ -72,6 +72,8 @@ pub struct CheckerState {
     /// 1 if the source annotates races as intended. The checker does not know which, so all conflicts
     /// are undecided.
     pub annotated: u64,
+    /// 1 if volatile accesses race as relaxed atomics at system scope do.
+    pub relaxed_volatile: u64,
 }
 
 /// A range of memory outside the window, with shadow of its own. Two ranges may share a word; then

@@ -131,8 +131,8 @@ macro_rules! entry_points {
             /// A plain write of any `size`.
             WriteRange = __gpurace_write_range(address: Ptr, size: I64, site: I32) -> Void,
                 Check(CheckedAccess::Write);
-            /// An atomic or volatile access. A volatile access conflicts as a plain one does, and
-            /// can carry an order. `kind`, `scope` and `order` are an `AtomicKind`, a `Scope` and
+            /// An atomic or volatile access. A volatile access conflicts with plain and volatile
+            /// ones, and can carry an order. `kind`, `scope` and `order` are an `AtomicKind`, a `Scope` and
             /// an `Order`, as numbers.
             Atomic = __gpurace_atomic(
                 address: Ptr, size: I32, site: I32, kind: I32, scope: I32, order: I32) -> Void,

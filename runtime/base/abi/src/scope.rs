@@ -78,10 +78,11 @@ pub enum AtomicKind {
     Store = 1,
     /// A read-modify-write. A compare-and-swap that fails is a [`AtomicKind::Load`].
     Rmw = 2,
-    /// A `volatile` load. PTX makes it relaxed at system scope: between fences it makes order. CUDA
-    /// C++ does not make it atomic: it races as a plain read does.
+    /// A `volatile` load. PTX makes it relaxed at system scope: between fences it makes order, and it
+    /// does not race with atomics of the same bytes. CUDA C++ does not make it atomic: it races with
+    /// plain and volatile stores.
     VolatileLoad = 3,
-    /// A `volatile` store; races as a plain write does.
+    /// A `volatile` store; races with plain and volatile accesses.
     VolatileStore = 4,
     /// A read-modify-write without result (`red`). It does not acquire what it reads, not even with
     /// a fence after it (PTX ISA, "Reductions do not form Acquire Patterns").

@@ -29,7 +29,7 @@ pub use error::OptionsError;
 pub use render::{help_text, markdown_table};
 use select::{Blocks, KernelGlobs, Objects};
 use value::Value;
-pub use value::{CacheDir, Device, LogPath, PathPattern, SameValue};
+pub use value::{CacheDir, Device, LogPath, PathPattern, SameValue, Volatile};
 
 /// The name of the environment variable.
 pub const VARIABLE: &str = "GPURACE_OPTIONS";
@@ -123,6 +123,9 @@ options! {
     blocks: Option<Blocks> = None, "all";
     /// `report` or `ignore` write-write races whose writes stored equal values
     same_value: SameValue = SameValue::Report, "report";
+    /// `report` races of volatile accesses with each other and with plain ones, or treat volatile accesses as
+    /// `relaxed` atomics at system scope, as PTX does
+    volatile: Volatile = Volatile::Report, "report";
     /// seconds for proofs at launch, per kernel and configuration; the first launch waits for them
     solve_budget: Duration = Duration::from_secs(1), "1";
     /// directory that keeps proofs made at launch for later runs; empty to keep none

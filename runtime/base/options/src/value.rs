@@ -148,6 +148,27 @@ impl Value for SameValue {
     }
 }
 
+/// How volatile accesses race.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Volatile {
+    /// With plain and volatile accesses, and not with atomics of the same bytes.
+    Report,
+    /// As relaxed atomics at system scope do.
+    Relaxed,
+}
+
+impl Value for Volatile {
+    const WANTED: &'static str = "`report` or `relaxed`";
+
+    fn parse(text: &str) -> Result<Self, BadValue> {
+        match text {
+            "report" => Ok(Self::Report),
+            "relaxed" => Ok(Self::Relaxed),
+            _ => Err(Self::bad(text)),
+        }
+    }
+}
+
 /// A path in which `%p` stands for the process id and `%%` for `%`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathPattern(String);

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::bounds::{self, Bounds};
 use crate::expr::{ExprId, Exprs, Width};
 use crate::launch::Launch;
 use crate::place::Place;
@@ -29,6 +30,7 @@ pub enum Condition {
         guards: Vec<(ExprId, bool)>,
     },
     /// Accesses to one object and accesses to the other share no byte, except where both are reads.
+    /// No access leaves the memory of its object, unless that ends the launch.
     Disjoint(ObjectId, ObjectId),
 }
 
@@ -48,42 +50,34 @@ impl Condition {
 
 /// True if the accesses to two objects touch disjoint addresses, except where both are reads.
 ///
-/// An address of unknown range lies in the allocation that contains the object's base: no access
-/// leaves the allocation of its pointer.
+/// If an object has memory of its own, its accesses must be shown to stay there: beyond it lies an
+/// object that may be the other one.
 fn disjoint(protocol: &Protocol, exprs: &Exprs, launch: &Launch, a: ObjectId, b: ObjectId) -> bool {
     let places = Place::all(protocol);
     let ranges = Ranges::new(protocol, exprs, Some(launch));
-    let bytes = |object: ObjectId| {
-        places
-            .iter()
-            .filter(|place| place.access.object == object)
+    let base = |object: ObjectId| {
+        let extent = launch.objects.get(object.0 as usize).copied().flatten();
+        extent.map(|extent| i128::from(extent.base))
+    };
+    let addresses = |object: ObjectId| {
+        let bounds = Bounds::of(protocol, Some(launch), object)?;
+        let base = base(object).unwrap_or_default();
+        let of_object = places.iter().filter(|place| place.access.object == object);
+        of_object
             .map(|place| {
-                let range = bytes_of(&ranges, launch, place)?;
-                Some((place.access.op.writes(), range))
+                let bytes = bounds.clip(bounds::offsets(&ranges, place))?;
+                let range = Range::new(base + bytes.lo, base + bytes.hi);
+                range.within(Range::new(0, u64::MAX.into())).then_some((place.access.op.writes(), range))
             })
             .collect::<Option<Vec<_>>>()
     };
-    let (Some(of_a), Some(of_b)) = (bytes(a), bytes(b)) else { return false };
-    of_a.iter().all(|(writes_a, x)| {
-        of_b.iter().all(|(writes_b, y)| (!writes_a && !writes_b) || x.hi < y.lo || y.hi < x.lo)
-    })
-}
-
-/// Returns the first and last address that an access may touch, or `None` if they are unknown.
-fn bytes_of(unguarded: &Ranges, launch: &Launch, place: &Place) -> Option<Range> {
-    let extent = (*launch.objects.get(place.access.object.0 as usize)?)?;
-    let mut ranges = unguarded.guarded(&place.guards());
-    let offset = ranges.computed(place.access.offset, View::Signed);
-    let size = ranges.computed(place.access.size, View::Unsigned);
-    let base = i128::from(extent.base);
-    let range = Range::new(base + offset.lo, base + offset.hi + size.hi - 1);
-    let allocation = extent
-        .allocation
-        .map(|(start, end)| Range::new(i128::from(start), (i128::from(end) - 1).max(i128::from(start))));
-    match allocation {
-        Some(allocation) => Some(range.meet(allocation)),
-        None => (range.lo >= 0 && range.hi <= i128::from(u64::MAX)).then_some(range),
-    }
+    let (Some(of_a), Some(of_b)) = (addresses(a), addresses(b)) else { return false };
+    // Shared arrays have no addresses. Two of them lie apart.
+    let have_addresses = base(a).is_some() && base(b).is_some();
+    !have_addresses
+        || of_a.iter().all(|(writes_a, x)| {
+            of_b.iter().all(|(writes_b, y)| (!writes_a && !writes_b) || x.hi < y.lo || y.hi < x.lo)
+        })
 }
 
 impl Condition {

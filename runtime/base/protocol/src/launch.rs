@@ -16,11 +16,17 @@ pub struct Launch {
     pub objects: Vec<Option<Extent>>,
 }
 
+/// The guard of allocations on the executor, as long as it has addresses to keep them apart. An offset
+/// of a 32-bit index to elements of up to 16 bytes stays within.
+pub const GUARD: u64 = (1 << 36) - (1 << 12);
+
 /// The place of an object in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Extent {
     /// Address that offsets count from: the pointer's value, the variable's address.
     pub base: u64,
     /// First byte and end of the allocation that contains `base` or ends there; `None` if unknown.
     pub allocation: Option<(u64, u64)>,
+    /// Bytes before the allocation, and as many behind it, in which an access ends the launch.
+    pub guard: u64,
 }

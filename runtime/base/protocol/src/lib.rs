@@ -10,6 +10,7 @@
 //! | [`launch`] | one concrete launch |
 //! | [`interval`] | barrier intervals: when two accesses have no barrier between them |
 //! | [`last`] | values that loops leave |
+//! | [`bounds`] | where accesses lie within the memory of their object |
 //! | [`condition`] | conditions on a launch, which proofs need |
 //! | [`touched`] | the byte ranges that a launch may touch |
 //! | [`repeat`] | the accesses of a launch, for protocols that leave nothing open |
@@ -17,6 +18,7 @@
 //!
 //! Not in this crate: reading LLVM IR (`pass`), the solver (`gpurace-solve`), files.
 
+pub mod bounds;
 #[cfg(feature = "client")]
 pub mod client;
 pub mod condition;

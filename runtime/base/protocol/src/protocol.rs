@@ -25,7 +25,7 @@ pub use gpurace_abi::scope::Scope;
 use crate::expr::{ExprId, Exprs, LoopId, ParamId, VarId, Width};
 
 /// Version of the serialised form; raised with each change of the types.
-pub const PROTOCOL_VERSION: u32 = 9;
+pub const PROTOCOL_VERSION: u32 = 10;
 
 /// What a kernel does to memory that threads share.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -216,15 +216,20 @@ pub struct Access {
 /// The operation of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Op {
-    /// A plain or volatile load.
+    /// A plain load.
     Read,
-    /// A plain or volatile store.
+    /// A plain store.
     Write,
     /// An atomic access to all its bytes together.
     Atomic {
         /// The scope in which it is atomic.
         scope: ScopeOf,
         /// False for an atomic load.
+        writes: bool,
+    },
+    /// A volatile load or store.
+    Volatile {
+        /// False for a load.
         writes: bool,
     },
 }
@@ -235,8 +240,26 @@ impl Op {
         match self {
             Self::Read => false,
             Self::Write => true,
-            Self::Atomic { writes, .. } => writes,
+            Self::Atomic { writes, .. } | Self::Volatile { writes } => writes,
         }
+    }
+
+    /// The scope in which it is atomic; `None` for a plain access.
+    const fn scope(self) -> Option<ScopeOf> {
+        match self {
+            Self::Read | Self::Write => None,
+            Self::Atomic { scope, .. } => Some(scope),
+            Self::Volatile { .. } => Some(ScopeOf::System),
+        }
+    }
+
+    /// True if an access of this kind and one of another kind do not conflict where their bytes are
+    /// exactly the same: both are atomic to each other's threads. Two volatile accesses conflict.
+    pub fn is_atomic_with(self, other: Self, same_block: bool) -> bool {
+        // Two blocks may be in different clusters, so cluster scope is not enough.
+        let wide = |op: Self| op.scope().is_some_and(|scope| same_block || scope >= ScopeOf::Device);
+        let volatile = |op| matches!(op, Self::Volatile { .. });
+        wide(self) && wide(other) && !(volatile(self) && volatile(other))
     }
 }
 

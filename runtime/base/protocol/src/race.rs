@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::launch::Launch;
-use crate::protocol::{ObjectKind, Op, Protocol, ScopeOf, SiteId, Space};
+use crate::protocol::{ObjectKind, Op, Protocol, SiteId, Space};
 use crate::run::{Open, Stopped, Thread, Touch, trace};
 
 /// Two accesses that race.
@@ -13,20 +13,10 @@ pub struct Race {
     pub sides: [(Thread, Touch); 2],
 }
 
-/// True if two accesses conflict. Two reads do not. Two atomics do not if both scopes contain both
-/// threads and the bytes are exactly the same.
+/// True if two accesses conflict. Two reads do not, and neither do two that are atomic to each other
+/// and cover exactly the same bytes.
 pub fn conflict(a: Op, b: Op, same_bytes: bool, same_block: bool) -> bool {
-    if !a.writes() && !b.writes() {
-        return false;
-    }
-    match (a, b) {
-        (Op::Atomic { scope: a, .. }, Op::Atomic { scope: b, .. }) => {
-            // Two blocks may be in different clusters, so cluster scope is not enough.
-            let wide = |scope| same_block || scope >= ScopeOf::Device;
-            !(same_bytes && wide(a) && wide(b))
-        }
-        _ => true,
-    }
+    (a.writes() || b.writes()) && !(same_bytes && a.is_atomic_with(b, same_block))
 }
 
 /// True if the barriers that two threads passed do not order their accesses.

@@ -1,10 +1,11 @@
 //! The byte ranges of global memory that a launch may touch. They may be too large, never too
 //! small.
 
+use crate::bounds;
 use crate::launch::Launch;
 use crate::place::Place;
 use crate::protocol::{ObjectId, ObjectKind, Protocol, Space, Stmt};
-use crate::range::{Ranges, View};
+use crate::range::Ranges;
 
 /// Byte ranges of this length or more count as unknown.
 const TOO_WIDE: i128 = 1 << 46;
@@ -14,8 +15,7 @@ const TOO_WIDE: i128 = 1 << 46;
 pub struct Part {
     /// The object: a pointer's target, a device variable, an image.
     pub object: ObjectId,
-    /// First byte and end, from the object's base; `None` for the whole allocation that contains
-    /// the object.
+    /// First byte and end, from the object's base; `None` for the whole allocation of an image.
     pub bytes: Option<(i64, i64)>,
     /// True if the launch may write it.
     pub writes: bool,
@@ -45,12 +45,11 @@ pub fn parts(protocol: &Protocol, launch: &Launch) -> Option<Vec<Part>> {
         let bytes = if image {
             None
         } else {
-            let mut here = ranges.guarded(&place.guards());
-            let first = here.computed(access.offset, View::Signed);
-            let end = first.hi + here.computed(access.size, View::Unsigned).hi;
-            (end - first.lo < TOO_WIDE)
-                .then(|| Some((i64::try_from(first.lo).ok()?, i64::try_from(end).ok()?)))
-                .flatten()
+            let bytes = bounds::offsets(&ranges, &place);
+            if bytes.hi - bytes.lo >= TOO_WIDE {
+                return None;
+            }
+            Some((i64::try_from(bytes.lo).ok()?, i64::try_from(bytes.hi + 1).ok()?))
         };
         add(&mut parts, Part { object: access.object, bytes, writes: access.op.writes() });
     }

@@ -80,6 +80,9 @@ fn kind(race: &Race, facts: [SideFacts; 2], relation: Option<Relation>) -> Cause
     }
     match (race.kind.earlier(), race.kind.later()) {
         (Effect::Atomic, Effect::Atomic) => return of_atomics(race.scope, facts),
+        (Effect::Atomic, _) | (_, Effect::Atomic) if facts.iter().any(|side| side.volatile) => {
+            return of_atomics(race.scope, facts);
+        }
         (Effect::Atomic, _) | (_, Effect::Atomic) => return CauseKind::Other,
         (Effect::Write, Effect::Write) if race.same_value == Some(true) && is_one_place(race) => {
             return CauseKind::SameValue;

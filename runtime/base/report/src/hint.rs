@@ -38,8 +38,11 @@ pub fn hint(race: &Race, facts: [SideFacts; 2], is_reversed: bool) -> Option<Str
     if cause::is_alias(race) {
         return Some(alias(race));
     }
+    let volatile = facts.iter().any(|side| side.volatile);
     match (race.kind.earlier(), race.kind.later()) {
         (Effect::Atomic, Effect::Atomic) => two_atomics(race.scope, facts),
+        // A volatile access is as atomic as the other side.
+        (Effect::Atomic, _) | (_, Effect::Atomic) if volatile => two_atomics(race.scope, facts),
         (Effect::Atomic, Effect::Read | Effect::Write) => {
             Some(one_atomic(race.later(), race.kind.later(), race.earlier()))
         }
@@ -150,13 +153,16 @@ fn two_plain(race: &Race, facts: [SideFacts; 2], is_reversed: bool) -> Option<St
         Scope::System => return None,
     };
     if race.scope <= Scope::Grid {
-        if facts.iter().any(|side| side.fences) {
+        if facts.iter().any(|side| side.volatile) {
+            hint.push_str(
+                "; `volatile` is not atomic: read by atomicAdd(&x, 0) and write by atomicExch(&x, value), or use a \
+                 relaxed cuda::atomic_ref for both",
+            );
+        } else if facts.iter().any(|side| side.fences) {
             hint.push_str(
                 "; if a flag or a lock should order them, put a __threadfence() before the atomic that sets or \
                  releases it and after the atomic that waits for it",
             );
-        } else if facts.iter().any(|side| side.volatile) {
-            hint.push_str("; `volatile` does not order threads");
         }
     }
     Some(hint)

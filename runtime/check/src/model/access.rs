@@ -26,6 +26,8 @@ pub enum Op {
     Atomic {
         /// It stores or reads and modifies; otherwise it loads.
         modifies: bool,
+        /// It is volatile, and its scope is [`Scope::System`]. It races with other volatile accesses.
+        volatile: bool,
         /// The threads to which it is atomic.
         scope: Scope,
         /// Its first byte, counted from the word's first byte: negative in the later words of a
@@ -34,6 +36,16 @@ pub enum Op {
         /// Its size, bytes.
         size: u8,
     },
+}
+
+impl Op {
+    /// The threads to which it is atomic; `None` for a plain access.
+    pub const fn scope(self) -> Option<Scope> {
+        match self {
+            Self::Read | Self::Write => None,
+            Self::Atomic { scope, .. } => Some(scope),
+        }
+    }
 }
 
 /// What an access does to one word.

@@ -2,6 +2,8 @@
 
 use gpurace_abi::scope::Scope;
 
+use crate::model::access::Op;
+
 /// A kernel, by a number of the caller's choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KernelKey(pub u32);
@@ -25,6 +27,16 @@ pub enum SideOp {
 }
 
 impl SideOp {
+    /// What an access that leaves a record does.
+    pub const fn of(op: Op) -> Self {
+        match op {
+            Op::Read => Self::Read,
+            Op::Write => Self::Write,
+            Op::Atomic { modifies: false, .. } => Self::AtomicLoad,
+            Op::Atomic { modifies: true, .. } => Self::AtomicWrite,
+        }
+    }
+
     /// True if it changes memory.
     pub const fn writes(self) -> bool {
         matches!(self, Self::Write | Self::AtomicWrite)

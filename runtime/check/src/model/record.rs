@@ -78,14 +78,19 @@ const TOUCHES: [Touch; 1 << (STATE_BITS - 2)] = {
     touches
 };
 /// By code: accesses of this kind by different blocks of a launch do not race.
-const ATOMIC_IN_GRID: u32 = {
+const ATOMIC_IN_GRID: u32 = atomic_for(Relation::Grid);
+/// By code: accesses of this kind by different threads of a block do not race.
+const ATOMIC_IN_BLOCK: u32 = atomic_for(Relation::Block);
+
+/// By code: accesses of this kind by threads in this relation do not race.
+const fn atomic_for(relation: Relation) -> u32 {
     let (mut codes, mut code) = (0, 0);
     while code < TOUCHES.len() {
-        codes |= (!step::conflict(TOUCHES[code], TOUCHES[code], Relation::Grid) as u32) << code;
+        codes |= (!step::conflict(TOUCHES[code], TOUCHES[code], relation) as u32) << code;
         code += 1;
     }
     codes
-};
+}
 
 /// The number of an operation on all bytes of a word that records can hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +102,9 @@ impl OpCode {
     /// A plain write.
     pub const WRITE: Self = Self(1);
     const FIRST_ATOMIC: u64 = 2;
+    /// The row of volatile accesses among those of the scopes. Atomics of cluster scope are rare, and
+    /// have no row.
+    const VOLATILE: u64 = Scope::Cluster as u64;
 
     /// The code of an operation; `None` if it has none.
     #[inline(always)]
@@ -107,16 +115,26 @@ impl OpCode {
         match touch.op {
             Op::Read => Some(Self::READ),
             Op::Write => Some(Self::WRITE),
-            Op::Atomic { modifies, scope, start, size } => {
+            Op::Atomic { modifies, volatile, scope, start, size } => {
+                let row = match (volatile, scope) {
+                    (true, _) => Self::VOLATILE,
+                    (false, Scope::Cluster) => return None,
+                    (false, Scope::Block | Scope::Device | Scope::System) => scope as u64,
+                };
                 let extent = match (start, size) {
                     (0, 4) => 0,
                     (0, 8) => 1,
                     (-4, 8) => 2,
                     _ => return None,
                 };
-                Some(Self(Self::FIRST_ATOMIC + (modifies as u64 * 4 + scope as u64) * 3 + extent))
+                Some(Self(Self::FIRST_ATOMIC + (modifies as u64 * 4 + row) * 3 + extent))
             }
         }
+    }
+
+    /// The code with this number, if there is one.
+    pub const fn numbered(code: u32) -> Option<Self> {
+        if (code as u64) < OPS { Some(Self(code as u64)) } else { None }
     }
 
     /// The operation.
@@ -136,13 +154,13 @@ impl OpCode {
                     1 => (0, 8),
                     _ => (-4, 8),
                 };
-                let scope = match n / 3 % 4 {
+                let row = n / 3 % 4;
+                let scope = match row {
                     0 => Scope::Block,
-                    1 => Scope::Cluster,
                     2 => Scope::Device,
                     _ => Scope::System,
                 };
-                Op::Atomic { modifies: n / 12 == 1, scope, start, size }
+                Op::Atomic { modifies: n / 12 == 1, volatile: row == Self::VOLATILE, scope, start, size }
             }
         };
         Touch { op, mask: FULL }
@@ -152,6 +170,12 @@ impl OpCode {
     #[inline]
     pub(crate) const fn is_atomic_in_grid(self) -> bool {
         ATOMIC_IN_GRID >> self.0 & 1 != 0
+    }
+
+    /// True if such accesses by different threads of a block do not race.
+    #[inline(always)]
+    pub(crate) const fn is_atomic_in_block(self) -> bool {
+        ATOMIC_IN_BLOCK >> self.0 & 1 != 0
     }
 
     /// The state field, in place.
@@ -503,8 +527,10 @@ mod tests {
         assert_eq!(Key::new(0, UID_VALUES, 0), None);
         assert_eq!(Key::new(0, 0, CLOCK_VALUES), None);
         assert_eq!(OpCode::of(Touch { op: Op::Read, mask: 0b0111 }), None);
-        let wide = Op::Atomic { modifies: true, scope: Scope::Device, start: 0, size: 16 };
-        assert_eq!(OpCode::of(Touch { op: wide, mask: FULL }), None);
+        let atomic = |scope, size| Op::Atomic { modifies: true, volatile: false, scope, start: 0, size };
+        for op in [atomic(Scope::Device, 16), atomic(Scope::Cluster, 4)] {
+            assert_eq!(OpCode::of(Touch { op, mask: FULL }), None);
+        }
         assert_eq!(Record::EMPTY.content(), Content::Empty);
         assert_eq!(Record::chain(0x7fff_ffff_fff8).content(), Content::Chain(0x7fff_ffff_fff8));
         assert_eq!(Record::list(0x7fff_ffff_ffc0).content(), Content::List(0x7fff_ffff_ffc0));

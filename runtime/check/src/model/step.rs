@@ -54,9 +54,12 @@ pub const fn conflict(earlier: Touch, later: Touch, relation: Relation) -> bool 
         (Op::Read, Op::Atomic { modifies, .. }) | (Op::Atomic { modifies, .. }, Op::Read) => modifies,
         (Op::Write, _) | (_, Op::Write) => true,
         (
-            Op::Atomic { modifies: m0, scope: s0, start: b0, size: n0 },
-            Op::Atomic { modifies: m1, scope: s1, start: b1, size: n1 },
-        ) => (m0 || m1) && !(b0 == b1 && n0 == n1 && includes(s0, relation) && includes(s1, relation)),
+            Op::Atomic { modifies: m0, volatile: v0, scope: s0, start: b0, size: n0 },
+            Op::Atomic { modifies: m1, volatile: v1, scope: s1, start: b1, size: n1 },
+        ) => {
+            let same = b0 == b1 && n0 == n1;
+            (m0 || m1) && !(same && includes(s0, relation) && includes(s1, relation) && !(v0 && v1))
+        }
     }
 }
 
@@ -76,11 +79,15 @@ pub const fn covers(strong: Touch, weak: Touch, same_block: bool) -> bool {
         // A matching atomic conflicts with a plain access, not with an atomic one.
         (Op::Atomic { .. }, Op::Read | Op::Write) => false,
         // A third, block-scope atomic conflicts with those of other blocks only, so one block must
-        // have made both. The narrower scope conflicts with more.
+        // have made both. The narrower scope conflicts with more. A volatile access also conflicts with
+        // volatile ones.
         (
-            Op::Atomic { modifies: m0, scope: s0, start: b0, size: n0 },
-            Op::Atomic { modifies: m1, scope: s1, start: b1, size: n1 },
-        ) => (m0 || !m1) && b0 == b1 && n0 == n1 && s0 as u32 <= s1 as u32 && same_block,
+            Op::Atomic { modifies: m0, volatile: v0, scope: s0, start: b0, size: n0 },
+            Op::Atomic { modifies: m1, volatile: v1, scope: s1, start: b1, size: n1 },
+        ) => {
+            let same = b0 == b1 && n0 == n1;
+            (m0 || !m1) && (v0 || !v1) && same && s0 as u32 <= s1 as u32 && same_block
+        }
     }
 }
 
@@ -153,9 +160,9 @@ pub const fn same_touch(a: Touch, b: Touch) -> bool {
     match (a.op, b.op) {
         (Op::Read, Op::Read) | (Op::Write, Op::Write) => true,
         (
-            Op::Atomic { modifies: m0, scope: s0, start: b0, size: n0 },
-            Op::Atomic { modifies: m1, scope: s1, start: b1, size: n1 },
-        ) => m0 == m1 && s0 as u32 == s1 as u32 && b0 == b1 && n0 == n1,
+            Op::Atomic { modifies: m0, volatile: v0, scope: s0, start: b0, size: n0 },
+            Op::Atomic { modifies: m1, volatile: v1, scope: s1, start: b1, size: n1 },
+        ) => m0 == m1 && v0 == v1 && s0 as u32 == s1 as u32 && b0 == b1 && n0 == n1,
         (Op::Read | Op::Write | Op::Atomic { .. }, _) => false,
     }
 }

@@ -68,6 +68,8 @@ pub(crate) struct Inner {
     pub(crate) logs: Arc<ReadLogs<Launch>>,
     /// Accesses by the host are checked.
     host_is_watched: AtomicBool,
+    /// Volatile accesses race as relaxed atomics at system scope do.
+    pub(crate) relaxed_volatile: AtomicBool,
     pub(crate) limits: Limits,
     pub(crate) read_memory: Option<ReadMemory>,
     pub(crate) launching: Mutex<Launching>,
@@ -121,6 +123,7 @@ impl Checker {
                 covered: Covered::default(),
                 logs: Arc::default(),
                 host_is_watched: AtomicBool::new(false),
+                relaxed_volatile: AtomicBool::new(false),
                 limits: Limits {
                     uids: limits.uids.min(record::UID_VALUES),
                     clock: limits.clock.min(record::CLOCK_VALUES),
@@ -261,6 +264,12 @@ impl Checker {
     /// These then keep records that are settled for other launches.
     pub fn watch_host(&self, watches: bool) {
         self.inner.host_is_watched.store(watches, Ordering::Relaxed);
+    }
+
+    /// Lets volatile accesses from now on race as relaxed atomics at system scope do. Otherwise they
+    /// also race with each other.
+    pub fn relax_volatile(&self, relaxed: bool) {
+        self.inner.relaxed_volatile.store(relaxed, Ordering::Relaxed);
     }
 
     /// Forgets all accesses to a range: its memory was freed, or is new. No running launch may be

@@ -7,7 +7,6 @@ use crate::model::entry::Entry;
 use crate::model::race::{KernelKey, RaceRecord, RaceScope, Side, SideOp, Space};
 use crate::order::view::member;
 use crate::run::checker::Checker;
-use crate::run::sighting::{scope_of, side_op};
 use crate::shadow::process::Stored;
 
 /// An access of one byte by the host.
@@ -56,7 +55,7 @@ impl Checker {
         let conflict = match entry.touch.op {
             Op::Read => access.writes,
             Op::Write => true,
-            Op::Atomic { scope: Scope::System, .. } => false,
+            Op::Atomic { scope: Scope::System, volatile: false, .. } => false,
             Op::Atomic { modifies, .. } => modifies || access.writes,
         };
         if !conflict || entry.touch.mask & byte == 0 {
@@ -76,7 +75,7 @@ impl Checker {
             kernel: launch.kernel,
             launch: launch.id,
             earlier: Side {
-                op: side_op(entry.touch),
+                op: SideOp::of(entry.touch.op),
                 site: entry.site,
                 size: None,
                 address: None,
@@ -84,7 +83,7 @@ impl Checker {
                 stream: launch.stream,
                 block: of_kernel.then_some(block),
                 thread: of_kernel.then_some(entry.member.thread.into()),
-                scope: scope_of(entry.touch),
+                scope: entry.touch.op.scope(),
             },
             later: Side {
                 op: if access.writes { SideOp::Write } else { SideOp::Read },

@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 
-use gpurace_abi::scope::Scope;
-
 use crate::batch::Value;
 use crate::model::access::{Access, GRANULE, Op, Touch};
 use crate::model::entry::{Entry, Member};
@@ -187,7 +185,7 @@ impl RaceReporter<'_> {
     /// thread of the access may have observed the record's writes. Other atomic operations on the
     /// location may still race with the access.
     fn instead(&self, e: &Entry, a: &Later<'_>) -> Option<Vec<(Entry, Standing)>> {
-        let Op::Atomic { modifies: true, start, size, .. } = e.touch.op else { return None };
+        let Op::Atomic { modifies: true, volatile: false, start, size, .. } = e.touch.op else { return None };
         let launch = &self.launch;
         // In the log a newer operation stands for older ones against plain accesses, but not against
         // atomics: their scopes may make them conflict with only one of the operations.
@@ -208,7 +206,7 @@ impl RaceReporter<'_> {
         let conflicting = |&i: &usize| {
             let (op, standing) = (&ops[i], standings[i]);
             let touch = Touch {
-                op: Op::Atomic { modifies: op.modifies, scope: op.scope, start, size },
+                op: Op::Atomic { modifies: op.modifies, volatile: false, scope: op.scope, start, size },
                 mask: e.touch.mask,
             };
             let conflicts = step::conflict(touch, a.touch, standing.relation);
@@ -258,7 +256,7 @@ impl RaceReporter<'_> {
             kernel,
             launch: data.id,
             earlier: Side {
-                op: side_op(e.touch),
+                op: SideOp::of(e.touch.op),
                 site: e.site,
                 size,
                 address,
@@ -266,10 +264,10 @@ impl RaceReporter<'_> {
                 stream,
                 block: who.uid.and_then(|uid| self.view.launch.owner(uid)).map(|(_, block)| block),
                 thread: who.thread,
-                scope: scope_of(e.touch),
+                scope: e.touch.op.scope(),
             },
             later: Side {
-                op: side_op(a.touch),
+                op: SideOp::of(a.touch.op),
                 site: data.site_base + a.site,
                 size: u32::try_from(a.access.size).ok(),
                 address: Some(a.access.address),
@@ -277,7 +275,7 @@ impl RaceReporter<'_> {
                 stream: data.stream,
                 block: Some(self.view.index),
                 thread: Some(a.access.thread),
-                scope: scope_of(a.touch),
+                scope: a.touch.op.scope(),
             },
             address: a.access.word + overlap,
             space: if shared.is_some() { Space::Shared } else { Space::Global },
@@ -339,7 +337,8 @@ impl RaceReporter<'_> {
     /// True if the access writes the value that an earlier write left in their common bytes; `None`
     /// if memory cannot tell.
     fn same_value(&self, earlier: Touch, a: &Later<'_>) -> Option<bool> {
-        if earlier.op != Op::Write || a.touch.op != Op::Write {
+        let stores = matches!(earlier.op, Op::Write | Op::Atomic { modifies: true, volatile: true, .. });
+        if !stores || a.touch.op != Op::Write {
             return None;
         }
         if earlier.mask & a.touch.mask & a.contested != 0 {
@@ -367,21 +366,5 @@ fn race_scope(relation: Relation) -> RaceScope {
         Relation::Cluster => RaceScope::Cluster,
         Relation::Grid => RaceScope::Grid,
         Relation::Launch => RaceScope::Device,
-    }
-}
-
-pub(crate) fn side_op(touch: Touch) -> SideOp {
-    match touch.op {
-        Op::Read => SideOp::Read,
-        Op::Write => SideOp::Write,
-        Op::Atomic { modifies: false, .. } => SideOp::AtomicLoad,
-        Op::Atomic { modifies: true, .. } => SideOp::AtomicWrite,
-    }
-}
-
-pub(crate) fn scope_of(touch: Touch) -> Option<Scope> {
-    match touch.op {
-        Op::Read | Op::Write => None,
-        Op::Atomic { scope, .. } => Some(scope),
     }
 }

@@ -76,7 +76,7 @@ impl BlockView {
             || own && op == OpCode::WRITE && w.is_of_one(OpCode::READ);
         let next = if starts {
             Record::new(op, Span::Thread, site, key)
-        } else if op == OpCode::WRITE || !w.has_site(site) {
+        } else if !op.is_atomic_in_block() || !w.has_site(site) {
             return false;
         } else if w.span_of(op) == Some(Span::Block) && w.in_epoch_of(key) && !self.exact {
             return true;

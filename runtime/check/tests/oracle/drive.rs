@@ -52,11 +52,11 @@ impl Driver {
         Self {
             fresh_oracle: Oracle::new(machine.clone()),
             running: machine.unordered.iter().map(|_| Running::default()).collect(),
+            checker: checker(limits, machine.relaxed_volatile),
             machine,
             features,
             threads_per_block,
             blocks,
-            checker: Checker::with(limits, None),
             limits,
             next_id: 1,
             runs: 0,
@@ -160,7 +160,7 @@ impl Driver {
         if self.runs.is_multiple_of(1 << 18) {
             // A new checker keeps the table of launches small.
             self.running.iter_mut().for_each(|r| *r = Running::default());
-            self.checker = Checker::with(self.limits, None);
+            self.checker = checker(self.limits, self.machine.relaxed_volatile);
         }
         let first = self.next_id;
         self.next_id += self.running.len() as u64;
@@ -290,6 +290,12 @@ impl Driver {
     }
 }
 
+fn checker(limits: Limits, relaxed_volatile: bool) -> Checker {
+    let checker = Checker::with(limits, None);
+    checker.relax_volatile(relaxed_volatile);
+    checker
+}
+
 fn compare(
     oracle: &Oracle,
     access: usize,
@@ -350,11 +356,11 @@ fn compare(
 }
 
 fn names(r: &RaceRecord, n: &Named, first_launch: u64) -> bool {
-    let op = match n.op.as_raced() {
+    let op = match n.op {
         Op::Read => SideOp::Read,
         Op::Write => SideOp::Write,
-        Op::Atomic(AtomicKind::Load, ..) => SideOp::AtomicLoad,
-        Op::Atomic(..) => SideOp::AtomicWrite,
+        Op::Atomic(..) if n.op.modifies() => SideOp::AtomicWrite,
+        Op::Atomic(..) => SideOp::AtomicLoad,
     };
     r.earlier.site == n.site && r.earlier.op == op && r.earlier.launch == first_launch + n.launch as u64
 }

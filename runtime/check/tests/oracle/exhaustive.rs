@@ -20,6 +20,7 @@ pub fn machine(threads: &[(u64, u32)]) -> Machine {
         unordered: vec![vec![]],
         regular: vec![],
         cluster: 0,
+        relaxed_volatile: false,
     }
 }
 
@@ -144,6 +145,31 @@ fn two_blocks_of_two_warps_of_two_threads() {
     grid_syncs(&mut alphabet);
     for features in [regular(), exact()] {
         all(&mut Driver::new(machine(&GRID), features), &alphabet, depth(4), true);
+    }
+}
+
+#[test]
+fn volatile_accesses() {
+    let system = |kind| Op::Atomic(kind, Scope::System, RELAXED);
+    let ops = [
+        (Op::Read, 0),
+        (Op::Write, 1),
+        (system(AtomicKind::VolatileLoad), 2),
+        (system(AtomicKind::VolatileStore), 3),
+        (system(AtomicKind::Rmw), 4),
+        ATOMICS[0],
+        ATOMICS[1],
+    ];
+    let threads = [(0, 0), (0, 1), (1, 0)];
+    let mut alphabet = accesses(3, &ops, GLOBAL);
+    let pair = |op| Event::Access { thread: 2, op, address: GLOBAL, size: 8, site: 5 };
+    alphabet.extend([pair(system(AtomicKind::VolatileLoad)), pair(system(AtomicKind::VolatileStore))]);
+    alphabet.push(Event::Barrier { launch: 0, block: 0 });
+    for relaxed_volatile in [false, true] {
+        for features in [regular(), exact()] {
+            let machine = Machine { relaxed_volatile, ..machine(&threads) };
+            all(&mut Driver::new(machine, features), &alphabet, depth(4), true);
+        }
     }
 }
 
@@ -287,6 +313,7 @@ fn a_kernel_without_fences_beside_a_release() {
         unordered: vec![vec![], vec![0]],
         regular: vec![1],
         cluster: 0,
+        relaxed_volatile: false,
     };
     let flag = GLOBAL + 64;
     let at = |thread, op, address, size, site| Event::Access { thread, op, address, size, site };

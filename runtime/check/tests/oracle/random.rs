@@ -110,7 +110,7 @@ pub fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Even
                 5 if f.fences => {
                     // A flag, beside the data.
                     let order = r.pick(&ORDERS);
-                    let op = Op::Atomic(r.pick(&KINDS), r.pick(&SCOPES), order);
+                    let op = Op::atomic(r.pick(&KINDS), r.pick(&SCOPES), order);
                     let beside = m.cluster > 0 && r.below(2) == 0;
                     let address = match (f.async_copies && r.below(2) == 0) || beside {
                         true => shared_in_cluster(r, m, thread) + SHARED_SIZE - 8,
@@ -146,7 +146,7 @@ pub fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Even
     }
     let op = if atomic {
         let order = if f.fences && r.below(4) == 0 { r.pick(&ORDERS) } else { Order::Relaxed };
-        Op::Atomic(r.pick(&KINDS), r.pick(&SCOPES), order)
+        Op::atomic(r.pick(&KINDS), r.pick(&SCOPES), order)
     } else {
         r.pick(&[Op::Read, Op::Read, Op::Write])
     };
@@ -217,6 +217,7 @@ pub fn blocks(blocks: u64, tids: &[u32]) -> Machine {
         unordered: vec![vec![]],
         regular: vec![],
         cluster: 0,
+        relaxed_volatile: false,
     }
 }
 
@@ -263,6 +264,8 @@ fn releases_and_acquires() {
         &blocks(2, &[0, 32]),
         &Mix { sync: 70, words: 1, sites: 1, length: 80, ..mix(exact()) },
     );
+    let relaxed = Machine { relaxed_volatile: true, ..m.clone() };
+    run("fences, volatile is relaxed", &relaxed, &Mix { sync: 60, words: 1, ..mix(exact()) });
     run("fences, bytes", &m, &Mix { sync: 60, sub_word: true, ..mix(exact()) });
 }
 
@@ -287,6 +290,7 @@ fn asynchronous_copies() {
         unordered: vec![vec![], vec![0], vec![0]],
         regular: vec![],
         cluster: 0,
+        relaxed_volatile: false,
     };
     run("copies, launches", &beside, &mix);
 }
@@ -310,6 +314,7 @@ fn clusters_of_blocks() {
         unordered: vec![vec![], vec![0]],
         regular: vec![],
         cluster: 2,
+        relaxed_volatile: false,
     };
     run("clusters, launches", &beside, &flags);
     let in_order = Machine { unordered: vec![vec![], vec![]], ..beside };
@@ -336,6 +341,7 @@ fn launches_in_order_and_beside_each_other() {
             unordered: unordered.iter().map(|u| u.to_vec()).collect(),
             regular: vec![],
             cluster: 0,
+            relaxed_volatile: false,
         };
         run_few(name, &m, &mix(regular()));
         run_few(name, &m, &mix(exact()));
@@ -388,7 +394,7 @@ fn an_observed_atomic_of_another_scope_stands_for_none() {
     let m = blocks(3, &[0, 1, 32]);
     let at = |thread, kind, scope, order| Event::Access {
         thread,
-        op: Op::Atomic(kind, scope, order),
+        op: Op::atomic(kind, scope, order),
         address: GLOBAL,
         size: 4,
         site: 900,

@@ -101,6 +101,7 @@ impl Gpu {
             race_counters: self.race_counters,
             orders: module.orders.into(),
             annotated: self.annotated.into(),
+            relaxed_volatile: self.relaxed_volatile.into(),
         };
         let (ranges, range_count) = self.ranges.table(&self.device, &mut self.cells)?;
         let TakenCell { cell, turn, before } = self.cells.take(&self.device, ranges, stream)?;

@@ -31,6 +31,8 @@ pub struct Gpu {
     ranges: Ranges,
     /// True if code that was loaded annotates races as intended.
     annotated: bool,
+    /// True if volatile accesses race as relaxed atomics at system scope do.
+    pub relaxed_volatile: bool,
     counters: Address,
     race_counters: Address,
     /// The buffer of races, at its addresses on the host and on the device.
@@ -69,6 +71,7 @@ impl Gpu {
             slots: SlotSets::default(),
             ranges: Ranges::new()?,
             annotated: false,
+            relaxed_volatile: false,
             counters: zeroed(size_of::<Counters>() as u64)?,
             race_counters: zeroed(RACE_COUNTERS * 4)?,
             races: (host.cast_const().cast(), races),

@@ -60,9 +60,12 @@ fn decide(word: u64, access: &Access) -> Decision {
 fn ops() -> Vec<Op> {
     let mut ops = vec![Op::Read, Op::Write];
     for modifies in [false, true] {
-        for scope in [Scope::Block, Scope::Cluster, Scope::Device, Scope::System] {
+        // Volatile accesses have the row of cluster scope.
+        for row in [Scope::Block, Scope::Cluster, Scope::Device, Scope::System] {
+            let volatile = row == Scope::Cluster;
+            let scope = if volatile { Scope::System } else { row };
             for (start, size) in [(0, 4), (0, 8), (-4, 8)] {
-                ops.push(Op::Atomic { modifies, scope, start, size });
+                ops.push(Op::Atomic { modifies, volatile, scope, start, size });
             }
         }
     }

@@ -58,7 +58,7 @@ struct Device {
 }
 
 impl Device {
-    fn new(orders: bool) -> Box<Self> {
+    fn new(mix: Mix) -> Box<Self> {
         let stride = 8 + SHARED_SIZE * 2;
         let mut device = Box::new(Self {
             state: Box::default(),
@@ -82,7 +82,8 @@ impl Device {
             races: device.records.as_ptr() as u64,
             race_capacity: 64,
             race_counters: device.race_counters.as_ptr() as u64,
-            orders: orders.into(),
+            orders: mix.fences.into(),
+            relaxed_volatile: mix.relaxed_volatile.into(),
             ..CheckerState::default()
         };
         *device.set = SlotSet {
@@ -221,14 +222,22 @@ struct Mix {
     named: bool,
     fences: bool,
     shared: bool,
+    relaxed_volatile: bool,
 }
 
-const PLAIN: Mix =
-    Mix { sub_word: false, atomics: false, partial: false, named: false, fences: false, shared: false };
+const PLAIN: Mix = Mix {
+    sub_word: false,
+    atomics: false,
+    partial: false,
+    named: false,
+    fences: false,
+    shared: false,
+    relaxed_volatile: false,
+};
 
-fn machine() -> Machine {
+fn machine(relaxed_volatile: bool) -> Machine {
     let threads = (0..2).flat_map(|b| [0, 1, 32, 33].map(|t| (0, b, t))).collect();
-    Machine { threads, unordered: vec![vec![]], regular: vec![], cluster: 0 }
+    Machine { threads, unordered: vec![vec![]], regular: vec![], cluster: 0, relaxed_volatile }
 }
 
 fn event(r: &mut Random, m: &Machine, mix: Mix) -> Event {
@@ -278,7 +287,7 @@ fn event(r: &mut Random, m: &Machine, mix: Mix) -> Event {
             2 if mix.fences => Order::AcqRel,
             _ => Order::Relaxed,
         };
-        Op::Atomic(kinds[r.below(5)], [Scope::Block, Scope::Device][r.below(2)], order)
+        Op::atomic(kinds[r.below(5)], [Scope::Block, Scope::Device][r.below(2)], order)
     } else if r.below(2) == 0 {
         Op::Write
     } else {
@@ -290,14 +299,14 @@ fn event(r: &mut Random, m: &Machine, mix: Mix) -> Event {
 /// Runs random histories. Returns the number of racing accesses by the oracle, and the number of
 /// these that the device reports.
 fn run(mix: Mix, seed: u64, histories: u64) -> (u64, u64) {
-    let m = machine();
-    let mut device = Device::new(mix.fences);
+    let m = machine(mix.relaxed_volatile);
+    let mut device = Device::new(mix);
     let (mut racy, mut reported) = (0, 0);
     for n in 0..histories {
         let mut r = Random(seed << 32 | n);
         // The launch follows others, whose records are settled.
         if device.next_uid > 1 << 20 {
-            device = Device::new(mix.fences);
+            device = Device::new(mix);
         }
         device.begin();
         device.race_counters.fill(0);
@@ -383,8 +392,9 @@ fn bytes_of_words() {
 
 #[test]
 fn atomics() {
-    at_least(Mix { atomics: true, ..PLAIN }, 65);
+    at_least(Mix { atomics: true, ..PLAIN }, 64);
     at_least(Mix { atomics: true, shared: true, ..PLAIN }, 65);
+    at_least(Mix { atomics: true, relaxed_volatile: true, ..PLAIN }, 62);
 }
 
 #[test]

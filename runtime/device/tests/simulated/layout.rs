@@ -22,7 +22,7 @@ fn host_and_device_agree() {
         size_of::<Counters>(),
         size_of::<FoundRace>(),
         size_of::<super::Control>(),
-        offset_of!(CheckerState, annotated),
+        offset_of!(CheckerState, relaxed_volatile),
         offset_of!(LaunchCell, checks),
         offset_of!(LaunchCell, over),
         offset_of!(LaunchCell, observes),

@@ -2,6 +2,7 @@
 
 use gpurace_abi::device;
 use gpurace_abi::scope::Scope;
+use gpurace_check::record::OpCode;
 use gpurace_check::{KernelKey, RaceRecord, RaceScope, Side, SideOp, Space};
 
 use crate::backend::FoundRace;
@@ -56,40 +57,8 @@ pub fn race(found: &device::FoundRace) -> Option<FoundRace> {
     Some(FoundRace { record, shared_offset })
 }
 
-/// The kind and scope of an access with this code: the inverse of gpurace-check's `OpCode`.
+/// The kind and scope of an access with this code of a shadow word.
 fn operation(code: u32) -> Option<(SideOp, Option<Scope>)> {
-    match code {
-        device::OP_READ => Some((SideOp::Read, None)),
-        device::OP_WRITE => Some((SideOp::Write, None)),
-        atomic => {
-            let of_modifies = (atomic - 2) / 3;
-            let scope = Scope::from_u32(of_modifies % 4);
-            match of_modifies / 4 {
-                0 => Some((SideOp::AtomicLoad, scope)),
-                1 => Some((SideOp::AtomicWrite, scope)),
-                _ => None,
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn operations_are_as_shadow_words_number_them() {
-        use gpurace_check::access::{Op, Touch};
-        use gpurace_check::record::OpCode;
-        for scope in [Scope::Block, Scope::Cluster, Scope::Device, Scope::System] {
-            for modifies in [false, true] {
-                for (start, size) in [(0, 4), (0, 8), (-4, 8)] {
-                    let op = Op::Atomic { modifies, scope, start, size };
-                    let code = OpCode::of(Touch { op, mask: 0xf }).unwrap().0;
-                    let wanted = if modifies { SideOp::AtomicWrite } else { SideOp::AtomicLoad };
-                    assert_eq!(operation(code as u32), Some((wanted, Some(scope))), "{code}");
-                }
-            }
-        }
-    }
+    let op = OpCode::numbered(code)?.touch().op;
+    Some((SideOp::of(op), op.scope()))
 }

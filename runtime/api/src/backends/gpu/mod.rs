@@ -25,6 +25,7 @@ use gpurace_abi::texture::TextureObject as Object;
 use gpurace_cuda::Gpu;
 use gpurace_cuda::driver::{self, Device as Handle, Event, Function, Stream};
 use gpurace_cuda::memory::shadow_of;
+use gpurace_options::Volatile;
 use gpurace_report::schema::Device;
 use parking_lot::Mutex;
 
@@ -80,7 +81,8 @@ pub fn open(
     session: &'static Session,
     payloads: &[Payload],
 ) -> std::result::Result<&'static dyn Backend, String> {
-    let gpu = Gpu::open().map_err(|why| why.to_string())?;
+    let mut gpu = Gpu::open().map_err(|why| why.to_string())?;
+    gpu.relaxed_volatile = session.options.volatile == Volatile::Relaxed;
     let arch = gpu.device().arch;
     let runs =
         |payload: &Payload| matches!(payload.gpu, Some(Ok(codes)) if gpu_code::best(codes, arch).is_some());

@@ -193,20 +193,31 @@ fn copies_and_the_host_are_ordered_by_streams_and_waiting() {
 }
 
 #[test]
-fn fences_and_volatile_are_said_to_order_nothing() {
+fn what_to_add_to_a_fence_and_what_to_write_instead_of_volatile() {
     let race = at(RaceKind::WriteRead, Scope::Block, (17, 13), (18, 15));
     let mut facts = NONE;
-    facts[0].volatile = true;
-    assert_eq!(
-        hint(&race, facts, false).unwrap(),
-        "no __syncthreads() orders line 17 before line 18; `volatile` does not order threads"
-    );
     facts[1].fences = true;
     assert_eq!(
         hint(&race, facts, false).unwrap(),
         "no __syncthreads() orders line 17 before line 18; if a flag or a lock should order them, put a \
          __threadfence() before the atomic that sets or releases it and after the atomic that waits for it"
     );
+    facts[0].volatile = true;
+    assert_eq!(
+        hint(&race, facts, false).unwrap(),
+        "no __syncthreads() orders line 17 before line 18; `volatile` is not atomic: read by atomicAdd(&x, 0) \
+         and write by atomicExch(&x, value), or use a relaxed cuda::atomic_ref for both"
+    );
+}
+
+#[test]
+fn a_volatile_access_and_an_atomic_race_as_two_atomics_do() {
+    let race = at(RaceKind::AtomicRead, Scope::Grid, (17, 13), (18, 15));
+    let mut facts = scopes(AtomicScope::System, AtomicScope::Device);
+    facts[0].volatile = true;
+    assert!(hint(&race, facts, false).unwrap().starts_with("two atomics that overlap"));
+    facts[1].atomic_scope = Some(AtomicScope::Block);
+    assert!(hint(&race, facts, false).unwrap().starts_with("a block-scope atomic"));
 }
 
 /// No combination panics, and no hint ends with a full stop.

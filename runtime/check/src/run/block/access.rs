@@ -211,8 +211,9 @@ impl Block {
         self.sightings.next_access();
         for word in (address & !(GRANULE - 1)..end).step_by(GRANULE) {
             let op = match op {
-                Op::Atomic { modifies, scope, size, .. } => {
-                    Op::Atomic { modifies, scope, start: address.wrapping_sub(word) as i8, size }
+                Op::Atomic { modifies, volatile, scope, size, .. } => {
+                    let start = address.wrapping_sub(word) as i8;
+                    Op::Atomic { modifies, volatile, scope, start, size }
                 }
                 Op::Read | Op::Write => op,
             };

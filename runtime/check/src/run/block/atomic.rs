@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::ops::Range;
+use std::sync::atomic::Ordering;
 
 use gpurace_abi::meta::SyncFeatures;
 use gpurace_abi::scope::{AtomicKind, Order, Scope};
@@ -63,6 +64,11 @@ struct Seen {
     what: Carried,
 }
 
+/// True if an access of this kind may change memory.
+fn modifies(kind: AtomicKind) -> bool {
+    !matches!(kind, AtomicKind::Load | AtomicKind::VolatileLoad)
+}
+
 impl Block {
     /// Checks an atomic or volatile access before it happens, and publishes what it releases. Its
     /// thread does nothing else before [`Block::atomic_done`]. Other threads may.
@@ -77,18 +83,8 @@ impl Block {
         scope: Scope,
         order: Order,
     ) {
-        let (modifies, volatile) = match kind {
-            AtomicKind::Load => (false, false),
-            AtomicKind::Store | AtomicKind::Rmw | AtomicKind::Reduction => (true, false),
-            AtomicKind::VolatileLoad => (false, true),
-            AtomicKind::VolatileStore => (true, true),
-        };
-        // A volatile access carries order as an atomic one does, and races as a plain one.
-        let op = match (volatile, modifies) {
-            (true, false) => Op::Read,
-            (true, true) => Op::Write,
-            (false, _) => Op::Atomic { modifies, scope, start: 0, size: size as u8 },
-        };
+        let (modifies, volatile) = (modifies(kind), self.races_as_volatile(kind));
+        let op = Op::Atomic { modifies, volatile, scope, start: 0, size: size as u8 };
         // A proved access still has its effect on order.
         let entry = self.entry(site);
         if !entry.is_proved() {
@@ -115,6 +111,12 @@ impl Block {
         self.announce(thread, (address, size), None, kind, scope, order);
     }
 
+    /// True for a volatile access that races with other volatile ones.
+    fn races_as_volatile(&self, kind: AtomicKind) -> bool {
+        matches!(kind, AtomicKind::VolatileLoad | AtomicKind::VolatileStore)
+            && !self.inner.relaxed_volatile.load(Ordering::Relaxed)
+    }
+
     /// True if an atomic access has no effect on order: it makes none, and changes or passes on none
     /// that another launch made.
     #[inline(always)]
@@ -133,7 +135,7 @@ impl Block {
         scope: Scope,
         order: Order,
     ) {
-        let modifies = !matches!(kind, AtomicKind::Load | AtomicKind::VolatileLoad);
+        let modifies = modifies(kind);
         if !self.sync.fences && order != Order::Relaxed {
             self.unforeseen();
         }
@@ -206,7 +208,7 @@ impl Block {
         }
         if reads {
             let head = self.view.order.head(thread, scope);
-            let raced = (kind == AtomicKind::Load).then_some(site);
+            let raced = (!self.races_as_volatile(kind)).then_some(site);
             let log = match writes {
                 true => None,
                 false => self.logged(thread, (address, size), raced, scope, false),

@@ -188,11 +188,12 @@ fn one_thread_in_one_epoch_is_never_a_race() {
 /// A thread joins exactly where the transition function lets it without a race.
 #[test]
 fn a_thread_joins_as_the_transition_function_says() {
-    for op in OPS.map(OpCode).filter(|&op| op != OpCode::WRITE) {
+    for op in OPS.map(OpCode) {
         for span in Span::ALL {
             for relation in [Relation::Warp, Relation::Block, Relation::Grid] {
                 let step = step::step(op.touch(), span, op.touch(), relation, Status::Unsynced, true);
-                let joins = relation != Relation::Grid || op.is_atomic_in_grid();
+                let in_grid = relation == Relation::Grid;
+                let joins = if in_grid { op.is_atomic_in_grid() } else { op.is_atomic_in_block() };
                 assert_eq!(step.race, !joins, "{op:?} {span:?} {relation:?}");
                 let joined = step::joined_span(span, relation).map_or(Next::Both, Next::Join);
                 assert_eq!(step.next, joined, "{op:?} {span:?} {relation:?}");

@@ -16,6 +16,8 @@ pub struct Machine {
     pub regular: Vec<usize>,
     /// Number of blocks of a cluster; 0 without clusters.
     pub cluster: u64,
+    /// Volatile accesses race as relaxed atomics at system scope do.
+    pub relaxed_volatile: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +28,15 @@ pub enum Op {
 }
 
 impl Op {
-    pub(super) fn modifies(self) -> bool {
+    /// An access of this kind. The scope of a volatile one is always the system.
+    pub fn atomic(kind: AtomicKind, scope: Scope, order: Order) -> Self {
+        match Op::Atomic(kind, scope, order) {
+            op if op.is_volatile() => Op::Atomic(kind, Scope::System, order),
+            op => op,
+        }
+    }
+
+    pub fn modifies(self) -> bool {
         match self {
             Op::Read => false,
             Op::Write => true,
@@ -41,17 +51,15 @@ impl Op {
         }
     }
 
-    /// A volatile access races as a plain one.
-    pub fn as_raced(self) -> Op {
+    pub fn is_volatile(self) -> bool {
+        matches!(self, Op::Atomic(AtomicKind::VolatileLoad | AtomicKind::VolatileStore, ..))
+    }
+
+    /// The threads to which it is atomic; `None` for a plain access.
+    pub(super) fn scope(self) -> Option<Scope> {
         match self {
-            Op::Atomic(AtomicKind::VolatileLoad, ..) => Op::Read,
-            Op::Atomic(AtomicKind::VolatileStore, ..) => Op::Write,
-            Op::Atomic(
-                AtomicKind::Load | AtomicKind::Store | AtomicKind::Rmw | AtomicKind::Reduction,
-                ..,
-            )
-            | Op::Read
-            | Op::Write => self,
+            Op::Read | Op::Write => None,
+            Op::Atomic(_, scope, _) => Some(scope),
         }
     }
 }

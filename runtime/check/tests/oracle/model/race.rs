@@ -94,29 +94,31 @@ impl Oracle {
         if !a.modifies() && !b.modifies() {
             return false;
         }
-        match (a.as_raced(), b.as_raced()) {
-            (Op::Atomic(_, sa, _), Op::Atomic(_, sb, _)) => {
-                at_a != at_b || !self.includes(sa, ta, tb) || !self.includes(sb, tb, ta)
-            }
+        if a.is_volatile() && b.is_volatile() && !self.machine.relaxed_volatile {
+            return true;
+        }
+        match (a.scope(), b.scope()) {
+            (Some(sa), Some(sb)) => at_a != at_b || !self.includes(sa, ta, tb) || !self.includes(sb, tb, ta),
             _ => true,
         }
     }
 
     /// True if the checker may report a pair with access `k` that is no race. It does not know all
-    /// observed writes: not those of launches that run at once, and not for asynchronous copies or
-    /// atomics. It treats volatile stores as plain ones. If `k` races with another atomic of the
+    /// observed writes: not those of launches that run at once, not for asynchronous copies or atomics,
+    /// and not volatile ones. If `k` races with another atomic of the
     /// location, the report may name this one.
     pub fn may_report_observed(&self, pair: &Pair, k: usize, pairs: &[Pair]) -> bool {
         let What::Access { op, address, size, .. } = self.past[pair.earlier].what else { unreachable!() };
         let beside = self.machine.unordered.iter().any(|u| !u.is_empty());
         let is_copy = self.past[k].stamp.0 != self.past[k].thread;
         let What::Access { op: of_k, .. } = self.past[k].what else { unreachable!() };
-        let is_atomic = matches!(of_k.as_raced(), Op::Atomic(..));
+        let is_atomic = matches!(of_k, Op::Atomic(..));
         let other = pairs.iter().filter(|p| !p.observed).any(|p| match self.past[p.earlier].what {
             What::Access { op: Op::Atomic(..), address: a, size: s, .. } => (a, s) == (address, size),
             _ => false,
         });
-        beside || is_copy || is_atomic || op.as_raced() == Op::Write || other
+        let is_volatile = op.is_volatile() && !self.machine.relaxed_volatile;
+        beside || is_copy || is_atomic || is_volatile || other
     }
 
     /// True if two threads are in different blocks of one cluster.

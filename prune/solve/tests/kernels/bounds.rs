@@ -1,0 +1,83 @@
+//! Accesses that may leave the memory of their object, beside those that are shown to stay there.
+
+use super::*;
+use gpurace_protocol::launch::{GUARD, Launch};
+
+/// The verdicts in a launch of one block of 64 threads. Each allocation has 64 words and these guards.
+fn in_launch(p: &Protocol, scalars: &[u64], guard: u64) -> Vec<&'static str> {
+    let mut at: Launch = launch([1, 1, 1], [64, 1, 1], p, scalars);
+    for extent in at.objects.iter_mut().flatten() {
+        (extent.allocation, extent.guard) = (Some((extent.base, extent.base + 256)), guard);
+    }
+    words(&prove_with(p, &at))
+}
+
+#[test]
+fn an_index_from_memory_is_kept_by_guards_alone() {
+    let kernel = |width: Width| {
+        let mut k = Kernel::new("gather");
+        let (to, from) = (k.pointer("to"), k.pointer("from"));
+        let (i, t) = (k.gid(), k.opaque("index", width, Uniform::Thread, &[]));
+        let wide = k.p.exprs.sext(Width::W64, t);
+        let by = k.p.exprs.c64(4);
+        let offset = k.p.exprs.product(wide, by);
+        k.access_bytes(Op::Read, from, offset, 4);
+        k.write(to, i);
+        k.done()
+    };
+    let narrow = kernel(Width::W32);
+    assert_eq!(in_launch(&narrow, &[], GUARD), ["proved", "proved"]);
+    assert_eq!(in_launch(&narrow, &[], 0), ["unknown", "unknown"]);
+    assert_eq!(in_launch(&narrow, &[], 1 << 32), ["unknown", "unknown"]);
+    assert_eq!(in_launch(&kernel(Width::W64), &[], GUARD), ["unknown", "unknown"]);
+}
+
+/// Each thread stores `ahead` words behind its own in one object, and reads the other one.
+fn beside(make: impl Fn(&mut Kernel, &str) -> ObjectId) -> Protocol {
+    let mut k = Kernel::new("beside");
+    let (to, from, ahead) = (make(&mut k, "to"), make(&mut k, "from"), k.scalar("ahead"));
+    let t = k.tid();
+    let at = k.add(t, ahead);
+    k.write(to, at);
+    let (last, block) = (k.c(63), k.bdim());
+    let inside = k.ult(t, block);
+    let other = k.sub(last, t);
+    k.when(inside, |k| k.read(from, other));
+    k.done()
+}
+
+#[test]
+fn a_store_that_leaves_its_object_may_reach_the_next() {
+    let variable = |k: &mut Kernel, name: &str| {
+        k.object(name, ObjectKind::Variable { symbol: name.to_owned(), size: 256 })
+    };
+    let shared = |k: &mut Kernel, name: &str| k.shared(name, 256);
+    let pointer = |k: &mut Kernel, name: &str| k.pointer(name);
+    for (p, guarded) in [(beside(variable), false), (beside(shared), false), (beside(pointer), true)] {
+        assert_eq!(in_launch(&p, &[0], 0), ["proved", "proved"]);
+        for past in [1, 64, -1i32 as u32 as u64] {
+            assert_eq!(in_launch(&p, &[past], 0), ["unknown", "unknown"], "{past}");
+        }
+        if guarded {
+            assert_eq!(in_launch(&p, &[64], GUARD), ["proved", "proved"]);
+        }
+    }
+}
+
+#[test]
+fn arrays_that_no_index_leaves_need_no_condition() {
+    let kernel = |mask: i64| {
+        let mut k = Kernel::new("bins");
+        let (bins, more) = (k.shared("bins", 1024), k.shared("more", 1024));
+        let any = k.opaque("value", Width::W32, Uniform::Thread, &[]);
+        let bin = k.binc(BinOp::And, any, mask);
+        k.atomic(bins, bin);
+        let t = k.tid();
+        let own = k.binc(BinOp::And, t, 255);
+        k.read(more, own);
+        k
+    };
+    assert_eq!(proved(kernel(255)), Vec::<String>::new());
+    let conditions = proved(kernel(511));
+    assert!(conditions[0].contains("bins"), "{conditions:?}");
+}
