@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use gpurace_options::Options;
 
 use crate::backends::choice;
+use crate::calls::ends;
 use crate::host::edge::guard;
 use crate::host::message;
 use crate::session::Session;
@@ -33,6 +34,7 @@ pub extern "C" fn start() {
     guard("start", (), || {
         let session = &process().session;
         choice::prepare(session);
+        ends::prepare();
         finish::at_end_of_process(session);
     });
 }

@@ -7,6 +7,7 @@
 //! | [`types`], [`device_properties`] | the structures of `driver_types.h` |
 //! | [`limits`] | the device's limits that are the same on every backend |
 //! | [`stack`] | which calls of the host program led here |
+//! | [`signals`] | which signals end the program, and their actions |
 //! | [`message`], [`log`], [`notes`] | where text goes |
 
 pub mod device_properties;
@@ -16,5 +17,6 @@ pub mod limits;
 pub mod log;
 pub mod message;
 pub mod notes;
+pub mod signals;
 pub mod stack;
 pub mod types;
