@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use crate::args::{Args, InputKind, SaveTemps};
 use crate::config::Cpu;
 use crate::cuda::{self, Origin};
-use crate::diagnostic::{Error, Exit, note};
+use crate::diagnostic::{Error, Exit, note, temporary_folder};
 use crate::plan::{self, Step};
 use crate::toolchain::{self, Driver, Toolchain, World};
 use crate::{flags, headers, nvcc, part, refuse, response, run};
@@ -128,12 +128,7 @@ impl Work {
                 let output = args.output.as_ref().map(Path::new);
                 Work::Kept(output.and_then(Path::parent).map(Path::to_owned).unwrap_or_default())
             }
-            None => Work::Temporary(
-                tempfile::Builder::new()
-                    .prefix("gpurace-")
-                    .tempdir()
-                    .map_err(|e| Error::new(format!("cannot make a temporary folder: {e}")))?,
-            ),
+            None => Work::Temporary(temporary_folder()?),
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use gpurace_options::Options;
+use gpurace_options::{Options, VARIABLE};
 
 use crate::backends::choice;
 use crate::calls::ends;
@@ -41,6 +41,9 @@ pub extern "C" fn start() {
 
 /// A session with the options of the environment. Wrong options end the process.
 fn session() -> Session {
+    if gpurace_options::is_privileged() && std::env::var_os(VARIABLE).is_some() {
+        message::note(&format!("`{VARIABLE}` is ignored: the program has rights that its user lacks"));
+    }
     let options = Options::from_env().unwrap_or_else(|error| {
         message::error(&error.to_string());
         message::hint("`GPURACE_OPTIONS=help=1` lists every option");

@@ -236,7 +236,7 @@ extern "C" fn on_too_late(_: c_int) {
 
 /// Completes the report, then lets the signal take its default effect. A signal that is blocked here
 /// and raised is delivered when this handler returns.
-pub extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
+extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
     signals::reset(signal);
     if let Some(session) = own_session() {
         session.watch.stop();
