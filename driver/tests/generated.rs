@@ -74,6 +74,23 @@ fn flags_page() -> String {
     )
 }
 
+/// Returns the text of docs/nvcc.md.
+fn nvcc_page() -> String {
+    format!(
+        "# nvcc's arguments\n\n\
+         `gclang` reads the arguments that nvcc documents. This page is generated from `driver/src/nvcc/table.rs`. All\n\
+         other arguments are clang's. Names of several letters may follow one dash or two. After one dash, clang reads\n\
+         `-odir`, `-objtemp` and `-opt-info` as `-o`, and `-ldir`, `-lib`, `-link` and `-lto` as `-l`: write two. A value\n\
+         follows `=` or is the next word.\n\n{}",
+        gpurace_driver::nvcc::markdown_table()
+    )
+}
+
+#[test]
+fn the_page_of_nvccs_arguments_is_not_stale() {
+    assert_fresh("nvcc.md", &nvcc_page());
+}
+
 /// Compares a page of docs/ with the generated text. `GPURACE_BLESS=1` writes the page.
 fn assert_fresh(name: &str, wanted: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name);
