@@ -125,6 +125,20 @@ fn a_signal_that_the_program_handles_or_ignores_is_its_own() {
 }
 
 #[test]
+fn an_end_within_an_allocation_loses_nothing() {
+    for after in (0..10).map(|run| (run * 37).to_string()) {
+        let begin = std::time::Instant::now();
+        let run = ends(&["timer", "racy", &after]);
+        assert_eq!(run.outcome.signal, Some(libc::SIGALRM), "{}", run.outcome.stderr);
+        assert_reported("timer", &run);
+        let run = ends(&["timer and _exit", "racy", &after]);
+        assert_eq!(run.outcome.status, Some(5), "{}", run.outcome.stderr);
+        assert_reported("timer and _exit", &run);
+        assert!(begin.elapsed().as_secs() < 8, "{:?}", begin.elapsed());
+    }
+}
+
+#[test]
 fn a_child_answers_for_what_it_did_itself() {
     let own = "child 0\nchild 0\nchild 0\nchild -15\nchild 0\nchild 66\nchild 66\nsystem 0\n";
     let racy = ends(&["children"]);

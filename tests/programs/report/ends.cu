@@ -1,6 +1,7 @@
 // A program that ends in the way that its first argument names, after a race; with `clean` as its second
 // argument without one.
 #include <csignal>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "check.h"
@@ -85,6 +86,16 @@ int main(int argc, char** argv) {
         raise(SIGTERM);
     }
     if (is("ignored")) signal(SIGTERM, SIG_IGN), raise(SIGTERM);
+    if (is("timer") || is("timer and _exit")) {
+        // The timer most likely interrupts malloc or free.
+        if (is("timer and _exit")) signal(SIGALRM, handled);
+        itimerval soon = {{0, 0}, {0, 10000 + atoi(argv[3])}};
+        setitimer(ITIMER_REAL, &soon, nullptr);
+        for (void* held[1000];;) {
+            for (int i = 0; i < 1000; i++) held[i] = malloc(i * 97 % 5000 + 2000);
+            for (void* memory : held) free(memory);
+        }
+    }
     if (is("children")) {
         in_child([] { _exit(0); });
         in_child([] { exit(0); });

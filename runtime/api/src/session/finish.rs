@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use crate::host::edge::{self, guard};
-use crate::host::{message, signals};
+use crate::host::{allocator, message, signals};
 use crate::session::{Session, watch};
 
 /// Seconds that the report may take after a signal or `_exit`: the interrupted code may hold a lock
@@ -204,6 +204,7 @@ static TOO_LATE: AtomicI32 = AtomicI32::new(FAILED);
 /// too long, the program ends without it.
 fn within_time_limit(too_late: c_int, body: impl FnOnce() -> c_int) -> c_int {
     TOO_LATE.store(too_late, Ordering::Relaxed);
+    allocator::leave_malloc();
     // SAFETY: the program ends: its own alarm is not needed any more. The action and the set are
     // valid.
     unsafe {
