@@ -76,6 +76,20 @@ int main() {
 }
 
 #[test]
+fn sources_of_one_name_are_not_mixed_up() {
+    let folder = folder_with("one_name", "");
+    for (name, body) in
+        [("a", "int b();\nint main() { return b() - 7; }\n"), ("b", "int b() { return 7; }\n")]
+    {
+        std::fs::create_dir_all(folder.join(name)).unwrap();
+        let source = format!("#define UNROLL #pragma unroll\n{body}");
+        std::fs::write(folder.join(name).join("x.cu"), source).unwrap();
+    }
+    compile(&["-fsanitize=gpurace", "a/x.cu", "b/x.cu", "-o", "app"], &folder).unwrap();
+    assert_eq!(run(&mut Command::new(folder.join("app")), &folder).unwrap().status, Some(0));
+}
+
+#[test]
 fn lambdas_answer_what_nvcc_is_asked() {
     let source = "\
 template <class F> __global__ void each(F f) { f((int)threadIdx.x); }

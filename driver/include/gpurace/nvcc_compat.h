@@ -81,7 +81,8 @@ template <class F> constexpr bool is() { return names_lambda(__PRETTY_FUNCTION__
 template <class F> constexpr bool is_of_device() { return is<F>() && sizeof(host_calls<F>(0)) != 1; }
 } // namespace gpurace_lambda
 #define __nv_is_extended_device_lambda_closure_type(...) gpurace_lambda::is_of_device<__VA_ARGS__>()
-#define __nv_is_extended_device_lambda_with_preserved_return_type(...) gpurace_lambda::is_of_device<__VA_ARGS__>()
+#define __nv_is_extended_device_lambda_with_preserved_return_type(...)                                       \
+  gpurace_lambda::is_of_device<__VA_ARGS__>()
 #define __nv_is_extended_host_device_lambda_closure_type(...)                                                \
   (gpurace_lambda::is<__VA_ARGS__>() && !gpurace_lambda::is_of_device<__VA_ARGS__>())
 #endif
