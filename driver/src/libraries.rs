@@ -9,10 +9,9 @@ use crate::diagnostic::Error;
 use crate::toolchain::LLVM_MAJOR;
 
 /// CUDA's libraries that gpurace does not replace, with the names that users know.
-const OF_CUDA: [(&str, &str); 20] = [
+const OF_CUDA: [(&str, &str); 19] = [
     ("cublas", "cuBLAS"),
     ("cublasLt", "cuBLAS"),
-    ("cuda", "the driver API"),
     ("cudnn", "cuDNN"),
     ("cufft", "cuFFT"),
     ("cufftw", "cuFFT"),
@@ -107,10 +106,16 @@ mod tests {
         assert!(said.starts_with("error: `-lcublas`: the library of cuBLAS was not found\nhint: "), "{said}");
         assert!(refusal("a.cu -l cufft_static", &[]).unwrap().contains("`-lcufft_static`"));
         assert_eq!(refusal("a.cu -lcublas", &["libcublas.so"]), None);
-        assert_eq!(refusal("a.cu -lm -lmine -lcudart -l:libcublas.so.12", &[]), None);
+        assert_eq!(refusal("a.cu -lm -lmine -lcudart -lcuda -l:libcublas.so.12", &[]), None);
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("libnccl.so"), "").unwrap();
         assert_eq!(refusal(&format!("a.cu -L{} -lnccl", folder.path().display()), &[]), None);
+    }
+
+    #[test]
+    fn what_the_runtime_replaces_is_never_missing() {
+        let replaced = crate::clang_options::REPLACED_LIBRARIES;
+        assert!(OF_CUDA.iter().all(|(name, _)| !replaced.contains(name)));
     }
 
     #[test]
