@@ -195,7 +195,7 @@ impl Args {
                 continue;
             }
             if let Some((on, values)) = sanitizer_list(&text) {
-                let Some(rest) = args.asked.sanitizers(on, values) else {
+                let Some(rest) = args.asked.sanitizers(on, values)? else {
                     continue;
                 };
                 args.push(vec![rest.into()], Role::Any);
@@ -367,7 +367,7 @@ impl Asked {
     }
 
     /// Takes `gpurace` out of a list of sanitizers. Returns the option that is left for clang, if any.
-    fn sanitizers(&mut self, on: bool, values: &str) -> Option<String> {
+    fn sanitizers(&mut self, on: bool, values: &str) -> Result<Option<String>, Error> {
         let mut rest = Vec::new();
         for value in values.split(',') {
             match value {
@@ -376,11 +376,14 @@ impl Asked {
                     self.sanitize = false;
                     rest.push(value);
                 }
+                _ if strsim::jaro_winkler(value, "gpurace") > 0.85 => {
+                    return Err(flags::unknown_sanitizer(value));
+                }
                 _ => rest.push(value),
             }
         }
         let option = if on { "-fsanitize=" } else { "-fno-sanitize=" };
-        (!rest.is_empty()).then(|| format!("{option}{}", rest.join(",")))
+        Ok((!rest.is_empty()).then(|| format!("{option}{}", rest.join(","))))
     }
 }
 

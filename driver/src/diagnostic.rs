@@ -62,6 +62,17 @@ pub fn write_file(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Error> {
     fs::write(path, content).map_err(|e| Error::new(format!("cannot write `{}`: {e}", path.display())))
 }
 
+/// Makes a folder for temporary files that only this user can read and write, whatever the umask. Nobody
+/// else can put a file in it.
+///
+/// # Errors
+/// If it cannot be made.
+pub fn temporary_folder() -> Result<tempfile::TempDir, Error> {
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    let made = tempfile::Builder::new().prefix("gpurace-").permissions(private).tempdir();
+    made.map_err(|e| Error::new(format!("cannot make a temporary folder: {e}")))
+}
+
 /// Prints `program: note: …`.
 pub fn note(program: &str, message: &str) {
     anstream::eprintln!("{program}: {CYAN}note: {CYAN:#}{message}");

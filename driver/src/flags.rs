@@ -178,6 +178,12 @@ fn unknown(arg: &str) -> Error {
     }
 }
 
+/// Returns the error for a misspelt `gpurace` in `-fsanitize=`.
+pub fn unknown_sanitizer(value: &str) -> Error {
+    Error::new(format!("invalid value `{value}` in `-fsanitize={value}`"))
+        .hint("did you mean `-fsanitize=gpurace`?")
+}
+
 /// `` `a`, `b` or `c` ``.
 pub fn list(words: &[&str]) -> String {
     let quoted: Vec<_> = words.iter().map(|w| format!("`{w}`")).collect();
@@ -247,6 +253,11 @@ mod tests {
         insta::assert_snapshot!(text("-fgpurace-exce=cpu"), @r"
         error: unknown argument `-fgpurace-exce=cpu`
         hint: did you mean `-fgpurace-exec=`?
+        ");
+        let misspelt = crate::args::Args::parse(vec!["-fsanitize=address,gpurce".into()]).unwrap_err();
+        insta::assert_snapshot!(misspelt.to_string(), @r"
+        error: invalid value `gpurce` in `-fsanitize=gpurce`
+        hint: did you mean `-fsanitize=gpurace`?
         ");
         insta::assert_snapshot!(text("-fgpurace-exec=gpu"), @r"
         error: invalid value `gpu` in `-fgpurace-exec=gpu`

@@ -8,10 +8,10 @@ use std::process::ExitCode;
 use crate::args::{Args, InputKind, SaveTemps};
 use crate::config::Cpu;
 use crate::cuda::{self, Origin};
-use crate::diagnostic::{Error, Exit, note};
+use crate::diagnostic::{Error, Exit, note, temporary_folder};
 use crate::plan::{self, Step};
 use crate::toolchain::{self, Driver, Toolchain, World};
-use crate::{flags, headers, nvcc, part, refuse, response, run};
+use crate::{flags, headers, libraries, nvcc, part, refuse, response, run};
 
 /// The whole program. It is `gclang++` if the name that it was called by ends with `++`, else `gclang`.
 pub fn main() -> ExitCode {
@@ -25,7 +25,8 @@ pub fn main() -> ExitCode {
 }
 
 fn stages(driver: Driver) -> Result<Exit, Error> {
-    let mut args = Args::parse(nvcc::translate(response::expand(env::args_os().skip(1).collect()))?)?;
+    let words = response::expand(nvcc::options_files(env::args_os().skip(1).collect()));
+    let mut args = Args::parse(nvcc::translate(words)?)?;
     refuse::check(&args)?;
     args.links_units = plan::links(&args) && part::are_linked(&args);
     if args.asked.facts.is_some()
@@ -39,6 +40,9 @@ fn stages(driver: Driver) -> Result<Exit, Error> {
         );
     }
     let toolchain = find(&args, driver)?;
+    if plan::links(&args) && !args.dry_run && args.inputs().any(|_| true) {
+        libraries::check(&args, |file| libraries::of_clang(&toolchain.compiler.path, file))?;
+    }
     let work = Work::new(&args)?;
     let plan = plan::plan(&args, &toolchain, work.path());
     if args.dry_run && plan::is_ours(&args) {
@@ -87,10 +91,13 @@ pub(crate) fn find(args: &Args, driver: Driver) -> Result<Toolchain, Error> {
     }
     let mut system_prefixes = world.system_prefixes(&compiler, toolkit.as_ref());
     system_prefixes.extend(installation.iter().map(|found| found.include_dir.clone()));
-    let adapted_headers = match &toolkit {
+    let mut adapted_headers = match &toolkit {
         Some(toolkit) if builds && args.has_cuda_input() => headers::to_adapt(&toolkit.path),
         _ => Vec::new(),
     };
+    if builds {
+        adapted_headers.extend(headers::sources_to_adapt(args));
+    }
     Ok(Toolchain {
         compiler,
         installation,
@@ -128,12 +135,7 @@ impl Work {
                 let output = args.output.as_ref().map(Path::new);
                 Work::Kept(output.and_then(Path::parent).map(Path::to_owned).unwrap_or_default())
             }
-            None => Work::Temporary(
-                tempfile::Builder::new()
-                    .prefix("gpurace-")
-                    .tempdir()
-                    .map_err(|e| Error::new(format!("cannot make a temporary folder: {e}")))?,
-            ),
+            None => Work::Temporary(temporary_folder()?),
         })
     }
 

@@ -1,4 +1,5 @@
-//! Toolkit headers that clang cannot read as they are. gclang gives it an adapted copy.
+//! Toolkit headers and sources that clang cannot read as they are. gclang gives it an adapted copy. What it
+//! changes in sources is in [`dialect`].
 //!
 //! clang rejects a shared variable whose destructor is not empty. nvcc accepts
 //! `__shared__ cuda::barrier<cuda::thread_scope_block> b;`, since nothing ever calls the destructor of a
@@ -9,6 +10,9 @@
 //! `asm` for `sm_90` and newer. The copy has the comma.
 
 use std::path::{Path, PathBuf};
+
+use crate::args::{Args, Input, InputKind};
+use crate::dialect;
 
 /// The header of `cuda::barrier` in a toolkit. It depends on the version of libcu++.
 const BARRIERS: [&str; 3] = [
@@ -26,12 +30,21 @@ pub fn to_adapt(toolkit: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Returns the adapted text of a header, with the same number of lines. `None` if clang can read the header
+/// Returns the CUDA sources that clang cannot read as they are.
+pub fn sources_to_adapt(args: &Args) -> impl Iterator<Item = PathBuf> {
+    let sources = args.inputs().filter(|input| input.kind() == InputKind::Cuda);
+    let path = |input: &Input| PathBuf::from(&input.path);
+    sources.map(path).filter(|path| std::fs::read_to_string(path).is_ok_and(|text| adapt(&text).is_some()))
+}
+
+/// Returns the adapted text of a header or source, with the same number of lines. `None` if clang can read the header
 /// as it is.
 pub fn adapt(text: &str) -> Option<String> {
-    let defaulted = default_destructor(text);
-    let separated = separate_operands(defaulted.as_deref().unwrap_or(text));
-    separated.or(defaulted)
+    let mut adapted: Option<String> = None;
+    for rule in [default_destructor, separate_operands, dialect::adapt] {
+        adapted = rule(adapted.as_deref().unwrap_or(text)).or(adapted);
+    }
+    adapted
 }
 
 /// Adds the missing commas between the operands of each `asm`. `None` if no comma is missing.

@@ -15,6 +15,8 @@
 //! | [`cuda`] | where CUDA toolkits are and which of them clang can parse |
 //! | [`toolchain`] | where clang, the plugin, the runtime and the toolkit are |
 //! | [`config`] | the plugin's configuration |
+//! | [`libraries`] | which libraries are often missing at the link |
+//! | [`dialect`] | what nvcc accepts in a source and clang does not |
 //! | [`headers`] | which headers of the toolkit clang reads in an adapted copy |
 //! | [`refuse`] | which command lines gpurace cannot build |
 //! | [`plan`] | the commands to run: a pure function of arguments and toolchain |
@@ -31,10 +33,12 @@ pub mod clang_options;
 pub mod config;
 pub mod cuda;
 pub mod diagnostic;
+pub mod dialect;
 pub mod doctor;
 pub mod flags;
 pub mod gclang;
 pub mod headers;
+pub mod libraries;
 pub mod nvcc;
 pub mod part;
 pub mod plan;

@@ -1,15 +1,25 @@
 //! Translates nvcc's own arguments to clang's, for build files that were written for nvcc. Arguments that are
 //! not in [`TABLE`] go to clang as they are.
 
+mod table;
+
 use std::ffi::OsString;
 
 use crate::clang_options as clang;
 use crate::diagnostic::Error;
 
+use Meaning::{
+    Arch, DefaultStream, Gencode, Joined, Language, Linker, Next, Nothing, Parts, Refused, Same, Separate,
+    Werror, Words,
+};
+use table::{PER_THREAD, Row, TABLE};
+
 /// The translation of an argument of nvcc.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meaning {
-    /// Nothing. Comments in the table give the reasons.
+    /// Itself: another part of gclang reads it.
+    Same,
+    /// Nothing.
     Nothing,
     /// These words.
     Words(&'static [&'static str]),
@@ -19,6 +29,8 @@ enum Meaning {
     Next(&'static str),
     /// One word for each part of the value between commas.
     Parts,
+    /// `-Wl,` with the value. clang's own `-Xlinker WORD` takes a word without a comma.
+    Linker,
     /// `--cuda-gpu-arch=sm_80`, for `sm_80` or `compute_80`.
     Arch,
     /// `--cuda-gpu-arch=sm_80`, for `arch=compute_80,code=sm_80`.
@@ -34,96 +46,6 @@ enum Meaning {
     /// An error with this hint.
     Refused(&'static str),
 }
-
-use Meaning::{
-    Arch, DefaultStream, Gencode, Joined, Language, Next, Nothing, Parts, Refused, Separate, Werror, Words,
-};
-
-/// One argument of nvcc: its names without dashes, true if it takes a value, its meaning.
-type Row = (&'static [&'static str], bool, Meaning);
-
-const WHOLE: &str = "gpurace checks objects and programs: compile with `-c`, or to an executable";
-
-/// Makes the null stream the host thread's own. clang's driver takes such an option only for HIP, but the
-/// compiler below it takes it for CUDA too. The headers need the macro.
-const PER_THREAD: [&str; 3] =
-    ["-Xclang", "-fgpu-default-stream=per-thread", "-DCUDA_API_PER_THREAD_DEFAULT_STREAM"];
-
-/// Every argument that is translated. A name of one letter follows one dash, all other names and `x` follow
-/// one or two. A value follows `=` or is the next word. `-lib`, `-link` and `-odir` are missing, since clang
-/// reads them as `-l` and `-o`.
-const TABLE: &[Row] = &[
-    // The CPU executor runs the code for the first architecture.
-    (&["arch", "gpu-architecture"], true, Arch),
-    (&["gencode", "generate-code"], true, Gencode),
-    (&["code", "gpu-code"], true, Nothing),
-    // The host compiler is clang itself.
-    (&["Xcompiler", "compiler-options"], true, Parts),
-    (&["ccbin", "compiler-bindir"], true, Nothing),
-    (&["allow-unsupported-compiler"], false, Nothing),
-    (
-        &["forward-unknown-to-host-compiler", "forward-unknown-opts", "forward-unknown-to-host-linker"],
-        false,
-        Nothing,
-    ),
-    (&["linker-options"], true, Joined("-Wl,")),
-    // ptxas, nvlink, fatbinary and cudafe are not run.
-    (&["Xptxas", "ptxas-options"], true, Nothing),
-    (&["Xnvlink", "nvlink-options"], true, Nothing),
-    (&["Xfatbin", "fatbin-options"], true, Nothing),
-    (&["Xcudafe", "Xnvvm"], true, Nothing),
-    (&["maxrregcount"], true, Nothing),
-    (&["res-usage", "resource-usage"], false, Nothing),
-    (&["no-compress"], false, Nothing),
-    (&["diag-suppress", "diag-warn", "diag-error"], true, Nothing),
-    (&["err-no", "display-error-number", "no-display-error-number"], false, Nothing),
-    (&["Wno-deprecated-gpu-targets", "Wdefault-stream-launch", "Wmissing-launch-bounds"], false, Nothing),
-    (&["Werror"], true, Werror),
-    (&["disable-warnings"], false, Words(&["-w"])),
-    // clang always does this.
-    (&["expt-relaxed-constexpr"], false, Nothing),
-    (&["expt-extended-lambda", "extended-lambda"], false, Nothing),
-    // Arithmetic always follows IEEE 754.
-    (&["use_fast_math"], false, Nothing),
-    (&["ftz", "prec-div", "prec-sqrt", "fmad"], true, Nothing),
-    (&["extra-device-vectorization", "restrict"], false, Nothing),
-    (&["dopt"], true, Nothing),
-    // Debug info is for both sides.
-    (&["lineinfo", "generate-line-info"], false, Words(&["-gline-tables-only"])),
-    (&["G", "device-debug"], false, Words(&["-g"])),
-    // gclang links gpurace's runtime.
-    (&["cudart", "cudadevrt"], true, Nothing),
-    (&["default-stream", "fgpu-default-stream"], true, DefaultStream),
-    // These control nvcc's own steps.
-    (&["t", "threads", "split-compile"], true, Nothing),
-    (&["keep"], false, Words(&["-save-temps"])),
-    (&["keep-dir"], true, Nothing),
-    (&["dryrun"], false, Words(&["-###"])),
-    // clang has these under other names.
-    (&["x"], true, Language),
-    (&["std"], true, Joined("-std=")),
-    (&["rdc", "relocatable-device-code"], true, Separate),
-    (&["dc", "device-c"], false, Words(&["-c", "-fgpu-rdc"])),
-    (&["dw", "device-w"], false, Words(&["-c"])),
-    (&["ptx"], false, Words(&["--cuda-device-only", "-S"])),
-    (&["machine"], true, Joined("-m")),
-    (&["output-file"], true, Next("-o")),
-    (&["include-path"], true, Joined("-I")),
-    (&["system-include"], true, Next("-isystem")),
-    (&["pre-include"], true, Next("-include")),
-    (&["library"], true, Joined("-l")),
-    (&["library-path"], true, Joined("-L")),
-    (&["generate-dependencies-with-compile"], false, Words(&["-MD"])),
-    (&["dependency-output"], true, Next("-MF")),
-    (&["dlink", "device-link"], false, Words(&["-dlink"])),
-    // Linked device code is always optimised as a whole.
-    (&["dlto", "gen-opt-lto"], false, Nothing),
-    // clang has nothing like these.
-    (&["cubin", "fatbin", "optix-ir"], false, Refused(WHOLE)),
-    (&["run"], false, Refused("compile to an executable, and run it")),
-    (&["options-file"], true, Refused("`@FILE` reads arguments from a file")),
-    (&["output-directory"], true, Refused("`-o FILE` names the output")),
-];
 
 /// Translates a command line to clang's words. It does not have the program's name, and its response files
 /// are expanded.
@@ -188,7 +110,11 @@ fn read<'a>(word: &'a str, next: Option<&str>) -> Option<Reading<'a>> {
     if name.len() == 1 && dashes == 2 && name != "x" {
         return None;
     }
-    let &(_, takes_value, meaning) = TABLE.iter().find(|(names, ..)| names.contains(&name))?;
+    let row = TABLE.iter().find(|row| row.is_named(name, dashes))?;
+    let (takes_value, meaning) = (row.sample.is_some(), row.meaning);
+    if meaning == Same || row.is_clangs(word) {
+        return None;
+    }
     let found = |value: Option<&str>, used_next| {
         Some(Reading { name: word, value: value.map(str::to_owned), used_next, meaning })
     };
@@ -215,19 +141,96 @@ fn read<'a>(word: &'a str, next: Option<&str>) -> Option<Reading<'a>> {
                 || value == "all-warnings"
         }
         (_, "t") => is_number(value),
+        (Linker, "Xlinker") => joined.is_some() || value.contains(','),
         _ => true,
     };
     if is_nvccs { found(Some(value), joined.is_none()) } else { None }
+}
+
+impl Row {
+    /// True if a word with this name after so many dashes is this argument.
+    fn is_named(&self, name: &str, dashes: usize) -> bool {
+        self.names.iter().any(|own| match own.strip_prefix('-') {
+            Some(own) => dashes == 2 && own == name,
+            None => *own == name,
+        })
+    }
+
+    /// True if clang reads this word as nvcc does: then its value may be joined to it in clang's ways.
+    fn is_clangs(&self, word: &str) -> bool {
+        match self.meaning {
+            Words(&[own]) | Joined(own) | Next(own) => {
+                word == own
+                    || own.strip_suffix('=').is_some_and(|own| word.starts_with(own) && word.contains('='))
+            }
+            _ => false,
+        }
+    }
+
+    /// The argument as build files write it: the last name of a row follows two dashes, the short ones one.
+    fn spelled(&self, name: &str) -> String {
+        let is_long = name.len() > 1 && (name.starts_with('-') || self.names.last() == Some(&name));
+        let (dashes, equals) = if is_long { ("--", "=") } else { ("-", " ") };
+        let value = self.sample.map_or(String::new(), |value| format!("{equals}{value}"));
+        format!("{dashes}{}{value}", name.trim_start_matches('-'))
+    }
+}
+
+/// Returns the table as Markdown.
+pub fn markdown_table() -> String {
+    let mut text = String::from("| of nvcc | becomes | because |\n|---|---|---|\n");
+    for row in TABLE {
+        let names: Vec<_> = row.names.iter().map(|name| format!("`{}`", row.spelled(name))).collect();
+        let last = row.spelled(row.names.last().unwrap_or(&""));
+        let becomes = match translate(last.split(' ').map(Into::into).collect()) {
+            Ok(_) if row.meaning == Same => "the contents of the file".to_owned(),
+            Ok(words) if words.is_empty() => "nothing".to_owned(),
+            Ok(words) => {
+                let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+                format!("`{}`", words.join(" "))
+            }
+            Err(_) => "an error".to_owned(),
+        };
+        let why = if let Refused(hint) = row.meaning { hint } else { row.why };
+        text += &format!("| {} | {becomes} | {why} |\n", names.join(", "));
+    }
+    text
+}
+
+/// Returns the words with each `--options-file FILE,…` as [`response::expand`] reads it: `@FILE`.
+///
+/// [`response::expand`]: crate::response::expand
+pub fn options_files(words: Vec<OsString>) -> Vec<OsString> {
+    let mut out = Vec::with_capacity(words.len());
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        let text = word.to_string_lossy();
+        let joined = ["--options-file=", "-options-file=", "--optf=", "-optf="]
+            .iter()
+            .find_map(|name| text.strip_prefix(name).map(str::to_owned));
+        let files = match &*text {
+            "--options-file" | "-options-file" | "--optf" | "-optf" => {
+                words.next().map(|file| file.to_string_lossy().into_owned())
+            }
+            _ => joined,
+        };
+        match files {
+            Some(files) => out.extend(files.split(',').map(|file| format!("@{file}").into())),
+            None => out.push(word),
+        }
+    }
+    out
 }
 
 impl Meaning {
     /// Appends clang's words for an argument with this value.
     fn write(self, word: &str, value: &str, out: &mut Vec<OsString>) -> Result<(), Error> {
         match self {
-            Nothing => {}
+            Same | Nothing => {}
             Words(words) => out.extend(words.iter().map(OsString::from)),
             Joined(option) => out.push(format!("{option}{value}").into()),
             Next(option) => out.extend([option.into(), value.into()]),
+            Linker => out.push(format!("-Wl,{}", parts(value).join(",")).into()),
             Parts => out.extend(parts(value).into_iter().map(OsString::from)),
             Arch => out.extend(gpu_arch(value).map(option_of_arch)),
             Gencode => {
@@ -341,11 +344,13 @@ mod tests {
         assert_eq!(parts("-Wall -O2"), ["-Wall", "-O2"]);
         becomes("-ccbin g++ -ccbin=/usr/bin/g++ a.cu", "a.cu");
         becomes("--linker-options -rpath,/x", "-Wl,-rpath,/x");
+        becomes("-Xlinker -rpath,/x -Xlinker=-z,now", "-Wl,-rpath,/x -Wl,-z,now");
     }
 
     #[test]
     fn what_clang_always_does_or_never_runs() {
-        becomes("--expt-relaxed-constexpr -expt-extended-lambda --extended-lambda a.cu", "a.cu");
+        becomes("--expt-relaxed-constexpr a.cu", "-D__CUDACC_RELAXED_CONSTEXPR__=1 a.cu");
+        becomes("-expt-extended-lambda a.cu", "-D__CUDACC_EXTENDED_LAMBDA__=1 a.cu");
         becomes("-Xptxas -v --ptxas-options=-O3,-v -Xcudafe --diag_suppress=1 a.cu", "a.cu");
         becomes("-use_fast_math --use_fast_math -ftz=true -prec-div=false -maxrregcount 32 a.cu", "a.cu");
         becomes("-cudart static -cudart=shared --default-stream legacy a.cu", "a.cu");
@@ -407,10 +412,31 @@ mod tests {
 
     #[test]
     fn each_name_stands_in_one_row() {
-        let mut names: Vec<_> = TABLE.iter().flat_map(|(names, ..)| *names).collect();
+        let mut names: Vec<_> = TABLE.iter().flat_map(|row| row.names).collect();
         let all = names.len();
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), all);
+    }
+
+    #[test]
+    fn every_name_of_a_row_means_the_same() {
+        for row in TABLE {
+            let of = |name: &&str| translated(&row.spelled(name)).map_err(|_| "an error");
+            let wanted = of(row.names.last().unwrap());
+            assert_eq!(wanted.is_err(), matches!(row.meaning, Refused(_)), "{:?}", row.names);
+            assert_eq!(row.why.is_empty(), wanted.is_err(), "{:?}", row.names);
+            for name in row.names.iter().filter(|_| row.meaning != Same) {
+                let squeezed = |words: Result<String, _>| words.map(|words| words.replace(' ', ""));
+                assert_eq!(squeezed(of(name)), squeezed(wanted.clone()), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn options_files_are_response_files() {
+        let words = "-c --options-file a,b -optf=c x.cu".split(' ').map(Into::into).collect();
+        let expected: Vec<OsString> = ["-c", "@a", "@b", "@c", "x.cu"].map(Into::into).into();
+        assert_eq!(options_files(words), expected);
     }
 }

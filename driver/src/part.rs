@@ -26,9 +26,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gpurace_abi::image::{
-    FATBIN_WRAPPER_MAGIC, MAGIC, SectionHeader, SectionKind, build_container, section_headers,
-};
+use gpurace_abi::image::{Container, FATBIN_WRAPPER_MAGIC, MAGIC, SectionKind, build_container};
 use gpurace_abi::part::Symbols;
 use object::{Object as _, ObjectSection as _};
 use serde::{Deserialize, Serialize};
@@ -238,24 +236,12 @@ fn units(section: &[u8]) -> Result<Vec<(Unit, &[u8])>, Error> {
             at += 1;
             continue;
         }
-        // SAFETY: `rest` has at least 16 bytes. The headers that they announce are read below, and only if
-        // `rest` has them all.
-        let headers = unsafe { section_headers(rest.as_ptr()) };
-        let other = || {
-            Error::new("an object has device code from another version of gpurace")
-                .hint("compile all objects again")
-        };
-        let count = u32::from_le_bytes(rest[12..16].try_into().unwrap_or_default()) as usize;
-        if headers.is_err() || count > 64 || rest.len() < 16 + 24 * count {
-            return Err(other());
-        }
-        let headers: Vec<SectionHeader> = headers.map_err(|_| other())?.collect();
-        let body = |kind: SectionKind| {
-            let header = headers.iter().find(|header| header.kind == kind as u32)?;
-            let start = usize::try_from(header.offset).ok()?;
-            rest.get(start..start.checked_add(usize::try_from(header.size).ok()?)?)
-        };
-        let (Some(bitcode), Some(settings)) = (body(SectionKind::Bitcode), body(SectionKind::Part)) else {
+        let hint = "compile all objects again";
+        let other = || Error::new("an object has device code from another version of gpurace").hint(hint);
+        let container = Container::at_start_of(rest)
+            .map_err(|error| Error::new(format!("an object has {error}")).hint(hint))?;
+        let [bitcode, settings] = [SectionKind::Bitcode, SectionKind::Part].map(|kind| container.find(kind));
+        let (Some(bitcode), Some(settings)) = (bitcode, settings) else {
             return Err(other());
         };
         let unit: Unit = serde_json::from_slice(settings).map_err(|_| other())?;
@@ -266,8 +252,7 @@ fn units(section: &[u8]) -> Result<Vec<(Unit, &[u8])>, Error> {
         if !found.iter().any(|(_, other)| *other == bitcode) {
             found.push((unit, bitcode));
         }
-        let end = headers.iter().map(|header| header.offset + header.size).max().unwrap_or(16);
-        at += usize::try_from(end).map_err(|_| other())?;
+        at += container.size();
     }
     Ok(found)
 }

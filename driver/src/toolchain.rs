@@ -77,7 +77,7 @@ pub struct Toolchain {
     pub installation: Option<Installation>,
     /// The CUDA toolkit, if the command line needs one and one was found.
     pub toolkit: Option<Toolkit>,
-    /// Toolkit headers that clang reads in an adapted copy.
+    /// Toolkit headers and sources that clang reads in an adapted copy.
     pub adapted_headers: Vec<PathBuf>,
     /// Folders of headers that are not the user's.
     pub system_prefixes: Vec<PathBuf>,

@@ -54,7 +54,7 @@ fn options_page() -> String {
         "# Options\n\n\
          The environment variable `{}` controls an instrumented program: `key=value:key=value`. This page is\n\
          generated from `runtime/base/options/src/lib.rs`. `gpurace options` and `GPURACE_OPTIONS=help=1` print the same\n\
-         list.\n\n{}",
+         list. A program with rights that its user lacks (setuid) ignores it.\n\n{}",
         gpurace_options::VARIABLE,
         gpurace_options::markdown_table()
     )
@@ -72,6 +72,23 @@ fn flags_page() -> String {
          each other access. `-fgpurace-exec=cpu` without `-fsanitize=gpurace` builds the plain program for the host.\n",
         gpurace_driver::flags::markdown_table()
     )
+}
+
+/// Returns the text of docs/nvcc.md.
+fn nvcc_page() -> String {
+    format!(
+        "# nvcc's arguments\n\n\
+         `gclang` reads the arguments that nvcc documents. This page is generated from `driver/src/nvcc/table.rs`. All\n\
+         other arguments are clang's. Names of several letters may follow one dash or two. After one dash, clang reads\n\
+         `-odir`, `-objtemp` and `-opt-info` as `-o`, and `-ldir`, `-lib`, `-link` and `-lto` as `-l`: write two. A value\n\
+         follows `=` or is the next word.\n\n{}",
+        gpurace_driver::nvcc::markdown_table()
+    )
+}
+
+#[test]
+fn the_page_of_nvccs_arguments_is_not_stale() {
+    assert_fresh("nvcc.md", &nvcc_page());
 }
 
 /// Compares a page of docs/ with the generated text. `GPURACE_BLESS=1` writes the page.

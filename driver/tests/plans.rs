@@ -122,7 +122,7 @@ fn clang_reads_adapted_headers_in_their_place() {
     assert!(copies(&&plan.steps[0]));
     let said = plan.render();
     let option =
-        "\"-Xclang\" \"-remap-file\" \"-Xclang\" \"/cuda/include/barrier.h;/scratch/gpurace-barrier.h\"";
+        "\"-Xclang\" \"-remap-file\" \"-Xclang\" \"/cuda/include/barrier.h;/scratch/gpurace-0-barrier.h\"";
     // Device and host side of each input.
     assert_eq!(said.matches(option).count(), 4, "{said}");
     let host_only = plan_with("-fsanitize=gpurace a.o -o app", &adapting);

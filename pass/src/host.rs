@@ -1,5 +1,6 @@
 //! The pass over the host side of a CUDA source: it gives `__managed__` variables pages of their own,
-//! and keeps device variables that a header defines apart in each file.
+//! keeps device variables that a header defines apart in each file, and registers device code before
+//! static objects are constructed.
 //!
 //! A managed variable is the host program's variable ([`crate::translate::managed`]). For a GPU its
 //! pages are page-locked; on the executor they are protected while a launch may use it. Both work on
@@ -11,6 +12,10 @@
 //! linkage, but leaves it in a group (`comdat`) with the variable's name. A linker then keeps the
 //! group of one file only, and misses the variables of the others.
 
+//!
+//! clang registers the device code of a file after the file's static objects were constructed, and
+//! takes it back before they are destroyed. Their launches would fail.
+
 use llvm_sys::LLVMLinkage;
 use llvm_sys::comdat::LLVMSetComdat;
 use llvm_sys::core::*;
@@ -21,6 +26,11 @@ use crate::translate::managed::{ANNOTATION, annotated};
 
 /// Bytes of a page on x86-64, the only host.
 pub const PAGE: u64 = 4096;
+
+/// clang's function that registers a file's device code.
+const REGISTRATION: &str = "__cuda_module_ctor";
+/// Priority of a constructor that runs before those of programs, which begin at 101.
+const FIRST: u64 = 100;
 
 unsafe extern "C" {
     /// Replaces a variable by one that begins at a page and fills its last page.
@@ -38,6 +48,33 @@ pub unsafe fn prepare(module: LLVMModuleRef) {
     unsafe {
         keep_groups_apart(module);
         keep_managed_apart(module);
+        register_first(module);
+    }
+}
+
+/// Lets the registration of device code run before all constructors of the program's own. What it
+/// leaves for the end then runs after their destructors.
+unsafe fn register_first(module: LLVMModuleRef) {
+    // SAFETY: by contract of the caller: live. The list has the type of its elements.
+    unsafe {
+        let list = LLVMGetNamedGlobal(module, c"llvm.global_ctors".as_ptr());
+        if list.is_null() {
+            return;
+        }
+        let entries = ir::operands(LLVMGetInitializer(list)).into_iter().map(|entry| {
+            let mut parts = ir::operands(entry);
+            if parts.len() < 2 || ir::name(parts[1]) != REGISTRATION {
+                return entry;
+            }
+            parts[0] = LLVMConstInt(LLVMTypeOf(parts[0]), FIRST, 0);
+            let count = parts.len() as u32;
+            LLVMConstStructInContext(ir::context(module), parts.as_mut_ptr(), count, 0)
+        });
+        let mut entries: Vec<_> = entries.collect();
+        if let Some(&first) = entries.first() {
+            let count = entries.len() as u64;
+            LLVMSetInitializer(list, LLVMConstArray2(LLVMTypeOf(first), entries.as_mut_ptr(), count));
+        }
     }
 }
 
@@ -230,6 +267,22 @@ mod tests {
         ] {
             line(&text, of);
         }
+    }
+
+    #[test]
+    fn device_code_is_registered_before_static_objects() {
+        let text = after(
+            "@m = dso_local global i32 undef, align 4
+             @llvm.global_ctors = appending global [2 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 65535, ptr @_GLOBAL__sub_I_a.cu, ptr null }, { i32, ptr, ptr } { i32 65535, ptr @__cuda_module_ctor, ptr null }]
+             declare void @_GLOBAL__sub_I_a.cu()
+             declare void @__cuda_module_ctor()",
+            &["m"],
+        );
+        assert_eq!(
+            line(&text, "@llvm.global_ctors ="),
+            "@llvm.global_ctors = appending global [2 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 65535, ptr @_GLOBAL__sub_I_a.cu, ptr null }, { i32, ptr, ptr } { i32 100, ptr @__cuda_module_ctor, ptr null }]",
+            "{text}"
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Where `gclang` is, how to compile with it, and how to run the built programs.
 
 use std::fs::File;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -56,6 +57,8 @@ pub fn work_folder(test: &str) -> Result<PathBuf, String> {
 pub struct Outcome {
     /// Exit status; `None` if a signal ended the process.
     pub status: Option<i32>,
+    /// The signal that ended the process.
+    pub signal: Option<i32>,
     /// Standard output.
     pub stdout: String,
     /// Standard error.
@@ -82,7 +85,7 @@ pub fn run(command: &mut Command, folder: &Path) -> Result<Outcome, String> {
     let read = |path: &Path| String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned();
     let (stdout, stderr) = (read(&out_path), read(&err_path));
     match status {
-        Some(status) => Ok(Outcome { status: status.code(), stdout, stderr }),
+        Some(status) => Ok(Outcome { status: status.code(), signal: status.signal(), stdout, stderr }),
         None => Err(format!("{command:?} did not end in {TIME_LIMIT:?}\n{stdout}{stderr}")),
     }
 }

@@ -1,5 +1,4 @@
-//! The contents of a report, in JSON and as text; the effect of `GPURACE_OPTIONS` on it; and that it
-//! is written however the program ends.
+//! The contents of a report, in JSON and as text, and the effect of `GPURACE_OPTIONS` on it.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -10,8 +9,8 @@ use gpurace_tests::toolchain::{Checked, compile, programs, run_checked, work_fol
 /// Returns a program of `tests/programs/report`, compiled once for all tests, and a new folder for
 /// one run.
 fn program(name: &'static str) -> (PathBuf, PathBuf) {
-    static BUILT: [OnceLock<PathBuf>; 7] = [const { OnceLock::new() }; 7];
-    let index = ["two_races", "ends", "same_value", "objects", "overlap", "causes", "fault"]
+    static BUILT: [OnceLock<PathBuf>; 6] = [const { OnceLock::new() }; 6];
+    let index = ["two_races", "same_value", "objects", "overlap", "causes", "fault"]
         .iter()
         .position(|n| *n == name)
         .expect("listed");
@@ -147,26 +146,6 @@ fn the_exit_status_is_the_programs_own_or_66() {
     assert_eq!(run("two_races", &[], "").outcome.status, Some(66));
     assert_eq!(run("two_races", &[], "exitcode=5").outcome.status, Some(5));
     assert_eq!(run("two_races", &[], "exitcode=0").outcome.status, Some(0));
-    assert_eq!(run("ends", &["return"], "").outcome.status, Some(4));
-}
-
-#[test]
-fn a_report_is_written_however_the_program_ends() {
-    for (how, status) in [
-        ("return", Some(4)),
-        ("exit", Some(3)),
-        ("abort", None),
-        ("segv", None),
-        ("terminate", None),
-        // The program returns this status after a failed call.
-        ("trap", Some(2)),
-    ] {
-        let Checked { outcome, report } = run("ends", &[how], "");
-        assert_eq!(outcome.status, status, "{how}: {}", outcome.stderr);
-        let report = report.unwrap_or_else(|e| panic!("{how}: {e}"));
-        assert_eq!(report.races.len(), 1, "{how}");
-        assert!(outcome.stderr.contains("WARNING: gpurace: data race"), "{how}: {}", outcome.stderr);
-    }
 }
 
 #[test]

@@ -15,6 +15,12 @@ __asm__(__GPURACE_DEVICE_SYMBOLS__);
 #undef __CUDACC__
 #define __CUDACC__ 1
 
+// What cuda_runtime.h includes under nvcc: host code calls isfinite, clock and memcpy without any include.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
 // nvcc has operator new and delete in device code without any include.
 #include <new>
 
@@ -54,6 +60,32 @@ GPURACE_MIN_MAX(double, double, float)
 // clang 22 does not know the attribute behind __cluster_dims__. The pass reads this annotation.
 #undef __cluster_dims__
 #define __cluster_dims__(...) __attribute__((annotate("gpurace.cluster_dims", __VA_ARGS__)))
+
+// nvcc's queries about the types of lambdas. A device lambda has a call operator that host code cannot call.
+// To clang, every other lambda is for both sides.
+#if __cplusplus >= 201103L
+namespace gpurace_lambda {
+template <class T> T make();
+template <class F, class R, class C, class... A>
+auto calls(R (C::*)(A...) const, int) -> decltype(make<F &>()(make<A>()...), char());
+template <class F, class R, class C, class... A>
+auto calls(R (C::*)(A...), int) -> decltype(make<F &>()(make<A>()...), char());
+template <class F> int calls(...);
+template <class F> auto host_calls(int) -> decltype(calls<F>(&F::operator(), 0));
+// A generic lambda has no single call operator.
+template <class F> char host_calls(...);
+constexpr bool names_lambda(const char *s) {
+  return *s && ((s[0] == '(' && s[1] == 'l' && s[2] == 'a' && s[3] == 'm') || names_lambda(s + 1));
+}
+template <class F> constexpr bool is() { return names_lambda(__PRETTY_FUNCTION__); }
+template <class F> constexpr bool is_of_device() { return is<F>() && sizeof(host_calls<F>(0)) != 1; }
+} // namespace gpurace_lambda
+#define __nv_is_extended_device_lambda_closure_type(...) gpurace_lambda::is_of_device<__VA_ARGS__>()
+#define __nv_is_extended_device_lambda_with_preserved_return_type(...)                                       \
+  gpurace_lambda::is_of_device<__VA_ARGS__>()
+#define __nv_is_extended_host_device_lambda_closure_type(...)                                                \
+  (gpurace_lambda::is<__VA_ARGS__>() && !gpurace_lambda::is_of_device<__VA_ARGS__>())
+#endif
 
 // clang has the intrinsics of clusters, but cooperative groups expects them only of nvcc.
 #define _CG_CLUSTER_INTRINSICS_AVAILABLE

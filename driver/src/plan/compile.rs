@@ -24,14 +24,15 @@ impl Planner<'_> {
         command
     }
 
-    /// Returns the headers that clang reads in an adapted copy, and their copies.
+    /// Returns the headers and sources that clang reads in an adapted copy, and their copies.
     fn headers(&self) -> impl Iterator<Item = (&PathBuf, PathBuf)> {
-        let copy = |from: &PathBuf| {
+        // Sources of two folders may have one name.
+        let copy = |index: usize, from: &PathBuf| {
             let name = from.file_name().unwrap_or_default().to_string_lossy();
-            self.work.join(format!("gpurace-{name}"))
+            self.work.join(format!("gpurace-{index}-{name}"))
         };
-        let all = self.toolchain.adapted_headers.iter();
-        all.map(move |from| (from, copy(from)))
+        let all = self.toolchain.adapted_headers.iter().enumerate();
+        all.map(move |(index, from)| (from, copy(index, from)))
     }
 
     pub(super) fn header_steps(&self) -> Vec<Step> {

@@ -21,7 +21,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::reports::{self, Format, Style};
 use super::{Done, FOUND};
-use crate::diagnostic::{Error, note};
+use crate::diagnostic::{Error, note, temporary_folder};
 
 /// The summary names this many seeds and counts the rest.
 const SEEDS_NAMED: usize = 10;
@@ -81,8 +81,7 @@ impl Run {
 /// The program cannot be run, or writes no report.
 pub fn stress(args: &StressArgs) -> Result<Done, Error> {
     let own = own_options()?;
-    let folder =
-        tempfile::tempdir().map_err(|e| Error::new(format!("cannot create a temporary folder: {e}")))?;
+    let folder = temporary_folder()?;
     let stopped = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stopped))

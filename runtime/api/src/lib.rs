@@ -23,6 +23,7 @@
 //! |---|---|
 //! | [`calls::start`] | C passes nothing to the exported functions: a static holds the struct for them |
 //! | [`session::finish`], [`session::watch`] | nothing can be passed to signal handlers |
+//! | [`host::allocator`] | nothing can be passed to an allocator |
 //! | thread-locals in [`host`], [`work::streams`], [`calls`] | CUDA keeps these values for each thread |
 //!
 //! A thread that holds several locks has taken them in this order: the session's overlapped

@@ -49,7 +49,9 @@ pub(crate) struct Entered(*const Running);
 /// must outlive the result.
 pub(crate) fn enter(running: *const Running) -> Entered {
     install_handlers();
-    ALTERNATE.with(|_| {});
+    // After the destructors of thread-locals the thread has the stack of its own no more. Static objects
+    // may still launch.
+    let _ = ALTERNATE.try_with(|_| {});
     Entered(RUNNING.replace(running))
 }
 

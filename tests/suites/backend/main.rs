@@ -76,7 +76,7 @@ struct Ran {
 
 impl Ran {
     fn assert_ends(&self, status: i32, stdout: &str) {
-        let Outcome { status: own, stdout: printed, stderr } = &self.outcome;
+        let Outcome { status: own, stdout: printed, stderr, .. } = &self.outcome;
         assert_eq!((*own, printed.as_str()), (Some(status), stdout), "{stderr}");
     }
 }

@@ -25,7 +25,7 @@ use gpurace_protocol::wire::{KernelProofs, kernel_proofs, module_proofs};
 use super::Done;
 use super::facts::{self, Facts, Kernel};
 use crate::args::Args;
-use crate::diagnostic::{Error, Exit, read_file};
+use crate::diagnostic::{Error, Exit, read_file, temporary_folder};
 use crate::plan::{self, Plan, Step};
 use crate::toolchain::Driver;
 use crate::{gclang, run};
@@ -144,10 +144,7 @@ pub fn explain(args: &ExplainArgs) -> Result<Done, Error> {
 
 /// Compiles the device code of a source and reads the facts and proofs that the pass writes.
 fn compile(file: &Path, clang: &[OsString]) -> Result<Vec<Known>, Error> {
-    let work = tempfile::Builder::new()
-        .prefix("gpurace-")
-        .tempdir()
-        .map_err(|e| Error::new(format!("cannot make a temporary folder: {e}")))?;
+    let work = temporary_folder()?;
     let facts_file = work.path().join("facts.json");
     let mut words: Vec<OsString> = clang.to_vec();
     let mut facts_word = OsString::from("-fgpurace-facts=");

@@ -3,6 +3,7 @@
 use std::arch::naked_asm;
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
+use std::mem::ManuallyDrop;
 
 use crate::calls::export::{api, enter};
 use crate::calls::start::process;
@@ -24,7 +25,9 @@ struct CallConfiguration {
 }
 
 thread_local! {
-    static PUSHED: RefCell<Vec<CallConfiguration>> = const { RefCell::new(Vec::new()) };
+    /// Never dropped: destructors of static objects may launch, after those of thread-locals.
+    static PUSHED: RefCell<ManuallyDrop<Vec<CallConfiguration>>> =
+        const { RefCell::new(ManuallyDrop::new(Vec::new())) };
     /// The call site of the launch whose configuration was popped last.
     static POPPED_SITE: Cell<Option<CallSite>> = const { Cell::new(None) };
 }
@@ -70,15 +73,24 @@ extern "C" fn push_configuration(
 ) -> u32 {
     let configuration = CallConfiguration { grid, block, shared, stream, call_site };
     enter("__cudaPushCallConfiguration", true, |_| {
-        PUSHED.try_with(|pushed| pushed.borrow_mut().push(configuration)).map_err(|_| Error::CUDART_UNLOADING)
+        PUSHED.with(|pushed| pushed.borrow_mut().push(configuration));
+        Ok(())
     })
     .0
 }
 
 api! { process;
     @always fn __cudaPopCallConfiguration(grid: *mut dim3, block: *mut dim3, shared: *mut usize, stream: *mut cudaStream_t) {
-        let popped = PUSHED.try_with(|pushed| pushed.borrow_mut().pop());
-        let popped = popped.ok().flatten().ok_or(Error::MISSING_CONFIGURATION)?;
+        let popped = PUSHED.with(|pushed| {
+            let mut pushed = pushed.borrow_mut();
+            let popped = pushed.pop();
+            if pushed.is_empty() {
+                // Nobody frees it when the thread ends.
+                **pushed = Vec::new();
+            }
+            popped
+        });
+        let popped = popped.ok_or(Error::MISSING_CONFIGURATION)?;
         let _ = POPPED_SITE.try_with(|site| site.set(Some(popped.call_site)));
         put(grid, popped.grid)?;
         put(block, popped.block)?;

@@ -5,6 +5,7 @@
 //! | `export` | nothing: how an exported function is written |
 //! | [`start`] | the start of the library |
 //! | [`registration`] | what clang's constructors call before `main` |
+//! | [`ends`] | functions of the C library that end the program |
 //! | [`annotate`] | the host's half of `gpurace/gpurace.h` |
 //! | [`changed`] | functions whose parameters CUDA 13 changed |
 //! | [`refused`] | functions that are not supported |
@@ -15,6 +16,7 @@ pub mod arrays;
 pub mod capture;
 pub mod changed;
 pub mod devices;
+pub mod ends;
 pub mod events;
 pub(crate) mod export;
 pub mod functions;

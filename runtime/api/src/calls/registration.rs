@@ -4,9 +4,7 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 use gpurace_abi::gpu_code;
-use gpurace_abi::image::{
-    ContainerError, FATBIN_WRAPPER_MAGIC, FORMAT_VERSION, SectionKind, section_headers,
-};
+use gpurace_abi::image::{Container, ContainerError, FATBIN_WRAPPER_MAGIC, SectionKind};
 
 use crate::backend::module::Payload;
 use crate::calls::start::process;
@@ -33,27 +31,23 @@ unsafe fn read_payload(wrapper: *const FatbinWrapper) -> std::result::Result<Pay
     }
     let data = wrapper.data;
     // SAFETY: each fat binary and each container has at least 16 bytes.
-    let headers = match unsafe { section_headers(data) } {
-        Ok(headers) => headers,
-        Err(ContainerError::Version { found }) => {
-            return Err(format!("gpurace device code of version {found}, wanted {FORMAT_VERSION}"));
-        }
-        Err(ContainerError::NotAContainer) => {
+    // SAFETY: each fat binary has at least 16 bytes, each container is whole, and both are static data of
+    // the program.
+    let container = unsafe { Container::in_memory(data) }.map_err(|error| match error {
+        ContainerError::NotAContainer => {
             // SAFETY: at least 16 bytes are readable.
             let magic = unsafe { data.cast::<u32>().read_unaligned() };
-            return Err(match magic {
+            match magic {
                 NV_FATBIN_MAGIC => "an NVIDIA fat binary from nvcc or plain clang".to_owned(),
                 _ => format!("unknown data that starts with {magic:#010x}"),
-            });
+            }
         }
-    };
+        error => error.to_string(),
+    })?;
     let (mut image, mut meta, mut proofs) = (None, None, &[][..]);
     let (mut for_gpus, mut why_not) = (Vec::new(), None);
-    for header in headers {
-        // SAFETY: sections lie in the container, which is static data of the program.
-        let bytes =
-            unsafe { std::slice::from_raw_parts(data.add(header.offset as usize), header.size as usize) };
-        match header.kind {
+    for (kind, bytes) in container.sections() {
+        match kind {
             kind if kind == SectionKind::HostImage as u32 => image = Some(bytes),
             kind if kind == SectionKind::Meta as u32 => meta = Some(bytes),
             kind if kind == SectionKind::Proofs as u32 => proofs = bytes,

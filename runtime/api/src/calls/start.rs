@@ -2,9 +2,10 @@
 
 use std::sync::OnceLock;
 
-use gpurace_options::Options;
+use gpurace_options::{Options, VARIABLE};
 
 use crate::backends::choice;
+use crate::calls::ends;
 use crate::host::edge::guard;
 use crate::host::message;
 use crate::session::Session;
@@ -33,12 +34,16 @@ pub extern "C" fn start() {
     guard("start", (), || {
         let session = &process().session;
         choice::prepare(session);
+        ends::prepare();
         finish::at_end_of_process(session);
     });
 }
 
 /// A session with the options of the environment. Wrong options end the process.
 fn session() -> Session {
+    if gpurace_options::is_privileged() && std::env::var_os(VARIABLE).is_some() {
+        message::note(&format!("`{VARIABLE}` is ignored: the program has rights that its user lacks"));
+    }
     let options = Options::from_env().unwrap_or_else(|error| {
         message::error(&error.to_string());
         message::hint("`GPURACE_OPTIONS=help=1` lists every option");

@@ -25,6 +25,15 @@ pub fn at_exit<T: Sync>(function: extern "C" fn(c_int, *mut c_void), argument: &
     unsafe { on_exit(function, std::ptr::from_ref(argument).cast_mut().cast()) };
 }
 
+/// Calls `function` when the program ends by `quick_exit`. Of several functions the last comes first.
+pub fn at_quick_exit(function: extern "C" fn(*mut c_void)) {
+    unsafe extern "C" {
+        fn __cxa_at_quick_exit(function: extern "C" fn(*mut c_void), library: *mut c_void) -> c_int;
+    }
+    // SAFETY: as above.
+    unsafe { __cxa_at_quick_exit(function, std::ptr::null_mut()) };
+}
+
 /// Writes a result through the caller's pointer.
 ///
 /// # Safety

@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
 
 use gpurace_options::LogPath;
 use parking_lot::Mutex;
@@ -10,8 +11,8 @@ use crate::host::message;
 
 /// The open destination.
 pub struct TextLog {
-    /// `None` for standard error.
-    file: Option<Mutex<File>>,
+    /// The file and its name. `None` for standard error.
+    file: Option<(Mutex<File>, PathBuf)>,
     /// True if it takes ANSI colours.
     pub color: bool,
 }
@@ -26,7 +27,7 @@ impl TextLog {
         };
         let path = pattern.expand(pid);
         match OpenOptions::new().create(true).write(true).truncate(true).open(&path) {
-            Ok(file) => Self { file: Some(Mutex::new(file)), color: false },
+            Ok(file) => Self { file: Some((Mutex::new(file), path)), color: false },
             Err(error) => {
                 message::error(&format!("cannot write `{}`: {error}", path.display()));
                 Self::stderr()
@@ -42,10 +43,11 @@ impl TextLog {
 
     /// Writes a text in one piece.
     pub fn write(&self, text: &str) {
-        // If the text cannot be written, an error message cannot be either.
-        let _ = match &self.file {
-            Some(file) => file.lock().write_all(text.as_bytes()),
-            None => std::io::stderr().lock().write_all(text.as_bytes()),
-        };
+        if let Some((file, path)) = &self.file {
+            let Err(error) = file.lock().write_all(text.as_bytes()) else { return };
+            message::error(&format!("cannot write `{}`: {error}; its text follows", path.display()));
+        }
+        // If this cannot be written, an error message cannot be either.
+        let _ = std::io::stderr().lock().write_all(text.as_bytes());
     }
 }

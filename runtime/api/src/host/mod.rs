@@ -7,8 +7,11 @@
 //! | [`types`], [`device_properties`] | the structures of `driver_types.h` |
 //! | [`limits`] | the device's limits that are the same on every backend |
 //! | [`stack`] | which calls of the host program led here |
+//! | [`allocator`] | this library's memory, also when `malloc` was interrupted |
+//! | [`signals`] | which signals end the program, and their actions |
 //! | [`message`], [`log`], [`notes`] | where text goes |
 
+pub mod allocator;
 pub mod device_properties;
 pub mod edge;
 pub mod errors;
@@ -16,5 +19,6 @@ pub mod limits;
 pub mod log;
 pub mod message;
 pub mod notes;
+pub mod signals;
 pub mod stack;
 pub mod types;

@@ -22,6 +22,11 @@ impl Notes {
         }
     }
 
+    /// Removes all notes.
+    pub fn clear(&self) {
+        self.0.lock().clear();
+    }
+
     /// All notes, in the order in which they were added. `None` if a signal interrupted a thread
     /// that was adding one.
     pub fn all(&self) -> Option<Vec<String>> {

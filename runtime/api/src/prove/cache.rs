@@ -4,15 +4,18 @@
 //! same hash. A file that does not, or cannot be decoded, is ignored. Files appear whole, by a
 //! rename: several processes may write and read at once. After any failure the solver is asked.
 
-use std::fs;
-use std::io::Write as _;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 use std::time::Duration;
 
 use gpurace_protocol::launch::Launch;
 use gpurace_protocol::protocol::{PROTOCOL_VERSION, Protocol};
 use gpurace_protocol::wire::to_bytes;
 
+use crate::host::message;
 use crate::prove::solver::SolverFile;
 
 /// Hash of everything that an answer depends on.
@@ -20,10 +23,14 @@ pub type Key = [u8; 32];
 
 /// Most files of one folder. There are 256 folders.
 const MOST_FILES: usize = 64;
+/// Most bytes of one file.
+const MOST_BYTES: u64 = 16 << 20;
 
 /// A folder of answers.
 pub struct Cache {
     folder: PathBuf,
+    /// The user was told of a file that cannot be used.
+    told: Once,
 }
 
 /// The key of the solver's answer about a launch under a budget.
@@ -43,7 +50,7 @@ pub fn key(solver: SolverFile, protocol: &Protocol, launch: &Launch, budget: Dur
 impl Cache {
     /// The cache in this folder.
     pub fn at(folder: &Path) -> Self {
-        Self { folder: folder.join("launches") }
+        Self { folder: folder.join("launches"), told: Once::new() }
     }
 
     fn path(&self, key: &Key) -> PathBuf {
@@ -53,7 +60,17 @@ impl Cache {
 
     /// The sites that were proved under this key.
     pub fn get(&self, key: &Key) -> Option<Vec<u32>> {
-        let bytes = fs::read(self.path(key)).ok()?;
+        let path = self.path(key);
+        let mut bytes = Vec::new();
+        let read = open_own(&path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
+        if let Err(error) = read {
+            if ![ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&error.kind()) {
+                let say =
+                    || message::note(&format!("`{}` of the proof cache not used: {error}", path.display()));
+                self.told.call_once(say);
+            }
+            return None;
+        }
         let (own, rest) = bytes.split_first_chunk::<32>()?;
         let (check, body) = rest.split_first_chunk::<32>()?;
         if own != key || blake3::hash(body).as_bytes() != check || body.len() % 4 != 0 {
@@ -101,8 +118,28 @@ fn make_room(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// `$XDG_CACHE_HOME`, or `.cache` in the home folder.
+/// Opens a regular file of this user. Does not follow a link at its end, and does not wait: a pipe or a
+/// device may stand in its place.
+///
+/// # Errors
+/// That of the system, or what was found instead.
+fn open_own(path: &Path) -> io::Result<File> {
+    let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let found = file.metadata()?;
+    // SAFETY: a plain query.
+    if found.is_file() && found.uid() == unsafe { libc::geteuid() } {
+        Ok(file)
+    } else {
+        Err(io::Error::other("found no regular file of this user"))
+    }
+}
+
+/// `$XDG_CACHE_HOME`, or `.cache` in the home folder. None in a program with rights that its user lacks.
 pub fn user_cache() -> Option<PathBuf> {
+    if gpurace_options::is_privileged() {
+        return None;
+    }
     let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")))
 }
@@ -136,6 +173,26 @@ mod tests {
         // Another key's answer under this one's name.
         fs::copy(cache.path(&other), &path).unwrap();
         assert_eq!(cache.get(&key), None);
+    }
+
+    #[test]
+    fn only_regular_files_of_the_user_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path());
+        let key = [7; 32];
+        cache.put(&key, &[1, 300]);
+        let path = cache.path(&key);
+        let elsewhere = folder.path().join("elsewhere");
+        fs::rename(&path, &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+        assert_eq!(cache.get(&key), None, "a link");
+        fs::remove_file(&path).unwrap();
+        let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
+        // SAFETY: a C string.
+        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+        assert_eq!(cache.get(&key), None, "a pipe, for which an ordinary open would wait");
+        cache.put(&key, &[2]);
+        assert_eq!(cache.get(&key), Some(vec![2]), "the pipe is replaced");
     }
 
     #[test]

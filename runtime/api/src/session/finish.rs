@@ -3,44 +3,36 @@
 
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::OnceLock;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use crate::host::edge::{self, guard};
-use crate::host::message;
+use crate::host::{allocator, message, signals};
 use crate::session::{Session, watch};
 
-/// Signals that end a program that does not handle them.
-const SIGNALS: [c_int; 12] = [
-    libc::SIGABRT,
-    libc::SIGTERM,
-    libc::SIGINT,
-    libc::SIGSEGV,
-    libc::SIGBUS,
-    libc::SIGFPE,
-    libc::SIGILL,
-    libc::SIGHUP,
-    libc::SIGQUIT,
-    libc::SIGPIPE,
-    libc::SIGUSR1,
-    libc::SIGUSR2,
-];
-/// Seconds that the report may take after a signal: the interrupted code may hold a lock that the
-/// report needs.
-const SECONDS_AFTER_SIGNAL: u32 = 30;
+/// Seconds that the report may take after a signal or `_exit`: the interrupted code may hold a lock
+/// that the report needs.
+const MOST_SECONDS: u32 = 10;
 /// Stack of the signal handlers, bytes. The report is rendered on it.
 const SIGNAL_STACK: usize = 512 << 10;
 
 /// Exit status if the options are wrong or the report cannot be written.
 pub const FAILED: c_int = 1;
 
-/// Ends the process without a report.
+/// Ends the process without a report. `_exit` is this library's own, which writes one.
 pub fn exit_now(status: c_int) -> ! {
-    // SAFETY: ends the process.
-    unsafe { libc::_exit(status) }
+    loop {
+        // SAFETY: ends the process.
+        unsafe { libc::syscall(libc::SYS_exit_group, status) };
+    }
 }
 
 /// The session whose report comes at the end. Signal handlers have no other way to it.
 static ENDING: OnceLock<&'static Session> = OnceLock::new();
+
+/// The session, if this process has one: a forked child has none until it launches a kernel.
+fn own_session() -> Option<&'static Session> {
+    ENDING.get().copied().filter(|session| session.is_own_process())
+}
 
 /// Completes text and JSON. Returns the exit status that the findings ask for, 0 for none. `None`
 /// if the report was completed before.
@@ -50,7 +42,7 @@ fn complete(session: &Session) -> Option<c_int> {
     }
     let Some(report) = session.finish() else {
         message::error("interrupted while findings were being noted: the report is incomplete");
-        return None;
+        return Some(FAILED);
     };
     let mut status = 0;
     if let Some(pattern) = &session.options.json {
@@ -92,6 +84,7 @@ fn flush() {
 pub fn at_end_of_process(session: &'static Session) {
     ENDING.get_or_init(|| session);
     edge::at_exit(at_exit, session);
+    edge::at_quick_exit(at_quick_exit);
     install_handlers();
 }
 
@@ -112,6 +105,50 @@ extern "C" fn at_exit(status: c_int, session: *mut c_void) {
     });
 }
 
+/// Ends the program with this status at once, as `_exit` does: the report is completed, but the
+/// program's own output is not flushed.
+pub fn exit_at_once(status: c_int) -> ! {
+    // Only the low byte of a status reaches the parent.
+    let succeeded = status & 0xff == 0;
+    let Some(session) = own_session() else { exit_now(status) };
+    // A handler of the program may have called this.
+    let wanted = within_time_limit(if succeeded { FAILED } else { status }, || {
+        watch::pause(session);
+        session.watch.stop();
+        complete(session).unwrap_or_default()
+    });
+    exit_now(if succeeded { wanted } else { status })
+}
+
+/// Completes the report before another program takes this one's place. If that fails, this program
+/// goes on and will complete the report again.
+pub fn before_exec() {
+    let Some(session) = own_session() else { return };
+    guard("exec", (), || {
+        watch::pause(session);
+        if let Some(wanted) = complete(session) {
+            session.is_complete.store(false, Ordering::Release);
+            if wanted != 0 {
+                message::note(
+                    "`exec` replaces this program: the exit status will be that of the new program",
+                );
+            }
+        }
+    });
+}
+
+/// The status with which `quick_exit` was called.
+static QUICK_STATUS: AtomicI32 = AtomicI32::new(0);
+
+/// Notes the status with which `quick_exit` was called.
+pub fn quick_exit_begins(status: c_int) {
+    QUICK_STATUS.store(status, Ordering::Relaxed);
+}
+
+extern "C" fn at_quick_exit(_: *mut c_void) {
+    exit_at_once(QUICK_STATUS.load(Ordering::Relaxed));
+}
+
 /// Ends the program at its first finding.
 pub fn halt(session: &Session) -> ! {
     flush();
@@ -119,23 +156,29 @@ pub fn halt(session: &Session) -> ! {
     exit_now(session.options.exitcode.into())
 }
 
+/// The action that completes the report when a signal ends the program.
+pub fn action() -> libc::sigaction {
+    // SAFETY: all zero is a valid action, and both sets are valid.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = on_signal as *const () as usize;
+        action.sa_flags = libc::SA_ONSTACK | libc::SA_SIGINFO;
+        libc::sigfillset(&mut action.sa_mask);
+        action
+    }
+}
+
 fn install_handlers() {
     install_stack();
-    for signal in SIGNALS {
+    for signal in (1..=signals::COUNT).filter(|&signal| signals::ends_program(signal)) {
         // SAFETY: the actions are valid. A signal that the program handles or ignores stays as it
         // is.
         unsafe {
             let mut old: libc::sigaction = std::mem::zeroed();
-            libc::sigaction(signal, std::ptr::null(), &mut old);
-            if old.sa_sigaction != libc::SIG_DFL {
-                continue;
+            signals::action(signal, std::ptr::null(), &mut old);
+            if old.sa_sigaction == libc::SIG_DFL {
+                signals::action(signal, &action(), std::ptr::null_mut());
             }
-            let mut new: libc::sigaction = std::mem::zeroed();
-            new.sa_sigaction = on_signal as *const () as usize;
-            new.sa_flags = libc::SA_ONSTACK | libc::SA_SIGINFO;
-            libc::sigfillset(&mut new.sa_mask);
-            libc::sigdelset(&mut new.sa_mask, libc::SIGALRM);
-            libc::sigaction(signal, &new, std::ptr::null_mut());
         }
     }
 }
@@ -154,28 +197,55 @@ fn install_stack() {
     }
 }
 
-/// Completes the report, then lets the signal take its default effect.
+/// How the program ends if the report takes too long: by a status, or by a signal if negative.
+static TOO_LATE: AtomicI32 = AtomicI32::new(FAILED);
+
+/// Runs the part of an end that may wait for a lock which the interrupted code holds. If it takes
+/// too long, the program ends without it.
+fn within_time_limit(too_late: c_int, body: impl FnOnce() -> c_int) -> c_int {
+    TOO_LATE.store(too_late, Ordering::Relaxed);
+    allocator::leave_malloc();
+    // SAFETY: the program ends: its own alarm is not needed any more. The action and the set are
+    // valid.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = on_too_late as *const () as usize;
+        signals::action(libc::SIGALRM, &action, std::ptr::null_mut());
+        signals::unblock(libc::SIGALRM);
+        libc::alarm(MOST_SECONDS);
+    }
+    let result = guard("the end of the program", FAILED, body);
+    // SAFETY: ends what was begun above.
+    unsafe { libc::alarm(0) };
+    signals::reset(libc::SIGALRM);
+    result
+}
+
+extern "C" fn on_too_late(_: c_int) {
+    let text = b"gpurace: error: interrupted while it held a lock: the report is incomplete\n";
+    // SAFETY: these calls may be made in a signal handler.
+    unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
+    let end = TOO_LATE.load(Ordering::Relaxed);
+    if end < 0 {
+        signals::reset(-end);
+        signals::unblock(-end);
+        // SAFETY: as above.
+        unsafe { libc::raise(-end) };
+    }
+    exit_now(if end < 0 { FAILED } else { end })
+}
+
+/// Completes the report, then lets the signal take its default effect. A signal that is blocked here
+/// and raised is delivered when this handler returns.
 extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
-    let session = ENDING.get();
-    if let Some(session) = session {
+    signals::reset(signal);
+    if let Some(session) = own_session() {
         session.watch.stop();
+        within_time_limit(-signal, || complete(session).unwrap_or_default());
     }
-    // SAFETY: default actions are valid. A signal that is blocked here and raised is delivered when
-    // this handler returns.
+    // SAFETY: `info` is the kernel's. A fault is raised again by the instruction itself, which a core
+    // dump should show. A signal that was sent is not.
     unsafe {
-        libc::signal(signal, libc::SIG_DFL);
-        libc::signal(libc::SIGALRM, libc::SIG_DFL);
-        libc::alarm(SECONDS_AFTER_SIGNAL);
-    }
-    if let Some(session) = session {
-        guard("on_signal", (), || {
-            complete(session);
-        });
-    }
-    // SAFETY: as above. A fault is raised again by the instruction itself, which a core dump should
-    // show. A signal that was sent is not.
-    unsafe {
-        libc::alarm(0);
         let faulted = matches!(signal, libc::SIGSEGV | libc::SIGBUS | libc::SIGFPE | libc::SIGILL)
             && !info.is_null()
             && (*info).si_code > 0;

@@ -10,10 +10,12 @@
 //! | [`watch`] | accesses of the host to managed memory before it waits |
 //! | [`transfer_sites`] | the host's calls that copy or fill |
 //! | `counts`, `report` | the counts of kernels, and the report at the end |
+//! | `fork` | a forked child forgets its parent's findings |
 //! | [`finish`] | the end of the process |
 
 mod counts;
 pub mod finish;
+mod fork;
 mod found;
 mod operations;
 pub mod overlapped;

@@ -49,7 +49,7 @@ pub struct EndedLaunch {
 impl Session {
     /// Begins a launch: gives it a number, and decides whether it is checked.
     pub fn begin(&self, launch: &KernelLaunch<'_>) -> BegunLaunch {
-        self.pid.store(std::process::id(), Ordering::Relaxed);
+        self.enter();
         let kernel = launch.kernel;
         // The number and the order are taken under one lock: later launches have larger numbers.
         let mut overlapped = self.overlapped.lock();
@@ -221,6 +221,7 @@ impl Session {
         if !self.program.modules.described().any(|meta| meta.instrumented) {
             return;
         }
+        self.enter();
         let transfer = Transfer {
             id: operation,
             site_base: transfer_sites::FIRST,

@@ -116,7 +116,13 @@ unsafe fn pack(kernel: &Kernel, args: *mut *mut c_void) -> Result<Vec<u128>> {
 /// # Safety
 /// As [`pack`].
 unsafe fn prepare(process: &Process, request: &LaunchRequest) -> Result<(PreparedLaunch, StreamId)> {
-    let kernel = process.kernel(request.stub)?;
+    let kernel = process.kernel(request.stub).inspect_err(|&error| {
+        if error == Error::INVALID_DEVICE_FUNCTION {
+            process.errors_once.error(
+                "launch of a kernel that is not registered: gclang did not compile its file, or its shared library was closed",
+            );
+        }
+    })?;
     let meta = kernel.meta();
     let (grid, block) = (request.grid.to_array(), request.block.to_array());
     check_dimensions(grid, block)?;

@@ -8,9 +8,14 @@
 //! offset 0   MAGIC                      8 bytes
 //!        8   FORMAT_VERSION             u32, little endian as all that follows
 //!       12   number of sections n       u32
-//!       16   n section headers          SectionHeader, 24 bytes each
+//!       16   size of the container      u64
+//!       24   checksum of the 24 bytes before, 8 bytes
+//!       32   checksum of all after it, 32 bytes
+//!       64   n section headers          24 bytes each: kind (u32), 0 (u32), offset (u64), size (u64)
 //!        .   section contents           each 16-byte aligned
 //! ```
+//!
+//! The first checksum makes the size safe to use. Both are of BLAKE3.
 //!
 //! The host image is an ELF shared object that exports one symbol, [`IMAGE_SYMBOL`], an
 //! [`ImageTable`].
@@ -21,6 +26,7 @@
 //! opened with local binding, so its symbols never meet those of the host program.
 
 use core::ffi::{c_char, c_void};
+use core::fmt;
 
 use crate::context::ThreadCtx;
 
@@ -73,17 +79,6 @@ pub struct GpuHeader {
     pub alone: u32,
     /// Zero.
     pub reserved: [u32; 2],
-}
-
-/// Header of one section.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SectionHeader {
-    /// A [`SectionKind`] as a number; readers skip unknown kinds.
-    pub kind: u32,
-    /// Offset from the container's start, bytes.
-    pub offset: u64,
-    /// Size, bytes.
-    pub size: u64,
 }
 
 /// Entry of a kernel in a host image. Runs one thread. `args` points to the launch's arguments,
@@ -163,47 +158,132 @@ pub enum ContainerError {
         /// The version found; [`FORMAT_VERSION`] was wanted.
         found: u32,
     },
+    /// Its bytes are not those that gpurace wrote.
+    Damaged,
 }
 
-/// The headers of a container.
-///
-/// # Safety
-/// `data` points to a container that is readable to the end of its headers, or to at least 16
-/// readable bytes of anything else.
-pub unsafe fn section_headers(
-    data: *const u8,
-) -> Result<impl Iterator<Item = SectionHeader>, ContainerError> {
-    let u32_at = move |at: usize| {
-        let mut b = [0; 4];
-        // SAFETY: the header's bytes are readable.
-        unsafe { core::ptr::copy_nonoverlapping(data.add(at), b.as_mut_ptr(), 4) };
-        u32::from_le_bytes(b)
-    };
-    let u64_at = move |at: usize| u64::from(u32_at(at)) | u64::from(u32_at(at + 4)) << 32;
-    let mut magic = [0; 8];
-    // SAFETY: at least 16 bytes are readable.
-    unsafe { core::ptr::copy_nonoverlapping(data, magic.as_mut_ptr(), 8) };
-    if magic != MAGIC {
+impl fmt::Display for ContainerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAContainer => f.write_str("no gpurace device code"),
+            Self::Version { found } => {
+                write!(f, "gpurace device code of version {found}, wanted {FORMAT_VERSION}")
+            }
+            Self::Damaged => f.write_str("damaged gpurace device code: its checksum is wrong"),
+        }
+    }
+}
+
+/// Bytes before the section headers.
+const FIXED: usize = 64;
+/// Bytes that the first checksum covers.
+const SUMMED: usize = 24;
+/// Bytes of a section header.
+const HEADER: usize = 24;
+
+/// A container whose checksums are right.
+#[derive(Clone, Copy, Debug)]
+pub struct Container<'a>(&'a [u8]);
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    bytes.get(at..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+}
+
+/// The size of the container that begins with these bytes.
+fn size(start: &[u8]) -> Result<usize, ContainerError> {
+    if !start.starts_with(&MAGIC) {
         return Err(ContainerError::NotAContainer);
     }
-    let found = u32_at(8);
-    if found != FORMAT_VERSION {
-        return Err(ContainerError::Version { found });
+    match u32_at(start, 8) {
+        Some(FORMAT_VERSION) => {}
+        Some(found) => return Err(ContainerError::Version { found }),
+        None => return Err(ContainerError::Damaged),
     }
-    Ok((0..u32_at(12) as usize).map(move |i| {
-        let at = 16 + 24 * i;
-        SectionHeader { kind: u32_at(at), offset: u64_at(at + 8), size: u64_at(at + 16) }
-    }))
+    let (summed, sum) = start.split_at_checked(SUMMED).ok_or(ContainerError::Damaged)?;
+    if !sum.starts_with(&blake3::hash(summed).as_bytes()[..8]) {
+        return Err(ContainerError::Damaged);
+    }
+    let size = u64_at(start, 16).and_then(|size| usize::try_from(size).ok());
+    size.filter(|&size| size >= FIXED).ok_or(ContainerError::Damaged)
+}
+
+impl<'a> Container<'a> {
+    /// The container that these bytes begin with.
+    ///
+    /// # Errors
+    /// The reason why there is none.
+    pub fn at_start_of(bytes: &'a [u8]) -> Result<Self, ContainerError> {
+        let bytes = bytes.get(..size(bytes)?).ok_or(ContainerError::Damaged)?;
+        let (start, rest) = bytes.split_at(FIXED);
+        if start[32..] != *blake3::hash(rest).as_bytes() {
+            return Err(ContainerError::Damaged);
+        }
+        let count = u32_at(bytes, 12).unwrap_or_default() as usize;
+        let container = Self(bytes);
+        match (0..count).all(|index| container.section(index).is_some()) {
+            true => Ok(container),
+            false => Err(ContainerError::Damaged),
+        }
+    }
+
+    /// The container in a program's memory.
+    ///
+    /// # Errors
+    /// The reason why there is none.
+    ///
+    /// # Safety
+    /// `data` points to a container, damaged or not, or to at least 16 readable bytes of anything
+    /// else. They stay as they are for `'a`.
+    pub unsafe fn in_memory(data: *const u8) -> Result<Self, ContainerError> {
+        // SAFETY: at least so many bytes are readable.
+        let first = unsafe { core::slice::from_raw_parts(data, 16) };
+        if let Err(error @ (ContainerError::NotAContainer | ContainerError::Version { .. })) = size(first) {
+            return Err(error);
+        }
+        // SAFETY: each container has these bytes, and its size is right if its checksum is.
+        unsafe {
+            let size = size(core::slice::from_raw_parts(data, FIXED))?;
+            Self::at_start_of(core::slice::from_raw_parts(data, size))
+        }
+    }
+
+    /// Its size, bytes.
+    pub fn size(self) -> usize {
+        self.0.len()
+    }
+
+    fn section(self, index: usize) -> Option<(u32, &'a [u8])> {
+        let at = FIXED.checked_add(index.checked_mul(HEADER)?)?;
+        let [offset, size] = [8, 16].map(|field| u64_at(self.0, at + field));
+        let start = usize::try_from(offset?).ok()?;
+        let end = start.checked_add(usize::try_from(size?).ok()?)?;
+        Some((u32_at(self.0, at)?, self.0.get(start..end)?))
+    }
+
+    /// Kind and contents of each section. A kind is a [`SectionKind`] as a number; readers skip
+    /// unknown kinds.
+    pub fn sections(self) -> impl Iterator<Item = (u32, &'a [u8])> {
+        (0..).map_while(move |index| {
+            let count = u32_at(self.0, 12).unwrap_or_default();
+            if index < count as usize { self.section(index) } else { None }
+        })
+    }
+
+    /// The contents of the first section of a kind.
+    pub fn find(self, kind: SectionKind) -> Option<&'a [u8]> {
+        self.sections().find(|(found, _)| *found == kind as u32).map(|(_, contents)| contents)
+    }
 }
 
 /// Builds a container of these sections.
 #[cfg(feature = "meta")]
 pub fn build_container(sections: &[(SectionKind, &[u8])]) -> Vec<u8> {
-    let mut offset = 16 + 24 * sections.len();
-    let mut out = Vec::new();
-    out.extend_from_slice(&MAGIC);
-    out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
-    out.extend_from_slice(&(sections.len() as u32).to_le_bytes());
+    let mut out = vec![0; FIXED];
+    let mut offset = FIXED + HEADER * sections.len();
     for (kind, data) in sections {
         offset = offset.next_multiple_of(16);
         out.extend_from_slice(&(*kind as u32).to_le_bytes());
@@ -216,6 +296,15 @@ pub fn build_container(sections: &[(SectionKind, &[u8])]) -> Vec<u8> {
         out.resize(out.len().next_multiple_of(16), 0);
         out.extend_from_slice(data);
     }
+    let size = out.len() as u64;
+    out[..8].copy_from_slice(&MAGIC);
+    out[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+    out[12..16].copy_from_slice(&(sections.len() as u32).to_le_bytes());
+    out[16..SUMMED].copy_from_slice(&size.to_le_bytes());
+    let sum = blake3::hash(&out[..SUMMED]);
+    out[SUMMED..32].copy_from_slice(&sum.as_bytes()[..8]);
+    let sum = blake3::hash(&out[FIXED..]);
+    out[32..FIXED].copy_from_slice(sum.as_bytes());
     out
 }
 
@@ -223,28 +312,51 @@ pub fn build_container(sections: &[(SectionKind, &[u8])]) -> Vec<u8> {
 mod tests {
     use super::*;
 
+    fn container() -> Vec<u8> {
+        build_container(&[(SectionKind::HostImage, b"elf"), (SectionKind::Meta, b"{}")])
+    }
+
     #[test]
     fn container_round_trips() {
-        let bytes = build_container(&[(SectionKind::HostImage, b"elf"), (SectionKind::Meta, b"{}")]);
-        // SAFETY: `bytes` is a container.
-        let headers: Vec<_> = unsafe { section_headers(bytes.as_ptr()) }.unwrap().collect();
-        let body = |h: &SectionHeader| &bytes[h.offset as usize..(h.offset + h.size) as usize];
-        assert_eq!(headers.len(), 2);
-        assert_eq!((headers[0].kind, body(&headers[0])), (1, &b"elf"[..]));
-        assert_eq!((headers[1].kind, body(&headers[1])), (2, &b"{}"[..]));
-        assert_eq!(headers[1].offset % 16, 0);
+        let mut bytes = container();
+        let size = bytes.len();
+        bytes.extend_from_slice(b"what follows");
+        // SAFETY: `bytes` starts with a container.
+        for container in [Container::at_start_of(&bytes), unsafe { Container::in_memory(bytes.as_ptr()) }] {
+            let container = container.unwrap();
+            assert_eq!(container.sections().collect::<Vec<_>>(), [(1, &b"elf"[..]), (2, &b"{}"[..])]);
+            assert_eq!(container.find(SectionKind::Meta), Some(&b"{}"[..]));
+            assert_eq!(container.find(SectionKind::Proofs), None);
+            assert_eq!(container.size(), size);
+            assert_eq!((container.find(SectionKind::Meta).unwrap().as_ptr() as usize) % 16, {
+                bytes.as_ptr() as usize % 16
+            });
+        }
     }
 
     #[test]
     fn other_bytes_are_refused() {
-        let elf = [0x7f; 32];
-        // SAFETY: 32 readable bytes.
-        let got = unsafe { section_headers(elf.as_ptr()) }.map(|_| ());
-        assert_eq!(got, Err(ContainerError::NotAContainer));
-        let mut other = build_container(&[]);
+        let of = |bytes: &[u8]| Container::at_start_of(bytes).map(|_| ());
+        assert_eq!(of(&[0x7f; 32]), Err(ContainerError::NotAContainer));
+        let mut other = container();
         other[8] = 99;
-        // SAFETY: a container's header.
-        let got = unsafe { section_headers(other.as_ptr()) }.map(|_| ());
-        assert_eq!(got, Err(ContainerError::Version { found: 99 }));
+        assert_eq!(of(&other), Err(ContainerError::Version { found: 99 }));
+    }
+
+    #[test]
+    fn damage_is_found() {
+        let whole = container();
+        for at in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x10;
+            // SAFETY: a damaged container.
+            let found = unsafe { Container::in_memory(damaged.as_ptr()) }.map(|_| ());
+            match at {
+                0..8 => assert_eq!(found, Err(ContainerError::NotAContainer)),
+                8..12 => assert!(matches!(found, Err(ContainerError::Version { .. }))),
+                _ => assert_eq!(found, Err(ContainerError::Damaged), "byte {at}"),
+            }
+            assert!(Container::at_start_of(&whole[..at]).is_err(), "cut at {at}");
+        }
     }
 }

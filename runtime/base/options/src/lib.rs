@@ -140,12 +140,23 @@ options! {
     help: bool = false, "0";
 }
 
+/// True if the program has rights that its user lacks (setuid, setgid, capabilities). It must not do what
+/// the user's environment says.
+pub fn is_privileged() -> bool {
+    // SAFETY: a plain query.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
 impl Options {
-    /// Returns the options of this process. Without [`VARIABLE`] they are the defaults.
+    /// Returns the options of this process. Without [`VARIABLE`] they are the defaults, and in a program
+    /// with rights that its user lacks.
     ///
     /// # Errors
     /// Those of [`Options::parse`], or the variable is not UTF-8.
     pub fn from_env() -> Result<Self, OptionsError> {
+        if is_privileged() {
+            return Ok(Self::default());
+        }
         match env::var(VARIABLE) {
             Ok(text) => Self::parse(&text),
             Err(env::VarError::NotPresent) => Ok(Self::default()),

@@ -289,6 +289,11 @@ impl Checker {
         self.inner.races.take_new()
     }
 
+    /// Forgets the races found so far, not the accesses. No launch may be running.
+    pub fn forget_races(&self) {
+        self.inner.races.forget();
+    }
+
     /// What was lost, in sentences for the report's notes; empty if nothing was.
     pub fn notes(&self) -> Vec<String> {
         let n = |c: &AtomicU64| c.load(Ordering::Relaxed);

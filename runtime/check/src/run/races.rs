@@ -65,6 +65,11 @@ impl Races {
         self.list.lock().records.clone()
     }
 
+    /// Forgets all races. No block may be running.
+    pub(crate) fn forget(&self) {
+        *self.list.lock() = List::default();
+    }
+
     pub(crate) fn take_new(&self) -> Vec<RaceRecord> {
         let list = &mut *self.list.lock();
         let new = list.records[list.taken..].to_vec();

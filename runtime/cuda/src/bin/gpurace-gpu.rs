@@ -9,7 +9,7 @@ use std::ffi::c_void;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use gpurace_abi::image::{MAGIC, section_headers};
+use gpurace_abi::image::{Container, MAGIC};
 use gpurace_abi::meta::{KernelMeta, ModuleMeta};
 use gpurace_abi::{LaunchShape, gpu_code};
 use gpurace_cuda::driver::{self, Stream};
@@ -43,19 +43,8 @@ fn main() -> ExitCode {
 /// The sections of the container in an object: kind and content.
 fn sections(object: &[u8]) -> Option<Vec<(u32, Vec<u8>)>> {
     let at = object.windows(MAGIC.len()).position(|w| w == MAGIC)?;
-    // The section need not be aligned. A copy is.
-    let container = object[at..].to_vec();
-    if container.len() < 16 {
-        return None;
-    }
-    // SAFETY: at least the fixed part of the header is there.
-    let headers = unsafe { section_headers(container.as_ptr()) }.ok()?;
-    headers
-        .map(|header| {
-            let content = container.get(header.offset as usize..)?.get(..header.size as usize)?;
-            Some((header.kind, content.to_vec()))
-        })
-        .collect()
+    let container = Container::at_start_of(&object[at..]).ok()?;
+    Some(container.sections().map(|(kind, contents)| (kind, contents.to_vec())).collect())
 }
 
 /// The result of one kernel.

@@ -1,0 +1,131 @@
+//! What nvcc accepts in a source and clang does not. gclang gives clang an adapted copy of such a source,
+//! with the same lines.
+//!
+//! - `#define UNROLL #pragma unroll`: nvcc obeys a pragma that a macro expands to. The copy has `_Pragma`.
+//! - `kernel<< <grid, block> >>()`: nvcc accepts spaces within `<<<` and `>>>`. The copy has none.
+
+/// Returns the adapted text of a source. `None` if clang can read it as it is.
+pub fn adapt(text: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        out += &pragma_of_macro(line).unwrap_or_else(|| line.to_owned());
+    }
+    let out = launches(&out);
+    (out != text).then_some(out)
+}
+
+/// The line that defines a macro without parameters as a pragma, with the operator for the directive.
+fn pragma_of_macro(line: &str) -> Option<String> {
+    let rest = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("define")?;
+    let rest = rest.strip_prefix([' ', '\t'])?.trim_start();
+    let (name, body) = rest.split_at(rest.find([' ', '\t'])?);
+    let pragma = body.trim().strip_prefix('#')?.trim_start().strip_prefix("pragma")?;
+    let pragma = pragma.strip_prefix([' ', '\t'])?.trim();
+    let is_plain = name.chars().all(|c| c.is_alphanumeric() || c == '_') && !pragma.ends_with('\\');
+    let quoted = pragma.replace('\\', "\\\\").replace('"', "\\\"");
+    let end = &line[line.trim_end().len()..];
+    is_plain.then(|| format!("#define {name} _Pragma(\"{quoted}\"){end}"))
+}
+
+/// Closes up the brackets of launches. The text outside comments and literals keeps its columns elsewhere.
+fn launches(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = bytes.to_vec();
+    let mut at = 0;
+    let mut open = false;
+    while at < bytes.len() {
+        at = match bytes[at] {
+            b'/' if bytes[at..].starts_with(b"//") => end_of(bytes, at, b"\n"),
+            b'/' if bytes[at..].starts_with(b"/*") => end_of(bytes, at + 2, b"*/"),
+            // Raw strings are rare, and none of the rules below matters in the text behind them.
+            quote @ (b'"' | b'\'') => end_of_literal(bytes, at, quote),
+            b'<' if let Some(end) = bracket(bytes, at, b'<') => {
+                close_up(&mut out[at..end], b'<');
+                // Between `<<<` and `>>>`, `> > >` may close templates.
+                open = end - at > 3;
+                end
+            }
+            b'>' if open && let Some(end) = bracket(bytes, at, b'>') => {
+                close_up(&mut out[at..end], b'>');
+                open = false;
+                end
+            }
+            _ => at + 1,
+        };
+    }
+    // Only ASCII characters changed places.
+    String::from_utf8(out).unwrap_or_else(|_| text.to_owned())
+}
+
+/// The end of `<<<` or `>>>` at this place, with or without spaces in it. `<< <` is no expression.
+fn bracket(bytes: &[u8], at: usize, sign: u8) -> Option<usize> {
+    let mut end = at;
+    let mut count = 0;
+    while count < 3 {
+        match *bytes.get(end)? {
+            byte if byte == sign => count += 1,
+            b' ' | b'\t' if count > 0 => {}
+            _ => return None,
+        }
+        end += 1;
+    }
+    Some(end)
+}
+
+fn close_up(bracket: &mut [u8], sign: u8) {
+    bracket.fill(b' ');
+    bracket[..3].fill(sign);
+}
+
+fn end_of(bytes: &[u8], from: usize, mark: &[u8]) -> usize {
+    let rest = bytes.get(from..).unwrap_or_default();
+    rest.windows(mark.len()).position(|found| found == mark).map_or(bytes.len(), |at| from + at + mark.len())
+}
+
+fn end_of_literal(bytes: &[u8], start: usize, quote: u8) -> usize {
+    let mut at = start + 1;
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'\\' => at += 2,
+            // Digits may have quotes between them: such a quote ends with the line.
+            _ if byte == quote || byte == b'\n' => return at + 1,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn becomes(text: &str, wanted: &str) {
+        assert_eq!(adapt(text).as_deref(), Some(wanted), "{text}");
+    }
+
+    #[test]
+    fn a_macro_for_a_pragma_becomes_its_operator() {
+        becomes("#define UNROLL #pragma unroll\nint a;\n", "#define UNROLL _Pragma(\"unroll\")\nint a;\n");
+        becomes("  # define U4\t# pragma unroll 4", "#define U4 _Pragma(\"unroll 4\")");
+        becomes("#define M #pragma message(\"a\")\n", "#define M _Pragma(\"message(\\\"a\\\")\")\n");
+        for same in ["#pragma unroll\n", "#define F(x) #x\n", "#define P(x) #pragma\n", "#define A 1\n"] {
+            assert_eq!(adapt(same), None, "{same}");
+        }
+    }
+
+    #[test]
+    fn brackets_of_launches_close_up() {
+        becomes("k<< <1, 32> >>(p);", "k<<< 1, 32>>> (p);");
+        becomes("k< < <g, b>> >(p);", "k<<<  g, b>>> (p);");
+        for same in [
+            "k<<<1, 32>>>(p);",
+            "std::cout << a << b;",
+            "A<B<C<int> > > x;",
+            "k<<<A<B<C<int> > >::n, 32>>>(p);",
+            "\"k<< <1>> >\"; // k<< <1>> >\n/* << < */ 'a';",
+            "int big = 1'000'000; x = a >> b;",
+        ] {
+            assert_eq!(adapt(same), None, "{same}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Libraries that a link needs and that are often missing. The linker would only say that it cannot find
+//! them.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::args::{Args, Item};
+use crate::diagnostic::Error;
+use crate::toolchain::LLVM_MAJOR;
+
+/// CUDA's libraries that gpurace does not replace, with the names that users know.
+const OF_CUDA: [(&str, &str); 19] = [
+    ("cublas", "cuBLAS"),
+    ("cublasLt", "cuBLAS"),
+    ("cudnn", "cuDNN"),
+    ("cufft", "cuFFT"),
+    ("cufftw", "cuFFT"),
+    ("cufile", "cuFile"),
+    ("cupti", "CUPTI"),
+    ("curand", "cuRAND"),
+    ("cusolver", "cuSOLVER"),
+    ("cusparse", "cuSPARSE"),
+    ("cutensor", "cuTENSOR"),
+    ("nccl", "NCCL"),
+    ("nppc", "NPP"),
+    ("nvJitLink", "nvJitLink"),
+    ("nvToolsExt", "NVTX"),
+    ("nvidia-ml", "NVML"),
+    ("nvjpeg", "nvJPEG"),
+    ("nvrtc", "NVRTC"),
+    ("nvptxcompiler", "the PTX compiler"),
+];
+
+/// Returns an error if the link needs a library of CUDA or OpenMP that neither the user's folders nor clang's
+/// have. `asked` returns the path of a file in clang's folders.
+///
+/// # Errors
+/// Names the first such library, and what to do.
+pub fn check(args: &Args, asked: impl Fn(&str) -> Option<PathBuf>) -> Result<(), Error> {
+    let folders = folders(args);
+    let is_found = |name: &str| {
+        ["so", "a"].iter().any(|end| {
+            let file = format!("lib{name}.{end}");
+            folders.iter().any(|folder| folder.join(&file).exists()) || asked(&file).is_some()
+        })
+    };
+    for name in args.items.iter().filter_map(library) {
+        let base = name.strip_suffix("_static").unwrap_or(&name);
+        if let Some((_, known)) = OF_CUDA.iter().find(|(own, _)| *own == base)
+            && !is_found(&name)
+        {
+            return Err(Error::new(format!("`-l{name}`: the library of {known} was not found")).hint(
+                "gpurace has none of its own, and NVIDIA's runs on GPUs only: leave out what calls it, or name its folder with `-L`",
+            ));
+        }
+    }
+    let opens = args.items.iter().any(|item| option(item).is_some_and(|word| word == "-fopenmp"));
+    if opens && !["omp", "iomp5"].iter().any(|name| is_found(name)) {
+        return Err(Error::new("`-fopenmp` needs LLVM's OpenMP library `libomp`, which was not found")
+            .hint(format!("install it with `apt-get install libomp-{LLVM_MAJOR}-dev`")));
+    }
+    Ok(())
+}
+
+/// Returns the path of a file in the folders of libraries that clang searches.
+pub fn of_clang(clang: &Path, file: &str) -> Option<PathBuf> {
+    let output = Command::new(clang).arg(format!("-print-file-name={file}")).output().ok()?;
+    let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+    // clang prints the name itself if it finds none.
+    (path.is_absolute() && path.exists()).then_some(path)
+}
+
+fn option(item: &Item) -> Option<String> {
+    match item {
+        Item::Option { words, .. } => Some(words.iter().map(|word| word.to_string_lossy()).collect()),
+        Item::Input(_) => None,
+    }
+}
+
+/// The name of the library that an option links.
+fn library(item: &Item) -> Option<String> {
+    option(item)?.strip_prefix("-l").filter(|name| !name.starts_with(':')).map(str::to_owned)
+}
+
+/// The user's folders of libraries.
+fn folders(args: &Args) -> Vec<PathBuf> {
+    let named = args.items.iter().filter_map(option);
+    let named = named.filter_map(|word| word.strip_prefix("-L").map(PathBuf::from));
+    let environment = std::env::var_os("LIBRARY_PATH").unwrap_or_default();
+    named.chain(std::env::split_paths(&environment)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(line: &str, clangs: &[&str]) -> Option<String> {
+        let args = Args::parse(line.split(' ').map(Into::into).collect()).unwrap();
+        let asked = |file: &str| clangs.contains(&file).then(|| PathBuf::from(file));
+        check(&args, asked).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_missing_library_of_cuda_is_named() {
+        let said = refusal("a.cu -lcublas", &[]).unwrap();
+        assert!(said.starts_with("error: `-lcublas`: the library of cuBLAS was not found\nhint: "), "{said}");
+        assert!(refusal("a.cu -l cufft_static", &[]).unwrap().contains("`-lcufft_static`"));
+        assert_eq!(refusal("a.cu -lcublas", &["libcublas.so"]), None);
+        assert_eq!(refusal("a.cu -lm -lmine -lcudart -lcuda -l:libcublas.so.12", &[]), None);
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("libnccl.so"), "").unwrap();
+        assert_eq!(refusal(&format!("a.cu -L{} -lnccl", folder.path().display()), &[]), None);
+    }
+
+    #[test]
+    fn what_the_runtime_replaces_is_never_missing() {
+        let replaced = crate::clang_options::REPLACED_LIBRARIES;
+        assert!(OF_CUDA.iter().all(|(name, _)| !replaced.contains(name)));
+    }
+
+    #[test]
+    fn openmp_needs_its_library() {
+        let said = refusal("-fopenmp a.cu", &[]).unwrap();
+        assert_eq!(
+            said.trim(),
+            "error: `-fopenmp` needs LLVM's OpenMP library `libomp`, which was not found\nhint: install it with `apt-get install libomp-22-dev`"
+        );
+        assert_eq!(refusal("-fopenmp a.cu", &["libomp.so"]), None);
+        assert_eq!(refusal("-fopenmp=libgomp a.cu", &[]), None);
+    }
+}

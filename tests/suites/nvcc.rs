@@ -1,0 +1,144 @@
+//! Sources and arguments that nvcc accepts: gclang builds them, and the programs run.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use gpurace_tests::toolchain::{Checked, Outcome, compile, run, run_checked, tool, work_folder};
+
+fn folder_with(test: &str, source: &str) -> PathBuf {
+    let folder = work_folder(&format!("nvcc_{test}")).unwrap();
+    std::fs::write(folder.join("app.cu"), source).unwrap();
+    folder
+}
+
+/// Builds a checked program with these further arguments, and runs it.
+fn built(test: &str, source: &str, more: &[&str]) -> Checked {
+    let folder = folder_with(test, source);
+    let args = ["-fsanitize=gpurace", "-Wno-gpurace", "app.cu", "-o", "app"];
+    compile(&[&args[..], more].concat(), &folder).unwrap();
+    run_checked(&folder.join("app"), &[], "", &folder).unwrap()
+}
+
+/// Compiles a program that gclang refuses.
+fn refused(test: &str, args: &[&str]) -> Outcome {
+    let folder = folder_with(test, "int main() {}\n");
+    let mut command = Command::new(tool("gclang++").unwrap());
+    command.args(["-fgpurace-exec=cpu", "app.cu", "-o", "app"]).args(args).current_dir(&folder);
+    let outcome = run(&mut command, &folder).unwrap();
+    assert_eq!(outcome.status, Some(1), "{}", outcome.stderr);
+    outcome
+}
+
+#[test]
+fn host_code_needs_no_include_for_what_the_runtime_header_includes() {
+    let source = "\
+int main() {
+    clock_t begin = clock();
+    time_t now = time(0);
+    void* memory = malloc(4);
+    memset(memory, 0, 4);
+    free(memory);
+    float x = 1.0f;
+    double y = 2.0;
+    bool right = isfinite(x) && isfinite(y) && !isnan(x) && !std::isinf(y) && floorf(2.5f) == 2.0f;
+    return right && max(1, 2) == 2 && strlen(\"abc\") == 3 && clock() >= begin && now ? 0 : 1;
+}
+";
+    let run = built("includes", source, &[]);
+    assert_eq!(run.outcome.status, Some(0), "{}", run.outcome.stderr);
+}
+
+#[test]
+fn pragmas_in_macros_and_spaces_in_launches_keep_their_lines() {
+    let source = "\
+#define UNROLL #pragma unroll
+#define UNROLL_4 #pragma unroll 4
+__global__ void sums(int* out) {
+    int sum = 0;
+    UNROLL
+    for (int i = 0; i < 4; i++) sum += i;
+    UNROLL_4
+    for (int i = 0; i < 8; i++) sum += i;
+    out[0] = sum + threadIdx.x;
+}
+int main() {
+    int* out;
+    cudaMalloc(&out, 128);
+    sums<< <1, 32> >>(out);
+    return cudaDeviceSynchronize();
+}
+";
+    let run = built("dialect", source, &[]);
+    let report = run.report.unwrap();
+    assert_eq!(report.races[0].accesses[0].line, Some(9), "{}", run.outcome.stderr);
+    assert_eq!(report.races[0].launch.as_ref().unwrap().line, Some(14), "{}", run.outcome.stderr);
+    assert!(run.outcome.stderr.contains("out[0] = sum + threadIdx.x;"), "{}", run.outcome.stderr);
+}
+
+#[test]
+fn sources_of_one_name_are_not_mixed_up() {
+    let folder = folder_with("one_name", "");
+    for (name, body) in
+        [("a", "int b();\nint main() { return b() - 7; }\n"), ("b", "int b() { return 7; }\n")]
+    {
+        std::fs::create_dir_all(folder.join(name)).unwrap();
+        let source = format!("#define UNROLL #pragma unroll\n{body}");
+        std::fs::write(folder.join(name).join("x.cu"), source).unwrap();
+    }
+    compile(&["-fsanitize=gpurace", "a/x.cu", "b/x.cu", "-o", "app"], &folder).unwrap();
+    assert_eq!(run(&mut Command::new(folder.join("app")), &folder).unwrap().status, Some(0));
+}
+
+#[test]
+fn lambdas_answer_what_nvcc_is_asked() {
+    let source = "\
+template <class F> __global__ void each(F f) { f((int)threadIdx.x); }
+struct Functor { __device__ void operator()(int) const {} };
+#define DEVICE(T) __nv_is_extended_device_lambda_closure_type(T)
+#define BOTH(T) __nv_is_extended_host_device_lambda_closure_type(T)
+#if !defined(__CUDACC_EXTENDED_LAMBDA__) || !defined(__CUDACC_RELAXED_CONSTEXPR__)
+#error macros of the options
+#endif
+int main() {
+    int* p;
+    cudaMalloc(&p, 128);
+    auto device = [=] __device__(int i) { p[i] = i; };
+    auto both = [=] __host__ __device__(int i) { p[i] = i; };
+    auto generic = [=] __device__(auto i) { p[i] = i; };
+    static_assert(DEVICE(decltype(device)) && !BOTH(decltype(device)), \"\");
+    static_assert(BOTH(decltype(both)) && !DEVICE(decltype(both)), \"\");
+    static_assert(__nv_is_extended_device_lambda_with_preserved_return_type(decltype(device)), \"\");
+    static_assert(!DEVICE(Functor) && !BOTH(Functor) && !DEVICE(int*) && !BOTH(int), \"\");
+    each<<<1, 32>>>(device);
+    each<<<1, 32>>>(both);
+    each<<<1, 32>>>(generic);
+    return cudaDeviceSynchronize();
+}
+";
+    let run = built("lambdas", source, &["--extended-lambda", "--expt-relaxed-constexpr"]);
+    assert_eq!(run.outcome.status, Some(0), "{}", run.outcome.stderr);
+}
+
+#[test]
+fn arguments_of_nvcc_build() {
+    let source = "int main() { return NAMED - 3; }\n";
+    let folder = folder_with("arguments", source);
+    std::fs::write(folder.join("options"), "-DNAMED=3 -O1").unwrap();
+    let line = "-fsanitize=gpurace app.cu --options-file options -gencode arch=compute_100,code=sm_100 \
+                -Xlinker -z,now -Xlinker=-z,relro -Xcompiler -Wall,-fPIC -Xptxas -v,-O3 -t 2 -dlto \
+                --compress-mode=size -MD -MF app.d -output-file app";
+    compile(&line.split_whitespace().collect::<Vec<_>>(), &folder).unwrap();
+    assert_eq!(run(&mut Command::new(folder.join("app")), &folder).unwrap().status, Some(0));
+    let dependencies = std::fs::read_to_string(folder.join("app.d")).unwrap();
+    assert!(dependencies.starts_with("app:") && dependencies.contains("app.cu"), "{dependencies}");
+}
+
+#[test]
+fn what_is_missing_or_misspelt_is_named() {
+    let said = refused("cublas", &["-lcublas"]).stderr;
+    assert!(said.contains("error: `-lcublas`: the library of cuBLAS was not found"), "{said}");
+    let said = refused("sanitizer", &["-fsanitize=gpurce"]).stderr;
+    assert!(said.contains("hint: did you mean `-fsanitize=gpurace`?"), "{said}");
+    let said = refused("lib", &["--lib"]).stderr;
+    assert!(said.contains("error: nvcc's `--lib` is not supported"), "{said}");
+}

@@ -1,0 +1,135 @@
+//! What surrounds a checked program may be broken or hostile: disks, files, rights, the time of a launch.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use gpurace_tests::toolchain::{Checked, Outcome, compile, run, run_checked, tool, work_folder};
+
+const RACY: &str = "\
+__global__ void race(int* out) { out[0] = threadIdx.x; }
+int main() {
+    int* out;
+    cudaMalloc(&out, 4);
+    race<<<1, 32>>>(out);
+    cudaDeviceSynchronize();
+    return cudaGetLastError();
+}
+";
+
+/// Compiles a program with checks in a folder of its own. Returns both.
+fn program(test: &str, source: &str) -> (PathBuf, PathBuf) {
+    let folder = work_folder(&format!("surroundings_{test}")).unwrap();
+    std::fs::write(folder.join("app.cu"), source).unwrap();
+    compile(&["-fsanitize=gpurace", "-Wno-gpurace", "app.cu", "-o", "app"], &folder).unwrap();
+    (folder.join("app"), folder)
+}
+
+fn with_options(program: &Path, options: &str, folder: &Path) -> Outcome {
+    let mut command = Command::new(program);
+    command.env("GPURACE_OPTIONS", options).env("XDG_CACHE_HOME", folder);
+    run(&mut command, folder).unwrap()
+}
+
+#[test]
+fn a_full_disk_is_said_and_the_text_is_not_lost() {
+    let (app, folder) = program("full", RACY);
+    let outcome = with_options(&app, "device=cpu:log_path=/dev/full", &folder);
+    assert_eq!(outcome.status, Some(66));
+    for text in ["cannot write `/dev/full`: No space left", "WARNING: gpurace: data race", "SUMMARY: gpurace"]
+    {
+        assert!(outcome.stderr.contains(text), "no `{text}` in {}", outcome.stderr);
+    }
+    let outcome = with_options(&app, "device=cpu:json=/dev/full", &folder);
+    assert_eq!(outcome.status, Some(66));
+    assert!(outcome.stderr.contains("cannot write `/dev/full`: No space left"), "{}", outcome.stderr);
+}
+
+#[test]
+fn damaged_device_code_is_refused_by_name() {
+    let (app, folder) = program("damaged", RACY);
+    let whole = std::fs::read(&app).unwrap();
+    let magic = b"GPURACE\x01";
+    let container = whole.windows(8).position(|bytes| bytes == magic).unwrap();
+    let size = u64::from_le_bytes(whole[container + 16..container + 24].try_into().unwrap()) as usize;
+    // Size, checksums, headers, image and description.
+    for at in [16, 20, 30, 40, 70, 200, 1000, size / 3, size / 2, size - 1] {
+        let mut damaged = whole.clone();
+        damaged[container + at] ^= 0xff;
+        let path = folder.join(format!("damaged_{at}"));
+        std::fs::write(&path, damaged).unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        let outcome = with_options(&path, "device=cpu", &folder);
+        assert!(outcome.stderr.contains("damaged gpurace device code"), "byte {at}: {}", outcome.stderr);
+        assert_eq!(outcome.status, Some(209), "cudaErrorNoKernelImageForDevice: {}", outcome.stderr);
+    }
+}
+
+#[test]
+fn a_privileged_program_ignores_the_environment() {
+    // SAFETY: a plain query.
+    if unsafe { libc::geteuid() } != 0 {
+        return;
+    }
+    let (app, folder) = program("privileged", RACY);
+    let written = folder.join("written");
+    let options = format!("device=cpu:exitcode=0:log_path={}", written.display());
+    let nobody = 65534;
+    std::os::unix::fs::chown(&app, Some(nobody), None).unwrap();
+    std::fs::set_permissions(&app, PermissionsExt::from_mode(0o4755)).unwrap();
+    let outcome = with_options(&app, &options, &folder);
+    assert!(!written.exists());
+    assert_eq!(outcome.status, Some(66), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("`GPURACE_OPTIONS` is ignored"), "{}", outcome.stderr);
+    assert!(!folder.join("gpurace").exists(), "a proof was kept where the environment says");
+}
+
+#[test]
+fn the_compilers_temporary_folder_is_private() {
+    let folder = work_folder("surroundings_umask").unwrap();
+    std::fs::write(folder.join("app.cu"), RACY).unwrap();
+    // A launcher of the steps sees the folder while it is in use.
+    let mut command = Command::new("sh");
+    let gclang = tool("gclang++").unwrap();
+    command.args(["-c", "umask 0; \"$0\" -fsanitize=gpurace -v -c app.cu -o app.o & wait_for=$!; \
+        while kill -0 $wait_for 2>/dev/null; do ls -ld \"$TMPDIR\"/gpurace-* 2>/dev/null; sleep 0.01; done; wait $wait_for"]);
+    let temporary = folder.join("tmp");
+    std::fs::create_dir_all(&temporary).unwrap();
+    command.arg(gclang).env("TMPDIR", &temporary).current_dir(&folder);
+    let outcome = run(&mut command, &folder).unwrap();
+    assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+    let seen: Vec<&str> = outcome.stdout.lines().collect();
+    assert!(!seen.is_empty());
+    assert!(seen.iter().all(|line| line.starts_with("drwx------")), "{seen:?}");
+}
+
+#[test]
+fn static_objects_may_launch_when_they_begin_and_when_they_end() {
+    let source = "\
+#include <cstdio>
+__global__ void race(int* out) { out[0] = threadIdx.x; }
+struct Object {
+    const char* name;
+    int* out = nullptr;
+    Object(const char* name, bool launches) : name(name) {
+        cudaMalloc(&out, 4);
+        if (launches) launch();
+    }
+    ~Object() { launch(); }
+    void launch() {
+        race<<<1, 32>>>(out);
+        printf(\"%s %s\\n\", name, cudaGetErrorName(cudaGetLastError()));
+    }
+};
+static Object early(\"early\", true);
+int main() {
+    static Object late(\"late\", false);
+    puts(\"main\");
+}
+";
+    let (app, folder) = program("static", source);
+    let Checked { outcome, report } = run_checked(&app, &[], "", &folder).unwrap();
+    assert_eq!(outcome.stdout, "early cudaSuccess\nmain\nlate cudaSuccess\nearly cudaSuccess\n");
+    assert_eq!(outcome.status, Some(66), "{}", outcome.stderr);
+    assert_eq!(report.unwrap().races.len(), 1);
+}
