@@ -99,11 +99,11 @@ options! {
     /// where kernels run: on an NVIDIA GPU (`cuda`), on the host (`cpu`), or on a GPU if there is one
     /// (`auto`)
     device: Device = Device::Auto, "auto";
-    /// exit status when a race was reported and the program's own status was 0
+    /// exit status when a race, a divergence or a fault was reported and the program's own status was 0
     exitcode: u8 = 66, "66";
     /// stop at the first race
     halt_on_error: bool = false, "0";
-    /// number of distinct races to print; the rest are only counted
+    /// number of findings to print, each kernel's first always; the JSON report has all of them
     max_reports: u64 = 100, "100";
     /// where to print the report: `stderr`, or a file; `%p` is the process id
     log_path: LogPath = LogPath::Stderr, "stderr";
