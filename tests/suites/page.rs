@@ -135,8 +135,8 @@ fn filters_hide_and_show() -> Result<(), Failed> {
         const shown = () => [...document.querySelectorAll('article')].filter((a) => !a.hidden)
           .map((a) => a.id).join('+') + ':' + [...document.querySelectorAll('tr[data-for]')].filter((r) => !r.hidden).length;
         const steps = [];
-        input('filter-kind', 'write-read'); steps.push(shown());
-        input('filter-space', 'shared'); steps.push(shown());
+        input('filter-kind', 'unordered operations'); steps.push(shown());
+        input('filter-kernel', 'g'); steps.push(shown());
         document.querySelector('form button').click(); await new Promise((r) => setTimeout(r, 20)); steps.push(shown());
         input('filter-text', 'COUNTER_'); steps.push(shown());
         input('filter-text', 'nowhere'); steps.push(shown());
@@ -145,9 +145,7 @@ fn filters_hide_and_show() -> Result<(), Failed> {
         result = steps.join(' ');";
     equal(
         &ask("filters", DESKTOP, script)?,
-        "race-1+race-4:2 race-1:1 \
-         race-1+race-2+race-3+race-4+race-5+race-6+divergence-1:7 \
-         race-3:1 :0 divergence-1:1 1 of 7 shown",
+        "F3+F5:2 F5:1 F1+F2+F3+F4+F5+F6+divergence-1:7 F3:1 :0 divergence-1:1 1 of 7 shown",
     )
 }
 

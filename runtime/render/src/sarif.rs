@@ -18,6 +18,8 @@ const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 /// The characters of a path that need no encoding in a URI (RFC 3986, section 3.3).
 const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// The most findings with races in one log: code scanning takes a few thousand, and files of 20 MB.
+const MOST_RESULTS: usize = 2000;
 /// The rule for divergences.
 const DIVERGENCE: &str = "barrier-divergence";
 /// The rule for faults.
@@ -41,14 +43,20 @@ pub struct Renderer<'a> {
 impl Renderer<'_> {
     /// Returns the report as indented JSON with a newline at its end.
     pub fn render(&self, report: &Report) -> String {
-        let races = report.findings.iter().filter_map(|finding| {
-            let race = report.races_of(finding).next()?;
-            Some(self.race(finding, race))
-        });
+        let first = |finding| Some((finding, report.races_of(finding).next()?));
+        let of_races: Vec<(&Finding, &Race)> = report.findings.iter().filter_map(first).collect();
+        let races = of_races.iter().take(MOST_RESULTS).map(|(finding, race)| self.race(finding, race));
         let divergence = report.divergence.iter().map(|found| self.divergence(found));
         let faults = report.faults.iter().map(|fault| self.fault(fault));
-        let notes: Vec<Value> =
-            report.notes.iter().map(|note| json!({ "level": "note", "message": { "text": note } })).collect();
+        let not_shown = of_races.len().saturating_sub(MOST_RESULTS);
+        let not_shown =
+            (not_shown > 0).then(|| format!("{not_shown} more findings are in the JSON report only"));
+        let notes: Vec<Value> = report
+            .notes
+            .iter()
+            .chain(&not_shown)
+            .map(|note| json!({ "level": "note", "message": { "text": note } }))
+            .collect();
         let log = Log {
             schema: SCHEMA,
             version: "2.1.0",

@@ -45,12 +45,13 @@ pub(super) fn first_place(found: &Divergence) -> String {
     places.take(1).collect()
 }
 
-/// The most races of a finding that are listed below its first.
-const LISTED: usize = 200;
+/// The most races that are listed below the findings, so that the page stays small.
+const LISTED: usize = 5000;
 
 /// Returns the article on a finding: its cause, its fix, its first race, and a list of the others.
 pub(super) fn finding(report: &Report, finding: &Finding, first: &Race, sources: &dyn Sources) -> Markup {
     let title = format!("{}-title", finding.id);
+    let listed = (LISTED / report.findings.len().max(1)).clamp(5, 200);
     html! {
         article id=(finding.id) aria-labelledby=(title)
             data-kind=(finding.cause.words()) data-space=(space(first)) data-scope=(scope(first))
@@ -72,10 +73,10 @@ pub(super) fn finding(report: &Report, finding: &Finding, first: &Race, sources:
                 details {
                     summary { "All " (words::plural(finding.pairs, "race", "races")) }
                     ul.races {
-                        @for race in report.races_of(finding).take(LISTED) { li { (code_spans(&words::one_line(race))) } }
+                        @for race in report.races_of(finding).take(listed) { li { (code_spans(&words::one_line(race))) } }
                     }
-                    @if finding.races.len() > LISTED {
-                        p { (finding.races.len() - LISTED) " more are in the JSON report only." }
+                    @if finding.races.len() > listed {
+                        p { (finding.races.len() - listed) " more are in the JSON report only." }
                     }
                 }
             }
