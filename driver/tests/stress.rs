@@ -73,12 +73,11 @@ fn findings_of_all_seeds_are_joined_and_replayed() {
     let output = stress(dir.path(), None, &args);
     assert_eq!(output.status.code(), Some(66), "{}", stderr(&output));
     insta::assert_snapshot!(stdout(&output), @r"
-    reduce.cu:18:15: data race: read of shared `tile`+64 with write at reduce.cu:17:13, in `reduce(float const*, float*)`, between warps of one block (2 times)
-    reduce.cu:30:15: data race: read of shared `tile`+64 with write at reduce.cu:17:13, in `reduce(float const*, float*)`, between warps of one block (once)
-    SUMMARY: gpurace: 2 data races
+    reduce.cu:18:15: data race: read of shared `tile`+64 with write at reduce.cu:17:13, in `reduce(float const*, float*)`, between warps of one block (2 times), and 1 more race
+    SUMMARY: gpurace: 2 data races (1 finding)
     2 of 8 runs found something, with seeds 3, 5
     replay: GPURACE_OPTIONS=seed=3 ./app 'a b'
-    replay: GPURACE_OPTIONS=seed=5 ./app 'a b'  # 1 more finding
+    replay: GPURACE_OPTIONS=seed=5 ./app 'a b'  # 1 more race
     ");
     let all = fs::read_to_string(dir.path().join("all.json")).unwrap();
     assert_eq!(Report::from_json(&all).unwrap().races.len(), 2);

@@ -371,7 +371,7 @@ impl Case {
             }
         }
         // The right status depends on the report, which was compared above.
-        let reported = report.is_ok_and(|r| !r.races.is_empty() || !r.divergence.is_empty());
+        let reported = report.is_ok_and(|report| !report.findings.is_empty());
         let own = self.program.words(revision, "exit").first().and_then(|s| s.parse().ok());
         let status = own.unwrap_or(if reported { RACE_STATUS } else { 0 });
         if outcome.status != Some(status) {

@@ -11,20 +11,24 @@ pub struct Report {
     /// `cpu` or `cuda`.
     pub device: String,
     /// The run.
+    #[serde(default)]
     pub run: Option<Run>,
     /// One for each mistake.
+    #[serde(default)]
     pub findings: Vec<Finding>,
     /// Distinct races.
     pub races: Vec<Race>,
     /// Barrier divergence and deadlocks.
     pub divergence: Vec<Divergence>,
     /// Faults that ended a launch.
+    #[serde(default)]
     pub faults: Vec<Fault>,
     /// Everything that was lost or not checked.
     pub notes: Vec<String>,
     /// Counts.
     pub stats: Stats,
     /// Source lines around the positions.
+    #[serde(default)]
     pub sources: Vec<SourceLines>,
 }
 
@@ -201,6 +205,7 @@ pub struct Launch {
     /// Line of the launch.
     pub line: Option<u32>,
     /// The calls that led to it.
+    #[serde(default)]
     pub stack: Vec<Call>,
 }
 
@@ -217,8 +222,10 @@ pub struct Object {
     /// Offset of the access in the object, in bytes.
     pub offset: Option<u64>,
     /// Where the host allocated it.
+    #[serde(default)]
     pub allocated_at: Option<Position>,
     /// The kernel's parameter.
+    #[serde(default)]
     pub parameter: Option<Parameter>,
 }
 

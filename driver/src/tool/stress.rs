@@ -246,11 +246,11 @@ fn conclude(args: &StressArgs, own: &str, runs: Vec<Run>) -> Result<Done, Error>
     let mut merger = Merger::default();
     let mut replays = Vec::new();
     for run in runs {
-        let before = merger.findings();
+        let before = merger.entries();
         for report in run.reports {
             merger.add(&format!("seed {}", run.seed), report);
         }
-        let new = merger.findings() - before;
+        let new = merger.entries() - before;
         if new > 0 {
             replays.push((run.seed, new));
         }
@@ -258,8 +258,8 @@ fn conclude(args: &StressArgs, own: &str, runs: Vec<Run>) -> Result<Done, Error>
     for (index, &(seed, new)) in replays.iter().enumerate() {
         let what = match (index, new) {
             (0, _) => String::new(),
-            (_, 1) => "  # 1 more finding".to_owned(),
-            (_, new) => format!("  # {new} more findings"),
+            (_, 1) => "  # 1 more race".to_owned(),
+            (_, new) => format!("  # {new} more races"),
         };
         summary += &format!("replay: {}{what}\n", replay(args, own, seed)?);
     }

@@ -298,7 +298,7 @@ fn a_report_that_cannot_be_written_is_a_failure() {
 #[test]
 fn a_fault_is_a_sticky_error_with_a_message() {
     let Some(ran) = run("fault", "") else { return };
-    ran.assert_status(0);
+    ran.assert_status(66);
     let text = ran.stderr();
     assert!(text.contains("in kernel `fault()`, block (0,0,0), thread (0,0,0)"), "{text}");
     assert!(ran.report.is_some());

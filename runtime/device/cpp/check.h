@@ -319,8 +319,8 @@ GPURACE_INLINE void check_atomic(u64 address, u32 size, u32 site, u32 kind, u32 
     if (!aligned) return access((const void *)address, size, site, loads ? kRead : kWrite);
     scope = kVolatileRow;
   } else if (scope == 1) {
-  // A record does not say which blocks form a cluster. Atomics of cluster scope pass as those of
-  // device scope, and are counted: those of two clusters may conflict.
+    // A record does not say which blocks form a cluster. Atomics of cluster scope pass as those of
+    // device scope, and are counted: those of two clusters may conflict.
     scope = 2;
     count(counters().undecided);
   }

@@ -371,7 +371,9 @@ fn shown_fault(
         FaultKind::IllegalAddress { address, .. } => address,
         _ => None,
     };
-    let nearest = address.and_then(|address| program.allocations.nearest(address as usize));
+    // An address near null is no way from an allocation.
+    let far = address.filter(|&address| address >= 1 << 20);
+    let nearest = far.and_then(|address| program.allocations.nearest(address as usize));
     let (file, line) = match fault.instruction.and_then(|at| program.device_position(at)) {
         Some(at) => (Some(at.file), Some(at.line)),
         None => fault_position(fault, begun),

@@ -184,6 +184,11 @@ impl Collector {
         &self.findings
     }
 
+    /// Returns the number of distinct races, divergences and faults so far.
+    pub fn entries(&self) -> usize {
+        self.races.len() + self.divergence.len() + self.faults.len()
+    }
+
     /// Returns the report so far. The collector can continue, since a program may ask for a report before its
     /// end.
     pub fn report(&self, device: Device, stats: Stats) -> Report {

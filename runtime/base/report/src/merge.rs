@@ -84,9 +84,9 @@ impl Merger {
         }
     }
 
-    /// Returns the number of findings so far.
-    pub fn findings(&self) -> usize {
-        self.collector.findings().len()
+    /// Returns the number of distinct races, divergences and faults so far.
+    pub fn entries(&self) -> usize {
+        self.collector.entries()
     }
 
     /// Returns the joined report. `None` if no report was added.
