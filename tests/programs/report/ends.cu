@@ -77,7 +77,12 @@ int main(int argc, char** argv) {
         if (execl("/no/such/program", "none", nullptr) != -1) return 8;
         launch(true);
     }
-    if (is("signal")) raise(atoi(argv[3]));
+    if (is("signal")) {
+        // `nohup` has it ignored.
+        struct sigaction now;
+        if (!sigaction(atoi(argv[3]), nullptr, &now) && now.sa_handler == SIG_IGN) signal(atoi(argv[3]), SIG_DFL);
+        raise(atoi(argv[3]));
+    }
     if (is("handled")) signal(SIGTERM, handled), raise(SIGTERM);
     if (is("handled and raised again")) {
         struct sigaction old;
