@@ -1,6 +1,7 @@
 //! Races while the program runs: they are resolved while their objects are alive, and written.
 
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
 
 use gpurace_check::{Checker, HostAccess, KernelKey, RaceRecord, RaceScope, Space};
 use gpurace_report::cause::Cause;
@@ -11,6 +12,10 @@ use super::{Session, SessionState};
 use crate::backend::{FoundRace, OwnChecker};
 use crate::session::resolve::{self, InKernel, LaunchRecord, Resolved};
 use crate::session::transfer_sites;
+
+/// Races whose causes are looked for in the control flow. Each may take a millisecond. Further ones of a kernel
+/// and object are one finding.
+const MOST_CAUSES: u64 = 1 << 13;
 
 /// A race that was resolved when it was found, while its objects were alive.
 pub(super) struct FoundResolved {
@@ -126,6 +131,11 @@ impl Session {
         let written = added != Added::Ignored;
         let widest = resolve::scope(record.widest);
         Some(FoundResolved { race, cause, in_kernel, widest, left_out, written })
+    }
+
+    /// True if the cause of one more race may be looked for in the kernel's control flow.
+    pub(super) fn may_seek_cause(&self) -> bool {
+        self.causes_sought.fetch_add(1, Ordering::Relaxed) < MOST_CAUSES
     }
 
     /// Adds a divergence or deadlock and writes it if it is new.

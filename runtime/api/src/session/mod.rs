@@ -73,6 +73,8 @@ pub struct Session {
     /// Number of the last operation that the checker knows: launches, and transfers that another
     /// operation may overlap.
     last_operation: AtomicU64,
+    /// Number of races whose cause was looked for in their kernel's control flow.
+    causes_sought: AtomicU64,
     /// Number of operations that may have run beside an earlier one, on a backend that compares no
     /// launch with another operation.
     not_compared: AtomicU64,
@@ -146,6 +148,7 @@ impl Session {
             sources: OnceLock::new(),
             last_launch: AtomicU64::new(0),
             last_operation: AtomicU64::new(0),
+            causes_sought: AtomicU64::new(0),
             not_compared: AtomicU64::new(0),
             overlapped: Mutex::default(),
             order: Mutex::default(),

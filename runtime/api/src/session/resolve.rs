@@ -337,6 +337,7 @@ pub fn race_at(
         facts(modules, &record.earlier, earlier_launch.as_ref()),
     ];
     let in_kernel = later_launch.as_ref().and_then(|launch| InKernel::of(launch.kernel, record));
+    let in_kernel = in_kernel.filter(|_| session.may_seek_cause());
     let cause = cause::of(
         &race,
         facts,

@@ -19,8 +19,12 @@ type Reaching = u128;
 
 /// Barriers of larger kernels are not analysed.
 const MOST_BARRIERS: u32 = 120;
-/// New barriers are looked for at this many places.
+/// One new barrier is looked for at this many places at most.
 const MOST_CANDIDATES: usize = 200;
+/// Two new barriers are looked for at this many places at most: each two are tried.
+const MOST_FOR_TWO: usize = 40;
+/// More races of one finding are not tried.
+const MOST_PAIRS: usize = 10_000;
 
 /// Which steps part threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +107,9 @@ pub struct Unordered<'a> {
 /// Returns the lines of the source before which new barriers order all races: one line, or two. All threads
 /// of a block reach each of the places together. `accepts` says before which lines a statement can stand.
 pub fn missing(all: &[Unordered<'_>], level: Level, accepts: impl Fn(u32) -> bool) -> Option<Vec<u32>> {
+    if all.iter().map(|kernel| kernel.pairs.len()).sum::<usize>() > MOST_PAIRS {
+        return None;
+    }
     let mut lines: Option<BTreeSet<u32>> = None;
     for kernel in all {
         let own: BTreeSet<u32> = first_of_lines(kernel.flow)
@@ -134,6 +141,9 @@ pub fn missing(all: &[Unordered<'_>], level: Level, accepts: impl Fn(u32) -> boo
     };
     if let Some(&line) = lines.iter().find(|&&line| order_all(&[line])) {
         return Some(vec![line]);
+    }
+    if lines.len() > MOST_FOR_TWO {
+        return None;
     }
     for (at, &later) in lines.iter().enumerate() {
         for &earlier in &lines[at + 1..] {
