@@ -350,6 +350,8 @@ fn each_mistake_is_one_finding_and_its_cause_is_named() {
         ("unwaited-copy", "copied", tile),
         ("same-value", "flags", "`found`"),
         ("other", "update", "`total`"),
+        ("missing-barrier", "left_early", tile),
+        ("missing-barrier", "two_ways", tile),
     ];
     assert_eq!(named, wanted, "{}", outcome.stderr);
     // Every race belongs to one finding, and the counts agree.
@@ -364,7 +366,7 @@ fn each_mistake_is_one_finding_and_its_cause_is_named() {
     assert!(report.findings[0].pairs > 100, "{}", report.findings[0].pairs);
     // Instances of a template.
     assert_eq!(report.findings[2].pairs, 2);
-    assert!(outcome.stderr.lines().count() < 200, "{}", outcome.stderr);
+    assert!(outcome.stderr.lines().count() < 240, "{}", outcome.stderr);
 }
 
 #[test]

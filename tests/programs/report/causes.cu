@@ -97,6 +97,26 @@ __global__ void flags(int* found) { *found = 1; }
 
 __global__ void update(int* total) { *total += threadIdx.x; }
 
+// A barrier before the read would leave out the threads that have returned.
+__global__ void left_early(int* out, int n) {
+    __shared__ int tile[64];
+    int t = threadIdx.x;
+    if (t >= n) return;
+    tile[t] = t;
+    out[t] = tile[n - 1 - t];
+}
+
+// No barrier stands on the ways of both threads.
+__global__ void two_ways(int* out) {
+    __shared__ int tile[64];
+    int t = threadIdx.x;
+    if (t < 32) {
+        tile[t] = t;
+    } else {
+        out[t] = tile[t - 32];
+    }
+}
+
 int main() {
     Buffer<int> a(1024), b(1024);
     forgotten<<<1, 64>>>(a.device);
@@ -116,6 +136,8 @@ int main() {
     copied<<<1, 64>>>(a.device, b.device);
     flags<<<1, 64>>>(a.device);
     update<<<1, 64>>>(a.device);
+    left_early<<<1, 64>>>(a.device, 60);
+    two_ways<<<1, 64>>>(a.device);
     SYNC();
     return 0;
 }

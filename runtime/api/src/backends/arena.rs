@@ -2,11 +2,11 @@
 //! arrays accesses other device memory, as on a GPU, or faults, but never memory of the checker or
 //! of the program.
 //!
-//! The ranges are reserved once and take no memory. As long as there are *slots*, an allocation lies
+//! The ranges are reserved once and take no memory. As long as there are *guarded ranges*, an allocation lies
 //! in one of its own, far from all others: an index of 32 bits never leads from one to another. So
 //! an access that leaves its array ends the launch, and proofs need not look at such an index.
 //!
-//! Without slots, small allocations share slabs. Large ones and managed memory have pages of their
+//! Without guards, small allocations share slabs. Large ones and managed memory have pages of their
 //! own. Between slabs and large allocations lies a gap without access.
 //!
 //! Freed addresses are used again, first for allocations of the same size.
@@ -20,14 +20,14 @@ use parking_lot::Mutex;
 use crate::backend::memory::MemoryRequest;
 use crate::host::limits::PAGE;
 
-/// Most bytes of an allocation in a slot, and bytes before and behind a slot's pages in which nothing
+/// Most bytes of an allocation in a guarded range, and bytes before and behind its pages in which nothing
 /// lies. The allocation may leave a part of a page at either end.
 const HALF: usize = GUARD as usize + PAGE;
-/// Bytes from one slot to the next. A slot begins with its allocation.
-const SLOT: usize = 2 * HALF;
-/// Numbers of slots. The first that the system grants is used.
-const SLOTS: [usize; 3] = [480, 120, 0];
-/// Sizes of the range without slots. The first that the system grants is used.
+/// Bytes from one guarded range to the next. A guarded range begins with its allocation.
+const GUARDED_SPAN: usize = 2 * HALF;
+/// Numbers of guarded ranges. The first that the system grants is used.
+const GUARDED: [usize; 3] = [480, 120, 0];
+/// Sizes of the range without guards. The first that the system grants is used.
 const RESERVE: [usize; 3] = [1 << 42, 1 << 38, 1 << 34];
 /// Bytes of a slab, from which small allocations are cut.
 const SLAB: usize = 4 << 20;
@@ -52,27 +52,27 @@ pub struct Arena(Mutex<ArenaState>);
 
 #[derive(Default)]
 struct ArenaState {
-    /// The slots. `None` before they are reserved.
-    slots: Option<Slots>,
+    /// The guarded ranges. `None` before they are reserved.
+    guarded: Option<GuardedRanges>,
     /// Start and size of the unused rest of the range. `None` before it is reserved.
     rest: Option<(usize, usize)>,
     /// Start and size of the unused rest of the newest slab.
     slab: (usize, usize),
     /// Freed small allocations, by size.
     small: HashMap<usize, Vec<usize>>,
-    /// Freed large allocations without slots, by span. Their pages cannot be accessed.
+    /// Freed large allocations without guards, by span. Their pages cannot be accessed.
     large: HashMap<usize, Vec<usize>>,
 }
 
-/// The slots.
-struct Slots {
+/// The guarded ranges.
+struct GuardedRanges {
     /// Address of the first.
     first: usize,
     /// Their number.
     count: usize,
     /// Number of those that were ever used.
     used: usize,
-    /// Addresses of slots that are free again. Their pages cannot be accessed.
+    /// Addresses of guarded ranges that are free again. Their pages cannot be accessed.
     free: Vec<usize>,
 }
 
@@ -88,9 +88,9 @@ impl Arena {
             return Some(address);
         }
         let span = span(request);
-        if let Some(slot) = arena.slots().take(span) {
+        if let Some(range) = arena.guarded().take(span) {
             // What lies behind the last page that it needs is guarded.
-            return Some(if request.own_pages { slot } else { slot + span - request.size });
+            return Some(if request.own_pages { range } else { range + span - request.size });
         }
         if is_small(request) {
             return arena.take_from_slab(request.size);
@@ -117,11 +117,11 @@ impl Arena {
             arena.small.entry(request.size).or_default().push(address);
             return;
         }
-        let (span, slot) = (span(request), arena.slots().of(address));
+        let (span, range) = (span(request), arena.guarded().of(address));
         // SAFETY: the pages belong to the allocation alone, and nobody uses them.
-        if unsafe { close(slot.unwrap_or(address), span) } {
-            match slot {
-                Some(slot) => arena.slots().free.push(slot),
+        if unsafe { close(range.unwrap_or(address), span) } {
+            match range {
+                Some(range) => arena.guarded().free.push(range),
                 None => arena.large.entry(span).or_default().push(address),
             }
         }
@@ -129,14 +129,14 @@ impl Arena {
 
     /// Bytes on each side of the allocation at an address in which nothing lies.
     pub fn guard(&self, address: usize) -> u64 {
-        let slot = self.0.lock().slots().of(address);
-        if slot.is_some() { GUARD } else { 0 }
+        let range = self.0.lock().guarded().of(address);
+        if range.is_some() { GUARD } else { 0 }
     }
 }
 
 impl ArenaState {
-    fn slots(&mut self) -> &mut Slots {
-        self.slots.get_or_insert_with(Slots::reserve)
+    fn guarded(&mut self) -> &mut GuardedRanges {
+        self.guarded.get_or_insert_with(GuardedRanges::reserve)
     }
 
     fn take_from_slab(&mut self, size: usize) -> Option<usize> {
@@ -148,7 +148,7 @@ impl ArenaState {
         Some(address)
     }
 
-    /// Takes a new part of the range without slots.
+    /// Takes a new part of the range without guards.
     fn take_new(&mut self, span: usize) -> Option<usize> {
         let (address, left) = match self.rest {
             Some(rest) => rest,
@@ -163,36 +163,37 @@ impl ArenaState {
     }
 }
 
-impl Slots {
+impl GuardedRanges {
     fn reserve() -> Self {
-        let granted = SLOTS.into_iter().find_map(|count| Some((reserve(HALF + count * SLOT)?, count)));
+        let granted =
+            GUARDED.into_iter().find_map(|count| Some((reserve(HALF + count * GUARDED_SPAN)?, count)));
         let (start, count) = granted.unwrap_or_default();
         Self { first: start + HALF, count, used: 0, free: Vec::new() }
     }
 
-    /// Opens a slot for so many bytes. `None` if no slot is left for them.
+    /// Opens a guarded range for so many bytes. `None` if none is left for them.
     fn take(&mut self, span: usize) -> Option<usize> {
         if span > HALF {
             return None;
         }
-        let (slot, is_new) = match self.free.pop() {
-            Some(slot) => (slot, false),
-            None if self.used < self.count => (self.first + self.used * SLOT, true),
+        let (range, is_new) = match self.free.pop() {
+            Some(range) => (range, false),
+            None if self.used < self.count => (self.first + self.used * GUARDED_SPAN, true),
             None => return None,
         };
-        let opened = open(slot, span);
+        let opened = open(range, span);
         match (opened, is_new) {
             (true, true) => self.used += 1,
-            (false, false) => self.free.push(slot),
+            (false, false) => self.free.push(range),
             (true, false) | (false, true) => {}
         }
-        opened.then_some(slot)
+        opened.then_some(range)
     }
 
-    /// The slot that an address lies in.
+    /// The guarded range that an address lies in.
     fn of(&self, address: usize) -> Option<usize> {
         let offset = address.checked_sub(self.first)?;
-        (offset < self.count * SLOT).then(|| self.first + offset / SLOT * SLOT)
+        (offset < self.count * GUARDED_SPAN).then(|| self.first + offset / GUARDED_SPAN * GUARDED_SPAN)
     }
 }
 
@@ -278,7 +279,7 @@ mod tests {
         unsafe { arena.give(taken[1], large) };
         let other = arena.take(small(3 << 20)).unwrap();
         assert!(zeros(other, 3 << 20));
-        assert!(other.abs_diff(taken[1]) < HALF, "the slot is used again");
+        assert!(other.abs_diff(taken[1]) < HALF, "the range is used again");
         // An array ends where its last page does.
         assert_eq!((arena.take(small(256)).unwrap() + 256) % PAGE, 0);
     }
@@ -286,8 +287,8 @@ mod tests {
     #[test]
     fn without_slots_nothing_is_guarded() {
         let arena = Arena::default();
-        let addresses: Vec<usize> = (0..SLOTS[0] + 2).map(|_| arena.take(small(512)).unwrap()).collect();
-        let [a, b] = addresses[SLOTS[0]..] else { panic!() };
+        let addresses: Vec<usize> = (0..GUARDED[0] + 2).map(|_| arena.take(small(512)).unwrap()).collect();
+        let [a, b] = addresses[GUARDED[0]..] else { panic!() };
         assert_eq!((arena.guard(a), arena.guard(b)), (0, 0));
         assert_eq!(b - a, 512);
     }

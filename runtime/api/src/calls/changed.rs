@@ -15,6 +15,7 @@ use crate::host::edge::{get, put};
 use crate::host::errors::{Error, Result};
 use crate::host::types::{cudaGraphEdgeData, cudaMemLocation, cudaStream_t};
 use crate::work::devices;
+use crate::work::graph::Graph;
 use crate::work::graph::capture::info;
 use crate::work::graph::nodes::{give, handles};
 use crate::work::graph::{GraphHandle, Id, NodeHandle};
@@ -147,26 +148,26 @@ api! { process;
 
     fn cudaGraphAddDependencies(graph: GraphHandle, from: *const Id, to: *const Id, data_or_count: usize, count: usize) {
         if process.is_before_cuda_13() {
-            add_dependencies(process, graph, from, to, null(), data_or_count)
+            change_edges(process, graph, add, (from, to), null(), data_or_count)
         } else {
-            add_dependencies(process, graph, from, to, data_or_count as *const cudaGraphEdgeData, count)
+            change_edges(process, graph, add, (from, to), data_or_count as *const cudaGraphEdgeData, count)
         }
     }
 
     fn cudaGraphAddDependencies_v2(graph: GraphHandle, from: *const Id, to: *const Id, data: *const cudaGraphEdgeData, count: usize) {
-        add_dependencies(process, graph, from, to, data, count)
+        change_edges(process, graph, add, (from, to), data, count)
     }
 
     fn cudaGraphRemoveDependencies(graph: GraphHandle, from: *const Id, to: *const Id, data_or_count: usize, count: usize) {
         if process.is_before_cuda_13() {
-            remove_dependencies(process, graph, from, to, null(), data_or_count)
+            change_edges(process, graph, remove, (from, to), null(), data_or_count)
         } else {
-            remove_dependencies(process, graph, from, to, data_or_count as *const cudaGraphEdgeData, count)
+            change_edges(process, graph, remove, (from, to), data_or_count as *const cudaGraphEdgeData, count)
         }
     }
 
     fn cudaGraphRemoveDependencies_v2(graph: GraphHandle, from: *const Id, to: *const Id, data: *const cudaGraphEdgeData, count: usize) {
-        remove_dependencies(process, graph, from, to, data, count)
+        change_edges(process, graph, remove, (from, to), data, count)
     }
 }
 
@@ -345,41 +346,39 @@ unsafe fn check_data(process: &Process, data: *const cudaGraphEdgeData, count: u
     Ok(())
 }
 
-/// # Safety
-/// The lists have `count` elements; `data` may be null.
-unsafe fn add_dependencies(
-    process: &Process,
-    graph: GraphHandle,
-    from: *const Id,
-    to: *const Id,
-    data: *const cudaGraphEdgeData,
-    count: usize,
-) -> Result {
-    // SAFETY: by contract.
-    let (from, to) = unsafe {
-        check_data(process, data, count)?;
-        (handles(from, count)?, handles(to, count)?)
-    };
-    let mut graphs = process.graphs.lock();
-    let graph = graphs.graph(graph as Id)?;
-    for (&from, &to) in from.iter().zip(to) {
-        graph.node(from)?;
-        let node = graph.node(to)?;
-        if node.after.contains(&from) || from == to {
-            return Err(Error::INVALID_VALUE);
-        }
-        node.after.push(from);
+/// A change of the edge from the first node to the second.
+type Change = fn(&mut Graph, Id, Id) -> Result;
+
+/// Adds an edge.
+fn add(graph: &mut Graph, from: Id, to: Id) -> Result {
+    graph.node(from)?;
+    let node = graph.node(to)?;
+    if node.after.contains(&from) || from == to {
+        return Err(Error::INVALID_VALUE);
     }
+    node.after.push(from);
     Ok(())
 }
 
+/// Removes an edge.
+fn remove(graph: &mut Graph, from: Id, to: Id) -> Result {
+    let node = graph.node(to)?;
+    if !node.after.contains(&from) {
+        return Err(Error::INVALID_VALUE);
+    }
+    node.after.retain(|&id| id != from);
+    Ok(())
+}
+
+/// Changes each edge of two lists.
+///
 /// # Safety
 /// The lists have `count` elements; `data` may be null.
-unsafe fn remove_dependencies(
+unsafe fn change_edges(
     process: &Process,
     graph: GraphHandle,
-    from: *const Id,
-    to: *const Id,
+    change: Change,
+    (from, to): (*const Id, *const Id),
     data: *const cudaGraphEdgeData,
     count: usize,
 ) -> Result {
@@ -390,12 +389,5 @@ unsafe fn remove_dependencies(
     };
     let mut graphs = process.graphs.lock();
     let graph = graphs.graph(graph as Id)?;
-    for (&from, &to) in from.iter().zip(to) {
-        let node = graph.node(to)?;
-        if !node.after.contains(&from) {
-            return Err(Error::INVALID_VALUE);
-        }
-        node.after.retain(|&id| id != from);
-    }
-    Ok(())
+    from.iter().zip(to).try_for_each(|(&from, &to)| change(graph, from, to))
 }

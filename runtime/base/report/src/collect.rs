@@ -116,7 +116,7 @@ impl Collector {
             }
             None => {
                 let mut finding = finding(cause.kind, race.kernel.as_deref(), String::new());
-                finding.title = words::finding_title(cause.kind, &finding.kernel, &race);
+                finding.title = words::finding_title(cause.kind, finding.kernel.as_deref(), &race);
                 finding.object = Some(words::object_name(&race));
                 finding.why.clone_from(&cause.why);
                 finding.fix.advice.clone_from(&race.hint);

@@ -96,8 +96,16 @@ fn statement_may_precede(lines: &[&str], line: u32) -> bool {
         return false;
     }
     let before = lines[..at - 1].iter().rev().map(|line| line.split("//").next().unwrap_or_default().trim());
-    let mut before = before.filter(|line| !line.is_empty() && !line.starts_with('#'));
-    before.next().is_some_and(|line| line.ends_with([';', '{', '}']))
+    let mut before = before.filter(|line| !line.is_empty() && !line.starts_with('#')).peekable();
+    if !before.peek().is_some_and(|line| line.ends_with([';', '{', '}'])) {
+        return false;
+    }
+    // A semicolon may also stand in the header of a loop.
+    let own_block = before.take_while(|line| !line.ends_with(['{', '}']));
+    let (opened, closed) = own_block.fold((0, 0), |(opened, closed), line| {
+        (opened + line.matches('(').count(), closed + line.matches(')').count())
+    });
+    opened == closed
 }
 
 #[cfg(test)]
@@ -127,9 +135,15 @@ mod tests {
                     for (;;) {\n\
                     *a = 1;\n\
                     }\n\
+                    for (int i = 0;\n\
+                    i < n;\n\
+                    i++) {\n\
+                    f(i);\n\
+                    a[i] = 1;\n\
+                    }\n\
                     return;";
         let lines: Vec<&str> = text.lines().collect();
-        let may: Vec<u32> = (0..20).filter(|&line| statement_may_precede(&lines, line)).collect();
-        assert_eq!(may, [3, 5, 6, 12, 14]);
+        let may: Vec<u32> = (0..30).filter(|&line| statement_may_precede(&lines, line)).collect();
+        assert_eq!(may, [3, 5, 6, 12, 17, 18, 20]);
     }
 }

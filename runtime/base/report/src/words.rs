@@ -312,7 +312,7 @@ pub fn counts(report: &Report) -> String {
 }
 
 /// Returns ``missing barrier: shared variable `tile` in `reduce` ``.
-pub fn finding_title(cause: CauseKind, kernel: &Option<String>, race: &Race) -> String {
+pub fn finding_title(cause: CauseKind, kernel: Option<&str>, race: &Race) -> String {
     let mut text = format!("{}: {}", cause.words(), object_name(race));
     if let Some(kernel) = kernel {
         let _ = write!(text, " in `{kernel}`");

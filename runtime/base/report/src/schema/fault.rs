@@ -44,8 +44,6 @@ pub enum FaultKind {
     Assert,
     /// A thread ran out of stack.
     StackOverflow,
-    /// Threads wait in loops, and no thread makes progress.
-    EndlessWait,
     /// A use of a barrier that PTX leaves undefined.
     Barrier,
     /// An arithmetic operation that the processor refused.

@@ -243,8 +243,8 @@ fn many_races() {
 
 #[test]
 fn divergence_alone() {
-    let mut report = Report::new(Device::Cpu);
-    report.divergence.push(Divergence {
+    let mut collector = Collector::new(100, false);
+    collector.add_divergence(Divergence {
         kernel: "reduce(float const*, float*)".to_owned(),
         launch: 2,
         block: [1, 0, 0],
@@ -255,6 +255,7 @@ fn divergence_alone() {
             Waiting::exited(1, [33, 0, 0]),
         ],
     });
+    let report = collector.report(Device::Cpu, Stats::default());
     insta::assert_snapshot!(renderer().report(&report, false));
 }
 
