@@ -289,7 +289,7 @@ fn help_and_table_hold_every_option_once() {
     }
     assert_eq!(table.lines().count(), ALL.len() + 2);
     assert!(table.contains(
-        "\n| `exitcode` | exit status when a race was reported and the program's own status was 0 | `66` |\n"
+        "\n| `exitcode` | exit status when a race, a divergence or a fault was reported and the program's own status was 0 | `66` |\n"
     ));
     assert!(table.lines().last().unwrap().ends_with("| `0` |"));
 }
