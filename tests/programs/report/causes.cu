@@ -117,6 +117,42 @@ __global__ void two_ways(int* out) {
     }
 }
 
+// The accesses of one round do not meet, those of two rounds do.
+__global__ void halved(int* out) {
+    __shared__ int tile[128];
+    int t = threadIdx.x;
+    tile[t] = t;
+    __syncthreads();
+    for (int s = 64; s > 0; s /= 2) {
+        if (t < s) tile[t] += tile[t + s]; // the halves
+    }
+    out[t] = t == 0 ? tile[0] : 0;
+}
+
+// The accesses of one round meet, so a barrier at its start does not order them.
+__global__ void halved_less_one(int* out) {
+    __shared__ int tile[128];
+    int t = threadIdx.x;
+    tile[t] = t;
+    __syncthreads();
+    for (int s = 64; s > 0; s /= 2) {
+        if (t < s) tile[t] += tile[t + s - 1];
+    }
+    out[t] = t == 0 ? tile[0] : 0;
+}
+
+// An index from memory: another launch may have another one.
+__global__ void chosen(const int* from, int* out) {
+    __shared__ int tile[128];
+    int t = threadIdx.x;
+    tile[t] = t;
+    __syncthreads();
+    for (int s = 64; s > 0; s /= 2) {
+        if (t < s) tile[t] += tile[t + s + from[t]];
+    }
+    out[t] = t == 0 ? tile[0] : 0;
+}
+
 int main() {
     Buffer<int> a(1024), b(1024);
     forgotten<<<1, 64>>>(a.device);
@@ -138,6 +174,10 @@ int main() {
     update<<<1, 64>>>(a.device);
     left_early<<<1, 64>>>(a.device, 60);
     two_ways<<<1, 64>>>(a.device);
+    halved<<<1, 128>>>(a.device);
+    halved_less_one<<<1, 128>>>(a.device);
+    CUDA(cudaMemset(b.device, 0, 128 * sizeof(int)));
+    chosen<<<1, 128>>>(b.device, a.device);
     SYNC();
     return 0;
 }

@@ -37,6 +37,7 @@ use gpurace_abi::ablation::{self, Mechanism};
 use gpurace_check::ProvedSites;
 use gpurace_options::{CacheDir, Options};
 use gpurace_protocol::launch::Launch as ProverLaunch;
+use gpurace_protocol::protocol::Protocol;
 use gpurace_protocol::repeat::Repeat;
 use gpurace_protocol::verdict::{Verdict, Verdicts};
 use gpurace_protocol::wire::{self, KernelProofs};
@@ -107,6 +108,24 @@ pub struct KernelProver {
     /// A launch of it had to be repeated. Later launches that others may overlap are checked.
     pub was_repeated: AtomicBool,
     known: Mutex<KnownLaunches>,
+}
+
+impl KernelProver {
+    /// The kernel's protocol, if its proofs have been read.
+    pub fn protocol(&self) -> Option<&Protocol> {
+        Some(&self.proofs.get()?.as_ref()?.protocol)
+    }
+
+    /// The launches of this shape that are remembered, in the order of their values.
+    pub fn launches(&self, grid: [u32; 3], block: [u32; 3]) -> Vec<ProverLaunch> {
+        let known = self.known.lock();
+        let all = known.decisions.keys().chain(known.values.keys());
+        let mut of_shape: Vec<_> =
+            all.filter(|launch| (launch.shape.grid, launch.shape.block) == (grid, block)).cloned().collect();
+        of_shape.sort_by(|a, b| a.params.cmp(&b.params));
+        of_shape.dedup();
+        of_shape
+    }
 }
 
 #[derive(Default)]

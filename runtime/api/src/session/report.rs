@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use gpurace_report::barriers::Unordered;
+use gpurace_protocol::further_barrier::{self, FurtherBarrier};
+use gpurace_protocol::protocol::{SiteId, Sync};
+use gpurace_report::barriers::{Level, NewBarrier, Pair, Unordered};
 use gpurace_report::collect::Added;
 use gpurace_report::schema::{self, Report, Run};
 use gpurace_report::{fix, sources};
@@ -17,6 +19,11 @@ use super::{Session, SessionState, collector};
 use crate::backend::module::Kernel;
 use crate::backend::{Backend, OwnChecker};
 use crate::session::resolve::{self, InKernel};
+
+/// Blocks that are run to try a new barrier.
+const MOST_BLOCKS_RUN: usize = 4;
+/// Launches of one shape in which each of these blocks is run.
+const MOST_LAUNCHES_RUN: usize = 8;
 
 impl Session {
     /// Locks the state. `None` if a signal interrupted the thread that holds the lock.
@@ -118,24 +125,78 @@ impl Session {
 
     /// The barriers that would order all these races.
     fn barriers_for(&self, races: &[&FoundResolved]) -> Option<fix::Barriers> {
-        let mut kernels: Vec<(&'static Kernel, Unordered<'static>)> = Vec::new();
+        let mut kernels: Vec<(InKernel, Vec<Pair>, Vec<&schema::Race>)> = Vec::new();
         for race in races {
-            let InKernel { kernel, flow, pair } = race.in_kernel?;
-            match kernels.iter_mut().find(|(known, _)| std::ptr::eq(*known, kernel)) {
-                Some((_, unordered)) => unordered.pairs.push(pair),
-                None => kernels.push((kernel, Unordered { flow, pairs: vec![pair] })),
+            let in_kernel = race.in_kernel?;
+            match kernels.iter_mut().find(|(known, ..)| std::ptr::eq(known.kernel, in_kernel.kernel)) {
+                Some((_, pairs, shown)) => {
+                    pairs.push(in_kernel.pair);
+                    shown.push(&race.race);
+                }
+                None => kernels.push((in_kernel, vec![in_kernel.pair], vec![&race.race])),
             }
         }
-        let (first, _) = kernels.first()?;
         let file = |kernel: &Kernel| {
             let meta = kernel.module.meta;
             meta.files.get(kernel.meta().frame.as_ref()?.file as usize).map(|file| file.name.clone())
         };
-        let name = file(first)?;
-        kernels.iter().all(|(kernel, _)| file(kernel).as_ref() == Some(&name)).then_some(())?;
-        let unordered: Vec<_> = kernels.into_iter().map(|(_, unordered)| unordered).collect();
+        let name = file(kernels.first()?.0.kernel)?;
+        kernels.iter().all(|(known, ..)| file(known.kernel).as_ref() == Some(&name)).then_some(())?;
+        let runs: Vec<_> = kernels
+            .iter()
+            .map(|(known, _, shown)| {
+                move |barrier: &NewBarrier, pairs: &[Pair]| {
+                    self.runs_clean(known.kernel, shown, barrier, pairs)
+                }
+            })
+            .collect();
+        let unordered: Vec<_> = kernels
+            .iter()
+            .zip(&runs)
+            .map(|((known, pairs, _), runs)| Unordered {
+                flow: known.flow,
+                pairs: pairs.clone(),
+                runs_clean: runs,
+            })
+            .collect();
         let widest = races.iter().map(|found| found.widest).max()?;
         fix::barriers(widest, &unordered, &name, self.sources())
+    }
+
+    /// True if a further barrier orders races of a kernel in launches of this run. `shown` has a race of each
+    /// pair of sites.
+    fn runs_clean(&self, kernel: &Kernel, shown: &[&schema::Race], new: &NewBarrier, pairs: &[Pair]) -> bool {
+        let prover = self.prover.of_kernel(kernel);
+        let Some(protocol) = prover.protocol() else { return false };
+        let sync = match new.level {
+            Level::Block => Sync::Block,
+            Level::Warp => Sync::Warp,
+        };
+        let precedes = |site: SiteId| new.precedes.contains(&site.0);
+        let barrier = FurtherBarrier { sync, precedes: &precedes, loops: new.loops };
+        let Some(changed) = further_barrier::insert(protocol, barrier) else { return false };
+        let sites: Vec<_> = pairs.iter().map(|pair| pair.map(SiteId)).collect();
+        let mut blocks: Vec<_> = shown
+            .iter()
+            .filter_map(|race| {
+                let launch = race.launch.as_ref()?;
+                Some((launch.grid, launch.block, race.accesses[0].block?))
+            })
+            .collect();
+        blocks.sort_unstable();
+        blocks.dedup();
+        let mut was_racy = false;
+        for (grid, block, index) in blocks.into_iter().take(MOST_BLOCKS_RUN) {
+            for launch in prover.launches(grid, block).into_iter().take(MOST_LAUNCHES_RUN) {
+                let races = |protocol| further_barrier::meet(protocol, &launch, index, &sites, sync);
+                if races(&changed) != Some(false) {
+                    return false;
+                }
+                // The protocol must show the races before it may show that they are gone.
+                was_racy |= races(protocol) == Some(true);
+            }
+        }
+        was_racy
     }
 
     /// The suppressions that left nothing out, for `stats=1`: after a fix, its suppression is

@@ -9,6 +9,7 @@
 //! | [`protocol`] | the structured program: accesses, synchronisation, loops, conditionals; objects and parameters |
 //! | [`launch`] | one concrete launch |
 //! | [`interval`] | barrier intervals: when two accesses have no barrier between them |
+//! | [`further_barrier`] | whether a further barrier would order accesses of a launch |
 //! | [`last`] | values that loops leave |
 //! | [`bounds`] | where accesses lie within the memory of their object |
 //! | [`condition`] | conditions on a launch, which proofs need |
@@ -24,6 +25,7 @@ pub mod client;
 pub mod condition;
 pub mod expr;
 pub mod fold;
+pub mod further_barrier;
 pub mod interval;
 pub mod last;
 pub mod launch;

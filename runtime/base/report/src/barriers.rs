@@ -4,7 +4,8 @@
 //! Two accesses of a thread block may run at once if both can be reached from one barrier, or from the
 //! kernel's start, without passing another barrier. All barriers here are textually aligned: the threads of
 //! a block pass one together. Conditions of branches are ignored, so accesses that this module calls parted
-//! are parted in every launch, while others may still be.
+//! are parted in every launch, while others may still be. What conditions and addresses add for one launch,
+//! [`Unordered::runs_clean`] finds out.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -25,6 +26,8 @@ const MOST_CANDIDATES: usize = 200;
 const MOST_FOR_TWO: usize = 40;
 /// More races of one finding are not tried.
 const MOST_PAIRS: usize = 10_000;
+/// Kernels are run with one new barrier at this many places at most.
+const MOST_RUNS: usize = 16;
 
 /// Which steps part threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,17 +99,39 @@ fn is_one_statement(flow: &Flow, a: StepPlace, b: StepPlace) -> bool {
 }
 
 /// The races of one kernel that a fix must order.
-#[derive(Clone, Debug)]
 pub struct Unordered<'a> {
     /// The kernel's control flow.
     pub flow: &'a Flow,
     /// Its races.
     pub pairs: Vec<Pair>,
+    /// Runs launches of the kernel with a further barrier. Returns true if the races are gone.
+    pub runs_clean: &'a dyn Fn(&NewBarrier, &[Pair]) -> bool,
 }
 
-/// Returns the lines of the source before which new barriers order all races: one line, or two. All threads
-/// of a block reach each of the places together. `accepts` says before which lines a statement can stand.
-pub fn missing(all: &[Unordered<'_>], level: Level, accepts: impl Fn(u32) -> bool) -> Option<Vec<u32>> {
+/// A new barrier in a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewBarrier {
+    /// Which threads wait for each other.
+    pub level: Level,
+    /// The accesses that a thread reaches only through the barrier, in each iteration of the loops around it.
+    pub precedes: BTreeSet<u32>,
+    /// The number of loops around it.
+    pub loops: usize,
+}
+
+/// Barriers that order all races.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// The lines of the source before which they stand: one, or two.
+    pub lines: Vec<u32>,
+    /// They do so in every launch of the kernels. Otherwise in the launches of this run.
+    pub in_every_launch: bool,
+}
+
+/// Returns barriers that order all races. All threads of a block reach each of the places together. `accepts`
+/// says before which lines a statement can stand.
+pub fn missing(all: &[Unordered<'_>], level: Level, accepts: impl Fn(u32) -> bool) -> Option<Missing> {
+    let in_every_launch = |lines| Some(Missing { lines, in_every_launch: true });
     if all.iter().map(|kernel| kernel.pairs.len()).sum::<usize>() > MOST_PAIRS {
         return None;
     }
@@ -140,7 +165,23 @@ pub fn missing(all: &[Unordered<'_>], level: Level, accepts: impl Fn(u32) -> boo
         })
     };
     if let Some(&line) = lines.iter().find(|&&line| order_all(&[line])) {
-        return Some(vec![line]);
+        return in_every_launch(vec![line]);
+    }
+    let barriers = |line: u32| {
+        let barrier = |kernel: &Unordered<'_>| {
+            let place = first_of_lines(kernel.flow).get(&line).copied()?;
+            let barrier = new_barrier(kernel.flow, place, level)?;
+            let reaches = |pair: &Pair| pair.iter().any(|site| barrier.precedes.contains(site));
+            kernel.pairs.iter().all(reaches).then_some(barrier)
+        };
+        Some((line, all.iter().map(barrier).collect::<Option<Vec<_>>>()?))
+    };
+    let mut tried = lines.iter().filter_map(|&line| barriers(line)).take(MOST_RUNS);
+    let runs_clean = |new: &[NewBarrier]| {
+        all.iter().zip(new).all(|(kernel, barrier)| (kernel.runs_clean)(barrier, &kernel.pairs))
+    };
+    if let Some((line, _)) = tried.find(|(_, new)| runs_clean(new)) {
+        return Some(Missing { lines: vec![line], in_every_launch: false });
     }
     if lines.len() > MOST_FOR_TWO {
         return None;
@@ -148,11 +189,52 @@ pub fn missing(all: &[Unordered<'_>], level: Level, accepts: impl Fn(u32) -> boo
     for (at, &later) in lines.iter().enumerate() {
         for &earlier in &lines[at + 1..] {
             if order_all(&[earlier, later]) {
-                return Some(vec![earlier, later]);
+                return in_every_launch(vec![earlier, later]);
             }
         }
     }
     None
+}
+
+/// Returns what a barrier before a step precedes. `None` if the step is in no block of the flow.
+fn new_barrier(flow: &Flow, (at, step): StepPlace, level: Level) -> Option<NewBarrier> {
+    let reversed = reversed(flow);
+    // Only loops lead back, so a block's dominators are known when those of an earlier one are.
+    let mut behind = vec![false; flow.blocks.len()];
+    *behind.get_mut(at)? = true;
+    for block in at + 1..flow.blocks.len() {
+        let mut forward = reversed[block].iter().filter(|&&from| from < block).peekable();
+        behind[block] = forward.peek().is_some() && forward.all(|&from| behind[from]);
+    }
+    let loops: Vec<BTreeSet<usize>> = loops(flow, &reversed).filter(|blocks| blocks.contains(&at)).collect();
+    let innermost = loops.iter().min_by_key(|blocks| blocks.len());
+    let mut precedes = BTreeSet::new();
+    for (block, body) in flow.blocks.iter().enumerate() {
+        if behind[block] && innermost.is_none_or(|blocks| blocks.contains(&block)) {
+            let skipped = if block == at { step } else { 0 };
+            precedes.extend(body.steps.iter().skip(skipped).filter_map(|step| match *step {
+                Step::Access(site) | Step::Atomic(site) => Some(site),
+                _ => None,
+            }));
+        }
+    }
+    Some(NewBarrier { level, precedes, loops: loops.len() })
+}
+
+/// Returns the blocks of each loop.
+fn loops<'a>(flow: &'a Flow, reversed: &'a [Vec<usize>]) -> impl Iterator<Item = BTreeSet<usize>> + 'a {
+    (0..flow.blocks.len()).filter_map(|header| {
+        let mut pending: Vec<usize> =
+            reversed[header].iter().copied().filter(|&from| from >= header).collect();
+        let mut blocks = BTreeSet::from([header]);
+        let is_loop = !pending.is_empty();
+        while let Some(block) = pending.pop() {
+            if blocks.insert(block) {
+                pending.extend(&reversed[block]);
+            }
+        }
+        is_loop.then_some(blocks)
+    })
 }
 
 /// A step: its block, and its index there.
@@ -349,7 +431,8 @@ mod tests {
 
     fn fix(text: &str, pairs: &[Pair]) -> Option<Vec<u32>> {
         let flow = flow(text);
-        missing(&[Unordered { flow: &flow, pairs: pairs.to_vec() }], Level::Block, |_| true)
+        let all = [Unordered { flow: &flow, pairs: pairs.to_vec(), runs_clean: &|_, _| false }];
+        missing(&all, Level::Block, |_| true).map(|found| found.lines)
     }
 
     #[test]
@@ -439,9 +522,38 @@ mod tests {
     #[test]
     fn a_line_must_be_one_place_in_all_kernels() {
         let (one, two) = (flow("u: L17 a0 L18 a1"), flow("u 1: L17 a0\n : L18 a1"));
-        let of = |flow| Unordered { flow, pairs: vec![[0, 1]] };
-        assert_eq!(missing(&[of(&one)], Level::Block, |_| true), Some(vec![18]));
+        let of = |flow| Unordered { flow, pairs: vec![[0, 1]], runs_clean: &|_, _| false };
+        let found = missing(&[of(&one)], Level::Block, |_| true);
+        assert_eq!(found, Some(Missing { lines: vec![18], in_every_launch: true }));
         assert_eq!(missing(&[of(&one), of(&two)], Level::Block, |_| true), None);
         assert_eq!(missing(&[of(&one)], Level::Block, |line| line != 18), None);
+    }
+
+    #[test]
+    fn a_launch_decides_what_conditions_exclude() {
+        // A loop whose statement meets itself: only the launch knows if it also does within an iteration.
+        let text = "u 1: L1
+             u 2,3: L17
+             u 4,5: L18
+             u: L20 a2
+             5: a0 a1
+             u 1:";
+        let flow = flow(text);
+        for answer in [true, false] {
+            let asked = std::cell::RefCell::new(Vec::new());
+            let runs_clean = |barrier: &NewBarrier, pairs: &[Pair]| {
+                assert_eq!(pairs, [[0, 1]]);
+                asked.borrow_mut().push(barrier.clone());
+                answer
+            };
+            let all = [Unordered { flow: &flow, pairs: vec![[0, 1]], runs_clean: &runs_clean }];
+            let found = missing(&all, Level::Block, |line| line == 18);
+            let wanted = Missing { lines: vec![18], in_every_launch: false };
+            assert_eq!(found, answer.then_some(wanted));
+            let precedes = BTreeSet::from([0, 1]);
+            assert_eq!(asked.into_inner(), [NewBarrier { level: Level::Block, precedes, loops: 1 }]);
+        }
+        let after = new_barrier(&flow, (3, 0), Level::Block).unwrap();
+        assert_eq!((after.precedes, after.loops), (BTreeSet::from([2]), 0));
     }
 }

@@ -2,7 +2,7 @@
 
 use similar::TextDiff;
 
-use crate::barriers::{Level, Unordered, missing};
+use crate::barriers::{Level, Missing, Unordered, missing};
 use crate::schema::{Finding, Scope};
 use crate::sources::Sources;
 
@@ -37,7 +37,8 @@ pub fn barriers(
     };
     let text = sources.text(file)?;
     let old: Vec<&str> = text.split_inclusive('\n').collect();
-    let lines = missing(kernels, level, |line| statement_may_precede(&old, line))?;
+    let Missing { lines, in_every_launch } =
+        missing(kernels, level, |line| statement_may_precede(&old, line))?;
     let mut new = String::new();
     for (number, line) in (1..).zip(&old) {
         if lines.contains(&number) {
@@ -56,7 +57,10 @@ pub fn barriers(
         .to_string();
     let named: Vec<String> = lines.iter().map(u32::to_string).collect();
     let places = if named.len() == 1 { "line" } else { "lines" };
-    let advice = format!("insert `{statement}` before {places} {} of {file}", named.join(" and "));
+    let mut advice = format!("insert `{statement}` before {places} {} of {file}", named.join(" and "));
+    if !in_every_launch {
+        advice.push_str(" (tried on this run's launches)");
+    }
     Some(Barriers { diff, advice })
 }
 
