@@ -436,3 +436,21 @@ fn a_fault_is_a_finding_with_line_object_and_distance() {
     assert!(outcome.stderr.contains("WARNING: gpurace: fault"), "{}", outcome.stderr);
     assert!(outcome.stderr.contains(" bytes behind allocation `#1` of size 4096"), "{}", outcome.stderr);
 }
+
+#[test]
+fn filters_without_effect_are_said() {
+    let notes = |options: &str| report("two_races", options).notes;
+    for (options, note) in [
+        ("kernels=shared_*,nomatch", "`kernels=nomatch` selects no kernel that was launched"),
+        ("skip_kernels=nomatch", "`skip_kernels=nomatch` selects no kernel that was launched"),
+        ("objects=tile,tilex", "`objects=tilex` selects no object of this run"),
+        ("objects=global,12345", "`objects=12345` selects no object of this run"),
+        ("objects=#1,#99", "`objects=#99` selects no object of this run"),
+        ("blocks=77-80", "`blocks` selects no block: the largest launch has "),
+        ("skip_kernels=*", "nothing was checked: the options leave out every launch"),
+    ] {
+        let notes = notes(options);
+        assert!(notes.len() == 1 && notes[0].starts_with(note), "{options}: {notes:?}");
+    }
+    assert_eq!(notes(""), [""; 0]);
+}

@@ -88,10 +88,9 @@ pub fn render(report: &Report, sources: &dyn Sources) -> String {
     let stats = &report.stats;
     let _ = writeln!(
         out,
-        "{} on `{}`, {} unchecked; {}: {} proved, {} proved at launch, {} checked; {}",
-        words::plural(stats.launches, "launch", "launches"),
+        "On `{}`, {}; {}: {} proved, {} proved at launch, {} checked; {}",
         report.device.as_str(),
-        stats.launches_unchecked,
+        words::launches(stats),
         words::plural(stats.sites.total, "access site", "access sites"),
         stats.sites.proved,
         stats.sites.proved_at_launch,

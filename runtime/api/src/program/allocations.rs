@@ -1,10 +1,11 @@
 //! The live allocations of the program, by address, with what a race report needs to name one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use parking_lot::RwLock;
+use gpurace_options::select::ObjectDescription;
+use parking_lot::{Mutex, RwLock};
 
 use crate::backend::memory::MemoryKind;
 use crate::host::errors::{Error, Result};
@@ -44,6 +45,8 @@ pub struct Allocations {
     by_address: RwLock<BTreeMap<usize, Allocation>>,
     /// Number of allocations since the program began.
     count: AtomicU32,
+    /// The sizes of all allocations since the program began, bytes.
+    sizes: Mutex<BTreeSet<usize>>,
     /// Bytes that the backend has given for live allocations, rounded up. Registered memory is not
     /// among them.
     bytes: AtomicUsize,
@@ -58,6 +61,14 @@ impl Allocations {
         self.bytes.load(Ordering::Relaxed)
     }
 
+    /// An allocation of each size since the program began, with the order of the last one.
+    pub fn of_each_size(&self) -> Vec<ObjectDescription<'static>> {
+        let order = Some(self.count.load(Ordering::Relaxed).into());
+        let of_size =
+            |&size: &usize| ObjectDescription { shared: false, name: None, size: size as u64, order };
+        self.sizes.lock().iter().map(of_size).collect()
+    }
+
     /// Counts bytes that are about to be taken. Returns how many were in use before.
     pub fn add_bytes(&self, bytes: usize) -> usize {
         self.bytes.fetch_add(bytes, Ordering::Relaxed)
@@ -70,6 +81,7 @@ impl Allocations {
 
     fn numbered(&self, address: usize, size: usize, kind: MemoryKind, flags: u32) -> Allocation {
         let order = self.count.fetch_add(1, Ordering::Relaxed) + 1;
+        self.sizes.lock().insert(size);
         Allocation { address, size, kind, order, flags, callers: stack::callers(), is_retired: false }
     }
 

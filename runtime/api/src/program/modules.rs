@@ -305,6 +305,11 @@ impl Modules {
         (address - found.address < found.size.max(1)).then_some(*found)
     }
 
+    /// The variables of loaded modules.
+    pub fn variables(&self) -> Vec<DeviceVariable> {
+        self.registry.read().variables.values().copied().collect()
+    }
+
     /// True if a loaded module has `__managed__` variables.
     pub fn has_managed(&self) -> bool {
         self.managed.load(Ordering::Relaxed) > 0

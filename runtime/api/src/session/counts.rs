@@ -14,6 +14,8 @@ use crate::prove::SiteFate;
 pub(super) struct KernelCounts {
     pub(super) launches: u64,
     pub(super) unchecked: u64,
+    /// Launches without checks because everything was proved.
+    pub(super) proved: u64,
     pub(super) checks: u64,
     /// For each site, the least fate of all launches. Empty if no launch was to be checked so far.
     pub(super) fates: Vec<SiteFate>,
@@ -63,6 +65,7 @@ pub(super) fn stats(modules: &Modules, counts: &HashMap<u32, KernelCounts>) -> S
     for (&key, count) in keys {
         stats.launches += count.launches;
         stats.launches_unchecked += count.unchecked;
+        stats.launches_proved += count.proved;
         stats.checks_executed += count.checks;
         let Some(kernel) = modules.kernel_of_key(key) else {
             continue;

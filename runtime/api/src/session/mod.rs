@@ -98,6 +98,8 @@ pub struct Session {
 struct SessionState {
     launches: VecDeque<LaunchRecord>,
     counts: HashMap<u32, KernelCounts>,
+    /// The most blocks of a launch.
+    largest_grid: u64,
     /// The checker's races, in its order. `None` for two accesses that only read.
     found: Vec<Option<FoundResolved>>,
     /// The races that a backend's own checker found.
@@ -160,6 +162,7 @@ impl Session {
             state: Mutex::new(SessionState {
                 launches: VecDeque::new(),
                 counts: HashMap::new(),
+                largest_grid: 0,
                 found: Vec::new(),
                 elsewhere: Vec::new(),
                 divergence: Vec::new(),

@@ -76,6 +76,7 @@ impl Session {
                 state.launches.pop_front();
             }
             state.launches.push_back(record);
+            state.largest_grid = state.largest_grid.max(launch.shape.blocks());
             let counts = state.counts.entry(kernel.key).or_default();
             let nth = counts.launches;
             counts.launches += 1;
@@ -102,7 +103,12 @@ impl Session {
                 self.decide_overlapped(&mut overlapped, launch, &ordered, operation, met_by_host)
             }
         };
-        self.state.lock().counts.entry(kernel.key).or_default().add_fates(&decision.fates);
+        {
+            let mut state = self.state.lock();
+            let counts = state.counts.entry(kernel.key).or_default();
+            counts.add_fates(&decision.fates);
+            counts.proved += u64::from(decision.is_bare());
+        }
         // Only a launch that is checked, or may be repeated later, can be in a report.
         if nth < STACKS_KEPT && (ordered.overlaps || !decision.is_bare()) {
             record.stack = stack::callers();

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use gpurace_options::select::ObjectDescription;
 use gpurace_protocol::further_barrier::{self, FurtherBarrier};
 use gpurace_protocol::protocol::{SiteId, Sync};
 use gpurace_report::barriers::{Level, NewBarrier, Pair, Unordered};
@@ -13,7 +14,7 @@ use gpurace_report::schema::{self, Report, Run};
 use gpurace_report::{fix, sources};
 use parking_lot::MutexGuard;
 
-use super::counts::stats;
+use super::counts::{KernelCounts, stats};
 use super::found::{FoundResolved, find_launch};
 use super::{Session, SessionState, collector};
 use crate::backend::module::Kernel;
@@ -81,6 +82,9 @@ impl Session {
         for note in self.notes.all()? {
             last.note(note);
         }
+        for note in self.idle_filters(state) {
+            last.note(note);
+        }
         for (by, count) in &state.suppressed {
             last.note(format!("{count} suppressed by `{by}`"));
         }
@@ -90,6 +94,48 @@ impl Session {
         self.add_fixes(&mut report, state);
         report.sources = sources::around_findings(&report, self.sources());
         Some(report)
+    }
+
+    /// What options select without effect, and whether nothing was checked.
+    fn idle_filters(&self, state: &SessionState) -> Vec<String> {
+        let mut notes = Vec::new();
+        let kernels: Vec<&Kernel> =
+            state.counts.keys().filter_map(|&key| self.program.modules.kernel_of_key(key)).collect();
+        let options = [("kernels", &self.options.kernels), ("skip_kernels", &self.options.skip_kernels)];
+        for (key, globs) in options {
+            for glob in
+                globs.iter().flat_map(|globs| globs.idle(kernels.iter().map(|kernel| &*kernel.demangled)))
+            {
+                notes.push(format!("`{key}={glob}` selects no kernel that was launched"));
+            }
+        }
+        if let Some(objects) = &self.options.objects {
+            let variables = self.program.modules.variables();
+            let mut known = self.program.allocations.of_each_size();
+            let variable =
+                |shared, name, size| ObjectDescription { shared, name: Some(name), size, order: None };
+            known.extend(variables.iter().map(|known| variable(false, known.name, known.size as u64)));
+            for meta in kernels.iter().map(|kernel| kernel.meta()) {
+                known.extend(meta.shared.iter().map(|known| variable(true, &known.name, known.size.into())));
+                known.extend(meta.dynamic_shared.iter().map(|name| variable(true, name, 0)));
+            }
+            for choice in objects.idle(&known) {
+                notes.push(format!("`objects={choice}` selects no object of this run"));
+            }
+        }
+        if let Some(blocks) = &self.options.blocks
+            && blocks.lowest() >= state.largest_grid
+        {
+            let largest = state.largest_grid;
+            notes.push(format!("`blocks` selects no block: the largest launch has {largest}"));
+        }
+        let sum = |of: fn(&KernelCounts) -> u64| state.counts.values().map(of).sum::<u64>();
+        if kernels.iter().any(|kernel| kernel.module.meta.instrumented)
+            && sum(|counts| counts.launches) == sum(|counts| counts.unchecked)
+        {
+            notes.push("nothing was checked: the options leave out every launch".to_owned());
+        }
+        notes
     }
 
     /// What the report says of this run.

@@ -1,5 +1,7 @@
 //! Which kernels, blocks and objects a value selects.
 
+use std::fmt;
+
 use globset::{Glob, GlobSet, GlobSetBuilder};
 
 use crate::value::{BadValue, Value, whole_number};
@@ -18,16 +20,28 @@ pub struct KernelGlobs {
 impl KernelGlobs {
     /// True if one of the globs selects the kernel with this demangled name.
     pub fn matches(&self, demangled: &str) -> bool {
-        let qualified = without_signature(demangled);
-        [demangled, qualified, without_template_arguments(qualified)]
-            .iter()
-            .any(|name| self.set.is_match(name))
+        forms(demangled).into_iter().any(|name| self.set.is_match(name))
+    }
+
+    /// Returns the globs that select none of these kernels.
+    pub fn idle<'a>(&self, demangled: impl Iterator<Item = &'a str>) -> Vec<&str> {
+        let mut idle: Vec<_> = self.patterns.iter().map(|pattern| Some(pattern.as_str())).collect();
+        for name in demangled.flat_map(forms) {
+            self.set.matches(name).into_iter().for_each(|at| idle[at] = None);
+        }
+        idle.into_iter().flatten().collect()
     }
 
     /// Returns the globs as the user typed them.
     pub fn patterns(&self) -> &[String] {
         &self.patterns
     }
+}
+
+/// The forms of a demangled name that a glob may match.
+fn forms(demangled: &str) -> [&str; 3] {
+    let qualified = without_signature(demangled);
+    [demangled, qualified, without_template_arguments(qualified)]
 }
 
 impl PartialEq for KernelGlobs {
@@ -146,6 +160,15 @@ impl Blocks {
             BlockRange::Every(step) => linear_index.is_multiple_of(step),
         })
     }
+
+    /// Returns the lowest linear index that is chosen.
+    pub fn lowest(&self) -> u64 {
+        let lowest = self.0.iter().map(|range| match *range {
+            BlockRange::FromTo(first, _) => first,
+            BlockRange::Every(_) => 0,
+        });
+        lowest.min().unwrap_or_default()
+    }
 }
 
 impl Value for Blocks {
@@ -210,18 +233,50 @@ enum ObjectChoice {
     Order(u64),
 }
 
+impl ObjectChoice {
+    fn selects(&self, object: &ObjectDescription<'_>) -> bool {
+        match self {
+            Self::Shared => object.shared,
+            Self::Global => !object.shared,
+            Self::Name(wanted) => object
+                .name
+                .is_some_and(|name| name == wanted || name.rsplit("::").next() == Some(wanted.as_str())),
+            Self::Size(size) => object.name.is_none() && object.size == *size,
+            Self::Order(order) => object.order == Some(*order),
+        }
+    }
+}
+
+impl fmt::Display for ObjectChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Shared => f.write_str("shared"),
+            Self::Global => f.write_str("global"),
+            Self::Name(name) => f.write_str(name),
+            Self::Size(size) => write!(f, "{size}"),
+            Self::Order(order) => write!(f, "#{order}"),
+        }
+    }
+}
+
 impl Objects {
     /// True if this object is chosen.
     pub fn selects(&self, object: &ObjectDescription<'_>) -> bool {
-        self.0.iter().any(|choice| match choice {
-            ObjectChoice::Shared => object.shared,
-            ObjectChoice::Global => !object.shared,
-            ObjectChoice::Name(wanted) => object
-                .name
-                .is_some_and(|name| name == wanted || name.rsplit("::").next() == Some(wanted.as_str())),
-            ObjectChoice::Size(size) => object.name.is_none() && object.size == *size,
-            ObjectChoice::Order(order) => object.order == Some(*order),
-        })
+        self.0.iter().any(|choice| choice.selects(object))
+    }
+
+    /// Returns the variables, sizes and orders of allocation that select none of a program's objects. `objects`
+    /// has its variables, an allocation of each size, and the last allocation.
+    pub fn idle(&self, objects: &[ObjectDescription<'_>]) -> Vec<String> {
+        let last = objects.iter().filter_map(|object| object.order).max().unwrap_or_default();
+        let idle = |choice: &&ObjectChoice| match choice {
+            ObjectChoice::Shared | ObjectChoice::Global => false,
+            ObjectChoice::Order(order) => *order > last,
+            ObjectChoice::Name(_) | ObjectChoice::Size(_) => {
+                !objects.iter().any(|object| choice.selects(object))
+            }
+        };
+        self.0.iter().filter(idle).map(ToString::to_string).collect()
     }
 }
 

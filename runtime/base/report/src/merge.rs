@@ -122,6 +122,7 @@ fn named(origins: &[String]) -> String {
 fn add_stats(sum: &mut Stats, stats: Stats) {
     sum.launches = sum.launches.saturating_add(stats.launches);
     sum.launches_unchecked = sum.launches_unchecked.saturating_add(stats.launches_unchecked);
+    sum.launches_proved = sum.launches_proved.saturating_add(stats.launches_proved);
     sum.checks_executed = sum.checks_executed.saturating_add(stats.checks_executed);
     add_sites(&mut sum.sites, stats.sites);
     for kernel in stats.kernels {

@@ -242,9 +242,8 @@ impl TextRenderer<'_> {
         // Writing to a `String` does not fail.
         let _ = writeln!(
             out,
-            "  {}, {} of them unchecked\n  {}\n  {}",
-            plural(stats.launches, "launch", "launches"),
-            stats.launches_unchecked,
+            "  {}\n  {}\n  {}",
+            words::launches(stats),
             sites(&stats.sites),
             plural(stats.checks_executed, "check executed", "checks executed"),
         );

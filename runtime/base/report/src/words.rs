@@ -6,7 +6,7 @@ use gpurace_abi::meta::Space;
 
 use crate::schema::{
     Access, CauseKind, Dim3, Divergence, Effect, Fault, Launch, Object, ObjectKind, Op, Parameter, Race,
-    Report, Scope, Waiting,
+    Report, Scope, Stats, Waiting,
 };
 
 /// The hint for a divergence.
@@ -150,6 +150,14 @@ pub const fn between(scope: Scope) -> &'static str {
 /// Returns `1 race`, `2 races`.
 pub fn plural(n: u64, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
+}
+
+/// Returns the number of launches, and how many were checked, proved and left out.
+pub fn launches(stats: &Stats) -> String {
+    let Stats { launches, launches_unchecked: left_out, launches_proved: proved, .. } = *stats;
+    let checked = launches.saturating_sub(left_out).saturating_sub(proved);
+    let launches = plural(launches, "launch", "launches");
+    format!("{launches}: {checked} checked, {proved} proved without checks, {left_out} left out")
 }
 
 /// Returns `(x,y,z)`.

@@ -108,7 +108,8 @@ fn summary(report: &Report) -> Markup {
         ("Barrier divergences", report.divergence.len() as u64),
         ("Faults", report.faults.len() as u64),
         ("Launches", stats.launches),
-        ("of them unchecked", stats.launches_unchecked),
+        ("of them proved", stats.launches_proved),
+        ("of them left out", stats.launches_unchecked),
         ("Checks executed", stats.checks_executed),
         ("Access sites", stats.sites.total),
     ];

@@ -10,6 +10,9 @@ pub struct Stats {
     pub launches: u64,
     /// Launches that ran without checks because of an option.
     pub launches_unchecked: u64,
+    /// Launches that ran without checks because all accesses were proved.
+    #[serde(default)]
+    pub launches_proved: u64,
     /// Checks that ran on the device.
     pub checks_executed: u64,
     /// Sites of all modules.
