@@ -27,9 +27,40 @@ pub struct Report {
     pub notes: Vec<String>,
     /// Counts.
     pub stats: Stats,
+    /// What is known of each kernel's accesses.
+    #[serde(default)]
+    pub coverage: Vec<KernelCoverage>,
     /// Source lines around the positions.
     #[serde(default)]
     pub sources: Vec<SourceLines>,
+}
+
+/// The accesses of a kernel.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KernelCoverage {
+    /// Its name.
+    pub kernel: String,
+    /// Its launches.
+    pub launches: u64,
+    /// Its accesses.
+    pub accesses: Vec<CoveredAccess>,
+}
+
+/// An access of a kernel.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CoveredAccess {
+    /// The source file.
+    pub file: Option<String>,
+    /// The line.
+    pub line: Option<u32>,
+    /// The column.
+    pub column: Option<u32>,
+    /// `read`, `write` or `atomic`.
+    pub op: String,
+    /// `never-ran`, `proved` or `checked`.
+    pub state: String,
 }
 
 /// The run of the program.

@@ -1,16 +1,19 @@
 //! The contents of a report, in JSON and as text, and the effect of `GPURACE_OPTIONS` on it.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::OnceLock;
 
 use gpurace_tests::report::{Finding, Race, Report};
-use gpurace_tests::toolchain::{Checked, compile, programs, run_checked, work_folder};
+use gpurace_tests::toolchain::{
+    Checked, compile, programs, run as run_command, run_checked, tool, work_folder,
+};
 
 /// Returns a program of `tests/programs/report`, compiled once for all tests, and a new folder for
 /// one run.
 fn program(name: &'static str) -> (PathBuf, PathBuf) {
-    static BUILT: [OnceLock<PathBuf>; 6] = [const { OnceLock::new() }; 6];
-    let index = ["two_races", "same_value", "objects", "overlap", "causes", "fault"]
+    static BUILT: [OnceLock<PathBuf>; 7] = [const { OnceLock::new() }; 7];
+    let index = ["two_races", "same_value", "objects", "overlap", "causes", "fault", "coverage"]
         .iter()
         .position(|n| *n == name)
         .expect("listed");
@@ -453,4 +456,92 @@ fn filters_without_effect_are_said() {
         assert!(notes.len() == 1 && notes[0].starts_with(note), "{options}: {notes:?}");
     }
     assert_eq!(notes(""), [""; 0]);
+}
+
+/// Returns what a report says of the accesses on each line of `coverage.cu` that has a comment.
+fn states(report: &Report) -> Vec<(String, Vec<String>)> {
+    let source = std::fs::read_to_string(source("coverage")).unwrap();
+    let comments = (1..).zip(source.lines()).skip(1).filter_map(|(number, line)| {
+        let (_, comment) = line.split_once(" // ")?;
+        let accesses = report.coverage.iter().flat_map(|kernel| &kernel.accesses);
+        let on_line = accesses.filter(|access| access.line == Some(number));
+        let mut states: Vec<_> = on_line.map(|access| access.state.clone()).collect();
+        states.dedup();
+        Some((comment.to_owned(), states))
+    });
+    comments.collect()
+}
+
+#[test]
+fn accesses_that_never_ran_are_told_from_those_that_were_checked_or_proved() {
+    for options in ["", "seed=2"] {
+        let Checked { outcome, report } = run("coverage", &[], options);
+        let report = report.unwrap();
+        assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+        for (comment, states) in states(&report) {
+            let wanted: &[&str] = match &*comment {
+                "proved" | "left open" => &["proved"],
+                "checked" => &["checked"],
+                // The condition reads data.
+                "excluded by the data" => &["checked", "never-ran"],
+                "never launched" | "excluded by the argument" | "excluded by the shape" => &["never-ran"],
+                other => panic!("{other}"),
+            };
+            assert!(states.iter().all(|state| wanted.contains(&&**state)), "{comment}: {states:?}");
+            assert!(states.contains(&wanted[wanted.len() - 1].to_owned()), "{comment}: {states:?}");
+        }
+        let launches: Vec<_> =
+            report.coverage.iter().map(|kernel| (&*kernel.kernel, kernel.launches)).collect();
+        assert_eq!(
+            launches,
+            [("modes(int*, int, int)", 1), ("all_proved(int*, int)", 1), ("unused(int*)", 0)]
+        );
+    }
+}
+
+#[test]
+fn without_proofs_coverage_is_what_ran() {
+    let folder = work_folder("reports_coverage_unpruned").unwrap();
+    let file = source("coverage");
+    for opt in ["-O0", "-O2"] {
+        let args =
+            ["-fsanitize=gpurace", "-fgpurace-prune=off", opt, file.to_str().unwrap(), "-o", "program"];
+        compile(&args, &folder).unwrap();
+        for options in ["", "seed=2"] {
+            let ran = run_checked(&folder.join("program"), &[], options, &folder).unwrap();
+            for (comment, states) in states(&ran.report.unwrap()) {
+                let wanted = match &*comment {
+                    "proved" | "checked" => "checked",
+                    "excluded by the data" => continue,
+                    _ => "never-ran",
+                };
+                assert_eq!(states, [wanted], "{opt} {options}: {comment}");
+            }
+        }
+    }
+}
+
+#[test]
+fn coverage_is_listed_as_text_and_for_lcov() {
+    let (executable, folder) = program("coverage");
+    let ran =
+        run_command(Command::new(executable).env("GPURACE_OPTIONS", "stats=1:json=r.json"), &folder).unwrap();
+    assert!(ran.stderr.contains(" accesses never ran\n"), "{}", ran.stderr);
+    let gpurace = tool("gpurace").unwrap();
+    let render = |args: &[&str]| {
+        let ran = run_command(Command::new(&gpurace).args(["report", "r.json"]).args(args), &folder).unwrap();
+        assert_eq!(ran.status, Some(0), "{}", ran.stderr);
+        ran.stdout
+    };
+    let text = render(&["--coverage"]);
+    let never = format!("coverage.cu:{}:", line("coverage", "excluded by the shape").unwrap());
+    assert!(text.contains(&never) && text.contains("`unused(int*)`: never launched"), "{text}");
+    assert!(!text.contains(&format!("coverage.cu:{}:", line("coverage", "// checked").unwrap())), "{text}");
+    let lcov = render(&["--format", "lcov"]);
+    for (text, ran) in [("excluded by the shape", 0), ("// checked", 1), ("// proved", 1), ("// never", 0)] {
+        let wanted = format!("DA:{},{ran}\n", line("coverage", text).unwrap());
+        assert!(lcov.contains(&wanted), "{wanted}{lcov}");
+    }
+    let page = render(&["--format", "html"]);
+    assert!(page.contains("if (t &gt; 1000) data[n] = 3;"), "no source line of an access that never ran");
 }

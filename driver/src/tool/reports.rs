@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use gpurace_render::{html, markdown, sarif};
 use gpurace_report::baseline;
+use gpurace_report::coverage;
 use gpurace_report::merge::Merger;
 use gpurace_report::schema::Report;
 use gpurace_report::sources::{DiskSources, FirstOf, StoredSources};
@@ -31,6 +32,8 @@ pub enum Format {
     Markdown,
     /// One self-contained page
     Html,
+    /// The coverage of source lines, as lcov and genhtml read it
+    Lcov,
 }
 
 impl Format {
@@ -42,6 +45,7 @@ impl Format {
             "sarif" => Self::Sarif,
             "md" | "markdown" => Self::Markdown,
             "html" | "htm" => Self::Html,
+            "info" | "lcov" => Self::Lcov,
             _ => return None,
         })
     }
@@ -69,6 +73,9 @@ pub struct ReportArgs {
     /// Add statistics to the text
     #[arg(long)]
     stats: bool,
+    /// List the accesses that never ran, instead of the findings
+    #[arg(long, conflicts_with_all = ["baseline", "stats"])]
+    coverage: bool,
 }
 
 /// Arguments of `gpurace merge`.
@@ -102,6 +109,17 @@ pub fn report(args: &ReportArgs) -> Result<Done, Error> {
     }
     let named = args.output.as_deref().and_then(Format::of_file);
     let format = args.format.or(named).unwrap_or(Format::Text);
+    if args.coverage && !matches!(format, Format::Text | Format::Lcov) {
+        let error = Error::new("coverage is written as text or lcov, not in another format");
+        return Err(error.hint("use `--format text` or `--format lcov`; the HTML page has the coverage too"));
+    }
+    if (args.coverage || format == Format::Lcov) && report.coverage.is_empty() {
+        let error = Error::new("the report has no coverage");
+        return Err(error.hint("reports of programs that ran on a GPU and of older versions have none"));
+    }
+    if args.coverage && format == Format::Text {
+        return Ok(Done { text: deliver(coverage::text(&report), args.output.as_deref())?, status });
+    }
     let color = args.output.is_none() && std::io::stdout().is_terminal();
     let names: Vec<String> = args.files.iter().map(|path| origin(path)).collect();
     let style = Style {
@@ -157,6 +175,7 @@ pub fn render(report: &Report, style: Style<'_>, source_dirs: &[PathBuf]) -> Str
         Format::Text => or_none(renderer.report(report, style.stats)),
         Format::Short => or_none(renderer.short(report)),
         Format::Json => report.to_json(),
+        Format::Lcov => coverage::lcov(report),
         Format::Sarif => {
             sarif::Renderer { version, root: current.as_deref(), sources: &sources }.render(report)
         }

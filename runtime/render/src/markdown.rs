@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use gpurace_report::coverage;
 use gpurace_report::schema::{Access, Report};
 use gpurace_report::sources::Sources;
 use gpurace_report::text::TextRenderer;
@@ -97,6 +98,9 @@ pub fn render(report: &Report, sources: &dyn Sources) -> String {
         stats.sites.checked,
         words::plural(stats.checks_executed, "check executed", "checks executed"),
     );
+    if let Some(line) = coverage::line(report) {
+        let _ = writeln!(out, "\n{line}");
+    }
     out
 }
 

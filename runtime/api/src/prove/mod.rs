@@ -28,7 +28,7 @@ pub mod configuration;
 pub mod reach;
 pub mod solver;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -37,8 +37,9 @@ use gpurace_abi::ablation::{self, Mechanism};
 use gpurace_check::ProvedSites;
 use gpurace_options::{CacheDir, Options};
 use gpurace_protocol::launch::Launch as ProverLaunch;
-use gpurace_protocol::protocol::Protocol;
+use gpurace_protocol::protocol::{Protocol, SiteId};
 use gpurace_protocol::repeat::Repeat;
+use gpurace_protocol::touched;
 use gpurace_protocol::verdict::{Verdict, Verdicts};
 use gpurace_protocol::wire::{self, KernelProofs};
 use parking_lot::{Mutex, RwLock};
@@ -116,15 +117,25 @@ impl KernelProver {
         Some(&self.proofs.get()?.as_ref()?.protocol)
     }
 
-    /// The launches of this shape that are remembered, in the order of their values.
-    pub fn launches(&self, grid: [u32; 3], block: [u32; 3]) -> Vec<ProverLaunch> {
+    /// The remembered launches for which this holds, in the order of their values.
+    pub fn launches(&self, wanted: impl Fn(&ProverLaunch) -> bool) -> Vec<ProverLaunch> {
         let known = self.known.lock();
         let all = known.decisions.keys().chain(known.values.keys());
-        let mut of_shape: Vec<_> =
-            all.filter(|launch| (launch.shape.grid, launch.shape.block) == (grid, block)).cloned().collect();
-        of_shape.sort_by(|a, b| a.params.cmp(&b.params));
-        of_shape.dedup();
-        of_shape
+        let mut launches: Vec<_> = all.filter(|launch| wanted(launch)).cloned().collect();
+        launches.sort_by(|a, b| a.params.cmp(&b.params));
+        launches.dedup();
+        launches
+    }
+
+    /// The sites at which no remembered launch accesses memory, as far as conditions show. None if there are
+    /// more than `most` launches: some may have been forgotten.
+    pub fn unreached(&self, most: usize) -> BTreeSet<SiteId> {
+        let launches = self.launches(|_| true);
+        let Some(protocol) = self.protocol().filter(|_| launches.len() <= most) else {
+            return BTreeSet::new();
+        };
+        let unreached = launches.iter().map(|launch| touched::unreached(protocol, launch));
+        unreached.reduce(|a, b| &a & &b).unwrap_or_default()
     }
 }
 

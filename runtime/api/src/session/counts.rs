@@ -19,12 +19,18 @@ pub(super) struct KernelCounts {
     pub(super) checks: u64,
     /// For each site, the least fate of all launches. Empty if no launch was to be checked so far.
     pub(super) fates: Vec<SiteFate>,
+    /// For each site, true if some launch proved it.
+    pub(super) ever_proved: Vec<bool>,
 }
 
 impl KernelCounts {
     pub(super) fn add_fates(&mut self, fates: &[SiteFate]) {
         if self.fates.is_empty() {
             self.fates = fates.to_vec();
+            self.ever_proved = vec![false; fates.len()];
+        }
+        for (own, &new) in self.ever_proved.iter_mut().zip(fates) {
+            *own |= new != SiteFate::Checked;
         }
         for (own, &new) in self.fates.iter_mut().zip(fates) {
             *own = (*own).min(new);

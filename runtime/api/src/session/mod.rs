@@ -9,11 +9,12 @@
 //! | [`suppress`] | findings that the user leaves out |
 //! | [`watch`] | accesses of the host to managed memory before it waits |
 //! | [`transfer_sites`] | the host's calls that copy or fill |
-//! | `counts`, `report` | the counts of kernels, and the report at the end |
+//! | `counts`, `coverage`, `report` | the counts of kernels, what ran of them, and the report at the end |
 //! | `fork` | a forked child forgets its parent's findings |
 //! | [`finish`] | the end of the process |
 
 mod counts;
+mod coverage;
 pub mod finish;
 mod fork;
 mod found;

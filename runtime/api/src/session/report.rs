@@ -91,8 +91,11 @@ impl Session {
         let device = backend.map_or(schema::Device::Cpu, Backend::device);
         let mut report = last.report(device, stats(&self.program.modules, &state.counts));
         report.run = Some(self.run());
+        if self.options.json.is_some() || self.options.stats || report.has_findings() {
+            report.coverage = self.coverage(state);
+        }
         self.add_fixes(&mut report, state);
-        report.sources = sources::around_findings(&report, self.sources());
+        report.sources = sources::around_positions(&report, self.sources());
         Some(report)
     }
 
@@ -233,7 +236,8 @@ impl Session {
         blocks.dedup();
         let mut was_racy = false;
         for (grid, block, index) in blocks.into_iter().take(MOST_BLOCKS_RUN) {
-            for launch in prover.launches(grid, block).into_iter().take(MOST_LAUNCHES_RUN) {
+            let of_shape = prover.launches(|launch| (launch.shape.grid, launch.shape.block) == (grid, block));
+            for launch in of_shape.into_iter().take(MOST_LAUNCHES_RUN) {
                 let races = |protocol| further_barrier::meet(protocol, &launch, index, &sites, sync);
                 if races(&changed) != Some(false) {
                     return false;
@@ -262,7 +266,7 @@ impl Session {
         let mut text = renderer.findings(report, self.options.max_reports);
         text.push_str(&renderer.notes(&report.notes));
         if self.options.stats {
-            text.push_str(&renderer.stats(&report.stats));
+            text.push_str(&renderer.stats(report));
             text.push_str(&self.unused_suppressions());
         }
         text.push_str(&renderer.summary(report));

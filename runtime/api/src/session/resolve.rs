@@ -46,13 +46,13 @@ impl LaunchRecord {
 }
 
 /// The innermost frame in user code. If all are in headers of the toolkit, the innermost of all.
-fn user_frame<'a>(meta: &ModuleMeta, frames: &'a [Frame]) -> Option<&'a Frame> {
+pub(super) fn user_frame<'a>(meta: &ModuleMeta, frames: &'a [Frame]) -> Option<&'a Frame> {
     let is_user = |frame: &&Frame| meta.files.get(frame.file as usize).is_some_and(|f| !f.system);
     frames.iter().find(is_user).or_else(|| frames.first())
 }
 
 /// File and line of a frame.
-fn position(meta: &ModuleMeta, frame: &Frame) -> (Option<String>, Option<u32>) {
+pub(super) fn position(meta: &ModuleMeta, frame: &Frame) -> (Option<String>, Option<u32>) {
     let file = meta.files.get(frame.file as usize).map(|file| file.name.clone());
     (file, (frame.line != 0).then_some(frame.line))
 }

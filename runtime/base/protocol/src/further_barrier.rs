@@ -80,6 +80,9 @@ struct Together {
     size: u64,
 }
 
+/// Of each group: an access, its thread, and whether others are of another thread.
+type Groups = HashMap<Together, (Touch, u32, bool)>;
+
 /// True if two threads of a block conflict at these sites without a barrier between them. `None` if the
 /// protocol leaves open what the threads do, or if they take too many steps.
 pub fn meet(
@@ -98,8 +101,7 @@ pub fn meet(
     let one_block = Launch { shape: LaunchShape { grid: [1; 3], ..launch.shape }, ..Launch::default() };
     let steps = MOST_STEPS / u64::from(launch.shape.threads().max(1));
     let mut left = MOST_STEPS;
-    // Of each group: an access, its thread, and whether others are of another thread.
-    let mut bytes: HashMap<(u8, u64), HashMap<Together, (Touch, u32, bool)>> = HashMap::new();
+    let mut bytes: HashMap<(u8, u64), Groups> = HashMap::new();
     for mut thread in threads(&one_block) {
         thread.ctaid = block;
         let number = thread.linear(launch);

@@ -1,10 +1,12 @@
 //! The byte ranges of global memory that a launch may touch. They may be too large, never too
-//! small.
+//! small. And the accesses that it certainly does not make.
+
+use std::collections::BTreeSet;
 
 use crate::bounds;
 use crate::launch::Launch;
 use crate::place::Place;
-use crate::protocol::{ObjectId, ObjectKind, Protocol, Space, Stmt};
+use crate::protocol::{ObjectId, ObjectKind, Protocol, SiteId, Space, Stmt};
 use crate::range::Ranges;
 
 /// Byte ranges of this length or more count as unknown.
@@ -54,6 +56,22 @@ pub fn parts(protocol: &Protocol, launch: &Launch) -> Option<Vec<Part>> {
         add(&mut parts, Part { object: access.object, bytes, writes: access.op.writes() });
     }
     Some(parts)
+}
+
+/// Returns sites at which no thread of the launch accesses memory: a condition on each way to them is false for
+/// all threads. There may be more of them.
+pub fn unreached(protocol: &Protocol, launch: &Launch) -> BTreeSet<SiteId> {
+    let mut ranges = Ranges::new(protocol, &protocol.exprs, Some(launch));
+    let (mut unreached, mut reached) = (BTreeSet::new(), BTreeSet::new());
+    for place in Place::all(protocol) {
+        let excluded = place
+            .guards()
+            .into_iter()
+            .any(|(cond, value)| ranges.known_truth(cond).is_some_and(|is| is != value));
+        let sites = if excluded { &mut unreached } else { &mut reached };
+        sites.insert(place.access.site);
+    }
+    &unreached - &reached
 }
 
 /// Adds a part. Overlapping and adjacent parts of one object that are alike in `writes` are merged.

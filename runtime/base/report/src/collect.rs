@@ -286,8 +286,8 @@ pub(crate) fn regrouped(mut report: Report, keeps: &[bool]) -> Report {
             finding.fix = fix.clone();
         }
     }
-    let (run, sources, notes) = (report.run, report.sources, report.notes);
-    Report { run, sources, notes, ..new }
+    let (run, sources, notes, coverage) = (report.run, report.sources, report.notes, report.coverage);
+    Report { run, sources, notes, coverage, ..new }
 }
 
 /// True if all write pairs of an entry stored equal values, false if one pair did not. `None` if that is

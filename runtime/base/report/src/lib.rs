@@ -5,6 +5,7 @@
 //! | [`schema`] | the stored report and its JSON |
 //! | [`collect`] | which races are one entry, which entries one finding, how many are kept |
 //! | [`cause`] | the order that is missing |
+//! | [`coverage`] | which accesses never ran |
 //! | [`barriers`] | which barriers part two accesses, and where one is missing |
 //! | [`fix`] | changes of the source |
 //! | [`merge`] | how to join several reports |
@@ -21,6 +22,7 @@ pub mod barriers;
 pub mod baseline;
 pub mod cause;
 pub mod collect;
+pub mod coverage;
 pub mod fix;
 pub mod hint;
 pub mod merge;

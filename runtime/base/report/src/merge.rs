@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use crate::collect::{Collector, with_causes};
-use crate::schema::{Device, Fix, KernelStats, Report, Sites, SourceLines, Stats};
+use crate::schema::{Device, Fix, KernelCoverage, KernelStats, Report, Sites, SourceLines, Stats};
 
 /// A note names this many reports and counts the rest.
 const ORIGINS_NAMED: usize = 3;
@@ -21,6 +21,7 @@ pub struct Merger {
     notes: Vec<(String, Vec<String>)>,
     /// The fix of each finding that has one, by fingerprint.
     fixes: HashMap<String, Fix>,
+    coverage: Vec<KernelCoverage>,
     sources: Vec<SourceLines>,
 }
 
@@ -33,6 +34,7 @@ impl Default for Merger {
             stats: Stats::default(),
             notes: Vec::new(),
             fixes: HashMap::new(),
+            coverage: Vec::new(),
             sources: Vec::new(),
         }
     }
@@ -70,6 +72,15 @@ impl Merger {
         for note in report.notes {
             self.note(note, origin);
         }
+        for kernel in report.coverage {
+            match self.coverage.iter_mut().find(|known| known.kernel == kernel.kernel) {
+                Some(known) => {
+                    known.launches = known.launches.saturating_add(kernel.launches);
+                    kernel.accesses.into_iter().for_each(|access| known.add(access));
+                }
+                None => self.coverage.push(kernel),
+            }
+        }
         add_stats(&mut self.stats, report.stats);
     }
 
@@ -97,6 +108,7 @@ impl Merger {
         }
         let mut report = self.collector.report(device, self.stats);
         report.sources = self.sources;
+        report.coverage = self.coverage;
         for finding in &mut report.findings {
             if let Some(fix) = self.fixes.remove(&finding.fingerprint) {
                 finding.fix = fix;

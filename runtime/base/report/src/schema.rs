@@ -3,6 +3,7 @@
 //!
 //! An unknown value is `None` and becomes `null`. Reading rejects fields that the schema does not have.
 
+mod coverage;
 mod divergence;
 mod fault;
 mod finding;
@@ -14,6 +15,7 @@ use std::fmt;
 use gpurace_abi::meta::Space;
 use serde::{Deserialize, Serialize};
 
+pub use coverage::{CoverageState, CoveredAccess, KernelCoverage};
 pub use divergence::{Divergence, Exited, True, Waiting, WaitingAt};
 pub use fault::{Fault, FaultKind};
 pub use finding::{CauseKind, Finding, Fix};
@@ -49,6 +51,9 @@ pub struct Report {
     pub notes: Vec<String>,
     /// Counts of launches, sites and checks.
     pub stats: Stats,
+    /// What the run has shown of each kernel's accesses. Empty on a GPU.
+    #[serde(default)]
+    pub coverage: Vec<KernelCoverage>,
     /// The lines around the positions of the findings.
     #[serde(default)]
     pub sources: Vec<SourceLines>,
@@ -67,6 +72,7 @@ impl Report {
             faults: Vec::new(),
             notes: Vec::new(),
             stats: Stats::default(),
+            coverage: Vec::new(),
             sources: Vec::new(),
         }
     }
@@ -170,7 +176,8 @@ impl Race {
 
 /// What a side of a race does to the bytes. Unlike [`Op`], it shows whether a copy or the host reads or
 /// writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Effect {
     /// Reads them.
     Read,

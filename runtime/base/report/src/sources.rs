@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::coverage;
 use crate::schema::{Report, SourceLines, Waiting};
 
 /// A place that has source files.
@@ -77,8 +78,8 @@ const KEPT_AROUND: u32 = 3;
 /// The most lines that a report keeps.
 const MOST_KEPT: usize = 20_000;
 
-/// Returns the lines around the positions of a report's findings.
-pub fn around_findings(report: &Report, sources: &dyn Sources) -> Vec<SourceLines> {
+/// Returns the lines around the positions that a report shows.
+pub fn around_positions(report: &Report, sources: &dyn Sources) -> Vec<SourceLines> {
     let mut wanted: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
     for (file, line) in positions(report) {
         wanted.entry(file).or_default().extend(line.saturating_sub(KEPT_AROUND).max(1)..=line + KEPT_AROUND);
@@ -106,7 +107,7 @@ pub fn around_findings(report: &Report, sources: &dyn Sources) -> Vec<SourceLine
     kept
 }
 
-/// Returns the positions that a report names.
+/// Returns the positions that a report shows.
 fn positions(report: &Report) -> Vec<(&str, u32)> {
     let mut all = Vec::new();
     for race in &report.races {
@@ -125,6 +126,8 @@ fn positions(report: &Report) -> Vec<(&str, u32)> {
         }
     }
     all.extend(report.faults.iter().filter_map(|fault| fault.file.as_deref().zip(fault.line)));
+    let never = coverage::never_ran(report).take(coverage::MOST_SHOWN);
+    all.extend(never.filter_map(|(_, access)| access.file.as_deref().zip(access.line)));
     all
 }
 

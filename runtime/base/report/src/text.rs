@@ -4,7 +4,8 @@ use std::fmt::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
-use crate::schema::{Access, Call, Dim3, Divergence, Fault, Race, Report, Sites, Stats, Waiting};
+use crate::coverage;
+use crate::schema::{Access, Call, Dim3, Divergence, Fault, Race, Report, Sites, Waiting};
 use crate::snippet::{self, Mark};
 use crate::sources::Sources;
 use crate::words::{self, between, by, dim3, doing, in_kernel, launched, location, plural, target};
@@ -48,7 +49,7 @@ impl TextRenderer<'_> {
         out.push_str(&self.findings(report, u64::MAX));
         out.push_str(&self.notes(&report.notes));
         if stats {
-            out.push_str(&self.stats(&report.stats));
+            out.push_str(&self.stats(report));
         }
         out.push_str(&self.summary(report));
         out
@@ -233,11 +234,13 @@ impl TextRenderer<'_> {
         if !report.has_findings() {
             return String::new();
         }
-        format!("SUMMARY: gpurace: {}\n", words::counts(report))
+        let coverage = coverage::line(report).map(|line| format!("coverage: {line}\n")).unwrap_or_default();
+        format!("{coverage}SUMMARY: gpurace: {}\n", words::counts(report))
     }
 
     /// Returns the text that `stats=1` prints.
-    pub fn stats(&self, stats: &Stats) -> String {
+    pub fn stats(&self, report: &Report) -> String {
+        let stats = &report.stats;
         let mut out = String::from("gpurace: statistics\n");
         // Writing to a `String` does not fail.
         let _ = writeln!(
@@ -256,6 +259,9 @@ impl TextRenderer<'_> {
                 sites(&kernel.sites),
                 plural(kernel.checks_executed, "check executed", "checks executed"),
             );
+        }
+        if let Some(line) = coverage::line(report).filter(|_| !report.has_findings()) {
+            let _ = writeln!(out, "  coverage: {line}");
         }
         out
     }

@@ -76,6 +76,12 @@ impl KernelSites {
         }
     }
 
+    /// True if an access by the site (the module's index) was checked.
+    pub(crate) fn was_checked(&self, site: u32) -> bool {
+        let page = self.numbers.get(site as usize / PAGE).and_then(OnceLock::get);
+        page.is_some_and(|page| page[site as usize % PAGE].load(Ordering::Relaxed) != 0)
+    }
+
     /// Has reads by a site (the module's index) checked as they are made.
     pub(crate) fn check_at_once(&self, site: u32) {
         self.at_once.write().insert(site);

@@ -156,6 +156,13 @@ impl Checker {
         self.begin(info, unordered, ProvedSites::default(), None)
     }
 
+    /// True if some launch of the kernel checked an access by this site of its module. `site_base` is the number
+    /// of the module's site 0.
+    pub fn was_checked(&self, kernel: KernelKey, site_base: u32, site: u32) -> bool {
+        let kernels = self.inner.kernels.lock();
+        kernels.get(&(kernel, site_base)).is_some_and(|sites| sites.was_checked(site))
+    }
+
     /// Begins a launch in which accesses of the `proved` sites are not checked. They leave no
     /// records, so no launch may be concurrent with this one.
     pub fn begin_pruned(&self, info: LaunchInfo, unordered: &[u64], proved: ProvedSites) -> Arc<Launch> {

@@ -7,7 +7,8 @@
 pub(crate) mod picture;
 mod race;
 
-use gpurace_report::schema::{Finding, Race, Report, Sites};
+use gpurace_report::coverage;
+use gpurace_report::schema::{CoveredAccess, Finding, Race, Report, Sites};
 use gpurace_report::sources::Sources;
 use gpurace_report::words;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -66,6 +67,7 @@ pub fn render(report: &Report, name: &str, version: &str, sources: &dyn Sources)
                         }
                     }
                     (kernels(report))
+                    (never_ran(report, sources))
                 }
                 footer { p { "Written by gpurace " (version) "." } }
                 script { (PreEscaped(SCRIPT)) }
@@ -299,6 +301,47 @@ fn kernels(report: &Report) -> Markup {
                             }
                         }
                     }
+                }
+            }
+        }
+    }
+}
+
+/// Returns the accesses that never ran.
+fn never_ran(report: &Report, sources: &dyn Sources) -> Markup {
+    let all = coverage::never_ran(report).count();
+    let line = |access: &CoveredAccess| {
+        let text = sources.text(access.file.as_deref()?)?;
+        Some(text.lines().nth(access.line?.checked_sub(1)? as usize)?.trim().to_owned())
+    };
+    html! {
+        @if let Some(summary) = coverage::line(report) {
+            section aria-labelledby="coverage-title" {
+                h2 #coverage-title { "Coverage" }
+                p { (summary) ". The report says nothing of them." }
+                div.scroll role="region" aria-label="Table of accesses that never ran" tabindex="0" {
+                    table {
+                        caption.unseen { "Accesses that never ran" }
+                        thead {
+                            tr { @for column in ["Place", "Access", "Source", "Kernel"] { th scope="col" { (column) } } }
+                        }
+                        tbody {
+                            @for (kernel, access) in coverage::never_ran(report).take(coverage::MOST_SHOWN) {
+                                tr {
+                                    th scope="row" { code { (coverage::place(access)) } }
+                                    td { (access.op.as_str()) }
+                                    td { @if let Some(line) = line(access) { code { (line) } } }
+                                    td {
+                                        code { (kernel.kernel) }
+                                        @if kernel.launches == 0 { " (never launched)" }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+                @if all > coverage::MOST_SHOWN {
+                    p { (all - coverage::MOST_SHOWN) " more are in the JSON report only." }
                 }
             }
         }

@@ -291,7 +291,7 @@ fn the_summary_counts() {
 fn statistics() {
     let with = renderer().report(&interface(), true);
     let without = renderer().report(&interface(), false);
-    let stats = renderer().stats(&interface().stats);
+    let stats = renderer().stats(&interface());
     assert_eq!(with.replace(&stats, ""), without);
     assert!(with.lines().last().unwrap().starts_with("SUMMARY: "));
     insta::assert_snapshot!(stats);
