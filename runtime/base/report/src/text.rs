@@ -8,7 +8,9 @@ use crate::coverage;
 use crate::schema::{Access, Call, Dim3, Divergence, Fault, Race, Report, Sites, Waiting};
 use crate::snippet::{self, Mark};
 use crate::sources::Sources;
-use crate::words::{self, between, by, dim3, doing, in_kernel, launched, location, plural, target};
+use crate::words::{
+    self, between, by, dim3, doing, in_kernel, launched, location, plural, short_name, target,
+};
 
 /// The line before each finding and after the last.
 const RULE: &str = "==================\n";
@@ -145,10 +147,10 @@ impl TextRenderer<'_> {
             text.line(format_args!("  Location is {}", location(object)));
         }
         if let (Some(kernel), Some(launch)) = (&race.kernel, &race.launch) {
-            text.line(format_args!("  In {}", launched(kernel, launch)));
+            text.line(format_args!("  In {}", launched(&short_name(kernel), launch)));
             text.calls(0, &launch.stack);
         } else if let Some(kernel) = &race.kernel {
-            text.line(format_args!("  In `{kernel}`"));
+            text.line(format_args!("  In `{}`", short_name(kernel)));
         }
         if race.same_value == Some(true) {
             text.line(format_args!("  Both writes stored the same value"));
@@ -168,7 +170,7 @@ impl TextRenderer<'_> {
             "  In block {} of launch {} of `{}`:",
             dim3(divergence.block),
             divergence.launch,
-            divergence.kernel
+            short_name(&divergence.kernel)
         ));
         let mut marks = Vec::new();
         for waiting in &divergence.waiting {
@@ -254,7 +256,7 @@ impl TextRenderer<'_> {
             let _ = writeln!(
                 out,
                 "  `{}`: {}, {}, {}",
-                kernel.name,
+                short_name(&kernel.name),
                 plural(kernel.launches, "launch", "launches"),
                 sites(&kernel.sites),
                 plural(kernel.checks_executed, "check executed", "checks executed"),
@@ -300,7 +302,7 @@ impl<'a> Block<'a> {
             None => return,
         };
         match &access.function {
-            Some(function) => self.line(format_args!("    #0 {function} {place}")),
+            Some(function) => self.line(format_args!("    #0 {} {place}", short_name(function))),
             None => self.line(format_args!("    #0 {place}")),
         }
         self.calls(1, access.frames.get(1..).unwrap_or_default());
@@ -309,7 +311,7 @@ impl<'a> Block<'a> {
     /// Adds calls, the innermost first, numbered from `first`.
     fn calls(&mut self, first: usize, calls: &[Call]) {
         for (number, call) in (first..).zip(calls) {
-            let function = call.function.as_deref().unwrap_or("<unknown>");
+            let function = call.function.as_deref().map_or_else(|| "<unknown>".to_owned(), short_name);
             let (file, line) = (&call.file, call.line);
             match call.column {
                 Some(column) => self.line(format_args!("    #{number} {function} {file}:{line}:{column}")),

@@ -160,6 +160,39 @@ pub fn launches(stats: &Stats) -> String {
     format!("{launches}: {checked} checked, {proved} proved without checks, {left_out} left out")
 }
 
+/// The most characters of a function's name in text for a terminal.
+const NAME_WIDTH: usize = 60;
+
+/// Returns a function's name, shortened if it is long: first its template arguments and parameters, then its
+/// middle.
+pub fn short_name(name: &str) -> String {
+    if name.chars().count() <= NAME_WIDTH {
+        return name.to_owned();
+    }
+    let mut short = String::new();
+    let mut open = 0_usize;
+    for character in name.chars() {
+        if matches!(character, '>' | ')') {
+            open = open.saturating_sub(1);
+        }
+        if open == 0 {
+            short.push(character);
+        } else if !short.ends_with("...") {
+            short.push_str("...");
+        }
+        if matches!(character, '<' | '(') {
+            open += 1;
+        }
+    }
+    let count = short.chars().count();
+    if count <= NAME_WIDTH {
+        return short;
+    }
+    let start: String = short.chars().take(NAME_WIDTH / 2 - 3).collect();
+    let end: String = short.chars().skip(count - NAME_WIDTH / 2).collect();
+    format!("{start}...{end}")
+}
+
 /// Returns `(x,y,z)`.
 pub fn dim3([x, y, z]: Dim3) -> String {
     format!("({x},{y},{z})")
@@ -323,7 +356,7 @@ pub fn counts(report: &Report) -> String {
 pub fn finding_title(cause: CauseKind, kernel: Option<&str>, race: &Race) -> String {
     let mut text = format!("{}: {}", cause.words(), object_name(race));
     if let Some(kernel) = kernel {
-        let _ = write!(text, " in `{kernel}`");
+        let _ = write!(text, " in `{}`", short_name(kernel));
     }
     text
 }
@@ -393,4 +426,29 @@ pub fn effect_at(race: &Race, earlier: bool) -> String {
         _ => {}
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short_name;
+
+    #[test]
+    fn long_names_lose_their_arguments_first() {
+        let kept = "void ns::k<int, (anonymous namespace)::T>(int*, float)";
+        assert_eq!(short_name(kept), kept);
+        let long =
+            "void ns::k<std::vector<int, std::allocator<int>>, 3>(std::vector<int> const&, unsigned long)";
+        assert_eq!(short_name(long), "void ns::k<...>(...)");
+        assert_eq!(
+            short_name("void k<(A)1, (B)2>((anonymous namespace)::Name<(A)1>, unsigned long long)"),
+            "void k<...>(...)"
+        );
+        let deep = format!("{}::kernel<int>()", ["namespace_x"; 9].join("::"));
+        assert_eq!(short_name(&deep), "namespace_x::namespace_x::n..._x::namespace_x::kernel<...>()");
+        // Brackets that do not match lose nothing but length.
+        for odd in ["operator<", "a>b", "((((("] {
+            let odd = odd.repeat(20);
+            assert!(short_name(&odd).chars().count() <= 60, "{}", short_name(&odd));
+        }
+    }
 }
