@@ -3,6 +3,11 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
+use gpurace_abi::meta::Space;
+use gpurace_report::hint::{SideFacts, hint};
+use gpurace_report::schema::{Access, Dim3, Effect, Op, Race, RaceKind, Scope};
+use serde_json::Value;
+
 use super::Known;
 use crate::tool::facts::{Counts, Site, Verdict, witness};
 
@@ -30,7 +35,13 @@ pub fn render(kernel: &Known, remarks: &HashMap<u32, Vec<String>>) -> String {
         }
         let of = number.and_then(|number| objects.get(&number));
         let remarks = number.and_then(|number| remarks.get(&number));
-        access(&mut out, site, of.map_or(&[], Vec::as_slice), remarks.map_or(&[], Vec::as_slice));
+        access(
+            &mut out,
+            &kernel.facts.name,
+            site,
+            of.map_or(&[], Vec::as_slice),
+            remarks.map_or(&[], Vec::as_slice),
+        );
     }
     out
 }
@@ -52,7 +63,7 @@ fn source_line(out: &mut String, files: &mut HashMap<String, Vec<String>>, site:
     };
 }
 
-fn access(out: &mut String, site: &Site, objects: &[String], remarks: &[String]) {
+fn access(out: &mut String, kernel: &str, site: &Site, objects: &[String], remarks: &[String]) {
     let place = match (site.line, site.column) {
         (Some(line), Some(column)) => format!("{line}:{column}"),
         (Some(line), None) => line.to_string(),
@@ -81,7 +92,7 @@ fn access(out: &mut String, site: &Site, objects: &[String], remarks: &[String])
         let text = text.strip_prefix("witness: ").unwrap_or(&text);
         say("witness:", text);
     }
-    if let Some(text) = remedy(site) {
+    if let Some(text) = remedy(kernel, site) {
         say("remedy:", &text);
     }
     for remark in remarks {
@@ -91,7 +102,7 @@ fn access(out: &mut String, site: &Site, objects: &[String], remarks: &[String])
 
 /// Returns what would let an access be proved. It depends on the text of the prover's reason. `None` if there
 /// is no advice for a reason.
-fn remedy(site: &Site) -> Option<String> {
+fn remedy(kernel: &str, site: &Site) -> Option<String> {
     let why = site.why.as_deref().unwrap_or_default();
     match site.verdict {
         Verdict::Proved => None,
@@ -99,6 +110,7 @@ fn remedy(site: &Site) -> Option<String> {
             "none needed: each launch tests the conditions, and the access is checked only if one fails"
                 .to_owned(),
         ),
+        Verdict::Racy if let Some(hint) = witnessed_race(kernel, site).and_then(hint_of) => Some(hint),
         Verdict::Racy => {
             let order = order_of(site, why);
             let update = if site.op == "atomic" {
@@ -119,6 +131,52 @@ fn remedy(site: &Site) -> Option<String> {
             answer.map(|(_, answer)| (*answer).to_owned())
         }
     }
+}
+
+/// Returns the report's advice on a race.
+fn hint_of(race: Race) -> Option<String> {
+    hint(&race, [SideFacts::default(); 2], false)
+}
+
+/// Returns the race that a witness shows, as a report would have it.
+fn witnessed_race(kernel: &str, site: &Site) -> Option<Race> {
+    let dim = |value: &Value| serde_json::from_value::<Dim3>(value.clone()).ok();
+    let block = dim(&site.witness["block"])?;
+    let side = |side: &Value| {
+        let (op, effect) = match side["op"].as_str()? {
+            "read" => (Op::Read, Effect::Read),
+            "write" => (Op::Write, Effect::Write),
+            _ => return None,
+        };
+        let mut access = Access::new(op);
+        access.file.clone_from(&site.file);
+        access.line = side["line"].as_u64()?.try_into().ok();
+        (access.block, access.thread) = (dim(&side["block"]), dim(&side["thread"]));
+        Some((access, effect))
+    };
+    let [a, b] = site.witness["accesses"].as_array()?.as_slice() else { return None };
+    let ((earlier, earlier_effect), (later, later_effect)) = (side(a)?, side(b)?);
+    let warp = |access: &Access| {
+        let [x, y, z] = access.thread?;
+        Some((x + block[0] * (y + block[1] * z)) / 32)
+    };
+    let scope = match (earlier.block == later.block, warp(&earlier)? == warp(&later)?) {
+        (false, _) => Scope::Grid,
+        (true, false) => Scope::Block,
+        (true, true) => Scope::Warp,
+    };
+    Some(Race {
+        kind: RaceKind::new(earlier_effect, later_effect)?,
+        space: if site.space == "shared" { Space::Shared } else { Space::Global },
+        scope,
+        same_value: None,
+        kernel: Some(kernel.to_owned()),
+        launch: None,
+        object: None,
+        accesses: [later, earlier],
+        hint: None,
+        count: 1,
+    })
 }
 
 /// Returns advice on a barrier that would order two accesses. `why` ends with the place of the other one.
@@ -193,7 +251,7 @@ mod tests {
     }
 
     fn answer(verdict: &str, why: &str) -> String {
-        remedy(&site(verdict, why)).unwrap_or_default()
+        remedy("k", &site(verdict, why)).unwrap_or_default()
     }
 
     #[test]
@@ -209,6 +267,35 @@ mod tests {
                 .starts_with("put a barrier between this access and h.cuh:9, make both atomic")
         );
         assert!(answer("racy", "races").starts_with("put a barrier between the two accesses"));
+    }
+
+    #[test]
+    fn a_witness_gets_the_reports_hint() {
+        let remedy_of = |ops: [&str; 2], lines: [u32; 2], blocks: [u32; 2], threads: [u32; 2]| {
+            let access = |i: usize| {
+                serde_json::json!({
+                    "op": ops[i], "line": lines[i], "block": [blocks[i], 0, 0], "thread": [threads[i], 0, 0],
+                })
+            };
+            let mut site = site("racy", "races (with k.cu:9)");
+            site.witness = serde_json::json!({
+                "grid": [2, 1, 1], "block": [64, 1, 1], "params": {}, "accesses": [access(0), access(1)],
+            });
+            remedy("k(int*)", &site).unwrap()
+        };
+        let table = [
+            (["write", "read"], [7, 9], [0, 0], [0, 40], "no __syncthreads() orders"),
+            (["write", "read"], [7, 9], [0, 0], [0, 1], "no __syncthreads() or __syncwarp() orders"),
+            (["write", "read"], [7, 9], [0, 1], [0, 0], "between blocks"),
+            (["write", "write"], [7, 7], [0, 0], [0, 40], "let one of them write"),
+            (["write", "write"], [7, 7], [0, 1], [0, 0], "let one of them write"),
+            // What an atomic would need depends on its scope, which the witness does not have.
+            (["atomic", "read"], [7, 9], [0, 0], [0, 40], "put a barrier between this access and k.cu:9"),
+        ];
+        for (ops, lines, blocks, threads, wanted) in table {
+            let remedy = remedy_of(ops, lines, blocks, threads);
+            assert!(remedy.contains(wanted), "{ops:?} {lines:?} {blocks:?} {threads:?}: {remedy}");
+        }
     }
 
     #[test]
