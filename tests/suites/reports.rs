@@ -545,3 +545,24 @@ fn coverage_is_listed_as_text_and_for_lcov() {
     let page = render(&["--format", "html"]);
     assert!(page.contains("if (t &gt; 1000) data[n] = 3;"), "no source line of an access that never ran");
 }
+
+#[test]
+fn no_source_leaves_out_every_line_of_the_program() {
+    let (executable, folder) = program("causes");
+    run_command(Command::new(executable).env("GPURACE_OPTIONS", "json=r.json"), &folder).unwrap();
+    let gpurace = tool("gpurace").unwrap();
+    for format in ["text", "json", "html", "markdown", "sarif"] {
+        let render = |more: &[&str]| {
+            let args = ["report", "r.json", "--format", format];
+            run_command(Command::new(&gpurace).args(args).args(more), &folder).unwrap().stdout
+        };
+        let text = "// the first read";
+        assert!(format == "sarif" || render(&[]).contains(text), "{format}");
+        let (with, without) = (render(&[]), render(&["--no-source"]));
+        assert!(
+            !without.contains("first read") && !without.contains("tile[") && without.len() < with.len(),
+            "{format}"
+        );
+        assert!(without.contains("causes.cu"), "{format}");
+    }
+}

@@ -10,7 +10,7 @@ use gpurace_report::baseline;
 use gpurace_report::coverage;
 use gpurace_report::merge::Merger;
 use gpurace_report::schema::Report;
-use gpurace_report::sources::{DiskSources, FirstOf, StoredSources};
+use gpurace_report::sources::{DiskSources, FirstOf, NoSources, Sources, StoredSources};
 use gpurace_report::text::TextRenderer;
 use gpurace_report::words::plural;
 
@@ -70,6 +70,9 @@ pub struct ReportArgs {
     /// Look for source files with relative names in this folder
     #[arg(long, value_name = "DIR")]
     source_dir: Vec<PathBuf>,
+    /// Show no source lines and no diffs, and leave them out of JSON
+    #[arg(long, conflicts_with = "source_dir")]
+    no_source: bool,
     /// Add statistics to the text
     #[arg(long)]
     stats: bool,
@@ -107,6 +110,10 @@ pub fn report(args: &ReportArgs) -> Result<Done, Error> {
             status = FOUND.into();
         }
     }
+    if args.no_source {
+        report.sources.clear();
+        report.findings.iter_mut().for_each(|finding| finding.fix.diff = None);
+    }
     let named = args.output.as_deref().and_then(Format::of_file);
     let format = args.format.or(named).unwrap_or(Format::Text);
     if args.coverage && !matches!(format, Format::Text | Format::Lcov) {
@@ -126,6 +133,7 @@ pub fn report(args: &ReportArgs) -> Result<Done, Error> {
         format,
         color,
         stats: args.stats,
+        no_source: args.no_source,
         name: &names.join(", "),
         nothing: if args.baseline.is_some() { "no new findings" } else { "no races were reported" },
     };
@@ -151,6 +159,8 @@ pub struct Style<'a> {
     pub color: bool,
     /// True if text includes statistics.
     pub stats: bool,
+    /// True if no source line is shown.
+    pub no_source: bool,
     /// The name of the report in the title of a page.
     pub name: &'a str,
     /// The text for a report without findings.
@@ -163,10 +173,10 @@ pub fn render(report: &Report, style: Style<'_>, source_dirs: &[PathBuf]) -> Str
     let current = std::env::current_dir().ok();
     // Folders that the user names have newer files than the report.
     let on_disk = DiskSources::below(source_dirs.iter().cloned().chain(current.clone()));
-    let sources =
+    let all =
         if source_dirs.is_empty() { FirstOf([&stored, &on_disk]) } else { FirstOf([&on_disk, &stored]) };
-    let renderer =
-        TextRenderer { pid: report.run.as_ref().map(|run| run.pid), color: style.color, sources: &sources };
+    let sources: &dyn Sources = if style.no_source { &NoSources } else { &all };
+    let renderer = TextRenderer { pid: report.run.as_ref().map(|run| run.pid), color: style.color, sources };
     let version = env!("CARGO_PKG_VERSION");
     let or_none = |text: String| {
         if report.has_findings() { text } else { text + style.nothing + "\n" }
@@ -176,11 +186,9 @@ pub fn render(report: &Report, style: Style<'_>, source_dirs: &[PathBuf]) -> Str
         Format::Short => or_none(renderer.short(report)),
         Format::Json => report.to_json(),
         Format::Lcov => coverage::lcov(report),
-        Format::Sarif => {
-            sarif::Renderer { version, root: current.as_deref(), sources: &sources }.render(report)
-        }
-        Format::Markdown => markdown::render(report, &sources),
-        Format::Html => html::render(report, style.name, version, &sources),
+        Format::Sarif => sarif::Renderer { version, root: current.as_deref(), sources }.render(report),
+        Format::Markdown => markdown::render(report, sources),
+        Format::Html => html::render(report, style.name, version, sources),
     }
 }
 

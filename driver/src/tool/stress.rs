@@ -268,6 +268,7 @@ fn conclude(args: &StressArgs, own: &str, runs: Vec<Run>) -> Result<Done, Error>
         format,
         color: false,
         stats: false,
+        no_source: false,
         name: "gpurace stress",
         nothing: "no races were reported",
     };
