@@ -11,7 +11,7 @@ use gpurace_protocol::protocol::{SiteId, Sync};
 use gpurace_report::barriers::{Level, NewBarrier, Pair, Unordered};
 use gpurace_report::collect::Added;
 use gpurace_report::schema::{self, Report, Run};
-use gpurace_report::{fix, sources};
+use gpurace_report::{fix, join, sources};
 use parking_lot::MutexGuard;
 
 use super::counts::{KernelCounts, stats};
@@ -156,20 +156,43 @@ impl Session {
         }
     }
 
-    /// Adds the barriers that would order the races of findings.
+    /// Adds the barriers that would order the races of findings. Findings that one fix mends become one.
     fn add_fixes(&self, report: &mut Report, state: &SessionState) {
         let found = state.found.iter().flatten().chain(&state.elsewhere);
-        let mut of_finding: HashMap<&str, Vec<&FoundResolved>> = HashMap::new();
+        let mut of_finding: HashMap<String, Vec<&FoundResolved>> = HashMap::new();
         for found in found.filter(|found| !found.left_out) {
-            of_finding.entry(&found.cause.fingerprint).or_default().push(found);
+            of_finding.entry(found.cause.fingerprint.clone()).or_default().push(found);
         }
-        for finding in report.findings.iter_mut().filter(|finding| fix::may_need_barriers(finding)) {
-            let Some(races) = of_finding.get(&*finding.fingerprint) else { continue };
-            if let Some(diff) = self.barriers_for(races) {
-                finding.fix.advice = Some(diff.advice);
-                finding.fix.diff = Some(diff.diff);
+        let mut at = 0;
+        while at < report.findings.len() {
+            let fingerprint = report.findings[at].fingerprint.clone();
+            let races = of_finding.get(&fingerprint).filter(|_| fix::may_need_barriers(&report.findings[at]));
+            let Some(mut fixed) = races.and_then(|races| self.barriers_for(races)) else {
+                at += 1;
+                continue;
+            };
+            let mut other = 0;
+            while other < report.findings.len() {
+                let [one, two] = [at, other].map(|at| &report.findings[at]);
+                let both = [one, two]
+                    .map(|finding| of_finding.get(&finding.fingerprint).cloned().unwrap_or_default());
+                let alike = other != at && one.kernel == two.kernel && one.object == two.object;
+                let both = both.concat();
+                match Some(&both).filter(|_| alike).and_then(|both| self.barriers_for(both)) {
+                    Some(of_both) if of_both.barriers <= fixed.barriers => {
+                        fixed = of_both;
+                        join::join_into(report, other, at);
+                        at -= usize::from(other < at);
+                        of_finding.insert(fingerprint.clone(), both);
+                    }
+                    _ => other += 1,
+                }
             }
+            report.findings[at].fix.advice = Some(fixed.advice);
+            report.findings[at].fix.diff = Some(fixed.diff);
+            at += 1;
         }
+        join::join(report);
     }
 
     /// The barriers that would order all these races.

@@ -62,15 +62,21 @@ pub fn relation(flow: &Flow, [earlier, later]: Pair, level: Level) -> Option<Rel
     }
     let (places, reverse) = (places(flow), reversed(flow));
     let (from, to) = (*places.get(&earlier)?, *places.get(&later)?);
-    let after = |place, forward| walk(flow, &Next(flow), place, level, forward);
-    let before = |place| walk(flow, &Previous(flow, &reverse), place, level, false);
+    let common: BTreeSet<usize> = loops(flow, &reverse)
+        .filter(|(_, blocks)| blocks.contains(&from.0) && blocks.contains(&to.0))
+        .map(|(header, _)| header)
+        .collect();
+    let none = BTreeSet::new();
+    // Forward: in one iteration of the loops around both.
+    let after = |place, forward| walk(flow, &Next(flow), place, level, if forward { &common } else { &none });
+    let before = |place| walk(flow, &Previous(flow, &reverse), place, level, &none);
     let meets = |steps: &BTreeSet<StepPlace>, wanted: fn(&Step) -> bool| {
         steps.iter().any(|&(block, at)| wanted(&flow.blocks[block].steps[at]))
     };
     let over_back_edge = if is_one_statement(flow, from, to) {
         // No barrier can stand within a statement.
         after(from, false).contains(&from).then_some(false)
-    } else if after(from, true).contains(&to) || after(to, true).contains(&from) {
+    } else if common.is_empty() || after(from, true).contains(&to) || after(to, true).contains(&from) {
         None
     } else if after(from, false).contains(&to) {
         Some(false)
@@ -196,8 +202,12 @@ pub fn missing(all: &[Unordered<'_>], level: Level, accepts: impl Fn(u32) -> boo
     None
 }
 
-/// Returns what a barrier before a step precedes. `None` if the step is in no block of the flow.
+/// Returns what a barrier before a step precedes. `None` if it is unknown what threads would then wait for.
 fn new_barrier(flow: &Flow, (at, step): StepPlace, level: Level) -> Option<NewBarrier> {
+    // Lanes that wait for some others could wait forever if those wait at a new barrier.
+    if flow.blocks.iter().flat_map(|block| &block.steps).any(|step| matches!(step, Step::Lanes)) {
+        return None;
+    }
     let reversed = reversed(flow);
     // Only loops lead back, so a block's dominators are known when those of an earlier one are.
     let mut behind = vec![false; flow.blocks.len()];
@@ -206,7 +216,8 @@ fn new_barrier(flow: &Flow, (at, step): StepPlace, level: Level) -> Option<NewBa
         let mut forward = reversed[block].iter().filter(|&&from| from < block).peekable();
         behind[block] = forward.peek().is_some() && forward.all(|&from| behind[from]);
     }
-    let loops: Vec<BTreeSet<usize>> = loops(flow, &reversed).filter(|blocks| blocks.contains(&at)).collect();
+    let loops: Vec<_> =
+        loops(flow, &reversed).map(|(_, blocks)| blocks).filter(|blocks| blocks.contains(&at)).collect();
     let innermost = loops.iter().min_by_key(|blocks| blocks.len());
     let mut precedes = BTreeSet::new();
     for (block, body) in flow.blocks.iter().enumerate() {
@@ -221,8 +232,11 @@ fn new_barrier(flow: &Flow, (at, step): StepPlace, level: Level) -> Option<NewBa
     Some(NewBarrier { level, precedes, loops: loops.len() })
 }
 
-/// Returns the blocks of each loop.
-fn loops<'a>(flow: &'a Flow, reversed: &'a [Vec<usize>]) -> impl Iterator<Item = BTreeSet<usize>> + 'a {
+/// Returns the header and the blocks of each loop.
+fn loops<'a>(
+    flow: &'a Flow,
+    reversed: &'a [Vec<usize>],
+) -> impl Iterator<Item = (usize, BTreeSet<usize>)> + 'a {
     (0..flow.blocks.len()).filter_map(|header| {
         let mut pending: Vec<usize> =
             reversed[header].iter().copied().filter(|&from| from >= header).collect();
@@ -233,7 +247,7 @@ fn loops<'a>(flow: &'a Flow, reversed: &'a [Vec<usize>]) -> impl Iterator<Item =
                 pending.extend(&reversed[block]);
             }
         }
-        is_loop.then_some(blocks)
+        is_loop.then_some((header, blocks))
     })
 }
 
@@ -356,14 +370,14 @@ impl Direction for Previous<'_> {
     }
 }
 
-/// Returns the steps that are reached from a place without passing a barrier. `within` leaves out ways back
-/// in a loop.
+/// Returns the steps that are reached from a place without passing a barrier. Ways back to `headers` of loops
+/// are left out.
 fn walk(
     flow: &Flow,
     direction: &impl Direction,
     from: StepPlace,
     level: Level,
-    within: bool,
+    headers: &BTreeSet<usize>,
 ) -> BTreeSet<StepPlace> {
     let mut met = BTreeSet::new();
     let mut entered = BTreeSet::new();
@@ -379,7 +393,7 @@ fn walk(
         }
         if goes_on {
             for next in direction.blocks(block) {
-                if !(within && next <= block) && entered.insert(next) {
+                if !(next <= block && headers.contains(&next)) && entered.insert(next) {
                     pending.push((next, direction.steps(next)));
                 }
             }
@@ -469,6 +483,30 @@ mod tests {
     }
 
     #[test]
+    fn what_follows_a_loop_is_in_no_next_iteration() {
+        // The loop's header leads to its body and behind it, and comes before both.
+        let text = "u 1: L1
+             u 2,3: L2
+             u: L20 a1
+             u 1: L17 a0";
+        for pair in [[0, 1], [1, 0]] {
+            let found = relation(&flow(text), pair, Level::Block).unwrap();
+            assert_eq!((found.over_back_edge, found.is_reversed), (None, pair == [1, 0]));
+        }
+        // An inner loop, and the rest of the outer one.
+        let text = "u 1: L1
+             u 2,5: L2
+             u 3,4: L3
+             u 2: L17 a0
+             u 1: L20 a1
+             u: L30";
+        for pair in [[0, 1], [1, 0]] {
+            let found = relation(&flow(text), pair, Level::Block).unwrap();
+            assert_eq!((found.over_back_edge, found.is_reversed), (None, pair == [1, 0]));
+        }
+    }
+
+    #[test]
     fn a_statement_in_a_loop_meets_itself_in_the_next_iteration() {
         let text = "u 1: L1
              u 2,3: L2
@@ -553,6 +591,8 @@ mod tests {
             let precedes = BTreeSet::from([0, 1]);
             assert_eq!(asked.into_inner(), [NewBarrier { level: Level::Block, precedes, loops: 1 }]);
         }
+        let with_lanes = self::flow(&text.replace("a0 a1", "a0 a1 l"));
+        assert_eq!(new_barrier(&with_lanes, (2, 0), Level::Block), None);
         let after = new_barrier(&flow, (3, 0), Level::Block).unwrap();
         assert_eq!((after.precedes, after.loops), (BTreeSet::from([2]), 0));
     }

@@ -19,6 +19,8 @@ pub struct Barriers {
     pub diff: String,
     /// The change in words.
     pub advice: String,
+    /// Their number.
+    pub barriers: usize,
 }
 
 /// Returns barriers that order all races of a finding. `widest` is the widest group of threads that race,
@@ -61,7 +63,7 @@ pub fn barriers(
     if !in_every_launch {
         advice.push_str(" (tried on this run's launches)");
     }
-    Some(Barriers { diff, advice })
+    Some(Barriers { diff, advice, barriers: lines.len() })
 }
 
 /// True for a finding whose races barriers of a block could order.

@@ -8,6 +8,7 @@
 //! | [`coverage`] | which accesses never ran |
 //! | [`barriers`] | which barriers part two accesses, and where one is missing |
 //! | [`fix`] | changes of the source |
+//! | [`join`] | findings that the whole run shows to be one |
 //! | [`merge`] | how to join several reports |
 //! | [`baseline`] | which findings are not in an older report |
 //! | [`hint`] | advice on each race |
@@ -25,6 +26,7 @@ pub mod collect;
 pub mod coverage;
 pub mod fix;
 pub mod hint;
+pub mod join;
 pub mod merge;
 pub mod schema;
 pub mod snippet;

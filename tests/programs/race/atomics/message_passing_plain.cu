@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: 2
 // One block hands a value to another one through a plain flag.
 #include "check.h"
 

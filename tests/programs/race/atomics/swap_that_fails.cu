@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: 3
 // A compare-and-swap that fails writes nothing: it races with a plain write as a load does, and
 // not with a read. One that succeeds does.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: 2
 // A volatile load is atomic beside atomics of the same bytes. It is not atomic beside those of more bytes.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: 2
 // Shortest paths, a round per intermediate node. Row and column of that node do not change
 // in its round, so one launch per round is right, and rounds in one launch are not.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: 2
 // A sparse matrix by rows, one warp per row: the lanes' sums meet in shared memory,
 // one slot per lane of the block, or of the warp only.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: 2
 // A store that leaves a shared array or a device variable may reach the one behind it. A proof must not take the two for apart.
 #include "check.h"
 

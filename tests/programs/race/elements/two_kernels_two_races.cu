@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: 2
 // Two kernels with a race each: neither report hides the other.
 #include "check.h"
 

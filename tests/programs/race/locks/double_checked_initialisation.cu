@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: 2
 // The first one in initialises a table under a lock; others look at a plain
 // `ready` first, without the lock.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: 2
 // Bitonic sort in shared memory. Steps whose partners lie in one warp are left without
 // a barrier, and nothing else syncs them.
 #include "check.h"

@@ -3,6 +3,7 @@
 mod baseline;
 mod collect;
 mod hint;
+mod join;
 mod merge;
 mod schema;
 mod text;

@@ -1,0 +1,80 @@
+//! Joins findings of one mistake that only the whole run shows to be one.
+
+use std::collections::BTreeSet;
+
+use crate::schema::{Access, CauseKind, Finding, Op, Race, Report};
+
+/// A source position.
+type Place<'a> = (&'a str, u32, Option<u32>);
+
+/// Joins findings on one object of one kernel:
+///
+/// - what races with an update by several threads, if no barrier mends it: the update must become atomic;
+/// - an update under a lock without a fence: the lock orders nothing;
+/// - what a flag or a lock of too narrow a scope lets race, on other objects too.
+pub fn join(report: &mut Report) {
+    use CauseKind::{LoopBackEdge, MissingBarrier, MissingFence, NarrowScope, Other};
+    for at in (0..report.findings.len()).rev() {
+        let finding = &report.findings[at];
+        let places = places(report, finding);
+        let into = report.findings.iter().position(|known| {
+            if std::ptr::eq(known, finding) || known.kernel != finding.kernel || finding.fix.diff.is_some() {
+                return false;
+            }
+            let same_object = known.object == finding.object;
+            match (finding.cause, known.cause) {
+                (MissingBarrier | LoopBackEdge, Other) => {
+                    let updates = updates(report, known);
+                    let is_with_update =
+                        |race: &Race| sides(race).iter().flatten().any(|place| updates.contains(place));
+                    same_object && !finding.races.is_empty() && report.races_of(finding).all(is_with_update)
+                }
+                (Other, MissingFence) => same_object && places.is_subset(&self::places(report, known)),
+                (MissingFence | Other, NarrowScope) => report.races_of(finding).all(|race| {
+                    report.races_of(known).any(|narrow| narrow.scope == race.scope && !same_object)
+                }),
+                _ => false,
+            }
+        });
+        if let Some(into) = into {
+            join_into(report, at, into);
+        }
+    }
+}
+
+/// Joins the finding at `from` with the one at `into`, which keeps cause and fix. Renumbers the rest.
+pub fn join_into(report: &mut Report, from: usize, into: usize) {
+    let joined = report.findings[from].races.clone();
+    let finding = &mut report.findings[into];
+    finding.races.extend(joined);
+    let races = &report.races;
+    finding.races.sort_by_key(|&at| races.get(at).map(|race| race.scope));
+    finding.pairs = finding.races.len() as u64;
+    let counts = finding.races.iter().filter_map(|&at| races.get(at)).map(|race| race.count);
+    finding.count = counts.fold(0, u64::saturating_add);
+    report.findings.remove(from);
+    for (number, finding) in (1..).zip(&mut report.findings) {
+        finding.id = format!("F{number}");
+    }
+}
+
+fn place(access: &Access) -> Option<Place<'_>> {
+    Some((access.file.as_deref()?, access.line?, access.column))
+}
+
+fn sides(race: &Race) -> [Option<Place<'_>>; 2] {
+    race.accesses.each_ref().map(place)
+}
+
+fn places<'a>(report: &'a Report, finding: &'a Finding) -> BTreeSet<Place<'a>> {
+    report.races_of(finding).flat_map(sides).flatten().collect()
+}
+
+/// Returns the places whose accesses by several threads race with each other.
+fn updates<'a>(report: &'a Report, finding: &'a Finding) -> BTreeSet<Place<'a>> {
+    let is_update = |race: &&Race| {
+        let [a, b] = sides(race);
+        a == b && race.accesses.iter().any(|access| access.op != Op::Read)
+    };
+    report.races_of(finding).filter(is_update).filter_map(|race| place(&race.accesses[0])).collect()
+}

@@ -1,0 +1,78 @@
+//! Tests which findings the whole run shows to be one, and which not.
+
+use super::{access, race};
+use crate::cause::Cause;
+use crate::collect::Collector;
+use crate::join::join;
+use crate::schema::*;
+
+/// A report with one finding for each cause: a race of two accesses given by operation and line, on an object.
+fn report(findings: &[(CauseKind, [(Op, u32); 2], &str, Scope)]) -> Report {
+    let mut collector = Collector::new(100, false);
+    for (number, &(kind, sides, object, scope)) in findings.iter().enumerate() {
+        let [later, earlier] = sides.map(|(op, line)| access(op, line, 3, 0, 0));
+        let mut race = race(RaceKind::WriteWrite, scope, later, earlier);
+        race.object = race.object.map(|known| Object {
+            kind: ObjectKind::Variable,
+            name: Some(object.to_owned()),
+            ..known
+        });
+        let cause =
+            Cause { kind, hint: None, why: kind.as_str().to_owned(), fingerprint: number.to_string() };
+        collector.add_race(race, &cause);
+    }
+    collector.report(Device::Cpu, Stats::default())
+}
+
+fn joined(mut report: Report) -> Vec<(CauseKind, u64)> {
+    join(&mut report);
+    for (number, finding) in (1..).zip(&report.findings) {
+        assert_eq!((finding.id.clone(), finding.pairs), (format!("F{number}"), finding.races.len() as u64));
+    }
+    let races: u64 = report.findings.iter().map(|finding| finding.pairs).sum();
+    assert_eq!(races, report.races.len() as u64);
+    report.findings.iter().map(|finding| (finding.cause, finding.pairs)).collect()
+}
+
+use CauseKind::{MissingBarrier, MissingFence, NarrowScope, Other};
+use Op::{Atomic, Read, Write};
+
+const UPDATE: (CauseKind, [(Op, u32); 2], &str, Scope) = (Other, [(Write, 8), (Write, 8)], "n", Scope::Block);
+
+#[test]
+fn what_races_with_an_update_is_part_of_it() {
+    let read = (MissingBarrier, [(Read, 7), (Write, 8)], "n", Scope::Block);
+    assert_eq!(joined(report(&[read, UPDATE])), [(Other, 2)]);
+    // Another object, another place, or an update that only reads.
+    let other_object = (MissingBarrier, [(Read, 7), (Write, 8)], "m", Scope::Block);
+    let elsewhere = (MissingBarrier, [(Read, 7), (Write, 9)], "n", Scope::Block);
+    for apart in [other_object, elsewhere] {
+        assert_eq!(joined(report(&[apart, UPDATE])), [(MissingBarrier, 1), (Other, 1)]);
+    }
+    let same_read = (Other, [(Read, 7), (Read, 7)], "n", Scope::Block);
+    assert_eq!(joined(report(&[read, same_read])), [(MissingBarrier, 1), (Other, 1)]);
+}
+
+#[test]
+fn what_a_barrier_mends_stays_a_finding() {
+    let mut report = report(&[(MissingBarrier, [(Read, 7), (Write, 8)], "n", Scope::Block), UPDATE]);
+    report.findings[0].fix.diff = Some("a diff".to_owned());
+    assert_eq!(joined(report), [(MissingBarrier, 1), (Other, 1)]);
+}
+
+#[test]
+fn an_update_under_a_lock_without_a_fence_is_the_locks_mistake() {
+    let lock = (MissingFence, [(Read, 7), (Write, 8)], "n", Scope::Block);
+    assert_eq!(joined(report(&[lock, UPDATE])), [(MissingFence, 2)]);
+    let elsewhere = (MissingFence, [(Read, 7), (Write, 9)], "n", Scope::Block);
+    assert_eq!(joined(report(&[elsewhere, UPDATE])), [(MissingFence, 1), (Other, 1)]);
+}
+
+#[test]
+fn a_narrow_scope_explains_what_it_fails_to_order() {
+    let narrow = (NarrowScope, [(Atomic, 3), (Atomic, 5)], "lock", Scope::Grid);
+    let data = (MissingFence, [(Read, 7), (Write, 8)], "n", Scope::Grid);
+    assert_eq!(joined(report(&[narrow, data])), [(NarrowScope, 2)]);
+    // Within a block the scope is wide enough.
+    assert_eq!(joined(report(&[narrow, UPDATE])), [(NarrowScope, 1), (Other, 1)]);
+}
