@@ -4,10 +4,14 @@ use super::{access, race};
 use crate::cause::Cause;
 use crate::collect::Collector;
 use crate::join::join;
+use crate::schema::CauseKind::{MissingBarrier, MissingFence, NarrowScope, Other};
+use crate::schema::Op::{Atomic, Read, Write};
 use crate::schema::*;
 
-/// A report with one finding for each cause: a race of two accesses given by operation and line, on an object.
-fn report(findings: &[(CauseKind, [(Op, u32); 2], &str, Scope)]) -> Report {
+/// A finding with one race: its cause, the operations and lines of the accesses, the object, and the threads.
+type OneRace = (CauseKind, [(Op, u32); 2], &'static str, Scope);
+
+fn report(findings: &[OneRace]) -> Report {
     let mut collector = Collector::new(100, false);
     for (number, &(kind, sides, object, scope)) in findings.iter().enumerate() {
         let [later, earlier] = sides.map(|(op, line)| access(op, line, 3, 0, 0));
@@ -34,10 +38,7 @@ fn joined(mut report: Report) -> Vec<(CauseKind, u64)> {
     report.findings.iter().map(|finding| (finding.cause, finding.pairs)).collect()
 }
 
-use CauseKind::{MissingBarrier, MissingFence, NarrowScope, Other};
-use Op::{Atomic, Read, Write};
-
-const UPDATE: (CauseKind, [(Op, u32); 2], &str, Scope) = (Other, [(Write, 8), (Write, 8)], "n", Scope::Block);
+const UPDATE: OneRace = (Other, [(Write, 8), (Write, 8)], "n", Scope::Block);
 
 #[test]
 fn what_races_with_an_update_is_part_of_it() {
