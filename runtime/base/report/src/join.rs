@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::schema::{Access, CauseKind, Finding, Op, Race, Report};
 
-/// A source position.
-type Place<'a> = (&'a str, u32, Option<u32>);
+/// File, line and column of an access.
+type SourcePlace<'a> = (&'a str, u32, Option<u32>);
 
 /// Joins findings on one object of one kernel:
 ///
@@ -58,20 +58,20 @@ pub fn join_into(report: &mut Report, from: usize, into: usize) {
     }
 }
 
-fn place(access: &Access) -> Option<Place<'_>> {
+fn place(access: &Access) -> Option<SourcePlace<'_>> {
     Some((access.file.as_deref()?, access.line?, access.column))
 }
 
-fn sides(race: &Race) -> [Option<Place<'_>>; 2] {
+fn sides(race: &Race) -> [Option<SourcePlace<'_>>; 2] {
     race.accesses.each_ref().map(place)
 }
 
-fn places<'a>(report: &'a Report, finding: &'a Finding) -> BTreeSet<Place<'a>> {
+fn places<'a>(report: &'a Report, finding: &'a Finding) -> BTreeSet<SourcePlace<'a>> {
     report.races_of(finding).flat_map(sides).flatten().collect()
 }
 
 /// Returns the places whose accesses by several threads race with each other.
-fn updates<'a>(report: &'a Report, finding: &'a Finding) -> BTreeSet<Place<'a>> {
+fn updates<'a>(report: &'a Report, finding: &'a Finding) -> BTreeSet<SourcePlace<'a>> {
     let is_update = |race: &&Race| {
         let [a, b] = sides(race);
         a == b && race.accesses.iter().any(|access| access.op != Op::Read)
