@@ -266,15 +266,20 @@ struct Tile32 {
         return mix(v, cg::reduce(tile, v, cg::plus<unsigned>())) + cg::reduce(tile, (int)v, cg::greater<int>());
     }
 };
-template <int SIZE> struct Tile {
+template <int SIZE, bool REDUCES> struct Tile {
     static __device__ unsigned run(const Args& a, unsigned g) {
         auto tile = cg::tiled_partition<SIZE>(cg::this_thread_block());
-        unsigned v = a.in[g];
+        unsigned v = a.in[g], lane, mask;
+        asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+        mask = ((1u << SIZE) - 1) << (lane & ~(SIZE - 1));
         for (int i = tile.size() / 2; i > 0; i /= 2) v += tile.shfl_xor(v, i);
         v = mix(v, tile.ballot(v & 1)) + tile.any(v % 8 == 1) + tile.all(v % 8 != 2);
         tile.sync();
         v = mix(v, tile.shfl_up(v, 1)) + tile.meta_group_rank() + tile.thread_rank();
-        return mix(v, cg::reduce(tile, v, cg::plus<unsigned>()));
+        v = mix(v, tile.match_any(v & 3)) + __shfl_sync(mask, v, a.delta + 3);
+        int same;
+        v = mix(v, __match_all_sync(mask, g / 16, &same));
+        return REDUCES ? mix(v, cg::reduce(tile, v, cg::plus<unsigned>())) : v + same;
     }
 };
 struct Coalesced {
@@ -372,8 +377,11 @@ int main() {
     right &= same<Broadcast>("Broadcast");
     right &= same<Locals>("Locals");
     right &= same<Tile32>("Tile32", false);
-    right &= same<Tile<16>>("Tile<16>", false);
-    right &= same<Tile<8>>("Tile<8>", false);
+    right &= same<Tile<16, false>>("Tile<16, false>", false);
+    right &= same<Tile<8, false>>("Tile<8, false>", false);
+    right &= same<Tile<4, false>>("Tile<4, false>", false);
+    right &= same<Tile<16, true>>("Tile<16, true>", false);
+    right &= same<Tile<8, true>>("Tile<8, true>", false);
     right &= same<Coalesced>("Coalesced");
     right &= same<Apart>("Apart");
     right &= same<Atomics>("Atomics");

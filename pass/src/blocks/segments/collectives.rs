@@ -54,11 +54,12 @@ impl Cutter {
             let calls: Vec<_> = collectives.iter().filter_map(|&call| EntryCall::of(call)).collect();
             let meet =
                 |&call: &LLVMValueRef| uniform.control(LLVMGetInstructionParent(call)) >= Uniform::Warp;
-            if !collectives.iter().all(meet) || !calls.iter().all(|call| is_for_all_lanes(*call)) {
+            if !collectives.iter().all(meet) {
                 return None;
             }
+            let masks = calls.iter().map(|&call| self.mask_of(call)).collect::<Option<Vec<_>>>()?;
             let mut cuts = Vec::new();
-            for (&at, call) in collectives.iter().zip(calls) {
+            for ((&at, call), mask) in collectives.iter().zip(calls).zip(masks) {
                 let mode = || call.constant(0);
                 match call.entry {
                     Entry::Activemask => {
@@ -66,9 +67,9 @@ impl Cutter {
                         LLVMInstructionEraseFromParent(at);
                     }
                     Entry::Syncwarp => cuts.push(Cut { at, runs: Runs::Warp }),
-                    Entry::Shfl => self.shuffle(at, call, mode()?, &mut cuts),
-                    Entry::Match => self.matching(at, call, mode()?, &mut cuts),
-                    _ => self.together(at, call, mode()?, &mut cuts, uniform),
+                    Entry::Shfl => self.shuffle(at, call, mode()?, mask, &mut cuts),
+                    Entry::Match => self.matching(at, call, mode()?, mask, &mut cuts),
+                    _ => self.together(at, call, mode()?, mask, &mut cuts, uniform),
                 }
             }
             Some(cuts)
@@ -76,7 +77,14 @@ impl Cutter {
     }
 
     /// A shuffle: each lane reads the operand of another one.
-    unsafe fn shuffle(&mut self, at: LLVMValueRef, call: EntryCall, mode: u64, cuts: &mut Vec<Cut>) {
+    unsafe fn shuffle(
+        &mut self,
+        at: LLVMValueRef,
+        call: EntryCall,
+        mode: u64,
+        group: LLVMValueRef,
+        cuts: &mut Vec<Cut>,
+    ) {
         // SAFETY: by contract.
         unsafe {
             let (b, none) = (self.builder, c"".as_ptr());
@@ -115,8 +123,14 @@ impl Cutter {
                 let index = LLVMBuildSExt(b, index, long, none);
                 LLVMBuildLoad2(b, int, place(index), none)
             };
+            let mut has_source = inside;
+            if !is_full(group) {
+                let bit = LLVMBuildLShr(b, group, LLVMBuildAnd(b, source, n(31), none), none);
+                let bit = LLVMBuildTrunc(b, bit, LLVMInt1TypeInContext(self.context), none);
+                has_source = LLVMBuildAnd(b, inside, bit, none);
+            }
             // Neighbouring lanes read neighbouring operands, without a choice of addresses.
-            let value = LLVMBuildSelect(b, inside, read(source), read(lane), none);
+            let value = LLVMBuildSelect(b, has_source, read(source), read(lane), none);
             self.cut_before(at, Runs::Warp, cuts);
             for user in ir::users(at) {
                 if ir::opcode(user) == LLVMOpcode::LLVMTrunc && LLVMTypeOf(user) == int {
@@ -135,7 +149,14 @@ impl Cutter {
     }
 
     /// A match: each lane compares its operand with those of all lanes.
-    unsafe fn matching(&mut self, at: LLVMValueRef, call: EntryCall, mode: u64, cuts: &mut Vec<Cut>) {
+    unsafe fn matching(
+        &mut self,
+        at: LLVMValueRef,
+        call: EntryCall,
+        mode: u64,
+        group: LLVMValueRef,
+        cuts: &mut Vec<Cut>,
+    ) {
         // SAFETY: by contract.
         unsafe {
             let (b, none) = (self.builder, c"".as_ptr());
@@ -156,12 +177,14 @@ impl Cutter {
                 equal = LLVMBuildInsertElement(b, equal, own, LLVMConstInt(int, i, 0), none);
             }
             let equal = self.mask(LLVMBuildICmp(b, LLVMIntEQ, all, equal, none));
+            let equal = LLVMBuildAnd(b, equal, group, none);
             let result = if mode == 0 {
                 LLVMBuildZExt(b, equal, long, none)
             } else {
-                let is_full = LLVMBuildICmp(b, LLVMIntEQ, equal, LLVMConstAllOnes(int), none);
-                let full = LLVMConstInt(long, u64::from(u32::MAX) | 1 << 32, 0);
-                LLVMBuildSelect(b, is_full, full, LLVMConstInt(long, 0, 0), none)
+                let is_all = LLVMBuildICmp(b, LLVMIntEQ, equal, group, none);
+                let full = LLVMBuildZExt(b, group, long, none);
+                let full = LLVMBuildOr(b, full, LLVMConstInt(long, 1 << 32, 0), none);
+                LLVMBuildSelect(b, is_all, full, LLVMConstInt(long, 0, 0), none)
             };
             self.cut_before(at, Runs::Warp, cuts);
             LLVMReplaceAllUsesWith(at, result);
@@ -175,6 +198,7 @@ impl Cutter {
         at: LLVMValueRef,
         call: EntryCall,
         mode: u64,
+        group: LLVMValueRef,
         cuts: &mut Vec<Cut>,
         uniform: &mut BlockUniform,
     ) {
@@ -197,20 +221,8 @@ impl Cutter {
             LLVMBuildStore(b, own, place);
             self.cut_before(at, Runs::FirstLane, cuts);
             let all = self.load_all(ty, operands);
-            let result = if votes {
-                let ballot =
-                    self.mask(LLVMBuildICmp(b, LLVMIntNE, all, LLVMConstNull(LLVMTypeOf(all)), none));
-                let is_all = LLVMBuildICmp(b, LLVMIntEQ, ballot, LLVMConstAllOnes(int), none);
-                let is_any = LLVMBuildICmp(b, LLVMIntNE, ballot, LLVMConstInt(int, 0, 0), none);
-                match mode {
-                    0 => LLVMBuildZExt(b, is_all, int, none),
-                    1 => LLVMBuildZExt(b, is_any, int, none),
-                    2 => {
-                        let equal = LLVMBuildOr(b, is_all, LLVMBuildNot(b, is_any, none), none);
-                        LLVMBuildZExt(b, equal, int, none)
-                    }
-                    _ => ballot,
-                }
+            let of_warp = if votes {
+                self.mask(LLVMBuildICmp(b, LLVMIntNE, all, LLVMConstNull(LLVMTypeOf(all)), none))
             } else {
                 let by = ["add", "umin", "umax", "smin", "smax", "and", "or", "xor"][mode.min(7) as usize];
                 let name = format!("llvm.vector.reduce.{by}");
@@ -218,10 +230,32 @@ impl Cutter {
                 let reduce = LLVMGetIntrinsicDeclaration(self.module, id, [LLVMTypeOf(all)].as_mut_ptr(), 1);
                 ir::call(b, reduce, &[all])
             };
+            uniform.add(of_warp, Uniform::Warp);
             self.cut_before(at, Runs::Warp, cuts);
-            uniform.add(result, Uniform::Warp);
+            let result = if votes { self.vote(of_warp, mode, group) } else { of_warp };
+            if is_full(group) {
+                uniform.add(result, Uniform::Warp);
+            }
             LLVMReplaceAllUsesWith(at, result);
             LLVMInstructionEraseFromParent(at);
+        }
+    }
+
+    /// The result of a vote for a group of lanes, from the ballot of the warp.
+    unsafe fn vote(&self, ballot: LLVMValueRef, mode: u64, group: LLVMValueRef) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, none, int) = (self.builder, c"".as_ptr(), LLVMInt32TypeInContext(self.context));
+            let ballot = LLVMBuildAnd(b, ballot, group, none);
+            let is_all = LLVMBuildICmp(b, LLVMIntEQ, ballot, group, none);
+            let is_none = LLVMBuildICmp(b, LLVMIntEQ, ballot, LLVMConstInt(int, 0, 0), none);
+            let holds = match mode {
+                0 => is_all,
+                1 => LLVMBuildNot(b, is_none, none),
+                2 => LLVMBuildOr(b, is_all, is_none, none),
+                _ => return ballot,
+            };
+            LLVMBuildZExt(b, holds, int, none)
         }
     }
 
@@ -253,26 +287,44 @@ impl Cutter {
         // SAFETY: by contract.
         unsafe { LLVMBuildBitCast(self.builder, bits, LLVMInt32TypeInContext(self.context), c"".as_ptr()) }
     }
-}
 
-/// True if a collective's mask holds all lanes of a warp that meet there. All that are active are all,
-/// as all meet where the mask is made.
-unsafe fn is_for_all_lanes(call: EntryCall) -> bool {
-    // SAFETY: by contract.
-    unsafe {
-        let mask = match call.entry {
-            Entry::Activemask => return true,
-            Entry::Syncwarp => call.operand(0),
-            _ => call.operand(1),
-        };
-        match entry_of_value(mask) {
-            Some(entry) => entry == Entry::Activemask,
-            None => LLVMIsConstant(mask) != 0 && LLVMConstIntGetZExtValue(mask) == u64::from(u32::MAX),
+    /// The mask of a lane for each collective: constant, of all that are active, or that of a tile of
+    /// cooperative groups, which is one for each aligned group of lanes. `None` if lanes may meet under masks
+    /// that do not fit each other. All that are active are all, as all meet where the mask is made.
+    unsafe fn mask_of(&self, call: EntryCall) -> Option<LLVMValueRef> {
+        // SAFETY: by contract.
+        unsafe {
+            let full = LLVMConstAllOnes(LLVMInt32TypeInContext(self.context));
+            let mask = match call.entry {
+                Entry::Activemask => return Some(full),
+                Entry::Syncwarp => call.operand(0),
+                _ => call.operand(1),
+            };
+            let number = |v| (!LLVMIsAConstantInt(v).is_null()).then(|| LLVMConstIntGetZExtValue(v) as u32);
+            let of = |v, opcode| (ir::value_opcode(v) == Some(opcode)).then(|| LLVMGetOperand(v, 0));
+            if number(mask) == Some(u32::MAX) {
+                return Some(full);
+            }
+            if ir::value_opcode(mask) == Some(LLVMOpcode::LLVMCall) {
+                return (entry_of(mask) == Some(Entry::Activemask)).then_some(full);
+            }
+            let of_tile = number(of(mask, LLVMOpcode::LLVMShl)?)?;
+            let first = LLVMGetOperand(mask, 1);
+            let lane = of(first, LLVMOpcode::LLVMAnd)?;
+            let linear = of(lane, LLVMOpcode::LLVMAnd)?;
+            let size = of_tile.trailing_ones();
+            let is_tile = size.is_power_of_two() && size < WARP_SIZE && of_tile == (1 << size) - 1;
+            let is_lane = number(LLVMGetOperand(lane, 1)) == Some(WARP_SIZE - 1)
+                && (linear == self.parameter(ThreadParameter::X)
+                    || of(linear, LLVMOpcode::LLVMTrunc) == Some(self.parameter(ThreadParameter::Linear)));
+            let is_first = number(LLVMGetOperand(first, 1)) == Some(!(size.wrapping_sub(1)));
+            // One result for all lanes has no place for one of each tile.
+            (is_tile && is_lane && is_first && call.entry != Entry::Redux).then_some(mask)
         }
     }
 }
 
-unsafe fn entry_of_value(value: LLVMValueRef) -> Option<Entry> {
+unsafe fn is_full(mask: LLVMValueRef) -> bool {
     // SAFETY: by contract.
-    unsafe { if LLVMIsAInstruction(value).is_null() { None } else { entry_of(value) } }
+    unsafe { LLVMIsConstant(mask) != 0 }
 }

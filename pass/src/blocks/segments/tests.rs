@@ -239,6 +239,20 @@ fn collectives_of_a_warp() {
     assert_eq!(all("-1"), Some(6));
     assert_eq!(all("%m"), Some(6));
     assert_eq!(all("65535"), None);
+    let tile = |mask: u32, lane: &str, start: &str| {
+        points(&format!(
+            "%l = and i32 {lane}\n %f = and i32 {start}\n %m = shl i32 {mask}, %f
+             %v = call i32 @__gpurace_vote(ptr %c, i32 3, i32 %m, i32 %t, i32 0)\n call void @use(i32 %v)\n ret void"
+        ))
+    };
+    assert_eq!(tile(0xffff, "%t, 31", "%l, -16"), Some(3));
+    assert_eq!(tile(15, "%t, 31", "%l, -4"), Some(3));
+    // Masks that overlap, leave lanes out, or are of others.
+    assert_eq!(tile(0xffff, "%t, 31", "%l, -8"), None);
+    assert_eq!(tile(0x7fff, "%t, 31", "%l, -16"), None);
+    assert_eq!(tile(7, "%t, 31", "%l, -4"), None);
+    assert_eq!(tile(0xffff, "%t, 15", "%l, -16"), None);
+    assert_eq!(tile(0xffff, "%n, 31", "%l, -16"), None);
     assert_eq!(all("%n"), None);
 }
 
