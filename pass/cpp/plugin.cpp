@@ -85,6 +85,12 @@ LLVMValueRef gpurace_clone_function(LLVMValueRef function) {
   return llvm::wrap(llvm::CloneFunction(llvm::unwrap<llvm::Function>(function), values));
 }
 
+// Puts the body of the called function in the place of a call, if LLVM can.
+bool gpurace_inline(LLVMValueRef call) {
+  llvm::InlineFunctionInfo info;
+  return llvm::InlineFunction(*llvm::unwrap<llvm::CallBase>(call), info).isSuccess();
+}
+
 // Splits a block before `instruction`; returns the second part.
 LLVMBasicBlockRef gpurace_split_before(LLVMValueRef instruction) {
   auto *at = llvm::unwrap<llvm::Instruction>(instruction);

@@ -31,4 +31,5 @@ macro_rules! kernels {
         }
     )*};
 }
-kernels!(saxpy matmul reduction stencil histogram nbody bitonic spmv cocluster em scan sweeps diagonals binomial update rounds);
+kernels!(saxpy matmul reduction stencil histogram nbody bitonic spmv warpsums softmax warpscan compact cocluster
+    em scan sweeps diagonals binomial update rounds);

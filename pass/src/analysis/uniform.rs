@@ -9,6 +9,8 @@
 //! threads reach a phi by different edges, or if they leave a loop in different iterations. "The
 //! same value" means in the same iterations of the loops around the use.
 
+mod whole_warps;
+
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -25,6 +27,8 @@ use super::regions::{Edge, Graph, NodeKind};
 use crate::ir;
 use crate::ir::entry_calls::{CONTEXT_FUNCTION, EntryCall};
 
+pub use whole_warps::WholeWarps;
+
 /// What the analysis has to know of the callers of a function.
 #[derive(Clone, Debug)]
 pub struct Inputs {
@@ -37,6 +41,8 @@ pub struct Inputs {
     /// The group that sees the same result of a `freeze` of one value. Threads may choose
     /// different results for a value that the program leaves undefined.
     pub frozen: Uniform,
+    /// Set in code that runs whole warps. See [`WholeWarps`].
+    pub warps: Option<WholeWarps>,
 }
 
 /// The groups for the values and the control flow of a function.
@@ -59,51 +65,87 @@ pub struct Uniformity {
 pub struct BlockUniform {
     /// The parameters that differ from thread to thread.
     varying: Vec<LLVMValueRef>,
+    /// Values that were added since the analysis.
+    added: HashMap<LLVMValueRef, Uniform>,
     /// `None` if the control flow has no regions. Only parameters and constants are uniform then.
     known: Option<Uniformity>,
 }
 
 impl BlockUniform {
-    /// Analyses a kernel; `varying` are the parameters that differ from thread to thread.
+    /// Analyses a kernel; `varying` are the parameters that differ from thread to thread, `read_only`
+    /// says of parameters that they point to what no thread writes to. With `warps`, a warp shares the
+    /// varying parameters that are not among its lanes.
     ///
     /// # Safety
     /// `function` is a live definition of `module`.
-    pub unsafe fn of(module: LLVMModuleRef, function: LLVMValueRef, varying: &[LLVMValueRef]) -> Self {
+    pub unsafe fn of(
+        module: LLVMModuleRef,
+        function: LLVMValueRef,
+        varying: &[LLVMValueRef],
+        read_only: &[bool],
+        warps: Option<WholeWarps>,
+    ) -> Self {
         // SAFETY: by contract.
         unsafe {
-            let group = |p| if varying.contains(p) { Uniform::Thread } else { Uniform::Block };
+            let group = |p| match &warps {
+                _ if !varying.contains(p) => Uniform::Block,
+                Some(warps) if !warps.lanes.contains(p) => Uniform::Warp,
+                _ => Uniform::Thread,
+            };
             let arguments: Vec<_> = ir::params(function).iter().map(group).collect();
             let inputs = Inputs {
-                read_only_copies: vec![false; arguments.len()],
+                read_only_copies: read_only.to_vec(),
                 arguments,
                 control: Uniform::Block,
                 frozen: Uniform::Thread,
+                warps,
             };
             let graph = Graph::of(function).ok().map(Rc::new);
             let known = graph.map(|graph| Uniformity::of(module, graph, inputs));
-            Self { varying: varying.to_vec(), known }
+            Self { varying: varying.to_vec(), added: HashMap::new(), known }
         }
     }
 
-    /// True if threads may see different values, in any iterations.
+    /// True if threads of the block may see different values, in any iterations.
     ///
     /// # Safety
     /// `value` is live.
     pub unsafe fn varies(&self, value: LLVMValueRef) -> bool {
         // SAFETY: by contract.
+        unsafe { self.group(value) < Uniform::Block }
+    }
+
+    /// The group that sees the same value, in any iterations.
+    ///
+    /// # Safety
+    /// `value` is live.
+    pub unsafe fn group(&self, value: LLVMValueRef) -> Uniform {
+        // SAFETY: by contract.
         unsafe {
+            let is_instruction = !LLVMIsAInstruction(value).is_null();
             match &self.known {
-                Some(known) => known.at(value, None) < Uniform::Block,
-                None => !LLVMIsAInstruction(value).is_null() || self.varying.contains(&value),
+                _ if self.added.contains_key(&value) => self.added[&value],
+                Some(known) if !is_instruction || known.values.contains_key(&value) => known.at(value, None),
+                None if !is_instruction && !self.varying.contains(&value) => Uniform::Block,
+                _ => Uniform::Thread,
             }
         }
     }
 
-    /// True if only some threads may run a basic block of the analysed function.
+    /// Says which group sees the same value of an instruction that was added since the analysis.
+    pub fn add(&mut self, value: LLVMValueRef, group: Uniform) {
+        self.added.insert(value, group);
+    }
+
+    /// True if only some threads of the block may run a basic block of the analysed function.
     pub fn is_divergent(&self, block: LLVMBasicBlockRef) -> bool {
-        self.known.as_ref().is_none_or(|known| {
-            known.graph.index.get(&block).is_some_and(|&block| known.control(block) < Uniform::Block)
-        })
+        self.control(block) < Uniform::Block
+    }
+
+    /// The group that runs a basic block together.
+    pub fn control(&self, block: LLVMBasicBlockRef) -> Uniform {
+        let Some(known) = &self.known else { return Uniform::Thread };
+        known.graph.index.get(&block).map_or(Uniform::Grid, |&block| known.control(block))
     }
 }
 
@@ -324,7 +366,7 @@ impl Uniformity {
                 LLVMOpcode::LLVMCall => match ir::callee(instruction) {
                     Some(callee) => {
                         let control = || self.inputs.control.min(self.control(block));
-                        self.call(callee, instruction, control, operands)
+                        self.call(callee, instruction, control, operands, |v| self.at(v, place))
                     }
                     None => Uniform::Thread,
                 },
@@ -336,6 +378,15 @@ impl Uniformity {
                 | LLVMOpcode::LLVMInvoke
                 | LLVMOpcode::LLVMCallBr
                 | LLVMOpcode::LLVMLandingPad => Uniform::Thread,
+                LLVMOpcode::LLVMLShr
+                | LLVMOpcode::LLVMAShr
+                | LLVMOpcode::LLVMAnd
+                | LLVMOpcode::LLVMUDiv
+                | LLVMOpcode::LLVMSDiv
+                    if self.drops_lane(instruction, place) =>
+                {
+                    operands().max(Uniform::Warp)
+                }
                 _ => operands(),
             }
         }
@@ -348,6 +399,7 @@ impl Uniformity {
         call: LLVMValueRef,
         control: impl Fn() -> Uniform,
         operands: impl Fn() -> Uniform,
+        source: impl Fn(LLVMValueRef) -> Uniform,
     ) -> Uniform {
         // SAFETY: by contract; the entry points have these operands.
         unsafe {
@@ -357,6 +409,14 @@ impl Uniformity {
                     Entry::BarrierRed if call.is_of_whole_block() => control().min(Uniform::Block),
                     Entry::Vote | Entry::Redux if call.constant(1) == Some(u32::MAX.into()) => {
                         control().min(Uniform::Warp)
+                    }
+                    // All lanes read one lane.
+                    Entry::Shfl
+                        if self.inputs.warps.is_some()
+                            && [call.constant(0), call.constant(1), call.constant(4)]
+                                == [Some(0), Some(u32::MAX.into()), Some(31)] =>
+                    {
+                        control().min(source(call.operand(3))).min(Uniform::Warp)
                     }
                     _ => Uniform::Thread,
                 };

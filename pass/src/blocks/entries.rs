@@ -5,9 +5,12 @@
 //! such a loop depends on another one. The loop says so in its metadata, unless the threads share
 //! places for their own variables. A racy kernel may therefore compute other values than on fibers.
 //!
-//! Checked kernels have block entries as well. Each thread in turn runs to the next barrier, as
-//! threads with stacks of their own do, so that the checker sees the same accesses in the same
-//! order. No thread waits at a barrier there, so the code tells the checker of it between two
+//! Where a kernel has collectives of warps, the loop is over the warps. For each warp there are loops over its
+//! lanes, one for each segment between two collectives.
+//!
+//! Checked kernels have block entries as well, if they have no such collectives. Each thread in turn runs
+//! to the next barrier, as threads with stacks of their own do, so that the checker sees the same accesses
+//! in the same order. No thread waits at a barrier there, so the code tells the checker of it between two
 //! segments.
 //!
 //! Two kinds of checked kernels have none. If a kernel with barriers has variables in memory, they
@@ -56,6 +59,8 @@ pub struct BlockKernel {
     pub thread_bytes: u64,
     /// The block entry keeps the index of the running thread in the context.
     pub sets_threads: bool,
+    /// The block entry serves launches alone whose warps are whole.
+    pub needs_whole_warps: bool,
 }
 
 /// A kernel that may get a block entry.
@@ -67,8 +72,8 @@ pub struct BlockEntryCandidate {
     pub checks: Checks,
 }
 
-/// Returns the kernels whose threads wait for others only at barriers of the whole block, and only
-/// in the kernel itself.
+/// Returns the kernels whose threads wait for others only at barriers of the whole block, without checks
+/// also at collectives of a warp. With checks, only the kernel itself may have barriers.
 ///
 /// # Safety
 /// `kernels` are live, not threaded yet, and `reach` is theirs.
@@ -87,15 +92,19 @@ pub unsafe fn candidates(
     // SAFETY: by contract.
     unsafe {
         for (&(kernel, _), reach) in kernels.iter().zip(reach) {
+            let all = || reach.functions.iter().filter(|&&f| LLVMIsDeclaration(f) == 0);
+            // Functions that are called by their names can become part of the kernel.
+            let inlines = checks == Checks::None && !all().any(|&f| calls_by_pointer(f));
             let mut features = SyncFeatures::default();
             // Atomic accesses stay calls. Those that order nothing may reach the checker before
             // accesses that precede them.
             let orders = reach.features.fences || reach.features.observes;
             let mut in_rows = true;
-            for &function in reach.functions.iter().filter(|&&f| LLVMIsDeclaration(f) == 0) {
+            for &function in all() {
                 for i in ir::instructions(function) {
                     let is_call = ir::opcode(i) == LLVMOpcode::LLVMCall;
-                    if is_call && !(function == kernel && is_block_barrier(i)) {
+                    let is_cut = is_block_barrier(i) || checks == Checks::None && segments::is_collective(i);
+                    if is_call && !((function == kernel || inlines) && is_cut) {
                         sync_features::add_features(i, &mut features);
                         features.suspends |= by_thread(i);
                         in_rows &= ir::callee(i).is_some_and(|f| {
@@ -115,6 +124,15 @@ pub unsafe fn candidates(
     found
 }
 
+unsafe fn calls_by_pointer(function: LLVMValueRef) -> bool {
+    // SAFETY: by contract.
+    unsafe {
+        ir::instructions(function)
+            .into_iter()
+            .any(|i| ir::opcode(i) == LLVMOpcode::LLVMCall && ir::callee(i).is_none() && !ir::calls_asm(i))
+    }
+}
+
 unsafe fn is_block_barrier(call: LLVMValueRef) -> bool {
     // SAFETY: by contract.
     unsafe {
@@ -130,18 +148,20 @@ pub unsafe fn add_entries(module: LLVMModuleRef, kernels: &[BlockEntryCandidate]
     let mut found = Vec::new();
     // SAFETY: by contract.
     unsafe {
+        let meeting = segments::meeting_functions(module);
         for &BlockEntryCandidate { ref name, checks } in kernels {
             let prefix = match checks {
                 Checks::None => BLOCK_ENTRY,
                 Checks::Kept | Checks::InRows => CHECKED_BLOCK_ENTRY,
             };
             let kernel = LLVMGetNamedFunction(module, ir::c(name).as_ptr());
-            if let Some(segments) = segments::cut(module, kernel, checks) {
+            if let Some(segments) = segments::cut(module, kernel, checks, &meeting) {
                 BlockEntryBuilder::build(module, kernel, &segments, checks, &format!("{prefix}{name}"));
                 found.push(BlockKernel {
                     name: name.clone(),
                     thread_bytes: segments.thread_bytes,
                     sets_threads: segments.needs_context,
+                    needs_whole_warps: segments.has_warps(),
                 });
             }
         }

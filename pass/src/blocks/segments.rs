@@ -14,22 +14,31 @@
 //! that all threads share lie there once. A value that depends only on the thread's index and the
 //! arguments is computed again instead. LLVM then still sees how addresses depend on the index.
 //!
+//! Where a warp has collectives, its lanes run in the same way from one to the next, and the warps of the
+//! block one after another (hierarchical collapsing: Han et al., "COX", 2022). A segment then ends at a
+//! barrier or at a collective. Such code serves launches alone in which each warp has 32 lanes in one row
+//! of the block.
+//!
 //! | module | what it does |
 //! |---|---|
+//! | `collectives` | collectives of a warp become plain code between two cuts |
 //! | `context` | fields of the thread context become parameters |
 //! | `frame` | places in the frame; local variables move there |
 //! | `crossing` | values that are needed after a barrier are computed again or kept in the frame |
 //! | `batches` | checks become batches in the frame |
 
 mod batches;
+mod collectives;
 mod context;
 mod crossing;
 mod frame;
 
+use std::collections::HashSet;
 use std::mem::offset_of;
 
 use gpurace_abi::ablation::{self, Mechanism};
 use gpurace_abi::batch::{BLOCK_ENDED, FrameBatch, FrameCommon, SHARED_VALUES};
+use gpurace_abi::context::WARP_SIZE;
 use gpurace_abi::entry::Entry;
 use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
@@ -42,16 +51,18 @@ use crate::ir;
 use crate::ir::entry_calls::entry_of;
 
 use batches::AffineRows;
+pub use collectives::is_collective;
 pub use context::FIELDS;
 pub use frame::in_common;
 
 unsafe extern "C" {
     fn gpurace_clone_function(function: LLVMValueRef) -> LLVMValueRef;
+    fn gpurace_inline(call: LLVMValueRef) -> bool;
     fn gpurace_split_before(instruction: LLVMValueRef) -> LLVMBasicBlockRef;
 }
 
 /// Number of [`ThreadParameter`]s.
-pub const THREAD_PARAMETERS: usize = 7;
+pub const THREAD_PARAMETERS: usize = 10;
 
 /// The parameters that the segments' function has after the kernel's.
 #[derive(Clone, Copy, Debug)]
@@ -71,16 +82,41 @@ pub enum ThreadParameter {
     Frame = 5,
     /// The point at which the thread starts.
     Point = 6,
+    /// Index of the thread in its warp, `i64`. The last three are of warps that run by themselves.
+    Lane = 7,
+    /// Memory of the warp for what its lanes keep over a collective.
+    Warp = 8,
+    /// Memory of the warp in which lanes exchange values.
+    Exchanged = 9,
+}
+
+/// Who runs the segment that begins at a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Runs {
+    /// All threads of the block, which have all reached the point.
+    Block,
+    /// The lanes of a warp, which have all reached the point.
+    Warp,
+    /// The first lane of a warp for all its lanes, which have all reached the point.
+    FirstLane,
+}
+
+/// Where a segment ends and another one begins.
+#[derive(Clone, Copy, Debug)]
+struct Cut {
+    /// The last instruction before it, which is erased.
+    at: LLVMValueRef,
+    /// Who runs what follows.
+    runs: Runs,
 }
 
 /// A kernel that was cut.
 #[derive(Debug)]
 pub struct Segments {
-    /// `void (context, kernel's parameters, x, y, z, linear, threads, frame, point,
-    /// fields, shared values)`.
+    /// `void (context, kernel's parameters, the parameters of a thread, fields, shared values)`.
     pub function: LLVMValueRef,
-    /// Points: 1, the number of barriers, and the number of loops that are cut.
-    pub points: u32,
+    /// Who runs from each point: the start, the barriers, and the loops or collectives that are cut.
+    pub runs: Vec<Runs>,
     /// How many points are barriers; these have the numbers from 1 on.
     pub barriers: u32,
     /// Fields of the thread context that are equal for all threads: offset, type.
@@ -89,6 +125,10 @@ pub struct Segments {
     pub shared: usize,
     /// Bytes of the frame for each thread.
     pub thread_bytes: u64,
+    /// Bytes of what a warp's lanes keep over a collective, and of what they exchange.
+    pub warp_bytes: [u64; 2],
+    /// A thread may write to a struct that the kernel gets by value, and needs a copy of its own.
+    pub copies: bool,
     /// The function uses the thread context in other ways too, so the context must name the thread.
     pub needs_context: bool,
     /// No two threads use the same place for variables of their own.
@@ -99,16 +139,80 @@ pub struct Segments {
     pub affine: Vec<Option<AffineFunctions>>,
 }
 
-/// Cuts `kernel`, which has the context as first parameter. `None` if its threads may not reach
-/// each barrier together, or if something in it cannot be cut.
+impl Segments {
+    /// True if the lanes of each warp run from one collective to the next.
+    pub fn has_warps(&self) -> bool {
+        self.runs.iter().any(|&runs| runs != Runs::Block)
+    }
+}
+
+/// Most bytes that a lane keeps over collectives. They lie on the stack.
+const MOST_LANE_BYTES: u64 = 1024;
+
+/// Most calls of functions with cuts that become part of a kernel.
+const MOST_INLINED: usize = 256;
+
+/// The functions in which threads meet, or which call such ones.
+///
+/// # Safety
+/// `module` is live.
+pub unsafe fn meeting_functions(module: LLVMModuleRef) -> HashSet<LLVMValueRef> {
+    // SAFETY: by contract.
+    unsafe {
+        let calls = |f| ir::instructions(f).into_iter().filter(|&i| ir::opcode(i) == LLVMOpcode::LLVMCall);
+        let mut found = HashSet::new();
+        loop {
+            let meets = |&i: &LLVMValueRef| {
+                is_barrier(i) || is_collective(i) || ir::callee(i).is_some_and(|f| found.contains(&f))
+            };
+            let new = ir::definitions(module).filter(|f| !found.contains(f) && calls(*f).any(|i| meets(&i)));
+            let new: Vec<_> = new.collect();
+            if new.is_empty() {
+                return found;
+            }
+            found.extend(new);
+        }
+    }
+}
+
+/// Makes the functions in which threads meet part of a kernel. False if that does not end.
+unsafe fn inline(kernel: LLVMValueRef, meeting: &HashSet<LLVMValueRef>) -> bool {
+    // SAFETY: by contract.
+    unsafe {
+        let calls = |&i: &LLVMValueRef| {
+            ir::opcode(i) == LLVMOpcode::LLVMCall && ir::callee(i).is_some_and(|f| meeting.contains(&f))
+        };
+        for _ in 0..MOST_INLINED {
+            match ir::instructions(kernel).iter().find(|i| calls(i)) {
+                Some(&call) if gpurace_inline(call) => {}
+                Some(_) => return false,
+                None => return true,
+            }
+        }
+        false
+    }
+}
+
+/// Cuts `kernel`, which has the context as first parameter. Without checks, the functions of `meeting` become
+/// part of it. `None` if its threads may not reach
+/// each barrier together, or those of a warp each collective, or if something in it cannot be cut.
 ///
 /// # Safety
 /// `kernel` is a live definition of `module`.
-pub unsafe fn cut(module: LLVMModuleRef, kernel: LLVMValueRef, checks: Checks) -> Option<Segments> {
+pub unsafe fn cut(
+    module: LLVMModuleRef,
+    kernel: LLVMValueRef,
+    checks: Checks,
+    meeting: &HashSet<LLVMValueRef>,
+) -> Option<Segments> {
     // SAFETY: by contract.
     unsafe {
         let with = |loops| {
             let copy = gpurace_clone_function(kernel);
+            if checks == Checks::None && !inline(copy, meeting) {
+                LLVMDeleteFunction(copy);
+                return None;
+            }
             let mut cutter = Cutter::new(module, copy);
             let done = cutter.cut(checks, loops);
             LLVMDisposeBuilder(cutter.builder);
@@ -136,6 +240,8 @@ struct Cutter {
     start: LLVMBasicBlockRef,
     first: LLVMBasicBlockRef,
     thread_bytes: u64,
+    lane_bytes: u64,
+    exchanged_bytes: u64,
 }
 
 impl Cutter {
@@ -149,7 +255,7 @@ impl Cutter {
             let (int, long) = (LLVMInt32TypeInContext(context), LLVMInt64TypeInContext(context));
             let ptr = LLVMPointerTypeInContext(context, 0);
             let mut types: Vec<_> = old.iter().map(|&p| LLVMTypeOf(p)).collect();
-            types.extend([int, int, int, long, long, ptr, int]);
+            types.extend([int, int, int, long, long, ptr, int, long, ptr, ptr]);
             // Fields and shared values come as 64-bit numbers.
             types.extend([long; FIELDS + SHARED_VALUES]);
             let ty =
@@ -187,6 +293,8 @@ impl Cutter {
                 start,
                 first,
                 thread_bytes: 0,
+                lane_bytes: 0,
+                exchanged_bytes: 0,
             }
         }
     }
@@ -194,6 +302,12 @@ impl Cutter {
     unsafe fn parameter(&self, which: ThreadParameter) -> LLVMValueRef {
         // SAFETY: the function has these parameters.
         unsafe { LLVMGetParam(self.function, (self.kernel_parameters + which as usize) as u32) }
+    }
+
+    /// The parameter for a field of the thread context, by its index among [`Self::fields`].
+    unsafe fn field_parameter(&self, index: usize) -> LLVMValueRef {
+        // SAFETY: the function has these parameters.
+        unsafe { LLVMGetParam(self.function, (self.kernel_parameters + THREAD_PARAMETERS + index) as u32) }
     }
 
     /// Positions the builder at the end of the start block.
@@ -205,37 +319,50 @@ impl Cutter {
     unsafe fn cut(&mut self, checks: Checks, loops: bool) -> Option<Segments> {
         // SAFETY: by contract.
         unsafe {
-            let mut barriers: Vec<_> =
-                ir::instructions(self.function).into_iter().filter(|&i| is_barrier(i)).collect();
-            let real = barriers.len();
+            let of_kind = |which: unsafe fn(LLVMValueRef) -> bool| -> Vec<_> {
+                ir::instructions(self.function).into_iter().filter(|&i| which(i)).collect()
+            };
+            let (barriers, collectives) = (of_kind(is_barrier), of_kind(is_collective));
             let needs_context = self.read_fields()?;
-            let parallel = self.place_variables(!barriers.is_empty(), checks)?;
+            let read_only = if checks == Checks::None { self.share_by_value() } else { Vec::new() };
+            let parallel = self.place_variables(barriers.len() + collectives.len() > 0, checks)?;
             self.compute_at_start();
             let varying =
                 [ThreadParameter::X, ThreadParameter::Y, ThreadParameter::Z, ThreadParameter::Linear]
                     .map(|p| self.parameter(p));
-            let uniform = BlockUniform::of(self.module, self.function, &varying);
+            let warps = (!collectives.is_empty()).then(|| self.whole_warps());
+            let mut uniform = BlockUniform::of(self.module, self.function, &varying, &read_only, warps);
             if barriers.iter().any(|&b| uniform.is_divergent(LLVMGetInstructionParent(b))) {
                 return None;
             }
+            let mut cuts: Vec<_> = barriers.iter().map(|&at| Cut { at, runs: Runs::Block }).collect();
             if loops && parallel {
                 let ends = super::rows::loop_ends(self.function).into_iter();
-                barriers.extend(ends.filter(|&end| !uniform.is_divergent(end)).map(|end| self.mark(end)));
+                let ends = ends.filter(|&end| !uniform.is_divergent(end));
+                let mark = |end| self.mark(LLVMGetBasicBlockTerminator(end));
+                cuts.extend(ends.map(|end| Cut { at: mark(end), runs: Runs::Block }));
+            }
+            if !collectives.is_empty() {
+                cuts.extend(self.replace_collectives(&collectives, &mut uniform)?);
+                self.compute_at_start();
             }
             let after: Vec<_> =
-                barriers.iter().map(|&b| gpurace_split_before(LLVMGetNextInstruction(b))).collect();
-            if self.has_by_value() && !barriers.is_empty() && !self.by_value_is_read_only() {
+                cuts.iter().map(|cut| gpurace_split_before(LLVMGetNextInstruction(cut.at))).collect();
+            if self.has_by_value() && !cuts.is_empty() && !self.by_value_is_read_only() {
                 return None;
             }
             self.end();
-            let crossing = self.crossing(&after, &uniform);
+            let crossing = self.crossing(&cuts, &after, &uniform);
             let affine = if checks == Checks::InRows {
-                self.affine_rows(&barriers, &after, &uniform, &crossing)
+                self.affine_rows(&cuts, &after, &uniform, &crossing)
             } else {
                 let functions = vec![None; after.len() + 1];
                 AffineRows { functions, ..AffineRows::default() }
             };
-            let shared = self.keep_over(&barriers, &after, crossing)?;
+            let shared = self.keep_over(&cuts, &after, crossing)?;
+            if self.lane_bytes > MOST_LANE_BYTES {
+                return None;
+            }
             let batches = if checks == Checks::InRows {
                 self.batch_checks(&after, &affine.rows)
             } else {
@@ -247,11 +374,13 @@ impl Cutter {
             self.dispatch(&after);
             Some(Segments {
                 function: self.function,
-                points: after.len() as u32 + 1,
-                barriers: real as u32,
+                runs: std::iter::once(Runs::Block).chain(cuts.iter().map(|cut| cut.runs)).collect(),
+                barriers: barriers.len() as u32,
                 fields: std::mem::take(&mut self.fields),
                 shared,
                 thread_bytes: self.thread_bytes.next_multiple_of(16),
+                copies: self.has_by_value(),
+                warp_bytes: [self.lane_bytes * u64::from(WARP_SIZE), self.exchanged_bytes],
                 needs_context,
                 parallel,
                 batches,
@@ -260,11 +389,11 @@ impl Cutter {
         }
     }
 
-    /// Puts a store at the end of a basic block, in the place of a barrier.
-    unsafe fn mark(&self, block: LLVMBasicBlockRef) -> LLVMValueRef {
+    /// Puts a store before an instruction, in the place of a barrier.
+    unsafe fn mark(&self, at: LLVMValueRef) -> LLVMValueRef {
         // SAFETY: by contract; `keep_over` erases it.
         unsafe {
-            LLVMPositionBuilderBefore(self.builder, LLVMGetBasicBlockTerminator(block));
+            LLVMPositionBuilderBefore(self.builder, at);
             let zero = LLVMConstInt(LLVMInt32TypeInContext(self.context), 0, 0);
             LLVMBuildStore(self.builder, zero, self.parameter(ThreadParameter::Frame))
         }

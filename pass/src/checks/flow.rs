@@ -60,6 +60,7 @@ unsafe fn of_kernel(
             read_only_copies: vec![false; parameters],
             control: Uniform::Grid,
             frozen: Uniform::Grid,
+            warps: None,
         };
         let uniformity = Uniformity::of(module, Rc::clone(&graph), inputs);
         let blocks = graph.blocks.iter().zip(&graph.instructions).enumerate();

@@ -86,7 +86,7 @@ pub unsafe fn add_table(
         let context = ir::context(module);
         let ptr = LLVMPointerTypeInContext(context, 0);
         let (i32, i64) = (LLVMInt32TypeInContext(context), LLVMInt64TypeInContext(context));
-        let kernel_type = struct_type(context, &mut [ptr, ptr, ptr, ptr, i64, ptr, i64, i64]);
+        let kernel_type = struct_type(context, &mut [ptr, ptr, ptr, ptr, i64, i64, ptr, i64, i64]);
         let variable_type = struct_type(context, &mut [ptr, ptr, i64]);
         let table_type = struct_type(context, &mut [i32, i32, i64, ptr, i64, ptr]);
 
@@ -108,6 +108,7 @@ pub unsafe fn add_table(
                     entry(BARE_ENTRY, k),
                     entry(BLOCK_ENTRY, k),
                     number(of_blocks, |b| b.thread_bytes),
+                    number(of_blocks, |b| b.needs_whole_warps.into()),
                     entry(CHECKED_BLOCK_ENTRY, k),
                     number(of_checked_blocks, |b| b.thread_bytes),
                     number(of_checked_blocks, |b| b.sets_threads.into()),

@@ -45,6 +45,8 @@ pub struct BlockEntry {
     pub frame_bytes: u64,
     /// True if the context names the thread that runs.
     pub sets_threads: bool,
+    /// True if it serves launches alone whose warps are whole.
+    pub needs_whole_warps: bool,
 }
 
 /// A device variable of an image.
@@ -202,18 +204,19 @@ unsafe fn kernels(table: &ImageTable) -> Result<Vec<Kernel>, ImageError> {
             .iter()
             .map(|k| {
                 let run = k.run.ok_or(ImageError::Malformed)?;
-                let of_blocks = |run: Option<BlockFn>, frame_bytes, sets_threads| {
-                    run.map(|run| BlockEntry { run, frame_bytes, sets_threads })
+                let of_blocks = |run: Option<BlockFn>, frame_bytes, sets_threads, needs_whole_warps| {
+                    run.map(|run| BlockEntry { run, frame_bytes, sets_threads, needs_whole_warps })
                 };
                 Ok(Kernel {
                     name: name(k.name)?,
                     run,
                     run_bare: k.run_bare,
-                    run_block: of_blocks(k.run_block, k.frame_bytes, false),
+                    run_block: of_blocks(k.run_block, k.frame_bytes, false, k.needs_whole_warps != 0),
                     run_block_checked: of_blocks(
                         k.run_block_checked,
                         k.checked_frame_bytes,
                         k.checked_sets_threads != 0,
+                        false,
                     ),
                 })
             })

@@ -41,7 +41,7 @@ pub struct KernelLaunch<'a> {
     /// [`Kernel::run_bare`](crate::image::Kernel::run_bare).
     pub entry: KernelFn,
     /// The block entry, if the kernel has one, with checks if `entry` has them. It runs if the
-    /// launch has neither a seed nor clusters.
+    /// launch has neither a seed nor clusters, and whole warps if it needs them.
     pub block_entry: Option<BlockEntry>,
     /// The kernel's description.
     pub kernel: &'a KernelMeta,
@@ -67,7 +67,8 @@ impl KernelLaunch<'_> {
     /// The block entry, if it runs.
     pub(crate) fn block_entry(&self) -> Option<BlockEntry> {
         let has_clusters = self.shape.clusters(self.kernel.sync.clusters).is_some();
-        self.block_entry.filter(|_| !has_clusters && self.seed == 0)
+        let serves = |entry: &BlockEntry| !entry.needs_whole_warps || self.shape.has_whole_warps();
+        self.block_entry.filter(|entry| !has_clusters && self.seed == 0 && serves(entry))
     }
 
     /// True if each thread has a stack of its own.

@@ -12,7 +12,7 @@ const SOURCE: &str = r#"
 typedef void (*KernelFn)(void *ctx, const uint8_t *args);
 typedef void (*BlockFn)(void *ctx, const uint8_t *args, uint8_t *frame);
 struct Kernel { const char *name; KernelFn run; KernelFn run_bare;
-                BlockFn run_block; uint64_t frame_bytes;
+                BlockFn run_block; uint64_t frame_bytes, needs_whole_warps;
                 BlockFn run_block_checked; uint64_t checked_frame_bytes, checked_sets_threads; };
 struct Variable { const char *name; void *address; uint64_t size; };
 struct Table { uint32_t version, flags; uint64_t kernel_count; const struct Kernel *kernels;

@@ -23,8 +23,20 @@ use gpurace_abi::ablation::Mechanism;
 use gpurace_tests::toolchain::{tool, workspace};
 
 /// The kernels, by the names of their files.
-const KERNELS: [&str; 8] =
-    ["saxpy", "matmul", "reduction", "stencil", "histogram", "nbody", "bitonic", "spmv"];
+const KERNELS: [&str; 12] = [
+    "saxpy",
+    "matmul",
+    "reduction",
+    "stencil",
+    "histogram",
+    "nbody",
+    "bitonic",
+    "spmv",
+    "warpsums",
+    "softmax",
+    "warpscan",
+    "compact",
+];
 /// The kernels of GMRace's paper, by the names of their files. They have no twins in OpenCL, and
 /// neither have those in [`COVERED`].
 const GMRACE: [&str; 6] = ["cocluster", "em", "scan", "sweeps", "diagonals", "binomial"];

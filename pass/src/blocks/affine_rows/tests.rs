@@ -31,7 +31,8 @@ fn known(body: &str) -> Vec<Option<bool>> {
     // SAFETY: the module is live.
     ir::testing::with_module(&text, |module| unsafe {
         let kernel = LLVMGetNamedFunction(module, c"k".as_ptr());
-        let cut = segments::cut(module, kernel, Checks::InRows).expect("a kernel that can be cut");
+        let cut = segments::cut(module, kernel, Checks::InRows, &Default::default())
+            .expect("a kernel that can be cut");
         let before = cut.affine.iter().flatten().flat_map(|before| [before.find, before.fill]);
         for function in before.chain([cut.function]) {
             let broken = LLVMVerifyFunction(function, LLVMVerifierFailureAction::LLVMPrintMessageAction);

@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_uint};
 use std::mem::offset_of;
 
 use gpurace_abi::batch::{BLOCK_ENDED, FrameBatch, FrameCommon, SHARED_VALUES};
-use gpurace_abi::context::offset;
+use gpurace_abi::context::{WARP_SIZE, offset};
 use gpurace_abi::entry::Entry;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
@@ -14,7 +14,7 @@ use super::Checks;
 use crate::blocks::affine_rows::AffineFunctions;
 use crate::blocks::batch;
 use crate::blocks::number::to_number;
-use crate::blocks::segments::{self, Segments, in_common};
+use crate::blocks::segments::{self, Runs, Segments, in_common};
 use crate::ir;
 use crate::ir::entry_calls::EntryCalls;
 use crate::ir::parameters::{copy_by_value, load_arguments};
@@ -39,6 +39,8 @@ pub(super) struct BlockEntryBuilder<'a> {
     threads: LLVMValueRef,
     fields: Vec<LLVMValueRef>,
     latches: Vec<LLVMValueRef>,
+    /// Memory for a warp: what its lanes keep over a collective, and what they exchange.
+    of_warp: [LLVMValueRef; 2],
 }
 
 impl BlockEntryBuilder<'_> {
@@ -64,6 +66,12 @@ impl BlockEntryBuilder<'_> {
             let builder = LLVMCreateBuilderInContext(context);
             LLVMPositionBuilderAtEnd(builder, LLVMAppendBasicBlockInContext(context, function, c"".as_ptr()));
             let arguments = load_arguments(module, builder, function, kernel);
+            let of_warp = segments.warp_bytes.map(|bytes| {
+                let memory = LLVMArrayType2(LLVMInt8TypeInContext(context), bytes);
+                let memory = LLVMBuildAlloca(builder, memory, c"".as_ptr());
+                LLVMSetAlignment(memory, 64);
+                memory
+            });
             let null = std::ptr::null_mut();
             let barrier = (checks != Checks::None && segments.barriers > 0)
                 .then(|| EntryCalls::new(module).threaded(Entry::BlockBarrier));
@@ -79,6 +87,7 @@ impl BlockEntryBuilder<'_> {
                 threads: null,
                 fields: Vec::new(),
                 latches: Vec::new(),
+                of_warp,
             };
             entry.load_context();
             entry.points(kernel);
@@ -135,36 +144,152 @@ impl BlockEntryBuilder<'_> {
             LLVMBuildBr(b, choose);
             LLVMPositionBuilderAtEnd(b, choose);
             let point = LLVMBuildPhi(b, int, none);
-            let mut from = vec![(LLVMConstInt(int, 0, 0), entry)];
-            let switch = LLVMBuildSwitch(b, point, end, self.segments.points);
-            for p in 0..self.segments.points {
-                let start = self.new_block(c"point");
-                let number = LLVMConstInt(int, u64::from(p), 0);
-                LLVMAddCase(switch, number, start);
+            LLVMAddIncoming(point, [LLVMConstInt(int, 0, 0)].as_mut_ptr(), [entry].as_mut_ptr(), 1);
+            if self.segments.has_warps() {
+                let start = self.new_block(c"warps");
+                let ended = LLVMConstInt(int, u64::from(BLOCK_ENDED), 0);
+                let ended = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntEQ, point, ended, none);
+                LLVMBuildCondBr(b, ended, end, start);
                 LLVMPositionBuilderAtEnd(b, start);
-                let batches = &self.segments.batches[p as usize];
-                let table = (!batches.is_empty()).then(|| self.table(batches));
                 let shared = self.shared();
-                if let Some(functions) = self.segments.affine[p as usize] {
-                    self.compute_affine_rows(kernel, number, &functions, &shared);
+                self.indices(WARP_SIZE, |entry, first, linear| {
+                    entry.warp(kernel, point, first, linear, &shared);
+                });
+                self.go_on(point, choose);
+            } else {
+                let switch = LLVMBuildSwitch(b, point, end, self.segments.runs.len() as u32);
+                for p in 0..self.segments.runs.len() {
+                    let number = self.case(switch, p);
+                    let batches = &self.segments.batches[p];
+                    let table = (!batches.is_empty()).then(|| self.table(batches));
+                    let shared = self.shared();
+                    if let Some(functions) = self.segments.affine[p] {
+                        self.compute_affine_rows(kernel, number, &functions, &shared);
+                    }
+                    self.threads(kernel, number, self.segments.function, &shared);
+                    if let Some(table) = table {
+                        self.hand_over(table, batches.len());
+                    }
+                    self.go_on(point, choose);
                 }
-                self.threads(kernel, number, self.segments.function, &shared);
-                if let Some(table) = table {
-                    self.hand_over(table, batches.len());
-                }
-                let next = LLVMBuildLoad2(b, int, self.in_frame(offset_of!(FrameCommon, next)), none);
-                if let Some(barrier) = self.barrier {
-                    self.at_barrier(barrier, next);
-                }
-                from.push((next, LLVMGetInsertBlock(b)));
-                LLVMBuildBr(b, choose);
-            }
-            for (value, block) in from {
-                LLVMAddIncoming(point, [value].as_mut_ptr(), [block].as_mut_ptr(), 1);
             }
             LLVMPositionBuilderAtEnd(b, end);
             LLVMBuildRetVoid(b);
             const { assert!(BLOCK_ENDED == u32::MAX, "no point") };
+        }
+    }
+
+    /// Positions the builder in a new basic block for a point. Returns its number.
+    unsafe fn case(&self, switch: LLVMValueRef, point: usize) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe {
+            let start = self.new_block(c"point");
+            let number = LLVMConstInt(LLVMInt32TypeInContext(self.context), point as u64, 0);
+            LLVMAddCase(switch, number, start);
+            LLVMPositionBuilderAtEnd(self.builder, start);
+            number
+        }
+    }
+
+    /// Loads the point that threads have reached.
+    unsafe fn next(&self) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe {
+            let int = LLVMInt32TypeInContext(self.context);
+            LLVMBuildLoad2(self.builder, int, self.in_frame(offset_of!(FrameCommon, next)), c"".as_ptr())
+        }
+    }
+
+    /// Goes on where all threads of the block are.
+    unsafe fn go_on(&self, point: LLVMValueRef, choose: LLVMBasicBlockRef) {
+        // SAFETY: by contract.
+        unsafe {
+            let next = self.next();
+            if let Some(barrier) = self.barrier {
+                self.at_barrier(barrier, next);
+            }
+            let from = LLVMGetInsertBlock(self.builder);
+            LLVMAddIncoming(point, [next].as_mut_ptr(), [from].as_mut_ptr(), 1);
+            LLVMBuildBr(self.builder, choose);
+        }
+    }
+
+    /// Runs the lanes of a warp from a point of the block to the next one. The warp's first lane has the
+    /// index `first`; `shared` are the values at the point of the block.
+    unsafe fn warp(
+        &mut self,
+        kernel: LLVMValueRef,
+        at: LLVMValueRef,
+        first: [LLVMValueRef; 3],
+        linear: LLVMValueRef,
+        shared: &[LLVMValueRef],
+    ) {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, none) = (self.builder, c"".as_ptr());
+            let int = LLVMInt32TypeInContext(self.context);
+            let (choose, done) = (self.new_block(c"choose_in_warp"), self.new_block(c""));
+            let before = LLVMGetInsertBlock(b);
+            LLVMBuildBr(b, choose);
+            LLVMPositionBuilderAtEnd(b, choose);
+            let point = LLVMBuildPhi(b, int, none);
+            LLVMAddIncoming(point, [at].as_mut_ptr(), [before].as_mut_ptr(), 1);
+            let switch = LLVMBuildSwitch(b, point, done, self.segments.runs.len() as u32);
+            for (p, &runs) in self.segments.runs.iter().enumerate() {
+                let number = self.case(switch, p);
+                let of_warp = (runs != Runs::Block).then(|| self.shared());
+                self.lanes(kernel, number, first, linear, runs, of_warp.as_deref().unwrap_or(shared));
+                let next = self.next();
+                let from = LLVMGetInsertBlock(b);
+                // The warp goes on unless it has reached a barrier or its end.
+                let go = LLVMBuildSwitch(b, next, done, 4);
+                for (q, _) in self.segments.runs.iter().enumerate().filter(|(_, to)| **to != Runs::Block) {
+                    LLVMAddCase(go, LLVMConstInt(int, q as u64, 0), choose);
+                    LLVMAddIncoming(point, [next].as_mut_ptr(), [from].as_mut_ptr(), 1);
+                }
+            }
+            LLVMPositionBuilderAtEnd(b, done);
+        }
+    }
+
+    /// Builds the loop over a warp's lanes at a point.
+    unsafe fn lanes(
+        &mut self,
+        kernel: LLVMValueRef,
+        point: LLVMValueRef,
+        [x, y, z]: [LLVMValueRef; 3],
+        first: LLVMValueRef,
+        runs: Runs,
+        shared: &[LLVMValueRef],
+    ) {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, none) = (self.builder, c"".as_ptr());
+            let (int, long) = (LLVMInt32TypeInContext(self.context), LLVMInt64TypeInContext(self.context));
+            let count = if runs == Runs::FirstLane { 1 } else { WARP_SIZE };
+            let before = LLVMGetInsertBlock(b);
+            let (body, done) = (self.new_block(c"lanes"), self.new_block(c""));
+            LLVMBuildBr(b, body);
+            LLVMPositionBuilderAtEnd(b, body);
+            let lane = LLVMBuildPhi(b, long, none);
+            LLVMAddIncoming(lane, [LLVMConstInt(long, 0, 0)].as_mut_ptr(), [before].as_mut_ptr(), 1);
+            let x = LLVMBuildNUWAdd(b, x, LLVMBuildTrunc(b, lane, int, none), none);
+            let linear = LLVMBuildNUWAdd(b, first, lane, none);
+            if self.segments.needs_context {
+                self.set_context([x, y, z], linear);
+            }
+            let [warp, exchanged] = self.of_warp;
+            let call =
+                self.call(self.segments.function, [x, y, z], linear, point, [lane, warp, exchanged], shared);
+            if self.segments.copies {
+                copy_by_value(kernel, call);
+            }
+            let next = LLVMBuildNUWAdd(b, lane, LLVMConstInt(long, 1, 0), none);
+            let more = LLVMConstInt(long, count.into(), 0);
+            let more = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntULT, next, more, none);
+            self.latches.push(LLVMBuildCondBr(b, more, body, done));
+            LLVMAddIncoming(lane, [next].as_mut_ptr(), [LLVMGetInsertBlock(b)].as_mut_ptr(), 1);
+            LLVMPositionBuilderAtEnd(b, done);
         }
     }
 
@@ -230,6 +355,7 @@ impl BlockEntryBuilder<'_> {
         index: [LLVMValueRef; 3],
         linear: LLVMValueRef,
         point: LLVMValueRef,
+        of_warp: [LLVMValueRef; 3],
         shared: &[LLVMValueRef],
     ) -> LLVMValueRef {
         // SAFETY: by contract.
@@ -237,6 +363,7 @@ impl BlockEntryBuilder<'_> {
             let mut arguments = self.arguments.clone();
             arguments.extend(index);
             arguments.extend([linear, self.threads, LLVMGetParam(self.function, 2), point]);
+            arguments.extend(of_warp);
             let poison = LLVMGetPoison(LLVMInt64TypeInContext(self.context));
             let or_none = |values: &[LLVMValueRef], i: usize| values.get(i).copied().unwrap_or(poison);
             arguments.extend((0..segments::FIELDS).map(|i| or_none(&self.fields, i)));
@@ -258,7 +385,8 @@ impl BlockEntryBuilder<'_> {
             let (b, none) = (self.builder, c"".as_ptr());
             let long = LLVMInt64TypeInContext(self.context);
             let zero = LLVMConstInt(long, 0, 0);
-            self.call(functions.find, self.dim, zero, point, shared);
+            let poison = LLVMGetPoison(LLVMTypeOf(self.arguments[0]));
+            self.call(functions.find, self.dim, zero, point, [zero, poison, poison], shared);
             let hold = LLVMBuildLoad2(b, long, self.in_frame(offset_of!(FrameCommon, lines_hold)), none);
             let hold = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntNE, hold, zero, none);
             let (fill, on) = (self.new_block(c"fill"), self.new_block(c""));
@@ -281,43 +409,62 @@ impl BlockEntryBuilder<'_> {
     ) {
         // SAFETY: by contract.
         unsafe {
+            let runs = function == self.segments.function;
+            let latches = self.indices(1, |entry, index, linear| {
+                if runs && entry.segments.needs_context {
+                    entry.set_context(index, linear);
+                }
+                let poison = [LLVMTypeOf(linear), LLVMTypeOf(entry.arguments[0])].map(|ty| LLVMGetPoison(ty));
+                let of_warp = [poison[0], poison[1], poison[1]];
+                let call = entry.call(function, index, linear, point, of_warp, shared);
+                if runs && entry.segments.copies {
+                    copy_by_value(kernel, call);
+                }
+            });
+            if runs {
+                self.latches.extend(latches);
+            }
+        }
+    }
+
+    /// Builds loops over the indices of the block's threads, in x by steps of so many. `body` builds the
+    /// innermost one from an index and the linear index. Returns the loops' last branches.
+    unsafe fn indices(
+        &mut self,
+        step: u32,
+        body: impl FnOnce(&mut Self, [LLVMValueRef; 3], LLVMValueRef),
+    ) -> [LLVMValueRef; 3] {
+        // SAFETY: by contract.
+        unsafe {
             let (b, none) = (self.builder, c"".as_ptr());
             let (int, long) = (LLVMInt32TypeInContext(self.context), LLVMInt64TypeInContext(self.context));
-            let runs = function == self.segments.function;
             let before = LLVMGetInsertBlock(b);
-            let body = [(); 3].map(|()| self.new_block(c"threads"));
+            let blocks = [(); 3].map(|()| self.new_block(c"threads"));
             let done = [(); 3].map(|()| self.new_block(c""));
             let mut index = [std::ptr::null_mut(); 3];
             let mut outer = before;
             for axis in [2, 1, 0] {
-                LLVMBuildBr(b, body[axis]);
-                LLVMPositionBuilderAtEnd(b, body[axis]);
+                LLVMBuildBr(b, blocks[axis]);
+                LLVMPositionBuilderAtEnd(b, blocks[axis]);
                 index[axis] = LLVMBuildPhi(b, int, none);
                 LLVMAddIncoming(index[axis], [LLVMConstInt(int, 0, 0)].as_mut_ptr(), [outer].as_mut_ptr(), 1);
-                outer = body[axis];
+                outer = blocks[axis];
             }
             let [x, y, z] = index;
             // LLVM moves computations that are equal for all threads out of the inner loop.
             let wide = |v| LLVMBuildZExt(b, v, long, none);
             let row = LLVMBuildAdd(b, LLVMBuildMul(b, wide(z), wide(self.dim[1]), none), wide(y), none);
             let linear = LLVMBuildAdd(b, LLVMBuildMul(b, row, wide(self.dim[0]), none), wide(x), none);
-            if runs && self.segments.needs_context {
-                self.set_context([x, y, z], linear);
-            }
-            let call = self.call(function, [x, y, z], linear, point, shared);
-            if runs {
-                copy_by_value(kernel, call);
-            }
-            for axis in 0..3 {
-                let next = LLVMBuildNUWAdd(b, index[axis], LLVMConstInt(int, 1, 0), none);
+            body(self, index, linear);
+            [0, 1, 2].map(|axis| {
+                let step = LLVMConstInt(int, if axis == 0 { step.into() } else { 1 }, 0);
+                let next = LLVMBuildNUWAdd(b, index[axis], step, none);
                 let more = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntULT, next, self.dim[axis], none);
-                let latch = LLVMBuildCondBr(b, more, body[axis], done[axis]);
+                let latch = LLVMBuildCondBr(b, more, blocks[axis], done[axis]);
                 LLVMAddIncoming(index[axis], [next].as_mut_ptr(), [LLVMGetInsertBlock(b)].as_mut_ptr(), 1);
-                if runs {
-                    self.latches.push(latch);
-                }
                 LLVMPositionBuilderAtEnd(b, done[axis]);
-            }
+                latch
+            })
         }
     }
 

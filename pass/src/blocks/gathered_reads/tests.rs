@@ -51,7 +51,8 @@ fn of_kernel(body: &str) -> Found {
     // SAFETY: the module is live.
     ir::testing::with_module(&text, |module| unsafe {
         let kernel = LLVMGetNamedFunction(module, c"k".as_ptr());
-        let cut = segments::cut(module, kernel, Checks::InRows).expect("a kernel that can be cut");
+        let cut = segments::cut(module, kernel, Checks::InRows, &Default::default())
+            .expect("a kernel that can be cut");
         let broken = LLVMVerifyFunction(cut.function, LLVMVerifierFailureAction::LLVMPrintMessageAction);
         assert_eq!(broken, 0, "{}", ir::text(LLVMPrintValueToString(cut.function)));
         let mut found = Found::default();

@@ -60,7 +60,8 @@ fn with<T>(body: &str, see: impl FnOnce(LLVMModuleRef, LLVMValueRef) -> T) -> T 
 fn rows_of(body: &str) -> Found {
     // SAFETY: the module is live.
     with(body, |module, kernel| unsafe {
-        let cut = segments::cut(module, kernel, Checks::InRows).expect("a kernel that can be cut");
+        let cut = segments::cut(module, kernel, Checks::InRows, &Default::default())
+            .expect("a kernel that can be cut");
         let broken = LLVMVerifyFunction(cut.function, LLVMVerifierFailureAction::LLVMPrintMessageAction);
         assert_eq!(broken, 0, "{}", ir::text(LLVMPrintValueToString(cut.function)));
         let is_check = |i: &LLVMValueRef| {
@@ -183,7 +184,8 @@ fn marks_and_values_are_stored_where_all_threads_come() {
     let text = |body: &str| {
         // SAFETY: the module is live.
         with(body, |module, kernel| unsafe {
-            let cut = segments::cut(module, kernel, Checks::InRows).expect("a kernel that can be cut");
+            let cut = segments::cut(module, kernel, Checks::InRows, &Default::default())
+                .expect("a kernel that can be cut");
             ir::text(LLVMPrintValueToString(cut.function))
         })
     };

@@ -10,7 +10,7 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use super::crossing::Crossing;
-use super::{Cutter, ThreadParameter};
+use super::{Cut, Cutter, ThreadParameter};
 use crate::analysis::uniform::BlockUniform;
 use crate::blocks::affine_rows::{self, AffineFunctions, Segment, SegmentSource};
 use crate::blocks::gathered_reads::{self, ReadBuffer};
@@ -34,14 +34,14 @@ impl Cutter {
     /// Finds the accesses that are affine rows in all segments that they are made in.
     pub(super) unsafe fn affine_rows(
         &mut self,
-        barriers: &[LLVMValueRef],
+        cuts: &[Cut],
         after: &[LLVMBasicBlockRef],
         uniform: &BlockUniform,
         crossing: &[Crossing],
     ) -> AffineRows {
         // SAFETY: by contract.
         unsafe {
-            let ends: HashSet<_> = barriers.iter().map(|&b| LLVMGetInstructionParent(b)).collect();
+            let ends: HashSet<_> = cuts.iter().map(|cut| LLVMGetInstructionParent(cut.at)).collect();
             let next: HashMap<_, _> = ir::blocks(self.function)
                 .map(|block| (block, if ends.contains(&block) { Vec::new() } else { ir::successors(block) }))
                 .collect();

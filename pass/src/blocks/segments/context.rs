@@ -6,7 +6,7 @@ use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
-use super::{Cutter, THREAD_PARAMETERS, ThreadParameter, is_barrier};
+use super::{Cutter, ThreadParameter, is_barrier};
 use crate::blocks::gathered_reads;
 use crate::blocks::number::{from_number, is_number};
 use crate::ir;
@@ -107,9 +107,7 @@ impl Cutter {
             if index >= FIELDS {
                 return None;
             }
-            let number =
-                LLVMGetParam(self.function, (self.kernel_parameters + THREAD_PARAMETERS + index) as u32);
-            Some(from_number(self.builder, self.context, number, ty))
+            Some(from_number(self.builder, self.context, self.field_parameter(index), ty))
         }
     }
 

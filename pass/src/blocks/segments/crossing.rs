@@ -5,13 +5,14 @@ use std::collections::{HashMap, HashSet};
 use std::mem::offset_of;
 
 use gpurace_abi::batch::{FrameCommon, SHARED_VALUES};
+use gpurace_protocol::protocol::Uniform;
 use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use super::context::FIELDS;
 use super::frame;
-use super::{Cutter, THREAD_PARAMETERS};
+use super::{Cut, Cutter, Runs, THREAD_PARAMETERS};
 use crate::analysis::uniform::BlockUniform;
 use crate::blocks::number::{from_number, is_number, to_number};
 use crate::ir;
@@ -23,10 +24,14 @@ unsafe extern "C" {
 /// A value that is needed after a barrier.
 pub(super) struct Crossing {
     pub(super) value: LLVMValueRef,
+    /// The basic block that computes it.
+    defined: LLVMBasicBlockRef,
     /// Its index among the values that all threads share, if it is one.
     pub(super) shared: Option<usize>,
-    /// The barriers after which it is needed.
+    /// The cuts after which it is needed.
     pub(super) points: Vec<usize>,
+    /// All these cuts are within a segment of the block.
+    in_warp: bool,
 }
 
 impl Cutter {
@@ -59,6 +64,7 @@ impl Cutter {
     /// Finds the values that are used after a barrier and computed before it.
     pub(super) unsafe fn crossing(
         &self,
+        cuts: &[Cut],
         after: &[LLVMBasicBlockRef],
         uniform: &BlockUniform,
     ) -> Vec<Crossing> {
@@ -110,11 +116,20 @@ impl Cutter {
                 if !points.is_empty() {
                     // Shared values are passed as 64-bit numbers.
                     let ty = LLVMTypeOf(value);
-                    let may_be = !uniform.varies(value)
+                    let in_warp = points.iter().all(|&p| cuts[p].runs != Runs::Block);
+                    // Warps run one after another, and each loads what it has stored itself.
+                    let group = if in_warp { Uniform::Warp } else { Uniform::Block };
+                    let may_be = uniform.group(value) >= group
                         && ir::alloc_size(self.module, ty) <= 8
                         && is_number(ty)
                         && shared < SHARED_VALUES;
-                    found.push(Crossing { value, shared: may_be.then_some(shared), points });
+                    found.push(Crossing {
+                        value,
+                        defined,
+                        shared: may_be.then_some(shared),
+                        points,
+                        in_warp,
+                    });
                     shared += usize::from(may_be);
                 }
             }
@@ -126,7 +141,7 @@ impl Cutter {
     /// many of them all threads share; `None` if a value cannot be kept.
     pub(super) unsafe fn keep_over(
         &mut self,
-        barriers: &[LLVMValueRef],
+        cuts: &[Cut],
         after: &[LLVMBasicBlockRef],
         crossing: Vec<Crossing>,
     ) -> Option<usize> {
@@ -146,19 +161,32 @@ impl Cutter {
                 } else {
                     let size = ir::alloc_size(self.module, ty);
                     let alignment = u64::from(ir::abi_alignment(self.module, ty)).clamp(1, 16);
-                    (self.thread_place(size.next_multiple_of(alignment), alignment).1, None)
+                    let size = size.next_multiple_of(alignment);
+                    let place = if c.in_warp {
+                        self.lane_place(size, alignment)
+                    } else {
+                        self.thread_place(size, alignment).1
+                    };
+                    (place, None)
                 };
                 for &p in &c.points {
-                    kept[p].push((variable, ty, place));
+                    // It is there already if it was needed at the start of the same basic block. The places
+                    // of shared values are overwritten by the warps that have run since a barrier.
+                    let block = LLVMGetInstructionParent(cuts[p].at);
+                    let is_kept = after.iter().position(|&b| b == block).is_some_and(|before| {
+                        c.defined != block && (c.shared.is_none() || cuts[before].runs != Runs::Block)
+                    });
+                    kept[p].push((variable, ty, place, !is_kept));
                 }
             }
             let next = self.common_place(offset_of!(FrameCommon, next));
             let int = LLVMInt32TypeInContext(self.context);
-            for (p, (&barrier, &block)) in barriers.iter().zip(after).enumerate() {
-                for &(variable, ty, (place, parameter)) in &kept[p] {
+            for (p, (&Cut { at: barrier, .. }, &block)) in cuts.iter().zip(after).enumerate() {
+                for &(variable, ty, (place, parameter), is_stored) in &kept[p] {
                     LLVMPositionBuilderBefore(self.builder, barrier);
                     let value = LLVMBuildLoad2(self.builder, ty, variable, c"".as_ptr());
                     match parameter {
+                        _ if !is_stored => {}
                         Some(_) => {
                             let number = to_number(self.builder, self.context, value);
                             LLVMBuildStore(self.builder, number, place);

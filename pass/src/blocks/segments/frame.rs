@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use gpurace_abi::batch::FrameCommon;
+use gpurace_abi::context::WARP_SIZE;
 use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
@@ -12,9 +13,9 @@ use crate::blocks::entries::Checks;
 use crate::ir;
 
 impl Cutter {
-    /// Moves local variables to the frame if there are barriers. Returns whether no two threads use
+    /// Moves local variables to the frame if the function is cut. Returns whether no two threads use
     /// the same place; `None` if a variable cannot move.
-    pub(super) unsafe fn place_variables(&mut self, barriers: bool, checks: Checks) -> Option<bool> {
+    pub(super) unsafe fn place_variables(&mut self, is_cut: bool, checks: Checks) -> Option<bool> {
         // SAFETY: by contract.
         unsafe {
             let variables: Vec<_> = ir::instructions(self.function)
@@ -28,7 +29,7 @@ impl Cutter {
             if !variables.iter().all(fixed) {
                 return None;
             }
-            if !barriers {
+            if !is_cut {
                 return Some(variables.is_empty() && !self.has_by_value());
             }
             // The checker does not know that the frame is memory of single threads.
@@ -77,6 +78,20 @@ impl Cutter {
         }
     }
 
+    /// Adds a place of these bytes for each lane of a warp, and returns the address of the running
+    /// lane's.
+    pub(super) unsafe fn lane_place(&mut self, size: u64, alignment: u64) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe {
+            let at = self.lane_bytes.next_multiple_of(alignment);
+            self.lane_bytes = at + size;
+            self.at_start();
+            let warp = self.parameter(ThreadParameter::Warp);
+            let array = ir::at_byte(self.builder, warp, (at * u64::from(WARP_SIZE)) as i64);
+            self.behind(array, ThreadParameter::Lane, size)
+        }
+    }
+
     /// Adds a place of these bytes for each thread. Returns it, and the address of the first thread's.
     pub(super) unsafe fn array(&mut self, size: u64, alignment: u64) -> (u32, LLVMValueRef) {
         let at = self.thread_bytes_at(size, alignment);
@@ -117,6 +132,22 @@ impl Cutter {
     pub(super) unsafe fn is_by_value(&self, index: u32) -> bool {
         // SAFETY: by contract.
         unsafe { ir::byval_type(self.function, index as usize).is_some() }
+    }
+
+    /// Lets the threads share the structs that the kernel gets by value, if no thread writes to them.
+    /// Returns for each parameter whether it is one that is shared.
+    pub(super) unsafe fn share_by_value(&self) -> Vec<bool> {
+        // SAFETY: by contract.
+        unsafe {
+            if !self.by_value_is_read_only() {
+                return Vec::new();
+            }
+            let shared: Vec<_> = (0..self.kernel_parameters as u32).map(|i| self.is_by_value(i)).collect();
+            for (index, _) in (1..).zip(&shared).filter(|(_, shared)| **shared) {
+                LLVMRemoveEnumAttributeAtIndex(self.function, index, ir::attribute_kind("byval"));
+            }
+            shared
+        }
     }
 
     pub(super) unsafe fn by_value_is_read_only(&self) -> bool {

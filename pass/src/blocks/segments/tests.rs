@@ -9,6 +9,19 @@ use super::*;
 fn module(body: &str) -> String {
     format!(
         "declare void @__gpurace_barrier(ptr, i32, i32, i32)
+         declare void @__gpurace_syncwarp(ptr, i32, i32)
+         declare i64 @__gpurace_shfl(ptr, i32, i32, i32, i32, i32, i32)
+         declare i32 @__gpurace_vote(ptr, i32, i32, i32, i32)
+         declare i32 @__gpurace_activemask(ptr)
+         define internal void @meet(ptr %c) {{
+           call void @__gpurace_syncwarp(ptr %c, i32 -1, i32 0)
+           ret void
+         }}
+         define internal void @again(ptr %c) {{
+           call void @__gpurace_syncwarp(ptr %c, i32 -1, i32 0)
+           call void @again(ptr %c)
+           ret void
+         }}
          declare void @use(i32)
          @table = constant [4 x i32] [i32 1, i32 2, i32 3, i32 4]
          %pair = type {{ i32, i32 }}
@@ -16,11 +29,15 @@ fn module(body: &str) -> String {
            %bp = getelementptr inbounds i8, ptr %c, i64 {block}
            %t = load i32, ptr %c
            %b = load i32, ptr %bp
+           %dp = getelementptr inbounds i8, ptr %c, i64 {dim}
+           %d = load i32, ptr %dp
            {body}
          }}",
-        block = offset::CTAID
+        block = offset::CTAID,
+        dim = offset::NTID
     )
     .replace("BARRIER", "call void @__gpurace_barrier(ptr %c, i32 0, i32 0, i32 7)")
+    .replace("SYNCWARP", "call void @__gpurace_syncwarp(ptr %c, i32 -1, i32 7)")
 }
 
 /// What cutting the kernel gives: points, shared slots, bytes of each thread, and
@@ -34,14 +51,14 @@ fn cut_with(body: &str, checks: Checks) -> Option<(u32, usize, u64, bool)> {
     // SAFETY: the module is live.
     ir::testing::with_module(&text, |module| unsafe {
         let kernel = LLVMGetNamedFunction(module, c"k".as_ptr());
-        let found = cut(module, kernel, checks);
+        let found = cut(module, kernel, checks, &meeting_functions(module));
         if let Some(s) = &found {
             let broken = LLVMVerifyFunction(s.function, LLVMVerifierFailureAction::LLVMPrintMessageAction);
             assert_eq!(broken, 0, "{}", ir::text(LLVMPrintValueToString(s.function)));
-            let left = ir::instructions(s.function).into_iter().any(|i| is_barrier(i));
-            assert!(!left, "a barrier is left");
+            let left = ir::instructions(s.function).into_iter().any(|i| is_barrier(i) || is_collective(i));
+            assert!(!left, "a barrier or collective is left");
         }
-        found.map(|s| (s.points, s.shared, s.thread_bytes, s.parallel))
+        found.map(|s| (s.runs.len() as u32, s.shared, s.thread_bytes, s.parallel))
     })
 }
 
@@ -205,4 +222,162 @@ fn parameters_by_value() {
     assert_eq!(points(written), None);
     let alone = "store i32 1, ptr %s\n %v = load i32, ptr %s\n call void @use(i32 %v)\n ret void";
     assert_eq!(points(alone), Some(1));
+}
+
+#[test]
+fn collectives_of_a_warp() {
+    let all = |mask: &str| {
+        points(&format!(
+            "%m = call i32 @__gpurace_activemask(ptr %c)
+             %got = call i64 @__gpurace_shfl(ptr %c, i32 2, i32 {mask}, i32 %t, i32 %n, i32 31, i32 0)
+             %v = call i32 @__gpurace_vote(ptr %c, i32 3, i32 {mask}, i32 %t, i32 0)
+             SYNCWARP
+             %r = trunc i64 %got to i32\n %q = add i32 %r, %v\n call void @use(i32 %q)\n ret void"
+        ))
+    };
+    // An exchange has two cuts.
+    assert_eq!(all("-1"), Some(6));
+    assert_eq!(all("%m"), Some(6));
+    assert_eq!(all("65535"), None);
+    let tile = |mask: u32, lane: &str, start: &str| {
+        points(&format!(
+            "%l = and i32 {lane}\n %f = and i32 {start}\n %m = shl i32 {mask}, %f
+             %v = call i32 @__gpurace_vote(ptr %c, i32 3, i32 %m, i32 %t, i32 0)\n call void @use(i32 %v)\n ret void"
+        ))
+    };
+    assert_eq!(tile(0xffff, "%t, 31", "%l, -16"), Some(3));
+    assert_eq!(tile(15, "%t, 31", "%l, -4"), Some(3));
+    // Masks that overlap, leave lanes out, or are of others.
+    assert_eq!(tile(0xffff, "%t, 31", "%l, -8"), None);
+    assert_eq!(tile(0x7fff, "%t, 31", "%l, -16"), None);
+    assert_eq!(tile(7, "%t, 31", "%l, -4"), None);
+    assert_eq!(tile(0xffff, "%t, 15", "%l, -16"), None);
+    assert_eq!(tile(0xffff, "%n, 31", "%l, -16"), None);
+    assert_eq!(all("%n"), None);
+}
+
+#[test]
+fn checked_kernels_with_collectives() {
+    let cut = |checks| {
+        let text = module("SYNCWARP\n ret void");
+        // SAFETY: the module is live.
+        ir::testing::with_module(&text, |module| unsafe {
+            let kernels = ir::definitions(module).filter(|&f| ir::name(f) == "k").map(|f| (f, 1));
+            let kernels: Vec<_> = kernels.collect();
+            let reach = crate::analysis::reach::of_kernels(module, &[kernels[0].0]);
+            crate::blocks::entries::candidates(&kernels, &reach, checks).len()
+        })
+    };
+    assert_eq!((cut(Checks::None), cut(Checks::Kept)), (1, 0));
+}
+
+/// The points of a kernel with a collective under the condition `%x`.
+fn meets_under(condition: &str) -> bool {
+    points(&format!(
+        "{condition}\n br i1 %x, label %yes, label %no\n yes:\n SYNCWARP\n br label %no\n no:\n ret void"
+    ))
+    .is_some()
+}
+
+#[test]
+fn collective_under_a_condition_of_the_warp() {
+    let compared = |index: &str| meets_under(&format!("{index}\n %x = icmp slt i32 %w, %n"));
+    let of_grid = "%m = mul i32 %b, %d\n %i = add i32 %m, %t\n";
+    let one = |index: &str, by: &str| compared(&format!("{index} %w = {by}"));
+    // The warp's index in the block and in the grid, as programs write it.
+    for by in ["lshr i32 %t, 5", "ashr i32 %t, 5", "udiv i32 %t, 32", "sdiv i32 %t, 64", "and i32 %t, -32"] {
+        assert!(one("", by), "{by}");
+    }
+    for by in ["lshr i32 %i, 5", "udiv i32 %i, 32", "sdiv i32 %i, 32", "and i32 %i, 992"] {
+        assert!(one(of_grid, by), "{by}");
+    }
+    for by in ["lshr i32 %t, 4", "udiv i32 %t, 48", "and i32 %t, 31", "and i32 %t, -16", "urem i32 %t, 32"] {
+        assert!(!one("", by), "{by}");
+    }
+    // Any base that is a multiple of 32 and the same for a warp; division rounds negative numbers up.
+    let with = |base: &str| format!("{base}\n %i = add i32 %m, %t\n");
+    assert!(one(&with("%m = shl i32 %n, 5"), "ashr i32 %i, 5"));
+    assert!(!one(&with("%m = shl i32 %n, 5"), "sdiv i32 %i, 32"));
+    assert!(!one(&with("%m = shl i32 %n, 4"), "ashr i32 %i, 5"));
+    assert!(!one(&with("%m = mul i32 %b, 100"), "ashr i32 %i, 5"));
+    assert!(!one(&with("%m = shl i32 %t, 5"), "lshr i32 %i, 5"));
+    assert!(!one("%m = mul i32 %n, %d\n %i = add i32 %m, %t\n", "sdiv i32 %i, 32"));
+    // A cast to fewer bits may make a number negative.
+    let narrow = "%h = trunc i32 %t to i8\n %q = sdiv i8 %h, 32\n";
+    assert!(!one(narrow, "sext i8 %q to i32"));
+    assert!(!meets_under("%x = icmp eq i32 %t, 0"));
+    assert!(!meets_under("%v = load i32, ptr %p\n %x = icmp eq i32 %v, 0"));
+}
+
+#[test]
+fn collective_under_a_vote() {
+    let under = |value: &str, control: &str| {
+        points(&format!(
+            "%o = icmp slt i32 %t, {control}\n br i1 %o, label %in, label %out\n
+             in:\n {value}\n %x = icmp ne i32 %v, 0\n br i1 %x, label %yes, label %no\n
+             yes:\n SYNCWARP\n br label %no\n no:\n br label %out\n out:\n ret void"
+        ))
+        .is_some()
+    };
+    let vote = "%v = call i32 @__gpurace_vote(ptr %c, i32 1, i32 -1, i32 %t, i32 0)";
+    let from = |lane: &str, c: u32| {
+        format!(
+            "%got = call i64 @__gpurace_shfl(ptr %c, i32 0, i32 -1, i32 %t, i32 {lane}, i32 {c}, i32 0)
+             %v = trunc i64 %got to i32"
+        )
+    };
+    let always = |value: &str| {
+        let body = "\n %x = icmp ne i32 %v, 0\n br i1 %x, label %yes, label %no\n yes:\n SYNCWARP\n
+             br label %no\n no:\n ret void";
+        points(&format!("{value} {body}")).is_some()
+    };
+    assert!(always(vote) && always(&from("%n", 31)));
+    assert!(!always(&from("%t", 31)) && !always(&from("%n", 0x101f)));
+    assert!(!under(vote, "7"), "only some lanes vote");
+}
+
+#[test]
+fn barrier_under_a_condition_of_the_warp() {
+    let body = |barrier: &str| {
+        points(&format!(
+            "SYNCWARP\n %w = lshr i32 %t, 5\n %x = icmp eq i32 %w, 0\n br i1 %x, label %yes, label %no\n
+             yes:\n {barrier}\n br label %no\n no:\n ret void"
+        ))
+    };
+    assert_eq!(body("SYNCWARP"), Some(3));
+    assert_eq!(body("BARRIER"), None);
+}
+
+#[test]
+fn collective_after_a_return() {
+    let body = |condition: &str| {
+        points(&format!(
+            "%w = lshr i32 %t, 5\n %x = icmp slt i32 {condition}, %n\n br i1 %x, label %on, label %end\n
+             end:\n ret void\n on:\n SYNCWARP\n ret void"
+        ))
+    };
+    assert_eq!(body("%w"), Some(2));
+    assert_eq!(body("%t"), None);
+}
+
+#[test]
+fn collective_in_a_loop() {
+    let body = |start: &str, bound: &str| {
+        points(&format!(
+            "%w = lshr i32 %t, 5\n br label %h\n h:\n %i = phi i32 [ {start}, %0 ], [ %j, %h ]\n SYNCWARP\n
+             %j = add i32 %i, 1\n %x = icmp slt i32 %j, {bound}\n br i1 %x, label %h, label %e\n e:\n ret void"
+        ))
+    };
+    assert_eq!(body("0", "%n"), Some(2));
+    assert_eq!(body("%w", "%n"), Some(2));
+    assert_eq!(body("0", "%w"), Some(2));
+    assert_eq!(body("%t", "%n"), None);
+}
+
+#[test]
+fn collective_in_a_function() {
+    assert_eq!(points("call void @meet(ptr %c)\n call void @meet(ptr %c)\n ret void"), Some(3));
+    assert_eq!(points("call void @again(ptr %c)\n ret void"), None);
+    let checked = "call void @meet(ptr %c)\n ret void";
+    assert_eq!(cut_with(checked, Checks::Kept).map(|c| c.0), Some(1), "the call stays");
 }

@@ -230,7 +230,7 @@ pub const INTRINSICS: &[Row] = &[
     Row("{div|rcp|rsqrt}.approx.{f=f32|d=f64}", "@gr.$1.approx.$2"),
     Row("div.full", "@gr.div.approx.f32"),
     Row("{lg2=log2|sin|cos}.approx.{f=f32|d=f64}", "call $R @llvm.$1.$2($R %0)"),
-    Row("ex2.approx", "call $R @llvm.exp2($R %0)"),
+    Row("ex2.approx", "call $R @gr.ex2.$R($R %0)"),
     Row("fabs", "call $R @llvm.fabs($R %0)"),
     Row("{ceil|floor|trunc}.{f=f32|d=f64}", "call $R @llvm.$1.$2($R %0)"),
     Row("round.{f=f32|d=f64}", "call $R @llvm.roundeven.$1($R %0)"),

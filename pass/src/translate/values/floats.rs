@@ -2,8 +2,7 @@
 //!
 //! 16-bit formats compute in `float` and round once more. For `add`, `sub` and, in half precision,
 //! `mul`, the second rounding changes nothing, since `float` has more than twice their digits. Other
-//! operations keep a sticky bit. The results of approximations are the host's, which are more exact than a
-//! GPU's.
+//! operations keep a sticky bit. The results of approximations are the host's, or as exact as PTX asks for.
 
 use crate::translate::nvvm::template::Block;
 
@@ -19,7 +18,45 @@ pub const ROWS: &[Block] = &[
     Block("rsqrt.approx.<FLOAT>", "$1($1)", "
         %s = call $1 @llvm.sqrt.$1:1($1 %0)
         fdiv $1 1.0, %s"),
-    Block("{ex2=exp2|lg2=log2|sin|cos|tanh}.approx.f32", "f32(f32)", "call float @llvm.$1.f32(float %0)"),
+    Block("{lg2=log2|sin|cos|tanh}.approx.f32", "f32(f32)", "call float @llvm.$1.f32(float %0)"),
+    // Without a call, so that loops over threads are vectorised. Adding 1.5 * 2^23 rounds to the nearest
+    // integer. The polynomial for -0.5 to 0.5 is that of Cephes (`exp2f.c`), exact to 1.7e-7. Two factors, as
+    // one would not hold the exponent of a subnormal result.
+    Block("ex2.approx.f32", "f32(f32)", "
+        %above = fcmp ogt float %0, 160.0
+        %x0 = select i1 %above, float 160.0, float %0
+        %below = fcmp olt float %x0, -160.0
+        %x = select i1 %below, float -160.0, float %x0
+        %t = fadd float %x, 0x4168000000000000
+        %r = fsub float %t, 0x4168000000000000
+        %f = fsub float %x, %r
+        %p5 = fmul float %f, 0x3F241FBBC0000000
+        %q5 = fadd float %p5, 0x3F55F3E520000000
+        %p4 = fmul float %q5, %f
+        %q4 = fadd float %p4, 0x3F83B2D4C0000000
+        %p3 = fmul float %q4, %f
+        %q3 = fadd float %p3, 0x3FAC6AEE80000000
+        %p2 = fmul float %q3, %f
+        %q2 = fadd float %p2, 0x3FCEBFBDC0000000
+        %p1 = fmul float %q2, %f
+        %q1 = fadd float %p1, 0x3FE62E4300000000
+        %p0 = fmul float %q1, %f
+        %q0 = fadd float %p0, 1.0
+        %tb = bitcast float %t to i32
+        %n = sub i32 %tb, 1262485504
+        %n0 = ashr i32 %n, 1
+        %n1 = sub i32 %n, %n0
+        %e0 = add i32 %n0, 127
+        %e1 = add i32 %n1, 127
+        %s0 = shl i32 %e0, 23
+        %s1 = shl i32 %e1, 23
+        %m0 = bitcast i32 %s0 to float
+        %m1 = bitcast i32 %s1 to float
+        %h = fmul float %q0, %m0
+        fmul float %h, %m1"),
+    // By the type in IR.
+    Block("ex2.float", "f32(f32)", "call float @gr.ex2.approx.f32(float %0)"),
+    Block("ex2.{half=f16|bfloat=bf16}", "$1($1)", "call $1:0 @llvm.exp2.$1($1:0 %0)"),
     Block("copysign.<FLOAT>", "$1($1, $1)", "call $1 @llvm.copysign.$1:1($1 %1, $1 %0)"),
     // By the classes of `llvm.is.fpclass`.
     Block("testp.{finite=504|infinite=516|number=1020|notanumber=3|normal=264|subnormal=144}.<FLOAT>",

@@ -34,7 +34,7 @@ use crate::context::ThreadCtx;
 pub const MAGIC: [u8; 8] = *b"GPURACE\x01";
 /// Version of the container, of [`ImageTable`], of [`ThreadCtx`], of the
 /// [block frame](crate::batch) and of the entry points. Each change of any of them raises it.
-pub const FORMAT_VERSION: u32 = 19;
+pub const FORMAT_VERSION: u32 = 20;
 /// The symbol that a host image exports.
 pub const IMAGE_SYMBOL: &str = "__gpurace_image";
 /// Magic of clang's and nvcc's `__cuda_fatbin_wrapper`.
@@ -106,6 +106,9 @@ pub struct KernelEntry {
     pub run_block: Option<BlockFn>,
     /// Bytes of the block frame of `run_block` for each thread.
     pub frame_bytes: u64,
+    /// 1 if `run_block` serves launches alone whose warps are whole
+    /// ([`LaunchShape::has_whole_warps`](crate::launch_shape::LaunchShape::has_whole_warps)).
+    pub needs_whole_warps: u64,
     /// The block entry of the kernel as built, if it has one.
     pub run_block_checked: Option<BlockFn>,
     /// Bytes of the block frame of `run_block_checked` for each thread.

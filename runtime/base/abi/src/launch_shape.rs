@@ -3,6 +3,8 @@
 #[cfg(feature = "meta")]
 use serde::{Deserialize, Serialize};
 
+use crate::context::WARP_SIZE;
+
 /// The shape of a launch. Each triple is `[x, y, z]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "meta", derive(Serialize, Deserialize))]
@@ -18,6 +20,13 @@ pub struct LaunchShape {
 }
 
 impl LaunchShape {
+    /// True if each warp has 32 lanes in one row of its block, and all indices of threads in x are below
+    /// 2^31.
+    pub fn has_whole_warps(&self) -> bool {
+        self.block[0].is_multiple_of(WARP_SIZE)
+            && u64::from(self.grid[0]) * u64::from(self.block[0]) <= 1 << 31
+    }
+
     /// Returns a shape of one dimension, without clusters and dynamic shared memory.
     pub const fn flat(blocks: u32, threads: u32) -> Self {
         Self { grid: [blocks, 1, 1], block: [threads, 1, 1], cluster: None, dynamic_shared: 0 }

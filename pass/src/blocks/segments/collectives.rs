@@ -1,0 +1,330 @@
+//! Collectives of a warp become plain code between cuts, where all lanes of a warp provably meet: each
+//! lane leaves its operand beside those of the others; after a cut, a lane reads what it gets, or the
+//! first lane computes what all get; after another cut, the lanes go on (hierarchical collapsing: Han
+//! et al., "COX", 2022, section 3). `gpurace_cpu::collective` has the same rules for fibers.
+
+use gpurace_abi::context::WARP_SIZE;
+use gpurace_abi::entry::Entry;
+use gpurace_protocol::protocol::Uniform;
+use llvm_sys::LLVMIntPredicate::*;
+use llvm_sys::LLVMOpcode;
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+
+use super::{Cut, Cutter, Runs, ThreadParameter};
+use crate::analysis::uniform::{BlockUniform, WholeWarps};
+use crate::ir;
+use crate::ir::entry_calls::{EntryCall, entry_of};
+
+/// True for a collective of a warp that becomes plain code.
+///
+/// # Safety
+/// The instruction is live.
+pub unsafe fn is_collective(instruction: LLVMValueRef) -> bool {
+    use Entry::*;
+    // SAFETY: by contract.
+    let entry = unsafe { entry_of(instruction) };
+    matches!(entry, Some(Syncwarp | Shfl | Vote | Match | Redux | Activemask))
+}
+
+impl Cutter {
+    /// What is known of the function's parameters in code that runs whole warps.
+    pub(super) unsafe fn whole_warps(&self) -> WholeWarps {
+        use gpurace_abi::context::offset::{CTAID, NTID};
+        // SAFETY: by contract.
+        unsafe {
+            let lanes = [ThreadParameter::X, ThreadParameter::Linear].map(|p| self.parameter(p));
+            let [dim, block] = [NTID, CTAID].map(|at| {
+                let index = self.fields.iter().position(|field| field.0 == at as u64);
+                index.map(|index| self.field_parameter(index))
+            });
+            WholeWarps { lanes, dim, block }
+        }
+    }
+
+    /// Replaces collectives, and returns where the function is cut for them. `None` if lanes of a warp may
+    /// not meet at each of them, or if one is not for all lanes.
+    pub(super) unsafe fn replace_collectives(
+        &mut self,
+        collectives: &[LLVMValueRef],
+        uniform: &mut BlockUniform,
+    ) -> Option<Vec<Cut>> {
+        // SAFETY: by contract; each call is erased once.
+        unsafe {
+            let calls: Vec<_> = collectives.iter().filter_map(|&call| EntryCall::of(call)).collect();
+            let meet =
+                |&call: &LLVMValueRef| uniform.control(LLVMGetInstructionParent(call)) >= Uniform::Warp;
+            if !collectives.iter().all(meet) {
+                return None;
+            }
+            let masks = calls.iter().map(|&call| self.mask_of(call)).collect::<Option<Vec<_>>>()?;
+            let mut cuts = Vec::new();
+            for ((&at, call), mask) in collectives.iter().zip(calls).zip(masks) {
+                let mode = || call.constant(0);
+                match call.entry {
+                    Entry::Activemask => {
+                        LLVMReplaceAllUsesWith(at, LLVMConstAllOnes(LLVMTypeOf(at)));
+                        LLVMInstructionEraseFromParent(at);
+                    }
+                    Entry::Syncwarp => cuts.push(Cut { at, runs: Runs::Warp }),
+                    Entry::Shfl => self.shuffle(at, call, mode()?, mask, &mut cuts),
+                    Entry::Match => self.matching(at, call, mode()?, mask, &mut cuts),
+                    _ => self.together(at, call, mode()?, mask, &mut cuts, uniform),
+                }
+            }
+            Some(cuts)
+        }
+    }
+
+    /// A shuffle: each lane reads the operand of another one.
+    unsafe fn shuffle(
+        &mut self,
+        at: LLVMValueRef,
+        call: EntryCall,
+        mode: u64,
+        group: LLVMValueRef,
+        cuts: &mut Vec<Cut>,
+    ) {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, none) = (self.builder, c"".as_ptr());
+            let (int, long) = (LLVMInt32TypeInContext(self.context), LLVMInt64TypeInContext(self.context));
+            let n = |v: u64| LLVMConstInt(int, v, 0);
+            LLVMPositionBuilderBefore(b, at);
+            // A lane may read beside the operands, and then does not use what it read.
+            let operands = self.exchanged(3 * u64::from(WARP_SIZE) * 4);
+            let operands = ir::at_byte(b, operands, i64::from(WARP_SIZE) * 4);
+            let place =
+                |index| ir::at_offset(b, operands, LLVMBuildMul(b, index, LLVMConstInt(long, 4, 0), none));
+            let lane = self.parameter(ThreadParameter::Lane);
+            LLVMBuildStore(b, call.operand(2), place(lane));
+            self.cut_before(at, Runs::Warp, cuts);
+            // The PTX ISA, "shfl.sync": the segment's mask and the last lane to read from.
+            let lane = LLVMBuildTrunc(b, lane, int, none);
+            let by = LLVMBuildAnd(b, call.operand(3), n(31), none);
+            let clamp = call.operand(4);
+            let mask = LLVMBuildAnd(b, LLVMBuildLShr(b, clamp, n(8), none), n(31), none);
+            let first = LLVMBuildAnd(b, lane, mask, none);
+            let outside = LLVMBuildXor(b, mask, n(31), none);
+            let last = LLVMBuildOr(
+                b,
+                first,
+                LLVMBuildAnd(b, LLVMBuildAnd(b, clamp, n(31), none), outside, none),
+                none,
+            );
+            let (source, inside) = match mode {
+                1 => (LLVMBuildSub(b, lane, by, none), LLVMIntSGE),
+                2 => (LLVMBuildAdd(b, lane, by, none), LLVMIntSLE),
+                3 => (LLVMBuildXor(b, lane, by, none), LLVMIntSLE),
+                _ => (LLVMBuildOr(b, first, LLVMBuildAnd(b, by, outside, none), none), LLVMIntSLE),
+            };
+            let inside = LLVMBuildICmp(b, inside, source, last, none);
+            let read = |index| {
+                let index = LLVMBuildSExt(b, index, long, none);
+                LLVMBuildLoad2(b, int, place(index), none)
+            };
+            let mut has_source = inside;
+            if !is_full(group) {
+                let bit = LLVMBuildLShr(b, group, LLVMBuildAnd(b, source, n(31), none), none);
+                let bit = LLVMBuildTrunc(b, bit, LLVMInt1TypeInContext(self.context), none);
+                has_source = LLVMBuildAnd(b, inside, bit, none);
+            }
+            // Neighbouring lanes read neighbouring operands, without a choice of addresses.
+            let value = LLVMBuildSelect(b, has_source, read(source), read(lane), none);
+            self.cut_before(at, Runs::Warp, cuts);
+            for user in ir::users(at) {
+                if ir::opcode(user) == LLVMOpcode::LLVMTrunc && LLVMTypeOf(user) == int {
+                    LLVMReplaceAllUsesWith(user, value);
+                    LLVMInstructionEraseFromParent(user);
+                }
+            }
+            if !LLVMGetFirstUse(at).is_null() {
+                let inside = LLVMBuildZExt(b, inside, long, none);
+                let high = LLVMBuildShl(b, inside, LLVMConstInt(long, 32, 0), none);
+                let pair = LLVMBuildOr(b, LLVMBuildZExt(b, value, long, none), high, none);
+                LLVMReplaceAllUsesWith(at, pair);
+            }
+            LLVMInstructionEraseFromParent(at);
+        }
+    }
+
+    /// A match: each lane compares its operand with those of all lanes.
+    unsafe fn matching(
+        &mut self,
+        at: LLVMValueRef,
+        call: EntryCall,
+        mode: u64,
+        group: LLVMValueRef,
+        cuts: &mut Vec<Cut>,
+    ) {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, none) = (self.builder, c"".as_ptr());
+            let (int, long) = (LLVMInt32TypeInContext(self.context), LLVMInt64TypeInContext(self.context));
+            let operands = self.exchanged(u64::from(WARP_SIZE) * 8);
+            LLVMPositionBuilderBefore(b, at);
+            let mut own = call.operand(2);
+            if call.constant(3) != Some(64) {
+                own = LLVMBuildZExt(b, LLVMBuildTrunc(b, own, int, none), long, none);
+            }
+            let lane = self.parameter(ThreadParameter::Lane);
+            let place = ir::at_offset(b, operands, LLVMBuildMul(b, lane, LLVMConstInt(long, 8, 0), none));
+            LLVMBuildStore(b, own, place);
+            self.cut_before(at, Runs::Warp, cuts);
+            let all = self.load_all(long, operands);
+            let mut equal = LLVMGetUndef(LLVMTypeOf(all));
+            for i in 0..u64::from(WARP_SIZE) {
+                equal = LLVMBuildInsertElement(b, equal, own, LLVMConstInt(int, i, 0), none);
+            }
+            let equal = self.mask(LLVMBuildICmp(b, LLVMIntEQ, all, equal, none));
+            let equal = LLVMBuildAnd(b, equal, group, none);
+            let result = if mode == 0 {
+                LLVMBuildZExt(b, equal, long, none)
+            } else {
+                let is_all = LLVMBuildICmp(b, LLVMIntEQ, equal, group, none);
+                let full = LLVMBuildZExt(b, group, long, none);
+                let full = LLVMBuildOr(b, full, LLVMConstInt(long, 1 << 32, 0), none);
+                LLVMBuildSelect(b, is_all, full, LLVMConstInt(long, 0, 0), none)
+            };
+            self.cut_before(at, Runs::Warp, cuts);
+            LLVMReplaceAllUsesWith(at, result);
+            LLVMInstructionEraseFromParent(at);
+        }
+    }
+
+    /// A vote or a reduction: one result for all lanes, which the first one computes.
+    unsafe fn together(
+        &mut self,
+        at: LLVMValueRef,
+        call: EntryCall,
+        mode: u64,
+        group: LLVMValueRef,
+        cuts: &mut Vec<Cut>,
+        uniform: &mut BlockUniform,
+    ) {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, none) = (self.builder, c"".as_ptr());
+            let (int, long) = (LLVMInt32TypeInContext(self.context), LLVMInt64TypeInContext(self.context));
+            let byte = LLVMInt8TypeInContext(self.context);
+            let votes = call.entry == Entry::Vote;
+            let (ty, bytes) = if votes { (byte, 1) } else { (int, 4) };
+            let operands = self.exchanged(u64::from(WARP_SIZE) * bytes);
+            LLVMPositionBuilderBefore(b, at);
+            let mut own = call.operand(2);
+            if votes {
+                let holds = LLVMBuildICmp(b, LLVMIntNE, own, LLVMConstInt(int, 0, 0), none);
+                own = LLVMBuildZExt(b, holds, byte, none);
+            }
+            let lane = self.parameter(ThreadParameter::Lane);
+            let place = ir::at_offset(b, operands, LLVMBuildMul(b, lane, LLVMConstInt(long, bytes, 0), none));
+            LLVMBuildStore(b, own, place);
+            self.cut_before(at, Runs::FirstLane, cuts);
+            let all = self.load_all(ty, operands);
+            let of_warp = if votes {
+                self.mask(LLVMBuildICmp(b, LLVMIntNE, all, LLVMConstNull(LLVMTypeOf(all)), none))
+            } else {
+                let by = ["add", "umin", "umax", "smin", "smax", "and", "or", "xor"][mode.min(7) as usize];
+                let name = format!("llvm.vector.reduce.{by}");
+                let id = LLVMLookupIntrinsicID(name.as_ptr().cast(), name.len());
+                let reduce = LLVMGetIntrinsicDeclaration(self.module, id, [LLVMTypeOf(all)].as_mut_ptr(), 1);
+                ir::call(b, reduce, &[all])
+            };
+            uniform.add(of_warp, Uniform::Warp);
+            self.cut_before(at, Runs::Warp, cuts);
+            let result = if votes { self.vote(of_warp, mode, group) } else { of_warp };
+            if is_full(group) {
+                uniform.add(result, Uniform::Warp);
+            }
+            LLVMReplaceAllUsesWith(at, result);
+            LLVMInstructionEraseFromParent(at);
+        }
+    }
+
+    /// The result of a vote for a group of lanes, from the ballot of the warp.
+    unsafe fn vote(&self, ballot: LLVMValueRef, mode: u64, group: LLVMValueRef) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, none, int) = (self.builder, c"".as_ptr(), LLVMInt32TypeInContext(self.context));
+            let ballot = LLVMBuildAnd(b, ballot, group, none);
+            let is_all = LLVMBuildICmp(b, LLVMIntEQ, ballot, group, none);
+            let is_none = LLVMBuildICmp(b, LLVMIntEQ, ballot, LLVMConstInt(int, 0, 0), none);
+            let holds = match mode {
+                0 => is_all,
+                1 => LLVMBuildNot(b, is_none, none),
+                2 => LLVMBuildOr(b, is_all, is_none, none),
+                _ => return ballot,
+            };
+            LLVMBuildZExt(b, holds, int, none)
+        }
+    }
+
+    /// Memory of the warp in which its lanes exchange operands, of at least these bytes. No two
+    /// exchanges are under way at once.
+    unsafe fn exchanged(&mut self, bytes: u64) -> LLVMValueRef {
+        self.exchanged_bytes = self.exchanged_bytes.max(bytes);
+        // SAFETY: by contract.
+        unsafe { self.parameter(ThreadParameter::Exchanged) }
+    }
+
+    /// Cuts the function before an instruction.
+    unsafe fn cut_before(&self, at: LLVMValueRef, runs: Runs, cuts: &mut Vec<Cut>) {
+        // SAFETY: by contract.
+        unsafe {
+            cuts.push(Cut { at: self.mark(at), runs });
+            LLVMPositionBuilderBefore(self.builder, at);
+        }
+    }
+
+    /// Loads the operands of all lanes.
+    unsafe fn load_all(&self, ty: LLVMTypeRef, operands: LLVMValueRef) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe { LLVMBuildLoad2(self.builder, LLVMVectorType(ty, WARP_SIZE), operands, c"".as_ptr()) }
+    }
+
+    /// The bits of all lanes as a mask.
+    unsafe fn mask(&self, bits: LLVMValueRef) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe { LLVMBuildBitCast(self.builder, bits, LLVMInt32TypeInContext(self.context), c"".as_ptr()) }
+    }
+
+    /// The mask of a lane for each collective: constant, of all that are active, or that of a tile of
+    /// cooperative groups, which is one for each aligned group of lanes. `None` if lanes may meet under masks
+    /// that do not fit each other. All that are active are all, as all meet where the mask is made.
+    unsafe fn mask_of(&self, call: EntryCall) -> Option<LLVMValueRef> {
+        // SAFETY: by contract.
+        unsafe {
+            let full = LLVMConstAllOnes(LLVMInt32TypeInContext(self.context));
+            let mask = match call.entry {
+                Entry::Activemask => return Some(full),
+                Entry::Syncwarp => call.operand(0),
+                _ => call.operand(1),
+            };
+            let number = |v| (!LLVMIsAConstantInt(v).is_null()).then(|| LLVMConstIntGetZExtValue(v) as u32);
+            let of = |v, opcode| (ir::value_opcode(v) == Some(opcode)).then(|| LLVMGetOperand(v, 0));
+            if number(mask) == Some(u32::MAX) {
+                return Some(full);
+            }
+            if ir::value_opcode(mask) == Some(LLVMOpcode::LLVMCall) {
+                return (entry_of(mask) == Some(Entry::Activemask)).then_some(full);
+            }
+            let of_tile = number(of(mask, LLVMOpcode::LLVMShl)?)?;
+            let first = LLVMGetOperand(mask, 1);
+            let lane = of(first, LLVMOpcode::LLVMAnd)?;
+            let linear = of(lane, LLVMOpcode::LLVMAnd)?;
+            let size = of_tile.trailing_ones();
+            let is_tile = size.is_power_of_two() && size < WARP_SIZE && of_tile == (1 << size) - 1;
+            let is_lane = number(LLVMGetOperand(lane, 1)) == Some(WARP_SIZE - 1)
+                && (linear == self.parameter(ThreadParameter::X)
+                    || of(linear, LLVMOpcode::LLVMTrunc) == Some(self.parameter(ThreadParameter::Linear)));
+            let is_first = number(LLVMGetOperand(first, 1)) == Some(!(size.wrapping_sub(1)));
+            // One result for all lanes has no place for one of each tile.
+            (is_tile && is_lane && is_first && call.entry != Entry::Redux).then_some(mask)
+        }
+    }
+}
+
+unsafe fn is_full(mask: LLVMValueRef) -> bool {
+    // SAFETY: by contract.
+    unsafe { LLVMIsConstant(mask) != 0 }
+}
