@@ -4,6 +4,7 @@
 use std::any::Any;
 use std::ffi::c_int;
 use std::sync::{Arc, LazyLock, OnceLock};
+use std::time::Duration;
 
 use gpurace_abi::ablation::{self, Mechanism};
 use gpurace_abi::meta::ModuleMeta;
@@ -16,18 +17,22 @@ use crate::backend::memory::{MemoryKind, MemoryRequest, PitchedRows, TransferReq
 use crate::backend::module::{DeviceCode, Kernel, KernelLaunch, Payload, invalid_image, max_threads};
 use crate::backends::arena::Arena;
 use crate::backends::claims::{self, Claims};
+use crate::host::child::{self, Child};
 use crate::host::device_properties::cudaDeviceProp;
 use crate::host::errors::{Error, Result};
 use crate::host::limits::PAGE;
 use crate::host::message;
 use crate::host::types::{cudaFuncAttributes, cudaResourceDesc, cudaTextureDesc};
 use crate::session::resolve::{self, LaunchRecord};
+use crate::session::trials::{self, Trial};
 use crate::session::{BegunLaunch, EndedLaunch, Session};
 
 /// Number of `cudaLimitStackSize`.
 const LIMIT_STACK: u32 = 0;
 /// The registers of a thread that the executor claims: 2,048 threads then fit on a multiprocessor.
 const REGISTERS_PER_THREAD: c_int = 32;
+/// Time after which a trial is given up. Its steps end it long before.
+const TRIAL_LIMIT: Duration = Duration::from_secs(60);
 
 /// Code for the host's processor.
 struct HostCode(Image);
@@ -265,7 +270,7 @@ fn run(session: &'static Session, executor: &Executor, launch: &KernelLaunch<'_>
     // SAFETY: the slice has the same size in bytes.
     let args =
         unsafe { std::slice::from_raw_parts(launch.args.as_ptr().cast::<u8>(), size_of_val(launch.args)) };
-    let result = executor.run(&gpurace_cpu::KernelLaunch {
+    let launch = gpurace_cpu::KernelLaunch {
         entry,
         block_entry,
         kernel: kernel.meta(),
@@ -276,8 +281,10 @@ fn run(session: &'static Session, executor: &Executor, launch: &KernelLaunch<'_>
         checks: checks.clone(),
         checked_blocks,
         seed: session.options.seed,
-    });
-    match result {
+        trial: None,
+    };
+    let trials = start_trials(session, executor, &launch, &begun);
+    let ended = match executor.run(&launch) {
         Ok(report) => {
             session.end(&begun, checks.as_deref(), divergences(&begun.record, &report));
             Ok(())
@@ -287,7 +294,91 @@ fn run(session: &'static Session, executor: &Executor, launch: &KernelLaunch<'_>
             session.end(&begun, checks.as_deref(), EndedLaunch::default());
             ended
         }
+    };
+    session.add_trials(&begun, trials.into_iter().filter_map(StartedTrial::end).collect());
+    ended
+}
+
+/// A trial that runs in a child.
+struct StartedTrial {
+    seed: u64,
+    child: Child,
+}
+
+impl StartedTrial {
+    /// What it found; `None` if it was ended from outside.
+    fn end(self) -> Option<Trial> {
+        let sent = self.child.result(TRIAL_LIMIT)?;
+        Some(Trial { seed: self.seed, ..serde_json::from_slice(&sent).ok()? })
     }
+}
+
+/// Starts the trials of a launch that is about to run.
+fn start_trials(
+    session: &'static Session,
+    executor: &Executor,
+    launch: &gpurace_cpu::KernelLaunch<'_>,
+    begun: &BegunLaunch,
+) -> Vec<StartedTrial> {
+    let seeds = session.seeds_of_trials(begun);
+    if seeds.is_empty() {
+        return Vec::new();
+    }
+    let mut started = Vec::new();
+    let run = |seed| {
+        child::may_fork(executor.threads()).map_err(str::to_owned)?;
+        Child::start(|| try_launch(session, executor, launch, begun, seed)).map_err(|error| error.to_string())
+    };
+    for seed in seeds {
+        match run(seed) {
+            Ok(child) => started.push(StartedTrial { seed, child }),
+            Err(why) => {
+                session.note_once(format!(
+                    "launches of `{}` did not run under further schedules: {why}; `gpurace stress` runs the whole program under them",
+                    begun.record.kernel.demangled
+                ));
+                break;
+            }
+        }
+    }
+    started
+}
+
+/// Runs a trial, and returns what it found for [`StartedTrial::end`]. This process is a child.
+fn try_launch(
+    session: &'static Session,
+    executor: &Executor,
+    launch: &gpurace_cpu::KernelLaunch<'_>,
+    begun: &BegunLaunch,
+    seed: u64,
+) -> Vec<u8> {
+    // The threads of the parent's executor are not here.
+    let executor = Executor::new(Config { workers: 1, ..executor.config() });
+    session.take_new_races();
+    let result =
+        executor.run(&gpurace_cpu::KernelLaunch { seed, trial: Some(trials::MOST_STEPS), ..launch.clone() });
+    let mut trial = Trial::default();
+    match result {
+        Ok(report) => {
+            trial.divergence = divergences(&begun.record, &report).divergence;
+            (trial.steps, trial.unfinished) = (report.steps, report.unfinished);
+        }
+        Err(fault) => {
+            // Memory that other processes see is protected here.
+            let is_ours = match fault.kind {
+                FaultKind::IllegalAddress { address: Some(address), .. } => {
+                    !child::is_shared(address as usize)
+                }
+                _ => true,
+            };
+            trial.fault = shown_kind(&fault.kind)
+                .1
+                .filter(|_| is_ours)
+                .map(|kind| shown_fault(session, &fault, kind, begun));
+        }
+    }
+    trial.races = session.take_new_races();
+    serde_json::to_vec(&trial).unwrap_or_default()
 }
 
 /// The divergences of a launch that ended well, as the report shows them.
@@ -317,12 +408,18 @@ fn divergence(record: &LaunchRecord, found: &gpurace_cpu::Divergence) -> Diverge
     if let Some(example) = found.exited_example {
         waiting.push(Waiting::exited(found.exited, example));
     }
-    Divergence { kernel: record.kernel.demangled.clone(), launch: record.id, block: found.block, waiting }
+    Divergence {
+        kernel: record.kernel.demangled.clone(),
+        launch: record.id,
+        block: found.block,
+        waiting,
+        seed: None,
+    }
 }
 
-/// Reports what went wrong and turns it into CUDA's error.
-fn end_with(session: &Session, fault: &Fault, begun: &BegunLaunch) -> Result {
-    let (error, reported) = match &fault.kind {
+/// CUDA's error for a fault, and the report's kind if it is reported.
+fn shown_kind(kind: &FaultKind) -> (Error, Option<schema::FaultKind>) {
+    match kind {
         FaultKind::IllegalAddress { .. } => (Error::ILLEGAL_ADDRESS, Some(schema::FaultKind::IllegalAddress)),
         FaultKind::Assert => (Error::ASSERT, Some(schema::FaultKind::Assert)),
         FaultKind::Trap => (Error::LAUNCH_FAILURE, Some(schema::FaultKind::Trap)),
@@ -335,7 +432,12 @@ fn end_with(session: &Session, fault: &Fault, begun: &BegunLaunch) -> Result {
         FaultKind::CooperativeLaunchTooLarge { .. } => (Error::COOPERATIVE_LAUNCH_TOO_LARGE, None),
         FaultKind::InvalidConfiguration => (Error::INVALID_CONFIGURATION, None),
         _ => (Error::LAUNCH_FAILURE, None),
-    };
+    }
+}
+
+/// Reports what went wrong and turns it into CUDA's error.
+fn end_with(session: &Session, fault: &Fault, begun: &BegunLaunch) -> Result {
+    let (error, reported) = shown_kind(&fault.kind);
     match reported {
         // A program that is not checked has no report.
         Some(kind) if begun.record.kernel.module.meta.instrumented => {
@@ -390,6 +492,7 @@ fn shown_fault(
         thread: fault.thread,
         object: nearest.map(|(allocation, _)| resolve::allocation_object(program, &allocation)),
         distance: nearest.and_then(|(_, distance)| distance),
+        seed: None,
     }
 }
 
@@ -430,5 +533,6 @@ fn deadlock(fault: &Fault, begun: &BegunLaunch) -> Divergence {
         launch: begun.record.id,
         block: fault.block.unwrap_or_default(),
         waiting: fault.thread.map(|thread| Waiting::at(file, line, 1, thread)).into_iter().collect(),
+        seed: None,
     }
 }
