@@ -283,7 +283,7 @@ fn run(session: &'static Session, executor: &Executor, launch: &KernelLaunch<'_>
         seed: session.options.seed,
         trial: None,
     };
-    let trials = start_trials(session, executor, &launch, &begun);
+    let trials = StartedTrials::start(session, executor, &launch, &begun);
     let ended = match executor.run(&launch) {
         Ok(report) => {
             session.end(&begun, checks.as_deref(), divergences(&begun.record, &report));
@@ -295,56 +295,67 @@ fn run(session: &'static Session, executor: &Executor, launch: &KernelLaunch<'_>
             ended
         }
     };
-    session.add_trials(&begun, trials.into_iter().filter_map(StartedTrial::end).collect());
+    trials.end();
     ended
 }
 
-/// A trial that runs in a child.
-struct StartedTrial {
-    seed: u64,
-    child: Child,
-}
-
-impl StartedTrial {
-    /// What it found; `None` if it was ended from outside.
-    fn end(self) -> Option<Trial> {
-        let sent = self.child.result(TRIAL_LIMIT)?;
-        Some(Trial { seed: self.seed, ..serde_json::from_slice(&sent).ok()? })
-    }
-}
-
-/// Starts the trials of a launch that is about to run.
-fn start_trials(
+/// The trials of a launch, which run in children, by seed.
+struct StartedTrials<'a> {
     session: &'static Session,
-    executor: &Executor,
-    launch: &gpurace_cpu::KernelLaunch<'_>,
-    begun: &BegunLaunch,
-) -> Vec<StartedTrial> {
-    let seeds = session.seeds_of_trials(begun);
-    if seeds.is_empty() {
-        return Vec::new();
-    }
-    let mut started = Vec::new();
-    let run = |seed| {
-        child::may_fork(executor.threads()).map_err(str::to_owned)?;
-        Child::start(|| try_launch(session, executor, launch, begun, seed)).map_err(|error| error.to_string())
-    };
-    for seed in seeds {
-        match run(seed) {
-            Ok(child) => started.push(StartedTrial { seed, child }),
-            Err(why) => {
-                session.note_once(format!(
-                    "launches of `{}` did not run under further schedules: {why}; `gpurace stress` runs the whole program under them",
-                    begun.record.kernel.demangled
-                ));
-                break;
+    begun: &'a BegunLaunch,
+    children: Vec<(u64, Child)>,
+}
+
+impl<'a> StartedTrials<'a> {
+    /// Starts the trials of a launch that is about to run.
+    fn start(
+        session: &'static Session,
+        executor: &Executor,
+        launch: &gpurace_cpu::KernelLaunch<'_>,
+        begun: &'a BegunLaunch,
+    ) -> Self {
+        let mut started = Self { session, begun, children: Vec::new() };
+        let seeds = session.seeds_of_trials(begun);
+        if seeds.is_empty() {
+            return started;
+        }
+        if let Err(why) = child::may_fork(executor.threads()) {
+            started.miss(why);
+            return started;
+        }
+        for seed in seeds {
+            match Child::start(|| try_launch(session, executor, launch, begun, seed)) {
+                Ok(child) => started.children.push((seed, child)),
+                Err(error) => {
+                    started.miss(&error.to_string());
+                    break;
+                }
             }
         }
+        started
     }
-    started
+
+    fn miss(&self, why: &str) {
+        self.session.note_once(format!(
+            "launches of `{}` did not run under all further schedules: {why}; `gpurace stress` runs the program under them",
+            self.begun.record.kernel.demangled
+        ));
+    }
+
+    /// Waits for the trials, and adds what they found.
+    fn end(mut self) {
+        let mut trials = Vec::new();
+        for (seed, child) in std::mem::take(&mut self.children) {
+            match child.result(TRIAL_LIMIT).and_then(|sent| serde_json::from_slice::<Trial>(&sent).ok()) {
+                Some(trial) => trials.push(Trial { seed, ..trial }),
+                None => self.miss("a process was ended, or took too long"),
+            }
+        }
+        self.session.add_trials(self.begun, trials);
+    }
 }
 
-/// Runs a trial, and returns what it found for [`StartedTrial::end`]. This process is a child.
+/// Runs a trial, and returns what it found for [`StartedTrials::end`]. This process is a child.
 fn try_launch(
     session: &'static Session,
     executor: &Executor,
@@ -375,6 +386,7 @@ fn try_launch(
                 .1
                 .filter(|_| is_ours)
                 .map(|kind| shown_fault(session, &fault, kind, begun));
+            trial.unfinished = true;
         }
     }
     trial.races = session.take_new_races();
