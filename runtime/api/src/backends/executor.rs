@@ -4,7 +4,6 @@
 use std::any::Any;
 use std::ffi::c_int;
 use std::sync::{Arc, LazyLock, OnceLock};
-use std::time::Duration;
 
 use gpurace_abi::ablation::{self, Mechanism};
 use gpurace_abi::meta::ModuleMeta;
@@ -17,22 +16,19 @@ use crate::backend::memory::{MemoryKind, MemoryRequest, PitchedRows, TransferReq
 use crate::backend::module::{DeviceCode, Kernel, KernelLaunch, Payload, invalid_image, max_threads};
 use crate::backends::arena::Arena;
 use crate::backends::claims::{self, Claims};
-use crate::host::child::{self, Child};
+use crate::backends::trials::StartedTrials;
 use crate::host::device_properties::cudaDeviceProp;
 use crate::host::errors::{Error, Result};
 use crate::host::limits::PAGE;
 use crate::host::message;
 use crate::host::types::{cudaFuncAttributes, cudaResourceDesc, cudaTextureDesc};
 use crate::session::resolve::{self, LaunchRecord};
-use crate::session::trials::{self, Trial};
 use crate::session::{BegunLaunch, EndedLaunch, Session};
 
 /// Number of `cudaLimitStackSize`.
 const LIMIT_STACK: u32 = 0;
 /// The registers of a thread that the executor claims: 2,048 threads then fit on a multiprocessor.
 const REGISTERS_PER_THREAD: c_int = 32;
-/// Time after which a trial is given up. Its steps end it long before.
-const TRIAL_LIMIT: Duration = Duration::from_secs(60);
 
 /// Code for the host's processor.
 struct HostCode(Image);
@@ -299,102 +295,8 @@ fn run(session: &'static Session, executor: &Executor, launch: &KernelLaunch<'_>
     ended
 }
 
-/// The trials of a launch, which run in children, by seed.
-struct StartedTrials<'a> {
-    session: &'static Session,
-    begun: &'a BegunLaunch,
-    children: Vec<(u64, Child)>,
-}
-
-impl<'a> StartedTrials<'a> {
-    /// Starts the trials of a launch that is about to run.
-    fn start(
-        session: &'static Session,
-        executor: &Executor,
-        launch: &gpurace_cpu::KernelLaunch<'_>,
-        begun: &'a BegunLaunch,
-    ) -> Self {
-        let mut started = Self { session, begun, children: Vec::new() };
-        let seeds = session.seeds_of_trials(begun);
-        if seeds.is_empty() {
-            return started;
-        }
-        if let Err(why) = child::may_fork(executor.threads()) {
-            started.miss(why);
-            return started;
-        }
-        for seed in seeds {
-            match Child::start(|| try_launch(session, executor, launch, begun, seed)) {
-                Ok(child) => started.children.push((seed, child)),
-                Err(error) => {
-                    started.miss(&error.to_string());
-                    break;
-                }
-            }
-        }
-        started
-    }
-
-    fn miss(&self, why: &str) {
-        self.session.note_once(format!(
-            "launches of `{}` did not run under all further schedules: {why}; `gpurace stress` runs the program under them",
-            self.begun.record.kernel.demangled
-        ));
-    }
-
-    /// Waits for the trials, and adds what they found.
-    fn end(mut self) {
-        let mut trials = Vec::new();
-        for (seed, child) in std::mem::take(&mut self.children) {
-            match child.result(TRIAL_LIMIT).and_then(|sent| serde_json::from_slice::<Trial>(&sent).ok()) {
-                Some(trial) => trials.push(Trial { seed, ..trial }),
-                None => self.miss("a process was ended, or took too long"),
-            }
-        }
-        self.session.add_trials(self.begun, trials);
-    }
-}
-
-/// Runs a trial, and returns what it found for [`StartedTrials::end`]. This process is a child.
-fn try_launch(
-    session: &'static Session,
-    executor: &Executor,
-    launch: &gpurace_cpu::KernelLaunch<'_>,
-    begun: &BegunLaunch,
-    seed: u64,
-) -> Vec<u8> {
-    // The threads of the parent's executor are not here.
-    let executor = Executor::new(Config { workers: 1, ..executor.config() });
-    session.take_new_races();
-    let result =
-        executor.run(&gpurace_cpu::KernelLaunch { seed, trial: Some(trials::MOST_STEPS), ..launch.clone() });
-    let mut trial = Trial::default();
-    match result {
-        Ok(report) => {
-            trial.divergence = divergences(&begun.record, &report).divergence;
-            (trial.steps, trial.unfinished) = (report.steps, report.unfinished);
-        }
-        Err(fault) => {
-            // Memory that other processes see is protected here.
-            let is_ours = match fault.kind {
-                FaultKind::IllegalAddress { address: Some(address), .. } => {
-                    !child::is_shared(address as usize)
-                }
-                _ => true,
-            };
-            trial.fault = shown_kind(&fault.kind)
-                .1
-                .filter(|_| is_ours)
-                .map(|kind| shown_fault(session, &fault, kind, begun));
-            trial.unfinished = true;
-        }
-    }
-    trial.races = session.take_new_races();
-    serde_json::to_vec(&trial).unwrap_or_default()
-}
-
 /// The divergences of a launch that ended well, as the report shows them.
-fn divergences(record: &LaunchRecord, report: &LaunchReport) -> EndedLaunch {
+pub(super) fn divergences(record: &LaunchRecord, report: &LaunchReport) -> EndedLaunch {
     let scattered = report.scattered.iter().filter(|met| is_one_place(record.kernel, met));
     EndedLaunch {
         divergence: scattered.chain(&report.divergence).map(|found| divergence(record, found)).collect(),
@@ -430,7 +332,7 @@ fn divergence(record: &LaunchRecord, found: &gpurace_cpu::Divergence) -> Diverge
 }
 
 /// CUDA's error for a fault, and the report's kind if it is reported.
-fn shown_kind(kind: &FaultKind) -> (Error, Option<schema::FaultKind>) {
+pub(super) fn shown_kind(kind: &FaultKind) -> (Error, Option<schema::FaultKind>) {
     match kind {
         FaultKind::IllegalAddress { .. } => (Error::ILLEGAL_ADDRESS, Some(schema::FaultKind::IllegalAddress)),
         FaultKind::Assert => (Error::ASSERT, Some(schema::FaultKind::Assert)),
@@ -474,7 +376,7 @@ fn end_with(session: &Session, fault: &Fault, begun: &BegunLaunch) -> Result {
 }
 
 /// A fault as the report shows it.
-fn shown_fault(
+pub(super) fn shown_fault(
     session: &Session,
     fault: &Fault,
     kind: schema::FaultKind,

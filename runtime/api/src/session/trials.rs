@@ -5,7 +5,7 @@
 //! the memory that the launch found. Of a trial only the findings count. The program's results are those
 //! of its own schedule.
 //!
-//! What runs depends on counts alone, never on time: the launches of a configuration so far, what their
+//! What runs depends on counts alone, never on time: the launches of a kernel and size so far, what their
 //! trials found, and their steps.
 
 use std::collections::HashMap;
@@ -32,17 +32,17 @@ const QUIET: u64 = 4;
 pub(super) struct Explored {
     pub(super) counts: schema::Trials,
     spent: u64,
-    launches: HashMap<Configuration, Launches>,
+    launches: HashMap<KernelSize, Launches>,
 }
 
 /// A kernel, and the order of magnitude of its grid and blocks.
-type Configuration = (u32, u32, u32);
+type KernelSize = (u32, u32, u32);
 
-fn configuration(LaunchRecord { kernel, shape, .. }: &LaunchRecord) -> Configuration {
+fn kernel_size(LaunchRecord { kernel, shape, .. }: &LaunchRecord) -> KernelSize {
     (kernel.key, shape.blocks().ilog2(), shape.threads().ilog2())
 }
 
-/// The launches of one configuration.
+/// The launches of one kernel and size.
 #[derive(Default)]
 struct Launches {
     /// How many there were.
@@ -80,7 +80,7 @@ impl Session {
         }
         let mut explored = self.explored.lock();
         let is_affordable = explored.spent < MOST_STEPS_IN_ALL;
-        let launches = explored.launches.entry(configuration(record)).or_default();
+        let launches = explored.launches.entry(kernel_size(record)).or_default();
         launches.count += 1;
         if !is_affordable || launches.quiet >= QUIET && !launches.count.is_power_of_two() {
             return Vec::new();
@@ -120,7 +120,7 @@ impl Session {
         }
         let mut explored = self.explored.lock();
         explored.spent += counts.steps + counts.trials * FORK;
-        let launches = explored.launches.entry(configuration(&begun.record)).or_default();
+        let launches = explored.launches.entry(kernel_size(&begun.record)).or_default();
         launches.quiet = if found == 0 { launches.quiet + 1 } else { 0 };
         explored.counts.add(counts);
         drop(explored);
