@@ -120,7 +120,7 @@ fn own_options_are_kept() {
     assert_eq!(output.status.code(), Some(66));
     let seen = fs::read_to_string(dir.path().join("seen")).unwrap();
     for (seed, line) in seen.lines().enumerate() {
-        assert!(line.starts_with(&format!("{own}:seed={seed}:json=")), "{line}");
+        assert!(line.starts_with(&format!("explore=0:{own}:seed={seed}:json=")), "{line}");
         let read = gpurace_options::Options::parse(line).unwrap();
         assert_eq!(read.seed, seed as u64);
         assert!(!read.checks_kernel("other()") && read.checks_kernel("app::k()"));

@@ -5,7 +5,7 @@
 //! ```text
 //! //@ revisions: racy fixed      one build each, with -DRACY and -DFIXED
 //! //@ opt: O0 O1 O2              optimisation levels (this is the default)
-//! //@ seeds: 0 1 2               schedules of the executor (this is the default)
+//! //@ seeds: 0 2 12              schedules of the executor (this is the default)
 //! //@ compile-flags: -lineinfo   further arguments of gclang
 //! //@ run-args: 64               arguments of the program
 //! //@ options: key=value:...     further GPURACE_OPTIONS
@@ -250,7 +250,7 @@ impl Program {
     /// Returns the seeds of the executor's schedules.
     pub fn seeds(&self, revision: Option<&str>) -> Vec<String> {
         let given = self.words(revision, "seeds");
-        let seeds = if given.is_empty() { vec!["0", "1", "2"] } else { given };
+        let seeds = if given.is_empty() { vec!["0", "2", "12"] } else { given };
         seeds.into_iter().map(str::to_owned).collect()
     }
 

@@ -147,6 +147,9 @@ pub struct Fault {
     pub object: Option<Object>,
     /// Bytes from its end.
     pub distance: Option<i64>,
+    /// The seed of the schedule that shows it, if the program's own does not.
+    #[serde(default)]
+    pub seed: Option<u64>,
 }
 
 /// Lines of a source file.
@@ -219,6 +222,9 @@ pub struct Race {
     pub hint: Option<String>,
     /// How often it was seen.
     pub count: u64,
+    /// The seed of the schedule that shows it, if the program's own does not.
+    #[serde(default)]
+    pub seed: Option<u64>,
 }
 
 /// A kernel launch.
@@ -296,6 +302,9 @@ pub struct Divergence {
     pub block: [u32; 3],
     /// The groups of waiting threads.
     pub waiting: Vec<Waiting>,
+    /// The seed of the schedule that shows it, if the program's own does not.
+    #[serde(default)]
+    pub seed: Option<u64>,
 }
 
 /// One group of threads in a [`Divergence`].
@@ -325,6 +334,25 @@ pub struct Stats {
     pub sites: Sites,
     /// Counts of each kernel.
     pub kernels: Vec<KernelStats>,
+    /// Launches that ran under further schedules.
+    #[serde(default)]
+    pub trials: Trials,
+}
+
+/// Runs of launches under further schedules.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trials {
+    /// Launches that had some.
+    pub launches: u64,
+    /// Their number.
+    pub trials: u64,
+    /// Those that ended before the launch did.
+    pub unfinished: u64,
+    /// Their steps.
+    pub steps: u64,
+    /// Races that they alone showed.
+    pub races: u64,
 }
 
 /// Numbers of access instructions, by how they are checked.

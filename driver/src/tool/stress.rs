@@ -162,7 +162,12 @@ fn run(command: &[OsString], own: &str, seed: u64, folder: &Path) -> Result<Run,
     let folder = folder.join(seed.to_string());
     fs::create_dir(&folder).map_err(|e| cannot("create a temporary folder", e))?;
     let shown = folder.display();
-    let options = with(own, &format!("seed={seed}:json=\"{shown}/%p.json\":log_path=\"{shown}/%p.log\""));
+    // Each run is one schedule, unless the user asks for more.
+    let options = with("explore=0", own);
+    let options = with(
+        options.trim_end_matches(':'),
+        &format!("seed={seed}:json=\"{shown}/%p.json\":log_path=\"{shown}/%p.log\""),
+    );
     let output_path = folder.join("output");
     let output = File::create(&output_path).map_err(|e| cannot("create a temporary file", e))?;
     let again = output.try_clone().map_err(|e| cannot("create a temporary file", e))?;

@@ -107,6 +107,11 @@ impl Accessed {
         self.plainly.insert(AddressRoot::Shared);
     }
 
+    /// True if an atomic reads a value that is used.
+    pub fn reads_by_atomics(&self) -> bool {
+        !self.observed.is_empty()
+    }
+
     /// True if one location may be accessed in all three ways.
     pub fn need_logs(&self) -> bool {
         self.changed.iter().any(|&a| {

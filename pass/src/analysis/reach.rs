@@ -85,6 +85,7 @@ fn reach(
         accessed.add_end_of_shared_memory();
     }
     out.features.observes = accessed.need_logs();
+    out.features.uses_atomics = accessed.reads_by_atomics();
     out
 }
 

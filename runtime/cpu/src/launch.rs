@@ -57,10 +57,52 @@ pub struct KernelLaunch<'a> {
     pub checks: Option<Arc<LaunchChecks>>,
     /// The blocks that are checked, by linear index, if not all are.
     pub checked_blocks: Option<Arc<CheckedBlocks>>,
-    /// Seed of the schedule. With 0, blocks, warps and lanes run in order, and the blocks are
-    /// spread over all workers. With another seed, every choice is drawn, on one worker: the same
-    /// seed gives the same run.
+    /// Seed of the schedule. The same seed gives the same run, except for 0: then the blocks are
+    /// spread over all workers.
     pub seed: u64,
+    /// The run is a trial, which may make so many steps: one for each turn of a thread, and one for
+    /// each check. It ends there, and prints nothing.
+    pub trial: Option<u64>,
+}
+
+/// How a schedule chooses among blocks, warps and lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// The first one from the one that is so many quarters of the way, in a circle.
+    From(u32),
+    /// The last.
+    Last,
+    /// A random one.
+    Drawn,
+}
+
+impl Choice {
+    /// In order.
+    pub(crate) const FIRST: Self = Self::From(0);
+
+    /// The choice of the schedule with this seed. Of two blocks, each comes first under one of the seeds 1
+    /// and 2; of up to four, each comes first under one of 1 to 5, and each last.
+    pub(crate) fn of_seed(seed: u64) -> Self {
+        match seed {
+            0 | 1 => Self::FIRST,
+            2 => Self::Last,
+            3 => Self::From(2),
+            4 => Self::From(1),
+            5 => Self::From(3),
+            _ => Self::Drawn,
+        }
+    }
+
+    /// One of the set bits of a mask, which is not 0, among the bits below `count`.
+    pub(crate) fn bit(self, mask: u32, count: u32) -> u32 {
+        match self {
+            Self::From(quarters) => {
+                let after = mask & u32::MAX.checked_shl(quarters * count / 4).unwrap_or(0);
+                if after != 0 { after.trailing_zeros() } else { mask.trailing_zeros() }
+            }
+            Self::Last | Self::Drawn => mask.ilog2(),
+        }
+    }
 }
 
 impl KernelLaunch<'_> {
@@ -73,7 +115,10 @@ impl KernelLaunch<'_> {
 
     /// True if each thread has a stack of its own.
     pub(crate) fn suspends(&self) -> bool {
-        self.kernel.sync.suspends && self.block_entry().is_none()
+        let sync = &self.kernel.sync;
+        // In a drawn schedule, threads also change places after atomics.
+        let changes = sync.uses_atomics && Choice::of_seed(self.seed) == Choice::Drawn;
+        (sync.suspends || changes) && self.block_entry().is_none()
     }
 }
 
@@ -89,6 +134,10 @@ pub struct LaunchReport {
     /// each set of places, the first 64. The description of the places says if that is wrong
     /// ([`SyncSite::one_place`](gpurace_abi::meta::SyncSite::one_place)).
     pub scattered: Vec<Divergence>,
+    /// The launch was a trial, and ended when it had made all its steps.
+    pub unfinished: bool,
+    /// The steps of a trial.
+    pub steps: u64,
 }
 
 /// The state of a launch that its workers share.
@@ -116,6 +165,11 @@ pub(crate) struct LaunchState {
     pub(crate) checks: Option<Arc<LaunchChecks>>,
     pub(crate) checked_blocks: Option<Arc<CheckedBlocks>>,
     pub(crate) seed: u64,
+    pub(crate) choice: Choice,
+    /// The steps that a trial may make.
+    pub(crate) trial: Option<u64>,
+    /// The steps that a trial has made.
+    pub(crate) steps: AtomicU64,
     pub(crate) workers: usize,
     pub(crate) spin_limit: Duration,
     /// The most blocks that one worker may hold.
@@ -221,6 +275,9 @@ impl LaunchState {
             checks: launch.checks.clone(),
             checked_blocks: launch.checked_blocks.clone(),
             seed: launch.seed,
+            choice: Choice::of_seed(launch.seed),
+            trial: launch.trial,
+            steps: AtomicU64::new(0),
             workers,
             spin_limit,
             most_resident,
@@ -309,6 +366,17 @@ impl LaunchState {
         self.abort.store(true, Ordering::Relaxed);
     }
 
+    /// Counts steps of a trial, and ends it if it has made all that it may: then returns false.
+    pub(crate) fn count_steps(&self, steps: u64) -> bool {
+        let Some(most) = self.trial else { return true };
+        let goes_on = self.steps.fetch_add(steps, Ordering::Relaxed) + steps < most;
+        if !goes_on {
+            self.report.lock().unfinished = true;
+            self.abort.store(true, Ordering::Relaxed);
+        }
+        goes_on
+    }
+
     /// Notes a divergence.
     pub(crate) fn report(&self, divergence: Divergence) {
         let mut report = self.report.lock();
@@ -352,6 +420,7 @@ impl LaunchState {
             Some(fault) => Err(fault),
             None => {
                 let mut report = std::mem::take(&mut *self.report.lock());
+                report.steps = self.steps.load(Ordering::Relaxed);
                 // Workers report in any order.
                 for found in [&mut report.divergence, &mut report.scattered] {
                     found.sort_by_key(|d| (d.block[2], d.block[1], d.block[0]));

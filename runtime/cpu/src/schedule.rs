@@ -1,13 +1,13 @@
 //! Runs the threads of one block, each until it must wait.
 //!
-//! A *round* ends when no thread is ready. Then the threads that gave way are ready again. Without
-//! a seed, warps and lanes run in order, and the scheduler leaves a warp when none of its lanes is
-//! ready. With a seed, every choice is drawn.
+//! A *round* ends when no thread is ready. Then the threads that gave way are ready again. The seed says
+//! which warps and lanes come first ([`Choice`](crate::launch::Choice)). Unless every choice is drawn, the
+//! scheduler leaves a warp when none of its lanes is ready.
 
 use std::sync::atomic::Ordering;
 
 use gpurace_abi::LaunchShape;
-use gpurace_abi::context::ThreadCtx;
+use gpurace_abi::context::{ThreadCtx, WARP_SIZE};
 
 use crate::block::{Block, Lane, LaneFault, LaneState};
 use crate::checks;
@@ -55,13 +55,12 @@ unsafe fn run_threads(b: *mut Block, rounds: u32) -> BlockTurn {
                 if (*launch).abort.load(Ordering::Relaxed) {
                     return BlockTurn::Aborted;
                 }
-                let w = match &mut (*b).rng {
-                    Some(rng) => rng.bit_of((*b).warps.ready()),
-                    None => (*b).warps.ready().trailing_zeros(),
-                } as usize;
+                let w = choose(b, (*b).warps.ready(), (*b).threads().div_ceil(WARP_SIZE)) as usize;
+                let before = (*b).steps();
                 if let Some(lane) = run_warp(b, w) {
                     return BlockTurn::Faulted(lane);
                 }
+                (*launch).count_steps((*b).steps() - before);
             }
             if (*b).live() == 0 {
                 return BlockTurn::Finished;
@@ -76,17 +75,25 @@ unsafe fn run_threads(b: *mut Block, rounds: u32) -> BlockTurn {
     }
 }
 
-/// Runs lanes of warp `w`: all that are ready or, with a seed, one of them. Returns the lane that
-/// faulted, if one did.
+/// The warp or lane to run of those whose bits are set, of `count`.
+unsafe fn choose(b: *mut Block, ready: u32, count: u32) -> u32 {
+    // SAFETY: as in `run_threads`.
+    unsafe {
+        match &mut (*b).rng {
+            Some(rng) => rng.bit_of(ready),
+            None => (*(*b).launch).choice.bit(ready, count),
+        }
+    }
+}
+
+/// Runs lanes of warp `w`: all that are ready or, in a drawn schedule, one of them. Returns the lane
+/// that faulted, if one did.
 unsafe fn run_warp(b: *mut Block, w: usize) -> Option<*const Lane> {
     // SAFETY: as in `run_threads`.
     unsafe {
         let warp = &raw mut *(*b).warps.warp(w);
         while (*warp).ready() != 0 {
-            let l = match &mut (*b).rng {
-                Some(rng) => rng.bit_of((*warp).ready()),
-                None => (*warp).ready().trailing_zeros(),
-            };
+            let l = choose(b, (*warp).ready(), WARP_SIZE);
             (*warp).take(l);
             let lane = Block::lane(b, w * 32 + l as usize);
             match resume(b, lane) {
@@ -135,6 +142,7 @@ unsafe fn resume_fiber(b: *mut Block, lane: *mut Lane) -> Turn {
     // SAFETY: the lane is live.
     unsafe {
         (*lane).state = LaneState::Ready;
+        (*b).turns += 1;
         let Some(fiber) = &mut (*lane).fiber else { return Turn::Finished };
         let fiber = &raw mut *fiber;
         (*(*b).running).fiber.set(JumpFiber::handle(fiber));
@@ -213,8 +221,12 @@ unsafe fn loop_body(lane: *mut u8, handle: JumpHandle) {
         }
         let (threads, shape) = ((*b).threads(), (*launch).shape);
         while let Some(linear) = (*b).order.next(threads) {
+            let before = (*b).steps();
             set_thread(ctx, linear, &shape);
             entry(ctx, args);
+            if !(*launch).count_steps(1 + (*b).steps() - before) {
+                return;
+            }
         }
     }
 }

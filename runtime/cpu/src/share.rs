@@ -2,12 +2,15 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::launch::LaunchState;
+use crate::launch::{Choice, LaunchState};
 use crate::rng::Rng;
 
-/// With a seed, blocks change places within windows of so many. Programs may rely on the start of
-/// the blocks before theirs.
+/// In half of the drawn schedules, blocks change places within windows of so many. In all other
+/// schedules but those in order, they do so among all blocks that can be resident together: programs may
+/// rely on the start of the blocks before theirs.
 const WINDOW: usize = 8;
+/// The most blocks that change places.
+const WIDEST: usize = 1 << 16;
 
 /// Iterates over one worker's share of a launch: the indices of its units (blocks or clusters) in
 /// the order in which it takes them up. If a launch runs in chunks, over the first block of each
@@ -18,18 +21,27 @@ pub(crate) struct Share<'a> {
     next: u64,
     step: u64,
     end: u64,
-    rng: Option<Rng>,
+    choice: Choice,
+    rng: Rng,
+    /// Number of units that change places.
+    width: usize,
+    /// Units that were chosen to come next, the last first.
     window: Vec<u64>,
 }
 
 impl<'a> Share<'a> {
     pub(crate) fn new(launch: &'a LaunchState, worker: usize) -> Self {
+        let mut rng = Rng::new(launch.seed, u64::MAX);
+        let together = (launch.most_resident / launch.blocks_of_unit()).clamp(1, WIDEST);
+        let narrow = launch.choice == Choice::Drawn && rng.below(2) == 0;
         Self {
             chunks: launch.in_chunks().then_some(launch),
             next: worker as u64,
             step: launch.workers as u64,
             end: launch.units(),
-            rng: (launch.seed != 0).then(|| Rng::new(launch.seed, u64::MAX)),
+            choice: launch.choice,
+            rng,
+            width: if narrow { WINDOW.min(together) } else { together },
             window: Vec::new(),
         }
     }
@@ -43,12 +55,17 @@ impl Iterator for Share<'_> {
             let first = launch.next_chunk.fetch_add(launch.chunk, Ordering::Relaxed);
             return (first < launch.blocks).then_some(first);
         }
-        if let Some(rng) = &mut self.rng
-            && self.window.is_empty()
-        {
-            let window = (self.next..self.end).step_by(self.step as usize).take(WINDOW);
-            self.window.extend(window);
-            rng.shuffle(&mut self.window);
+        if self.choice != Choice::FIRST && self.window.is_empty() {
+            self.window.extend((self.next..self.end).step_by(self.step as usize).take(self.width));
+            match self.choice {
+                Choice::From(quarters) => {
+                    let first = quarters as usize * self.window.len() / 4;
+                    self.window.rotate_left(first);
+                    self.window.reverse();
+                }
+                Choice::Last => {}
+                Choice::Drawn => self.rng.shuffle(&mut self.window),
+            }
         }
         if let Some(index) = self.window.pop() {
             self.next += self.step;

@@ -13,7 +13,8 @@ use std::time::Duration;
 use crate::block::Block;
 use crate::cluster::Cluster;
 use crate::fault::{Fault, FaultKind};
-use crate::launch::LaunchState;
+use crate::launch::{Choice, LaunchState};
+use crate::rng::Rng;
 use crate::schedule::{self, BlockTurn};
 use crate::share::Share;
 use crate::signal::{self, Running};
@@ -27,6 +28,8 @@ const TURN: u32 = 2;
 /// Turns of a block that moves but does not end, before the worker takes up another one. A wait
 /// that counts its own iterations changes private state, and so moves.
 const PATIENCE: u32 = 64;
+/// The most units that take turns in a drawn schedule though none of them waits.
+const MOST_TOGETHER: u32 = 4;
 /// Blocks that a worker keeps for later launches.
 const MOST_IDLE: usize = 512;
 
@@ -61,6 +64,11 @@ impl Worker {
         let mut share = Share::new(launch, worker).peekable();
         let mut bound = Vec::new();
         let mut resident: Vec<Resident> = Vec::new();
+        // In drawn schedules, some units take turns even if none of them waits.
+        let mut ahead = (launch.choice == Choice::Drawn && launch.suspends)
+            .then(|| Ahead { rng: Rng::new(launch.seed, launch.blocks), unit: 0 });
+        let together = ahead.as_mut().map_or(1, |ahead| 2 + ahead.rng.below(MOST_TOGETHER - 1) as usize);
+        let together = together.min(launch.most_resident / launch.blocks_of_unit()).max(1);
         if launch.cooperative {
             for index in share.by_ref() {
                 if let Err(fault) = self.take_up(launch, &mut bound, index, &mut resident) {
@@ -69,14 +77,21 @@ impl Worker {
             }
         }
         while !launch.abort.load(Ordering::Relaxed) {
-            if resident.is_empty() {
+            while resident.len() < together && share.peek().is_some() {
                 let Some(index) = share.next() else { break };
-                if let Err(fault) = self.take_up(launch, &mut bound, index, &mut resident) {
-                    launch.fail(fault);
-                    break;
+                match self.take_up(launch, &mut bound, index, &mut resident) {
+                    Ok(()) => {}
+                    Err(_) if !resident.is_empty() => break,
+                    Err(fault) => {
+                        launch.fail(fault);
+                        break;
+                    }
                 }
             }
-            let pass = run_pass(launch, &mut resident, &mut bound);
+            if resident.is_empty() {
+                break;
+            }
+            let pass = run_pass(launch, &mut resident, &mut bound, ahead.as_mut());
             let room = resident.len() + launch.blocks_of_unit() <= launch.most_resident;
             if pass == Pass::Ended {
                 waiting::note_progress(launch, worker);
@@ -232,6 +247,13 @@ struct Resident {
     stuck: bool,
 }
 
+/// The block of a drawn schedule that gets all turns for a while, as long as it does not wait.
+struct Ahead {
+    rng: Rng,
+    /// Its number, modulo that of resident blocks.
+    unit: u64,
+}
+
 /// The result of giving each resident block its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pass {
@@ -254,12 +276,31 @@ impl Pass {
     }
 }
 
-/// Gives each resident block its turn, the earliest first. Returns at the first block that ends,
-/// since the earlier ones may have waited for it.
-fn run_pass(launch: &LaunchState, resident: &mut Vec<Resident>, bound: &mut Vec<*mut Block>) -> Pass {
-    let rounds = if resident.len() == 1 { TURN_ALONE } else { TURN };
+/// Gives each resident block its turn, the earliest first. Returns at the first block that ends, since the
+/// earlier ones may have waited for it. In a drawn schedule, begins with the block that is ahead, and
+/// returns unless that one waits.
+fn run_pass(
+    launch: &LaunchState,
+    resident: &mut Vec<Resident>,
+    bound: &mut Vec<*mut Block>,
+    ahead: Option<&mut Ahead>,
+) -> Pass {
+    let count = resident.len();
+    let rounds = match ahead {
+        _ if count == 1 => TURN_ALONE,
+        Some(_) => 1,
+        None => TURN,
+    };
+    // Blocks that are often left behind see more of the others.
+    let ahead = ahead.map(|ahead| {
+        if ahead.rng.below(2) == 0 {
+            ahead.unit = ahead.rng.next();
+        }
+        (ahead.unit % count as u64) as usize
+    });
     let mut moved_in_pass = false;
-    for i in 0..resident.len() {
+    for i in 0..count {
+        let i = (ahead.unwrap_or_default() + i) % count;
         let block = resident[i].block;
         resident[i].turns += 1;
         resident[i].stuck = false;
@@ -269,6 +310,9 @@ fn run_pass(launch: &LaunchState, resident: &mut Vec<Resident>, bound: &mut Vec<
             match schedule::run(block, rounds) {
                 BlockTurn::Yielding { moved } => {
                     moved_in_pass |= moved;
+                    if moved && ahead.is_some() {
+                        break;
+                    }
                     continue;
                 }
                 BlockTurn::Finished => {}

@@ -53,6 +53,49 @@ fn without_a_seed_one_worker_runs_in_order() {
     assert!(firsts.is_sorted(), "blocks run in order");
 }
 
+#[test]
+fn of_four_blocks_and_warps_each_comes_first_and_last() {
+    let mut ends = [[[false; 4]; 4]; 2];
+    for (seed, looped) in (1..=5).flat_map(|seed| [(seed, false), (seed, true)]) {
+        let mut next = vec![0u32; 1];
+        let mut out = vec![0u32; 4 * 128];
+        let run = kernel(one_ticket, 4, 128).buffer(&mut next).buffer(&mut out).seed(seed);
+        if looped { run.looped() } else { run }.ok_on(1);
+        let (first, last) = (out[0] as usize, out[4 * 128 - 1] as usize);
+        let ends = &mut ends[usize::from(looped)];
+        for (seen, of) in ends.iter_mut().zip([first / 128, last / 128, first % 128 / 32, last % 128 / 32]) {
+            seen[of] = true;
+        }
+    }
+    assert_eq!(ends, [[[true; 4]; 4]; 2]);
+}
+
+/// Each thread takes one ticket.
+unsafe extern "C" fn one_ticket(ctx: *mut ThreadCtx, args: *const u8) {
+    // SAFETY: the launch passes next, out (a word per thread).
+    unsafe {
+        let (next, out) = (AtomicU32::from_ptr(arg::<u32>(args, 0)), arg::<u32>(args, 1));
+        let me = (*ctx).ctaid[0] * (*ctx).ntid[0] + (*ctx).linear_tid;
+        out.add(next.fetch_add(1, Ordering::Relaxed) as usize).write(me);
+    }
+}
+
+#[test]
+fn a_trial_ends_when_it_has_made_its_steps() {
+    for seed in [1, 2, 7] {
+        for looped in [false, true] {
+            let mut next = vec![0u32; 1];
+            let mut out = vec![0u32; 20 * 96];
+            let run = kernel(one_ticket, 20, 96).buffer(&mut next).buffer(&mut out).seed(seed);
+            let mut run = if looped { run.looped() } else { run };
+            run.trial = Some(200);
+            let report = run.on(&support::executor(1)).expect("launch");
+            assert!(report.unfinished && (200..300).contains(&report.steps), "{report:?}");
+            assert!((200..300).contains(&next[0]), "{next:?}");
+        }
+    }
+}
+
 /// Writes the thread's special registers.
 unsafe extern "C" fn identity(ctx: *mut ThreadCtx, args: *const u8) {
     // SAFETY: the launch passes out, 10 words per thread of the grid.

@@ -223,5 +223,5 @@ fn what_a_kernel_synchronises_with_is_known_by_what_it_calls() {
     assert_eq!(asm("barrier.cluster.arrive;"), SyncFeatures { fences: true, ..none });
     // What is observed by atomics and accessed plainly, too.
     let observed = of("%old = atomicrmw add ptr %p, i32 1 monotonic\n store i32 %old, ptr %p");
-    assert_eq!(observed, SyncFeatures { observes: true, ..none });
+    assert_eq!(observed, SyncFeatures { observes: true, uses_atomics: true, ..none });
 }

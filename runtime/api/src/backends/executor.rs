@@ -16,6 +16,7 @@ use crate::backend::memory::{MemoryKind, MemoryRequest, PitchedRows, TransferReq
 use crate::backend::module::{DeviceCode, Kernel, KernelLaunch, Payload, invalid_image, max_threads};
 use crate::backends::arena::Arena;
 use crate::backends::claims::{self, Claims};
+use crate::backends::trials::StartedTrials;
 use crate::host::device_properties::cudaDeviceProp;
 use crate::host::errors::{Error, Result};
 use crate::host::limits::PAGE;
@@ -265,7 +266,7 @@ fn run(session: &'static Session, executor: &Executor, launch: &KernelLaunch<'_>
     // SAFETY: the slice has the same size in bytes.
     let args =
         unsafe { std::slice::from_raw_parts(launch.args.as_ptr().cast::<u8>(), size_of_val(launch.args)) };
-    let result = executor.run(&gpurace_cpu::KernelLaunch {
+    let launch = gpurace_cpu::KernelLaunch {
         entry,
         block_entry,
         kernel: kernel.meta(),
@@ -276,8 +277,10 @@ fn run(session: &'static Session, executor: &Executor, launch: &KernelLaunch<'_>
         checks: checks.clone(),
         checked_blocks,
         seed: session.options.seed,
-    });
-    match result {
+        trial: None,
+    };
+    let trials = StartedTrials::start(session, executor, &launch, &begun);
+    let ended = match executor.run(&launch) {
         Ok(report) => {
             session.end(&begun, checks.as_deref(), divergences(&begun.record, &report));
             Ok(())
@@ -287,11 +290,13 @@ fn run(session: &'static Session, executor: &Executor, launch: &KernelLaunch<'_>
             session.end(&begun, checks.as_deref(), EndedLaunch::default());
             ended
         }
-    }
+    };
+    trials.end();
+    ended
 }
 
 /// The divergences of a launch that ended well, as the report shows them.
-fn divergences(record: &LaunchRecord, report: &LaunchReport) -> EndedLaunch {
+pub(super) fn divergences(record: &LaunchRecord, report: &LaunchReport) -> EndedLaunch {
     let scattered = report.scattered.iter().filter(|met| is_one_place(record.kernel, met));
     EndedLaunch {
         divergence: scattered.chain(&report.divergence).map(|found| divergence(record, found)).collect(),
@@ -317,12 +322,18 @@ fn divergence(record: &LaunchRecord, found: &gpurace_cpu::Divergence) -> Diverge
     if let Some(example) = found.exited_example {
         waiting.push(Waiting::exited(found.exited, example));
     }
-    Divergence { kernel: record.kernel.demangled.clone(), launch: record.id, block: found.block, waiting }
+    Divergence {
+        kernel: record.kernel.demangled.clone(),
+        launch: record.id,
+        block: found.block,
+        waiting,
+        seed: None,
+    }
 }
 
-/// Reports what went wrong and turns it into CUDA's error.
-fn end_with(session: &Session, fault: &Fault, begun: &BegunLaunch) -> Result {
-    let (error, reported) = match &fault.kind {
+/// CUDA's error for a fault, and the report's kind if it is reported.
+pub(super) fn shown_kind(kind: &FaultKind) -> (Error, Option<schema::FaultKind>) {
+    match kind {
         FaultKind::IllegalAddress { .. } => (Error::ILLEGAL_ADDRESS, Some(schema::FaultKind::IllegalAddress)),
         FaultKind::Assert => (Error::ASSERT, Some(schema::FaultKind::Assert)),
         FaultKind::Trap => (Error::LAUNCH_FAILURE, Some(schema::FaultKind::Trap)),
@@ -335,7 +346,12 @@ fn end_with(session: &Session, fault: &Fault, begun: &BegunLaunch) -> Result {
         FaultKind::CooperativeLaunchTooLarge { .. } => (Error::COOPERATIVE_LAUNCH_TOO_LARGE, None),
         FaultKind::InvalidConfiguration => (Error::INVALID_CONFIGURATION, None),
         _ => (Error::LAUNCH_FAILURE, None),
-    };
+    }
+}
+
+/// Reports what went wrong and turns it into CUDA's error.
+fn end_with(session: &Session, fault: &Fault, begun: &BegunLaunch) -> Result {
+    let (error, reported) = shown_kind(&fault.kind);
     match reported {
         // A program that is not checked has no report.
         Some(kind) if begun.record.kernel.module.meta.instrumented => {
@@ -360,7 +376,7 @@ fn end_with(session: &Session, fault: &Fault, begun: &BegunLaunch) -> Result {
 }
 
 /// A fault as the report shows it.
-fn shown_fault(
+pub(super) fn shown_fault(
     session: &Session,
     fault: &Fault,
     kind: schema::FaultKind,
@@ -390,6 +406,7 @@ fn shown_fault(
         thread: fault.thread,
         object: nearest.map(|(allocation, _)| resolve::allocation_object(program, &allocation)),
         distance: nearest.and_then(|(_, distance)| distance),
+        seed: None,
     }
 }
 
@@ -430,5 +447,6 @@ fn deadlock(fault: &Fault, begun: &BegunLaunch) -> Divergence {
         launch: begun.record.id,
         block: fault.block.unwrap_or_default(),
         waiting: fault.thread.map(|thread| Waiting::at(file, line, 1, thread)).into_iter().collect(),
+        seed: None,
     }
 }

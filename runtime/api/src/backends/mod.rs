@@ -3,6 +3,7 @@
 //! | module | what it knows |
 //! |---|---|
 //! | [`executor`] | the CPU executor: work is over when the call that submits it returns |
+//! | `trials` | runs of a launch under further schedules, in forked children |
 //! | [`claims`] | the device that the executor claims to be |
 //! | [`arena`] | the executor's memory |
 //! | [`gpu`] | an NVIDIA GPU, by way of gpurace-cuda |
@@ -13,3 +14,4 @@ pub mod choice;
 pub mod claims;
 pub mod executor;
 pub mod gpu;
+mod trials;

@@ -8,10 +8,12 @@
 //! | [`limits`] | the device's limits that are the same on every backend |
 //! | [`stack`] | which calls of the host program led here |
 //! | [`allocator`] | this library's memory, also when `malloc` was interrupted |
+//! | [`child`] | a forked child that computes something |
 //! | [`signals`] | which signals end the program, and their actions |
 //! | [`message`], [`log`], [`notes`] | where text goes |
 
 pub mod allocator;
+pub mod child;
 pub mod device_properties;
 pub mod edge;
 pub mod errors;

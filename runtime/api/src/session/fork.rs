@@ -18,6 +18,7 @@ impl Session {
         self.notes.clear();
         self.not_compared.store(0, Ordering::Relaxed);
         self.is_complete.store(false, Ordering::Relaxed);
+        self.explored.lock().counts = Default::default();
         let mut state = self.state.lock();
         state.counts.clear();
         state.found.clear();

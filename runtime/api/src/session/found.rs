@@ -138,26 +138,38 @@ impl Session {
         self.causes_sought.fetch_add(1, Ordering::Relaxed) < MOST_CAUSES
     }
 
-    /// Adds a divergence or deadlock and writes it if it is new.
-    pub fn add_divergence(&self, divergence: schema::Divergence) {
+    /// Adds a divergence or deadlock and writes it if it is new. Returns whether it is new; of a trial,
+    /// only new ones are kept.
+    pub fn add_divergence(&self, divergence: schema::Divergence) -> bool {
         let mut state = self.state.lock();
         if let Some(by) = self.suppressions.of_divergence(&divergence) {
             *state.suppressed.entry(by).or_default() += 1;
-            return;
+            return false;
         }
-        if state.live.add_divergence(divergence.clone()) == Added::First {
+        let added = state.live.add_divergence(divergence.clone());
+        if added == Added::First {
             self.log().write(&self.renderer().divergence(&divergence));
         }
-        state.divergence.push(divergence);
+        let is_new = added != Added::Again;
+        if is_new || divergence.seed.is_none() {
+            state.divergence.push(divergence);
+        }
+        is_new
     }
 
-    /// Adds a fault and writes it.
-    pub fn add_fault(&self, fault: schema::Fault) {
+    /// Adds a fault and writes it if it is new. Returns whether it is new; of a trial, only new ones are
+    /// kept.
+    pub fn add_fault(&self, fault: schema::Fault) -> bool {
         let mut state = self.state.lock();
-        if state.live.add_fault(fault.clone()) == Added::First {
+        let added = state.live.add_fault(fault.clone());
+        if added == Added::First {
             self.log().write(&self.renderer().fault(&fault));
         }
-        state.faults.push(fault);
+        let is_new = added != Added::Again;
+        if is_new || fault.seed.is_none() {
+            state.faults.push(fault);
+        }
+        is_new
     }
 }
 

@@ -5,6 +5,7 @@
 //! | this one | the session: everything that belongs to one run |
 //! | `operations` | launches and transfers as they begin and end |
 //! | [`overlapped`] | operations that others may overlap, and which of them ran without checks |
+//! | [`trials`] | runs of a launch under further schedules |
 //! | `found`, [`resolve`] | races as they are found, and their names, lines and objects |
 //! | [`suppress`] | findings that the user leaves out |
 //! | [`watch`] | accesses of the host to managed memory before it waits |
@@ -24,6 +25,7 @@ mod report;
 pub mod resolve;
 pub mod suppress;
 pub mod transfer_sites;
+pub mod trials;
 pub mod watch;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -52,6 +54,7 @@ use crate::session::overlapped::OverlappedOperations;
 use crate::session::resolve::LaunchRecord;
 use crate::session::suppress::Suppressions;
 use crate::session::transfer_sites::TransferCalls;
+use crate::session::trials::Explored;
 use crate::session::watch::Watch;
 
 pub use operations::{BegunLaunch, EndedLaunch};
@@ -91,6 +94,7 @@ pub struct Session {
     overlapped: Mutex<OverlappedOperations>,
     /// The order of operations.
     pub order: Mutex<Order>,
+    explored: Mutex<Explored>,
     state: Mutex<SessionState>,
     /// The report was completed: a signal in an exit handler must not complete it again.
     is_complete: AtomicBool,
@@ -160,6 +164,7 @@ impl Session {
             watch: Watch::default(),
             transfer_calls: Mutex::default(),
             is_complete: AtomicBool::new(false),
+            explored: Mutex::default(),
             state: Mutex::new(SessionState {
                 launches: VecDeque::new(),
                 counts: HashMap::new(),

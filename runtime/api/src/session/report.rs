@@ -89,7 +89,10 @@ impl Session {
             last.note(format!("{count} suppressed by `{by}`"));
         }
         let device = backend.map_or(schema::Device::Cpu, Backend::device);
-        let mut report = last.report(device, stats(&self.program.modules, &state.counts));
+        let mut stats = stats(&self.program.modules, &state.counts);
+        stats.trials = self.explored.try_lock_for(Duration::from_secs(1))?.counts;
+        let mut report = last.report(device, stats);
+        report.stats.trials.races = report.races.iter().filter(|race| race.seed.is_some()).count() as u64;
         report.run = Some(self.run());
         if self.options.json.is_some() || self.options.stats || report.has_findings() {
             report.coverage = self.coverage(state);

@@ -328,6 +328,7 @@ pub fn race_at(
         ],
         hint: None,
         count: record.count,
+        seed: record.seed,
     };
     if let Some(object) = &mut race.object {
         object.parameter.clone_from(&race.accesses[0].parameter);

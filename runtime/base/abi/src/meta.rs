@@ -231,6 +231,9 @@ pub struct SyncFeatures {
     /// that observes the write is ordered after it.
     #[serde(default)]
     pub observes: bool,
+    /// A value that an atomic has read is used, so that what follows may depend on who came first.
+    #[serde(default)]
+    pub uses_atomics: bool,
     /// An asynchronous copy (`cp.async`).
     #[serde(default)]
     pub async_copies: bool,

@@ -3,6 +3,7 @@
 
 /// How far an atomic or a fence reaches (PTX ISA, "Scope").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "meta", derive(serde::Serialize, serde::Deserialize))]
 #[repr(u32)]
 pub enum Scope {
     /// The threads of one block (`.cta`).

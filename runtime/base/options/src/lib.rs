@@ -132,6 +132,9 @@ options! {
     cache_dir: CacheDir = CacheDir::User, "user cache";
     /// check one launch in this many of each kernel; the others run bare
     every: NonZeroU32 = NonZeroU32::MIN, "1";
+    /// schedules under which a launch runs whose order rests on more than barriers, the program's own among
+    /// them; `0` for one
+    explore: u64 = 12, "12";
     /// seed of the CPU executor's schedule; the same seed gives the same schedule
     seed: u64 = 0, "0";
     /// print a summary of sites, proofs, checks and times at exit

@@ -62,7 +62,7 @@ fn keys_are_those_of_the_interface_in_its_order() {
     assert_eq!(
         keys.join(" "),
         "device exitcode halt_on_error max_reports log_path json suppressions kernels skip_kernels \
-         objects blocks same_value volatile solve_budget cache_dir every seed stats help"
+         objects blocks same_value volatile solve_budget cache_dir every explore seed stats help"
     );
 }
 

@@ -158,7 +158,13 @@ impl Collector {
 
     /// Adds a fault.
     pub fn add_fault(&mut self, fault: Fault) -> Added {
-        if self.faults.contains(&fault) {
+        // Several trials may end by one fault, each in another thread.
+        let place = |fault: &Fault| (fault.kernel.clone(), fault.kind, fault.file.clone(), fault.line);
+        let is_again = |known: &Fault| match fault.seed {
+            Some(_) => place(known) == place(&fault),
+            None => *known == fault,
+        };
+        if self.faults.iter().any(is_again) {
             return Added::Again;
         }
         let mut finding = finding(CauseKind::Fault, Some(&fault.kernel), words::fault_line(&fault));

@@ -137,6 +137,7 @@ fn add_stats(sum: &mut Stats, stats: Stats) {
     sum.launches_proved = sum.launches_proved.saturating_add(stats.launches_proved);
     sum.checks_executed = sum.checks_executed.saturating_add(stats.checks_executed);
     add_sites(&mut sum.sites, stats.sites);
+    sum.trials.add(stats.trials);
     for kernel in stats.kernels {
         let KernelStats { name, sites, launches, checks_executed } = kernel;
         match sum.kernels.iter_mut().find(|known| known.name == name) {

@@ -20,7 +20,7 @@ pub use divergence::{Divergence, Exited, True, Waiting, WaitingAt};
 pub use fault::{Fault, FaultKind};
 pub use finding::{CauseKind, Finding, Fix};
 pub use run::{Run, SourceLines};
-pub use stats::{KernelStats, Sites, Stats};
+pub use stats::{KernelStats, Sites, Stats, Trials};
 
 /// Three sizes or indices: `x`, `y`, `z`.
 pub type Dim3 = [u32; 3];
@@ -160,6 +160,9 @@ pub struct Race {
     pub hint: Option<String>,
     /// The number of times that this pair was seen.
     pub count: u64,
+    /// The seed under which the race shows, if the program's own schedule did not show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
 }
 
 impl Race {

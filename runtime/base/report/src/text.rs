@@ -159,6 +159,7 @@ impl TextRenderer<'_> {
         if race.accesses.iter().all(|access| in_kernel(access.op)) {
             text.line(format_args!("  The race is {}", between(race.scope)));
         }
+        text.schedule(race.seed);
         text.hint(race.hint.as_deref());
         text.out
     }
@@ -199,6 +200,7 @@ impl TextRenderer<'_> {
             }
         }
         text.out.push_str(&snippet::render(&marks, self.sources, self.color));
+        text.schedule(divergence.seed);
         // An unknown place may be a loop instead of a barrier.
         text.hint((!marks.is_empty()).then_some(words::DIVERGENCE_HINT));
         text.out
@@ -220,6 +222,7 @@ impl TextRenderer<'_> {
         if let Some(distance) = words::fault_distance(fault) {
             text.line(format_args!("  The address is {distance}"));
         }
+        text.schedule(fault.seed);
         // One loop ran all threads of the block. A seed runs each by itself.
         text.hint(fault.line.is_none().then_some("GPURACE_OPTIONS=seed=1 may show the line and the thread"));
         text.out
@@ -252,6 +255,18 @@ impl TextRenderer<'_> {
             sites(&stats.sites),
             plural(stats.checks_executed, "check executed", "checks executed"),
         );
+        let trials = stats.trials;
+        if trials.trials > 0 {
+            let _ = writeln!(
+                out,
+                "  {} of {}: {}, {} unfinished, {} found by them alone",
+                plural(trials.trials, "trial", "trials"),
+                plural(trials.launches, "launch", "launches"),
+                plural(trials.steps, "step", "steps"),
+                trials.unfinished,
+                plural(trials.races, "race", "races"),
+            );
+        }
         for kernel in &stats.kernels {
             let _ = writeln!(
                 out,
@@ -317,6 +332,13 @@ impl<'a> Block<'a> {
                 Some(column) => self.line(format_args!("    #{number} {function} {file}:{line}:{column}")),
                 None => self.line(format_args!("    #{number} {function} {file}:{line}")),
             }
+        }
+    }
+
+    /// Names the schedule, if it is not the program's own.
+    fn schedule(&mut self, seed: Option<u64>) {
+        if let Some(seed) = seed {
+            self.line(format_args!("  Another schedule shows it: replay with GPURACE_OPTIONS=seed={seed}"));
         }
     }
 

@@ -1,11 +1,12 @@
 //! What a report says of one race.
 
 use gpurace_abi::scope::Scope;
+use serde::{Deserialize, Serialize};
 
 use crate::model::access::Op;
 
 /// A kernel, by a number of the caller's choice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct KernelKey(pub u32);
 
 impl KernelKey {
@@ -14,7 +15,7 @@ impl KernelKey {
 }
 
 /// What a side of a race did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum SideOp {
     /// A plain read.
     Read,
@@ -44,7 +45,7 @@ impl SideOp {
 }
 
 /// A kind of memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Space {
     /// A block's shared memory.
     Shared,
@@ -53,7 +54,7 @@ pub enum Space {
 }
 
 /// The narrowest group of threads that holds both sides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum RaceScope {
     /// One warp.
     Warp,
@@ -70,7 +71,7 @@ pub enum RaceScope {
 }
 
 /// One of the two accesses of a race. What is not known is `None`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Side {
     /// What it did.
     pub op: SideOp,
@@ -93,7 +94,7 @@ pub struct Side {
 }
 
 /// A data race.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RaceRecord {
     /// Kernel of the later access, or of the earlier one if the later one is a transfer's.
     pub kernel: KernelKey,
@@ -118,4 +119,14 @@ pub struct RaceRecord {
     pub same_value: Option<bool>,
     /// Number of accesses that found it.
     pub count: u64,
+    /// The seed of the trial that found it, if one did.
+    pub seed: Option<u64>,
+}
+
+impl RaceRecord {
+    /// Its identity: its kernel, the smaller and the larger site.
+    pub(crate) fn key(&self) -> (KernelKey, u32, u32) {
+        let (a, b) = (self.earlier.site, self.later.site);
+        (self.kernel, a.min(b), a.max(b))
+    }
 }

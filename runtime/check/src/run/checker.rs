@@ -296,6 +296,11 @@ impl Checker {
         self.inner.races.take_new()
     }
 
+    /// Adds a race that a trial of a launch found. Returns false if the race is known: its count stays.
+    pub fn add_race(&self, record: RaceRecord) -> bool {
+        self.inner.races.add_new(record)
+    }
+
     /// Forgets the races found so far, not the accesses. No launch may be running.
     pub fn forget_races(&self) {
         self.inner.races.forget();

@@ -103,9 +103,9 @@ impl Checker {
             widest: RaceScope::System,
             same_value: None,
             count: 1,
+            seed: None,
         };
-        let key = (launch.kernel, entry.site.min(access.site), entry.site.max(access.site));
-        self.inner.races.see(key, record);
+        self.inner.races.see(record.key(), record);
     }
 }
 

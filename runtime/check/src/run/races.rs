@@ -1,6 +1,7 @@
 //! The races of the process: one for each kernel and unordered pair of sites.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use parking_lot::Mutex;
 
@@ -51,6 +52,15 @@ impl Races {
                 list.records.len() - 1
             }
         }
+    }
+
+    /// Adds a race unless it is known.
+    pub(crate) fn add_new(&self, record: RaceRecord) -> bool {
+        let list = &mut *self.list.lock();
+        let Entry::Vacant(place) = list.by_pair.entry(record.key()) else { return false };
+        place.insert(list.records.len());
+        list.records.push(record);
+        true
     }
 
     /// Adds further sightings of a race.

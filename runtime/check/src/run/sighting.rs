@@ -284,6 +284,7 @@ impl RaceReporter<'_> {
             widest: scope.max(race_scope(s.relation)),
             same_value,
             count: 1,
+            seed: None,
         }
     }
 

@@ -51,6 +51,10 @@ pub(crate) struct Lane {
     pub(crate) asked_from: u64,
     /// Calls of `__gpurace_ignore(1)` without a matching call with 0.
     pub(crate) ignoring: u32,
+    /// Atomic accesses that have begun and are not complete.
+    pub(crate) in_atomic: u32,
+    /// In a drawn schedule, it gives way after so many of four atomic accesses.
+    pub(crate) slowness: u32,
 }
 
 /// How a thread faulted.

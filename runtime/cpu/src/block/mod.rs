@@ -32,7 +32,7 @@ use crate::barrier::Barriers;
 use crate::collective::Collective;
 use crate::fault::{Divergence, DivergenceReason, WaitKind, WaitingGroups};
 use crate::fiber::JumpHandle;
-use crate::launch::LaunchState;
+use crate::launch::{Choice, LaunchState};
 use crate::rng::Rng;
 use crate::signal::Running;
 use crate::slot;
@@ -76,6 +76,8 @@ pub(crate) struct Block {
     pub(crate) order: ThreadOrder,
     /// True if a thread changed its private state, started or exited in this round.
     pub(crate) moved: bool,
+    /// Number of turns that its threads have had.
+    pub(crate) turns: u64,
     pub(crate) fault: Option<LaneFault>,
     /// Synchronisation instructions already reported for a caller outside its mask.
     pub(crate) outside_mask: Vec<u32>,
@@ -100,8 +102,9 @@ impl Block {
             barriers: Barriers::default(),
             checks: None,
             rng: None,
-            order: ThreadOrder::new(1, None),
+            order: ThreadOrder::new(1, Choice::FIRST, None),
             moved: false,
+            turns: 0,
             fault: None,
             outside_mask: Vec::new(),
             threads: Threads { lanes: Vec::new(), first: ptr::null_mut(), count: 0, live: 0 },
@@ -157,6 +160,8 @@ impl Block {
             digest: 0,
             asked_from: 0,
             ignoring: 0,
+            in_atomic: 0,
+            slowness: 0,
         }));
         b.threads.first = b.threads.lanes.as_mut_ptr();
         b.warps.resize(l.threads);
@@ -188,11 +193,11 @@ impl Block {
         b.index = index;
         b.chunk_end = (index + l.chunk).min(l.blocks);
         b.ctaid = l.shape.block_index(index);
-        b.rng = (l.seed != 0).then(|| Rng::new(l.seed, index));
+        b.rng = (l.choice == Choice::Drawn).then(|| Rng::new(l.seed, index));
         b.moved = false;
         b.fault = None;
         b.threads.live = b.threads.count;
-        b.order = ThreadOrder::new(b.threads.count, b.rng.as_mut());
+        b.order = ThreadOrder::new(b.threads.count, l.choice, b.rng.as_mut());
         b.barriers.reset();
         // SAFETY: no thread runs.
         unsafe { b.memory.clear_shared() };
@@ -211,6 +216,8 @@ impl Block {
             lane.site = None;
             lane.digest = 0;
             lane.ignoring = 0;
+            lane.in_atomic = 0;
+            lane.slowness = b.rng.as_mut().map_or(0, |rng| 1 + rng.below(3));
         }
     }
 
@@ -270,6 +277,12 @@ impl Block {
     #[inline]
     pub(crate) fn threads(&self) -> u32 {
         self.threads.count
+    }
+
+    /// Number of turns of its threads and of its checks so far.
+    #[inline]
+    pub(crate) fn steps(&self) -> u64 {
+        self.turns + self.checks.as_ref().map_or(0, BlockChecks::checks)
     }
 
     /// Number of threads that have not exited.

@@ -1,8 +1,9 @@
 //! The order in which a loop over the threads of a block runs them.
 
+use crate::launch::Choice;
 use crate::rng::Rng;
 
-/// The order of a block's threads, and how many of them have started. With a seed, thread `i` is
+/// The order of a block's threads, and how many of them have started. The `i`th that starts is
 /// `start + i * stride` modulo the number of threads.
 pub(crate) struct ThreadOrder {
     started: u32,
@@ -11,10 +12,14 @@ pub(crate) struct ThreadOrder {
 }
 
 impl ThreadOrder {
-    pub(super) fn new(threads: u32, rng: Option<&mut Rng>) -> Self {
+    /// `rng`: of a drawn schedule.
+    pub(super) fn new(threads: u32, choice: Choice, rng: Option<&mut Rng>) -> Self {
         let (start, stride) = match rng {
             Some(rng) => (rng.below(threads), coprime(rng.below(threads) | 1, threads)),
-            None => (0, 1),
+            None => match choice {
+                Choice::From(quarters) => (quarters * threads / 4, 1),
+                Choice::Last | Choice::Drawn => (threads - 1, threads.saturating_sub(1).max(1)),
+            },
         };
         Self { started: 0, stride, start }
     }

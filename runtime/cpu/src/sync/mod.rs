@@ -99,6 +99,30 @@ pub(crate) unsafe fn give_way(ctx: *mut ThreadCtx, digest: u64) {
     }
 }
 
+/// Notes that an atomic access is complete. In a drawn schedule, the thread then may give way for a
+/// round.
+///
+/// # Safety
+/// As [`active_lanes`].
+pub(crate) unsafe fn after_atomic(ctx: *mut ThreadCtx) {
+    // SAFETY: as in `active_lanes`.
+    unsafe {
+        let (lane, b) = (lane_of(ctx), block_of(ctx));
+        (*lane).in_atomic = (*lane).in_atomic.saturating_sub(1);
+        // One instruction may access several elements, each with a check of its own.
+        if (*lane).in_atomic != 0 || in_loop(b) {
+            return;
+        }
+        if let Some(rng) = &mut (*b).rng
+            && rng.below(4) < (*lane).slowness
+        {
+            (*b).moved = true;
+            (*lane).state = LaneState::Yielded;
+            suspend(lane);
+        }
+    }
+}
+
 /// Calls of `__gpurace_yield` until the next switch: few if the last round found nothing but
 /// waiting threads, a random number with a seed.
 unsafe fn next_countdown(b: *mut Block) -> usize {

@@ -54,6 +54,7 @@ pub struct Run {
     pub meta: KernelMeta,
     pub seed: u64,
     pub cooperative: bool,
+    pub trial: Option<u64>,
 }
 
 /// A launch of `blocks` blocks of `threads` threads.
@@ -69,6 +70,7 @@ pub fn kernel(entry: KernelFn, blocks: u32, threads: u32) -> Run {
         },
         seed: 0,
         cooperative: false,
+        trial: None,
     }
 }
 
@@ -130,6 +132,7 @@ impl Run {
             checks,
             checked_blocks: blocks.map(|f| Arc::new(f) as _),
             seed: self.seed,
+            trial: self.trial,
         }
     }
 

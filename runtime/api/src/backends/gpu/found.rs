@@ -53,6 +53,7 @@ pub fn race(found: &device::FoundRace) -> Option<FoundRace> {
         widest: scope,
         same_value: None,
         count: 1,
+        seed: None,
     };
     Some(FoundRace { record, shared_offset })
 }

@@ -30,6 +30,9 @@ pub struct Fault {
     pub object: Option<Object>,
     /// Bytes from the object's end to the address; negative before its start, `None` inside it.
     pub distance: Option<i64>,
+    /// The seed under which it shows, if the program's own schedule did not show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
 }
 
 /// The kinds of faults.

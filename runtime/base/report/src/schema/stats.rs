@@ -19,6 +19,40 @@ pub struct Stats {
     pub sites: Sites,
     /// The same for each kernel.
     pub kernels: Vec<KernelStats>,
+    /// Launches that ran under further schedules.
+    #[serde(default, skip_serializing_if = "Trials::is_none")]
+    pub trials: Trials,
+}
+
+/// The trials: runs of launches under further schedules.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trials {
+    /// Launches that had trials.
+    pub launches: u64,
+    /// Their trials.
+    pub trials: u64,
+    /// Trials that ended before the launch did: they had made all their steps.
+    pub unfinished: u64,
+    /// Steps of all trials: checks, and turns of threads.
+    pub steps: u64,
+    /// Races that only trials showed.
+    pub races: u64,
+}
+
+impl Trials {
+    fn is_none(&self) -> bool {
+        self.trials == 0
+    }
+
+    /// Adds the counts of `other`.
+    pub fn add(&mut self, other: Self) {
+        self.launches = self.launches.saturating_add(other.launches);
+        self.trials = self.trials.saturating_add(other.trials);
+        self.unfinished = self.unfinished.saturating_add(other.unfinished);
+        self.steps = self.steps.saturating_add(other.steps);
+        self.races = self.races.saturating_add(other.races);
+    }
 }
 
 /// Numbers of sites: `proved + proved_at_launch + checked == total`.

@@ -80,6 +80,7 @@ fn divergence_is_compared_too() {
             Waiting::at(Some("k.cu".to_owned()), Some(line), 32, [0, 0, 0]),
             Waiting::exited(96, [32, 0, 0]),
         ],
+        seed: None,
     };
     let with = |divergence| Report { divergence, ..Report::new(Device::Cpu) };
     let old = with(vec![at("f()", 9)]);

@@ -162,6 +162,7 @@ fn a_fault_is_a_finding() {
         thread: None,
         object: None,
         distance: None,
+        seed: None,
     };
     let mut collector = Collector::new(100, false);
     assert_eq!(collector.add_fault(fault.clone()), Added::First);
@@ -212,6 +213,7 @@ fn one_divergence_stands_for_all_blocks() {
             Waiting::at(Some("k.cu".to_owned()), Some(line), threads, [0; 3]),
             Waiting::exited(64 - threads, [1, 0, 0]),
         ],
+        seed: None,
     };
     let mut collector = Collector::new(100, false);
     assert_eq!(collector.add_divergence(waits(0, 9, 32)), Added::First);

@@ -112,5 +112,6 @@ pub(crate) fn race(kind: RaceKind, scope: Scope, later: Access, earlier: Access)
         accesses: [later, earlier],
         hint: None,
         count: 1,
+        seed: None,
     }
 }

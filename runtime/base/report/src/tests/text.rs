@@ -254,6 +254,7 @@ fn divergence_alone() {
             Waiting::at(None, None, 2, [31, 0, 0]),
             Waiting::exited(1, [33, 0, 0]),
         ],
+        seed: None,
     });
     let report = collector.report(Device::Cpu, Stats::default());
     insta::assert_snapshot!(renderer().report(&report, false));

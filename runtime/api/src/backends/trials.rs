@@ -1,0 +1,106 @@
+//! Runs the trials of launches on the executor, each in a forked child.
+
+use std::time::Duration;
+
+use gpurace_cpu::{Config, Executor, FaultKind};
+
+use super::executor::{divergences, shown_fault, shown_kind};
+use crate::host::child::{self, Child};
+use crate::session::trials::{MOST_STEPS, Trial};
+use crate::session::{BegunLaunch, Session};
+
+/// Time after which a trial is given up. Its steps end it long before.
+const TRIAL_LIMIT: Duration = Duration::from_secs(60);
+
+/// The trials of a launch, which run in children, by seed.
+pub(super) struct StartedTrials<'a> {
+    session: &'static Session,
+    begun: &'a BegunLaunch,
+    children: Vec<(u64, Child)>,
+}
+
+impl<'a> StartedTrials<'a> {
+    /// Starts the trials of a launch that is about to run.
+    pub(super) fn start(
+        session: &'static Session,
+        executor: &Executor,
+        launch: &gpurace_cpu::KernelLaunch<'_>,
+        begun: &'a BegunLaunch,
+    ) -> Self {
+        let mut started = Self { session, begun, children: Vec::new() };
+        let seeds = session.seeds_of_trials(begun);
+        if seeds.is_empty() {
+            return started;
+        }
+        if let Err(why) = child::may_fork(executor.threads()) {
+            started.miss(why);
+            return started;
+        }
+        for seed in seeds {
+            match Child::start(|| try_launch(session, executor, launch, begun, seed)) {
+                Ok(child) => started.children.push((seed, child)),
+                Err(error) => {
+                    started.miss(&error.to_string());
+                    break;
+                }
+            }
+        }
+        started
+    }
+
+    fn miss(&self, why: &str) {
+        self.session.note_once(format!(
+            "launches of `{}` did not run under all further schedules: {why}; `gpurace stress` runs the program under them",
+            self.begun.record.kernel.demangled
+        ));
+    }
+
+    /// Waits for the trials, and adds what they found.
+    pub(super) fn end(mut self) {
+        let mut trials = Vec::new();
+        for (seed, child) in std::mem::take(&mut self.children) {
+            match child.result(TRIAL_LIMIT).and_then(|sent| serde_json::from_slice::<Trial>(&sent).ok()) {
+                Some(trial) => trials.push(Trial { seed, ..trial }),
+                None => self.miss("a process was ended, or took too long"),
+            }
+        }
+        self.session.add_trials(self.begun, trials);
+    }
+}
+
+/// Runs a trial, and returns what it found for [`StartedTrials::end`]. This process is a child.
+fn try_launch(
+    session: &'static Session,
+    executor: &Executor,
+    launch: &gpurace_cpu::KernelLaunch<'_>,
+    begun: &BegunLaunch,
+    seed: u64,
+) -> Vec<u8> {
+    // The threads of the parent's executor are not here.
+    let executor = Executor::new(Config { workers: 1, ..executor.config() });
+    session.take_new_races();
+    let result = executor.run(&gpurace_cpu::KernelLaunch { seed, trial: Some(MOST_STEPS), ..launch.clone() });
+    let mut trial = Trial::default();
+    match result {
+        Ok(report) => {
+            trial.divergence = divergences(&begun.record, &report).divergence;
+            (trial.steps, trial.unfinished) = (report.steps, report.unfinished);
+        }
+        Err(fault) => {
+            // Memory that other processes see is protected here.
+            let is_ours = match fault.kind {
+                FaultKind::IllegalAddress { address: Some(address), .. } => {
+                    !child::is_shared(address as usize)
+                }
+                _ => true,
+            };
+            trial.fault = shown_kind(&fault.kind)
+                .1
+                .filter(|_| is_ours)
+                .map(|kind| shown_fault(session, &fault, kind, begun));
+            trial.unfinished = true;
+        }
+    }
+    trial.races = session.take_new_races();
+    serde_json::to_vec(&trial).unwrap_or_default()
+}

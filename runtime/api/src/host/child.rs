@@ -1,0 +1,216 @@
+//! A forked child that computes something from this process's memory, and sends the result back. What it
+//! does to memory, its parent does not see.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::ops::Range;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::time::{Duration, Instant};
+
+use libc::c_int;
+
+/// The signals that device code raises itself.
+const SYNCHRONOUS: [c_int; 6] =
+    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
+
+/// A forked child.
+pub struct Child {
+    id: libc::pid_t,
+    from: File,
+}
+
+/// Says why this process must not fork, if so. `workers` threads of the process are our own.
+///
+/// # Errors
+/// The reason.
+pub fn may_fork(workers: usize) -> Result<(), &'static str> {
+    let threads = std::fs::read_dir("/proc/self/task").map_or(usize::MAX, Iterator::count);
+    if threads != workers + 1 {
+        // Another thread may hold a lock that the child needs.
+        return Err("the program has several threads");
+    }
+    // SAFETY: plain queries.
+    let waits = unsafe {
+        let mut blocked: libc::sigset_t = std::mem::zeroed();
+        libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &mut blocked);
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(libc::SIGCHLD, std::ptr::null(), &mut action);
+        libc::sigismember(&blocked, libc::SIGCHLD) == 1
+            || ![libc::SIG_DFL, libc::SIG_IGN].contains(&action.sa_sigaction)
+    };
+    if waits { Err("the program waits for signals of its children") } else { Ok(()) }
+}
+
+impl Child {
+    /// Forks a child that sends what `body` returns, and ends. It handles no signal but those of device
+    /// code. [`may_fork`] has allowed it.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn start(body: impl FnOnce() -> Vec<u8>) -> io::Result<Self> {
+        let mut ends = [0; 2];
+        // SAFETY: plain calls; the descriptors are new and owned by one file each. The child is the only
+        // thread of its process, and ends here.
+        unsafe {
+            if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            let (from, to) = (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1]));
+            let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
+            libc::sigfillset(&mut all);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+            let id = libc::fork();
+            if id == 0 {
+                be_child(to, body);
+            }
+            let error = io::Error::last_os_error();
+            libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+            if id < 0 { Err(error) } else { Ok(Self { id, from }) }
+        }
+    }
+
+    /// Waits for what the child sends; `None` if it was ended, or did not end within `limit` from now.
+    pub fn result(mut self, limit: Duration) -> Option<Vec<u8>> {
+        let end = Instant::now() + limit;
+        let mut sent = Vec::new();
+        let mut buffer = [0; 1 << 16];
+        let complete = loop {
+            let left = end.saturating_duration_since(Instant::now()).as_millis();
+            let mut poll = libc::pollfd { fd: self.from.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+            // SAFETY: one valid descriptor.
+            let ready = unsafe { libc::poll(&mut poll, 1, c_int::try_from(left).unwrap_or(c_int::MAX)) };
+            match ready {
+                0 => break false,
+                ..0 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => continue,
+                _ => {}
+            }
+            match self.from.read(&mut buffer) {
+                Ok(0) => break true,
+                Ok(n) => sent.extend_from_slice(&buffer[..n]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => break false,
+            }
+        };
+        let status = self.end(!complete);
+        (complete && status != Some(false)).then_some(sent)
+    }
+
+    /// Waits until the child has ended. Returns whether it ended well, if that is known.
+    fn end(&self, kill: bool) -> Option<bool> {
+        let mut status = 0;
+        // SAFETY: the child is this process's own and was not waited for.
+        unsafe {
+            if kill {
+                libc::kill(self.id, libc::SIGKILL);
+            }
+            loop {
+                if libc::waitpid(self.id, &mut status, 0) == self.id {
+                    return Some(status == 0);
+                }
+                // The program may ignore its children: then the system has forgotten the status.
+                if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+                    return None;
+                }
+            }
+        }
+    }
+}
+
+/// The child's part.
+fn be_child(mut to: File, body: impl FnOnce() -> Vec<u8>) -> ! {
+    // SAFETY: plain calls in a process with one thread.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        libc::setrlimit(libc::RLIMIT_CORE, &libc::rlimit { rlim_cur: 0, rlim_max: 0 });
+        let mut asynchronous = std::mem::zeroed();
+        libc::sigfillset(&mut asynchronous);
+        for signal in SYNCHRONOUS {
+            libc::sigdelset(&mut asynchronous, signal);
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &asynchronous, std::ptr::null_mut());
+    }
+    // If memory runs out, the child ends before its parent does.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        protect_shared();
+        to.write_all(&body())
+    }));
+    loop {
+        // SAFETY: ends the process without the program's exit handlers.
+        unsafe { libc::syscall(libc::SYS_exit_group, c_int::from(!matches!(done, Ok(Ok(()))))) };
+    }
+}
+
+/// Protects the memory that other processes see from writes.
+fn protect_shared() {
+    for range in shared("w-s") {
+        // SAFETY: nobody else runs in this process, and what writes there ends by a fault.
+        unsafe { libc::mprotect(range.start as *mut libc::c_void, range.len(), libc::PROT_READ) };
+    }
+}
+
+/// True if other processes may see this memory of a child.
+pub fn is_shared(address: usize) -> bool {
+    shared("--s").any(|range| range.contains(&address))
+}
+
+/// The mappings with this mode, without the letter for reading.
+fn shared(mode: &'static str) -> impl Iterator<Item = Range<usize>> {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let ranges = maps.lines().filter_map(|line| {
+        let (range, rest) = line.split_once(' ')?;
+        let (start, end) = range.split_once('-')?;
+        let bound = |text| usize::from_str_radix(text, 16).ok();
+        (rest.get(1..4) == Some(mode)).then_some(bound(start)?..bound(end)?)
+    });
+    ranges.collect::<Vec<_>>().into_iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn a_child_sends_its_result_and_changes_nothing_here() {
+        let mut own = 1;
+        let child = Child::start(|| {
+            own += 1;
+            vec![own; 1 << 20]
+        });
+        assert_eq!(child.unwrap().result(LIMIT), Some(vec![2; 1 << 20]));
+        assert_eq!(own, 1);
+    }
+
+    #[test]
+    fn a_child_that_faults_or_takes_too_long_has_no_result() {
+        let faults = Child::start(|| {
+            // SAFETY: none, on purpose; the process is a child.
+            unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+            Vec::new()
+        });
+        assert_eq!(faults.unwrap().result(LIMIT), None);
+        let stays = Child::start(|| {
+            std::thread::sleep(LIMIT);
+            Vec::new()
+        });
+        assert_eq!(stays.unwrap().result(Duration::from_millis(50)), None);
+    }
+
+    #[test]
+    fn what_other_processes_see_stays_as_it_is() {
+        // SAFETY: a fresh page, which this test and its child use alone.
+        unsafe {
+            let (read, write) = (libc::PROT_READ, libc::PROT_WRITE);
+            let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
+            let page = libc::mmap(std::ptr::null_mut(), 4096, read | write, flags, -1, 0).cast::<u8>();
+            let child = Child::start(|| {
+                page.write_volatile(1);
+                Vec::new()
+            });
+            assert_eq!(child.unwrap().result(LIMIT), None);
+            assert_eq!(page.read_volatile(), 0);
+        }
+    }
+}
