@@ -176,6 +176,7 @@ fn witnessed_race(kernel: &str, site: &Site) -> Option<Race> {
         accesses: [later, earlier],
         hint: None,
         count: 1,
+        seed: None,
     })
 }
 

@@ -105,6 +105,12 @@ options! {
     halt_on_error: bool = false, "0";
     /// number of findings to print, each kernel's first always; the JSON report has all of them
     max_reports: u64 = 100, "100";
+    /// schedules under which a launch runs whose order rests on more than barriers, the program's own among
+    /// them; `0` for one
+    explore: u64 = 12, "12";
+    /// `report` races of volatile accesses with each other and with plain ones, or treat volatile accesses as
+    /// `relaxed` atomics at system scope, as PTX does
+    volatile: Volatile = Volatile::Report, "report";
     /// where to print the report: `stderr`, or a file; `%p` is the process id
     log_path: LogPath = LogPath::Stderr, "stderr";
     /// file for the machine-readable report, which is written even if no race was found; `%p` is the process
@@ -123,18 +129,12 @@ options! {
     blocks: Option<Blocks> = None, "all";
     /// `report` or `ignore` write-write races whose writes stored equal values
     same_value: SameValue = SameValue::Report, "report";
-    /// `report` races of volatile accesses with each other and with plain ones, or treat volatile accesses as
-    /// `relaxed` atomics at system scope, as PTX does
-    volatile: Volatile = Volatile::Report, "report";
     /// seconds for proofs at launch, per kernel and configuration; the first launch waits for them
     solve_budget: Duration = Duration::from_secs(1), "1";
     /// directory that keeps proofs made at launch for later runs; empty to keep none
     cache_dir: CacheDir = CacheDir::User, "user cache";
     /// check one launch in this many of each kernel; the others run bare
     every: NonZeroU32 = NonZeroU32::MIN, "1";
-    /// schedules under which a launch runs whose order rests on more than barriers, the program's own among
-    /// them; `0` for one
-    explore: u64 = 12, "12";
     /// seed of the CPU executor's schedule; the same seed gives the same schedule
     seed: u64 = 0, "0";
     /// print a summary of sites, proofs, checks and times at exit

@@ -61,8 +61,8 @@ fn keys_are_those_of_the_interface_in_its_order() {
     let keys: Vec<_> = ALL.iter().map(|option| option.key).collect();
     assert_eq!(
         keys.join(" "),
-        "device exitcode halt_on_error max_reports log_path json suppressions kernels skip_kernels \
-         objects blocks same_value volatile solve_budget cache_dir every explore seed stats help"
+        "device exitcode halt_on_error max_reports explore volatile log_path json suppressions kernels \
+         skip_kernels objects blocks same_value solve_budget cache_dir every seed stats help"
     );
 }
 
