@@ -107,3 +107,17 @@ fn a_seed_gives_the_same_trials() {
         assert_eq!(found(seed), found(seed));
     }
 }
+
+#[test]
+fn a_launch_that_asked_the_solver_has_trials() {
+    // The solver keeps a thread of its own.
+    let folder = work_folder("trials_solver").unwrap();
+    let source = programs().join("race/barrier/halo_exchange.cu");
+    let include = format!("-I{}", programs().join("support").display());
+    let args = ["-fsanitize=gpurace", "-Wno-gpurace", "-DRACY", "-O2", &include, source.to_str().unwrap()];
+    compile(&[&args[..], &["-o", "program"]].concat(), &folder).unwrap();
+    let ran = run_checked(&folder.join("program"), &[], "cache_dir=", &folder).unwrap();
+    let report = ran.report.unwrap();
+    assert_eq!((report.stats.trials.trials, report.notes), (TRIALS, Vec::new()), "{}", ran.outcome.stderr);
+    assert!(report.stats.sites.proved_at_launch > 0, "the solver was not asked: {:?}", report.stats);
+}

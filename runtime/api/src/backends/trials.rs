@@ -32,7 +32,7 @@ impl<'a> StartedTrials<'a> {
         if seeds.is_empty() {
             return started;
         }
-        if let Err(why) = child::may_fork(executor.threads()) {
+        if let Err(why) = child::may_fork(executor.threads() + session.idle_threads()) {
             started.miss(why);
             return started;
         }

@@ -19,13 +19,17 @@ pub struct Child {
     from: File,
 }
 
-/// Says why this process must not fork, if so. `workers` threads of the process are our own.
+/// The number of threads of this process; `None` if the system does not say.
+pub fn threads() -> Option<usize> {
+    Some(std::fs::read_dir("/proc/self/task").ok()?.count())
+}
+
+/// Says why this process must not fork, if so. `own` threads of the process are our own and idle.
 ///
 /// # Errors
 /// The reason.
-pub fn may_fork(workers: usize) -> Result<(), &'static str> {
-    let threads = std::fs::read_dir("/proc/self/task").map_or(usize::MAX, Iterator::count);
-    if threads != workers + 1 {
+pub fn may_fork(own: usize) -> Result<(), &'static str> {
+    if threads().is_none_or(|threads| threads > own + 1) {
         // Another thread may hold a lock that the child needs.
         return Err("the program has several threads");
     }

@@ -173,6 +173,11 @@ impl Prover {
         Self { budget: options.solve_budget, cache, solver, kernels: RwLock::default(), notes }
     }
 
+    /// The solver's threads, which are idle between questions.
+    pub fn solver_threads(&self) -> usize {
+        self.solver.threads()
+    }
+
     /// What is known of a kernel.
     pub fn of_kernel(&self, kernel: &Kernel) -> Arc<KernelProver> {
         let at = kernel.key as usize;

@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
 use gpurace_protocol::client::{LIBRARY, Solver};
@@ -12,6 +13,7 @@ use gpurace_protocol::launch::Launch;
 use gpurace_protocol::protocol::Protocol;
 use gpurace_protocol::wire::{Answer, Request};
 
+use crate::host::child;
 use crate::host::notes::Notes;
 use crate::host::stack::{self, LoadedObject};
 
@@ -20,6 +22,8 @@ use crate::host::stack::{self, LoadedObject};
 pub struct LaunchSolver {
     library: OnceLock<Option<Solver>>,
     file: OnceLock<Option<SolverFile>>,
+    /// The threads that the library has started.
+    threads: AtomicUsize,
 }
 
 /// Size of the library's file, and when it was changed (nanoseconds): another build of the solver
@@ -40,6 +44,11 @@ impl LaunchSolver {
             let changed = file.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
             Some(SolverFile { size: file.len(), changed: changed.as_nanos() as u64 })
         })
+    }
+
+    /// The threads that the library has started, which wait for the next question.
+    pub fn threads(&self) -> usize {
+        self.threads.load(Ordering::Relaxed)
     }
 
     /// Asks which sites are proved in one launch. `None` if the solver is missing or fails: a note
@@ -63,7 +72,11 @@ impl LaunchSolver {
             budget_ms: budget.as_millis().max(1).try_into().unwrap_or(u64::MAX),
             dump: None,
         };
-        match library.as_ref()?.ask(&request) {
+        let before = child::threads();
+        let answer = library.as_ref()?.ask(&request);
+        let more = child::threads().zip(before).map_or(0, |(after, before)| after.saturating_sub(before));
+        self.threads.fetch_add(more, Ordering::Relaxed);
+        match answer {
             Ok(answer) => Some(answer),
             Err(error) => {
                 notes.add(format!("no proofs at launch for `{}`: {error}", protocol.kernel));

@@ -92,6 +92,11 @@ impl Session {
         (1..=5).chain(drawn..).filter(|&seed| seed != own).take(wanted).collect()
     }
 
+    /// The threads of this process that belong to the session and are idle.
+    pub fn idle_threads(&self) -> usize {
+        self.prover.solver_threads()
+    }
+
     /// The races that the checker has found since the last call.
     pub fn take_new_races(&self) -> Vec<RaceRecord> {
         self.checker().take_new_races()

@@ -1,5 +1,4 @@
 //@ revisions: racy fixed
-//@[racy] known-miss: blocks run one after the other here, and each sees, as it leaves grid.sync, that the one before has arrived at the next
 // Blocks keep their part in shared memory and publish its edges for their neighbours.
 // The next step's edges go to the other half of the buffer; with one half, a fast
 // block overwrites the edge that its neighbour still reads.

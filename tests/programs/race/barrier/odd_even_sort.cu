@@ -1,5 +1,7 @@
 //@ revisions: racy fixed
-// Odd-even transposition sort: odd and even pairs take turns, with a barrier between.
+//@[racy] seeds: 0 12
+// Odd-even transposition sort: odd and even pairs take turns, with a barrier between. Threads in reverse order (seed 2) read
+// nothing that others store at B.
 #include "check.h"
 
 __global__ void sort(int* data, int n) {

@@ -1,5 +1,6 @@
 //@ revisions: relaxed narrow fixed
-//@ findings: 2
+//@[relaxed] findings: 2
+//@[narrow] findings: 2
 //@ compile-flags: --cuda-gpu-arch=sm_90
 // One block hands data to another of its cluster through a flag in the other's shared memory, by
 // inline PTX: with release and acquire at cluster scope; with relaxed accesses; with fences that
