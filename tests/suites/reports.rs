@@ -524,12 +524,19 @@ fn without_proofs_coverage_is_what_ran() {
 #[test]
 fn coverage_is_listed_as_text_and_for_lcov() {
     let (executable, folder) = program("coverage");
-    let ran =
-        run_command(Command::new(executable).env("GPURACE_OPTIONS", "stats=1:json=r.json"), &folder).unwrap();
+    let ran = run_command(
+        Command::new(executable).env("GPURACE_OPTIONS", "stats=1:json=r.json").current_dir(&folder),
+        &folder,
+    )
+    .unwrap();
     assert!(ran.stderr.contains(" accesses never ran\n"), "{}", ran.stderr);
     let gpurace = tool("gpurace").unwrap();
     let render = |args: &[&str]| {
-        let ran = run_command(Command::new(&gpurace).args(["report", "r.json"]).args(args), &folder).unwrap();
+        let ran = run_command(
+            Command::new(&gpurace).args(["report", "r.json"]).args(args).current_dir(&folder),
+            &folder,
+        )
+        .unwrap();
         assert_eq!(ran.status, Some(0), "{}", ran.stderr);
         ran.stdout
     };
@@ -549,12 +556,15 @@ fn coverage_is_listed_as_text_and_for_lcov() {
 #[test]
 fn no_source_leaves_out_every_line_of_the_program() {
     let (executable, folder) = program("causes");
-    run_command(Command::new(executable).env("GPURACE_OPTIONS", "json=r.json"), &folder).unwrap();
+    run_command(Command::new(executable).env("GPURACE_OPTIONS", "json=r.json").current_dir(&folder), &folder)
+        .unwrap();
     let gpurace = tool("gpurace").unwrap();
     for format in ["text", "json", "html", "markdown", "sarif"] {
         let render = |more: &[&str]| {
             let args = ["report", "r.json", "--format", format];
-            run_command(Command::new(&gpurace).args(args).args(more), &folder).unwrap().stdout
+            run_command(Command::new(&gpurace).args(args).args(more).current_dir(&folder), &folder)
+                .unwrap()
+                .stdout
         };
         let text = "// the first read";
         assert!(format == "sarif" || render(&[]).contains(text), "{format}");
