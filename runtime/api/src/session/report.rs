@@ -177,11 +177,13 @@ impl Session {
             let mut other = 0;
             while other < report.findings.len() {
                 let [one, two] = [at, other].map(|at| &report.findings[at]);
-                let both = [one, two]
-                    .map(|finding| of_finding.get(&finding.fingerprint).cloned().unwrap_or_default());
-                let alike = other != at && one.kernel == two.kernel && one.object == two.object;
-                let both = both.concat();
-                match Some(&both).filter(|_| alike).and_then(|both| self.barriers_for(both)) {
+                if other == at || one.kernel != two.kernel || one.object != two.object {
+                    other += 1;
+                    continue;
+                }
+                let races = |finding: &schema::Finding| of_finding.get(&finding.fingerprint).cloned();
+                let both = [one, two].map(|finding| races(finding).unwrap_or_default()).concat();
+                match self.barriers_for(&both) {
                     Some(of_both) if of_both.barriers <= fixed.barriers => {
                         fixed = of_both;
                         join::join_into(report, other, at);
