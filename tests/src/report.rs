@@ -18,7 +18,7 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// Distinct races.
     pub races: Vec<Race>,
-    /// Barrier divergence and deadlocks.
+    /// Barriers that not all threads reach.
     pub divergence: Vec<Divergence>,
     /// Faults that ended a launch.
     #[serde(default)]
@@ -258,12 +258,27 @@ pub struct Object {
     pub size: Option<u64>,
     /// Offset of the access in the object, in bytes.
     pub offset: Option<u64>,
+    /// The element that this byte belongs to.
+    #[serde(default)]
+    pub element: Option<Element>,
     /// Where the host allocated it.
     #[serde(default)]
     pub allocated_at: Option<Position>,
     /// The kernel's parameter.
     #[serde(default)]
     pub parameter: Option<Parameter>,
+}
+
+/// An element of an array.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Element {
+    /// Its index in each dimension.
+    pub index: Vec<u64>,
+    /// The byte within it.
+    pub byte: u64,
+    /// The type of the elements of an allocation.
+    pub r#type: Option<String>,
 }
 
 /// One side of a race.

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use gpurace_abi::meta::{KernelMeta, SharedVariable, VariableMeta};
-use llvm_sys::LLVMLinkage;
+use gpurace_abi::meta::{DynamicShared, Elements, KernelMeta, SharedVariable, VariableMeta};
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
+use llvm_sys::{LLVMLinkage, LLVMTypeKind};
 
 use crate::analysis::reach::Reach;
 use crate::ir::parameters::argument_layout;
@@ -50,10 +50,15 @@ pub unsafe fn kernels(
                 name: name(variable),
                 offset: layout.offsets[&variable],
                 size: ir::alloc_size(module, LLVMGlobalGetValueType(variable)) as u32,
+                elements: elements(module, LLVMGlobalGetValueType(variable)),
             });
             let statics = statics.collect();
-            let mut dynamic: Vec<String> = dynamic.into_iter().map(name).collect();
-            dynamic.sort();
+            let dynamic = dynamic.into_iter().map(|variable| DynamicShared {
+                name: name(variable),
+                elements: elements(module, LLVMGlobalGetValueType(variable)),
+            });
+            let mut dynamic: Vec<_> = dynamic.collect();
+            dynamic.sort_by(|a, b| a.name.cmp(&b.name));
             out.push(KernelMeta {
                 name: ir::name(kernel),
                 frame: positions.of_function(kernel),
@@ -114,9 +119,27 @@ pub unsafe fn variables(module: LLVMModuleRef, layout: &shared::Layout) -> Vec<(
                     constant: LLVMGetPointerAddressSpace(LLVMTypeOf(v)) == address_space::CONSTANT,
                     managed: layout.managed.contains_key(&v),
                     frame: None,
+                    elements: elements(module, LLVMGlobalGetValueType(v)),
                 };
                 (layout.managed.get(&v).copied().unwrap_or(v), meta)
             })
             .collect()
+    }
+}
+
+/// The elements of an array type; none of another type.
+///
+/// # Safety
+/// `module` is live and `ty` is its.
+unsafe fn elements(module: LLVMModuleRef, mut ty: LLVMTypeRef) -> Elements {
+    let mut dimensions = Vec::new();
+    // SAFETY: by contract.
+    unsafe {
+        while matches!(LLVMGetTypeKind(ty), LLVMTypeKind::LLVMArrayTypeKind) {
+            dimensions.push(LLVMGetArrayLength2(ty));
+            ty = LLVMGetElementType(ty);
+        }
+        let size = if dimensions.is_empty() { 0 } else { ir::alloc_size(module, ty) };
+        Elements { dimensions, size }
     }
 }

@@ -58,6 +58,7 @@ fn meta() -> ModuleMeta {
             constant: false,
             frame: None,
             managed: false,
+            elements: Elements::default(),
         }],
         ..ModuleMeta::default()
     }

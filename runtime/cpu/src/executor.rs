@@ -26,7 +26,7 @@ pub struct Config {
     pub workers: usize,
     /// Bytes of a device thread's stack; a kernel's own estimate may raise it.
     pub stack_bytes: usize,
-    /// Wall time after which a launch ends as a deadlock, if all its threads wait in loops.
+    /// Wall time after which a launch ends with a fault, if all its threads wait in loops.
     pub spin_limit: Duration,
 }
 

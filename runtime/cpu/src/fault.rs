@@ -21,8 +21,8 @@ pub enum FaultKind {
     StackOverflow,
     /// The kernel reached something that the executor cannot run.
     Unsupported(String),
-    /// Threads wait in loops, and no thread makes progress.
-    Deadlock,
+    /// All threads wait in loops, without progress.
+    EndlessWait,
     /// A use of a cluster's barrier that PTX leaves undefined.
     Barrier,
     /// The processor refused an arithmetic operation (`SIGFPE`).

@@ -375,7 +375,7 @@ fn endless_wait(launch: &LaunchState, resident: &[Resident], waited: Duration, m
         message +=
             &format!(", and no more than {} can be resident together", launch.most_resident * launch.workers);
     }
-    let mut fault = Fault::of_launch(FaultKind::Deadlock, message);
+    let mut fault = Fault::of_launch(FaultKind::EndlessWait, message);
     if let Some((block, thread, site)) = first {
         (fault.block, fault.thread, fault.site) = (Some(block), Some(thread), site);
     }

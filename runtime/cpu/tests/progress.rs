@@ -165,8 +165,8 @@ fn a_wait_without_end_is_ended() {
         let mut flag = vec![0u32; 1];
         let run = kernel(endless, 4, 64).buffer(&mut flag);
         let executor = executor(workers);
-        let fault = run.on(&executor).expect_err("deadlock");
-        assert_eq!(fault.kind, FaultKind::Deadlock);
+        let fault = run.on(&executor).expect_err("endless wait");
+        assert_eq!(fault.kind, FaultKind::EndlessWait);
         assert!(fault.message.contains("without progress"), "{fault}");
         assert!(fault.block.is_some() && fault.thread.is_some());
         // The executor goes on.

@@ -14,3 +14,8 @@ pub mod markdown;
 pub mod sarif;
 #[cfg(test)]
 mod tests;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC};
+
+/// The characters of a path that need no encoding in a URI (RFC 3986, section 3.3).
+const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');

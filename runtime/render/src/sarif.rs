@@ -9,15 +9,15 @@ use gpurace_report::schema::{Access, Divergence, Fault, Finding, Launch, Race, R
 use gpurace_report::sources::Sources;
 use gpurace_report::words;
 use gpurace_report::{fix, snippet};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::utf8_percent_encode;
 use serde::Serialize;
 use serde_json::{Value, json};
+
+use crate::PATH;
 
 /// The schema of the output.
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
-/// The characters of a path that need no encoding in a URI (RFC 3986, section 3.3).
-const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// The most findings with races in one log: code scanning takes a few thousand, and files of 20 MB.
 const MOST_RESULTS: usize = 2000;
 /// The rule for divergences.
@@ -127,6 +127,7 @@ impl Renderer<'_> {
                 "scope": race.scope,
                 "space": race.space,
                 "sameValue": race.same_value,
+                "seed": race.seed,
                 "kernel": race.kernel,
                 "launch": race.launch,
                 "object": race.object,
@@ -172,7 +173,12 @@ impl Renderer<'_> {
             rule_id: FAULT.to_owned(),
             rule_index: RaceKind::ALL.len() + 1,
             level: "error",
-            message: Message::text(format!("Fault: {}.{}", fault.message, distance.unwrap_or_default())),
+            message: Message::text(format!(
+                "Fault: {}.{}{}",
+                fault.message,
+                distance.unwrap_or_default(),
+                replay(fault.seed)
+            )),
             locations: location.into_iter().collect(),
             related_locations: Vec::new(),
             code_flows: Vec::new(),
@@ -206,6 +212,7 @@ impl Renderer<'_> {
         if race.same_value == Some(true) {
             text += " Both writes stored the same value.";
         }
+        text += &replay(race.seed);
         if finding.pairs > 1 {
             text += &format!(
                 " The same mistake makes {}.",
@@ -254,11 +261,12 @@ impl Renderer<'_> {
             rule_index: RaceKind::ALL.len(),
             level: "error",
             message: Message::text(format!(
-                "Barrier divergence in block {} of launch {} of `{}`: {}.",
+                "Barrier divergence in block {} of launch {} of `{}`: {}.{}",
                 words::dim3(found.block),
                 found.launch,
                 found.kernel,
-                parts.join("; ")
+                parts.join("; "),
+                replay(found.seed)
             )),
             related_locations: related.collect(),
             locations: first,
@@ -345,6 +353,11 @@ impl std::fmt::Debug for Renderer<'_> {
 
 fn logical(name: &str) -> Value {
     json!({ "fullyQualifiedName": name, "kind": "function" })
+}
+
+/// Returns a sentence on the schedule, if it is not the program's own.
+fn replay(seed: Option<u64>) -> String {
+    seed.map(|seed| format!(" {}.", words::replay(seed))).unwrap_or_default()
 }
 
 fn rule_id(kind: RaceKind) -> String {

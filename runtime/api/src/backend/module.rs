@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use gpurace_abi::LaunchShape;
 use gpurace_abi::context::{MAX_CLUSTER, MAX_PORTABLE_CLUSTER, MAX_THREADS_PER_BLOCK};
 use gpurace_abi::gpu_code::GpuCode;
-use gpurace_abi::meta::{KernelMeta, ModuleMeta};
+use gpurace_abi::meta::{Elements, KernelMeta, ModuleMeta};
 use gpurace_check::{Checker, CoveredRead};
 use gpurace_protocol::wire::ModuleProofs;
 
@@ -179,6 +179,8 @@ pub struct DeviceVariable {
     pub constant: bool,
     /// The host can access it too.
     pub managed: bool,
+    /// Its elements.
+    pub elements: &'static Elements,
 }
 
 /// A launch whose limits were checked.

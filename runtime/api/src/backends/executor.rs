@@ -16,7 +16,7 @@ use crate::backend::memory::{MemoryKind, MemoryRequest, PitchedRows, TransferReq
 use crate::backend::module::{DeviceCode, Kernel, KernelLaunch, Payload, invalid_image, max_threads};
 use crate::backends::arena::Arena;
 use crate::backends::claims::{self, Claims};
-use crate::backends::trials::StartedTrials;
+use crate::backends::trials::{StartedTrials, fault_of_one_thread};
 use crate::host::device_properties::cudaDeviceProp;
 use crate::host::errors::{Error, Result};
 use crate::host::limits::PAGE;
@@ -286,7 +286,8 @@ fn run(session: &'static Session, executor: &Executor, launch: &KernelLaunch<'_>
             Ok(())
         }
         Err(fault) => {
-            let ended = end_with(session, &fault, &begun);
+            let with_line = |known: &_| fault_of_one_thread(session, executor, &launch, &begun, known);
+            let ended = end_with(session, &fault, &begun, with_line);
             session.end(&begun, checks.as_deref(), EndedLaunch::default());
             ended
         }
@@ -340,7 +341,7 @@ pub(super) fn shown_kind(kind: &FaultKind) -> (Error, Option<schema::FaultKind>)
         FaultKind::StackOverflow => (Error::LAUNCH_FAILURE, Some(schema::FaultKind::StackOverflow)),
         FaultKind::Arithmetic => (Error::LAUNCH_FAILURE, Some(schema::FaultKind::Arithmetic)),
         FaultKind::Barrier => (Error::LAUNCH_FAILURE, Some(schema::FaultKind::Barrier)),
-        FaultKind::Deadlock => (Error::LAUNCH_TIMEOUT, None),
+        FaultKind::EndlessWait => (Error::LAUNCH_TIMEOUT, Some(schema::FaultKind::EndlessWait)),
         FaultKind::Unsupported(_) => (Error::NOT_SUPPORTED, None),
         FaultKind::TooManyResources => (Error::LAUNCH_OUT_OF_RESOURCES, None),
         FaultKind::CooperativeLaunchTooLarge { .. } => (Error::COOPERATIVE_LAUNCH_TOO_LARGE, None),
@@ -349,18 +350,25 @@ pub(super) fn shown_kind(kind: &FaultKind) -> (Error, Option<schema::FaultKind>)
     }
 }
 
-/// Reports what went wrong and turns it into CUDA's error.
-fn end_with(session: &Session, fault: &Fault, begun: &BegunLaunch) -> Result {
+/// Reports what went wrong and turns it into CUDA's error. `with_line` seeks the line and the thread of a fault.
+fn end_with(
+    session: &Session,
+    fault: &Fault,
+    begun: &BegunLaunch,
+    with_line: impl FnOnce(&schema::Fault) -> Option<schema::Fault>,
+) -> Result {
     let (error, reported) = shown_kind(&fault.kind);
     match reported {
         // A program that is not checked has no report.
         Some(kind) if begun.record.kernel.module.meta.instrumented => {
-            session.add_fault(shown_fault(session, fault, kind, begun));
+            let mut shown = shown_fault(session, fault, kind, begun);
+            // One loop ran all threads of the block.
+            if shown.block.is_some() && shown.thread.is_none() {
+                shown = with_line(&shown).unwrap_or(shown);
+            }
+            session.add_fault(shown);
         }
         _ => message::error(&describe(fault, begun)),
-    }
-    if fault.kind == FaultKind::Deadlock {
-        session.add_divergence(deadlock(fault, begun));
     }
     let never_started = matches!(
         fault.kind,
@@ -390,16 +398,19 @@ pub(super) fn shown_fault(
     // An address near null is no way from an allocation.
     let far = address.filter(|&address| address >= 1 << 20);
     let nearest = far.and_then(|address| program.allocations.nearest(address as usize));
-    let (file, line) = match fault.instruction.and_then(|at| program.device_position(at)) {
-        Some(at) => (Some(at.file), Some(at.line)),
-        None => fault_position(fault, begun),
+    let (file, line, column) = match fault.instruction.and_then(|at| program.device_position(at)) {
+        Some(at) => (Some(at.file), Some(at.line), at.column),
+        None => {
+            let (file, line) = fault_position(fault, begun);
+            (file, line, None)
+        }
     };
     schema::Fault {
         kind,
         message: describe(fault, begun),
         file,
         line,
-        column: None,
+        column,
         kernel: begun.record.kernel.demangled.clone(),
         launch: begun.record.id,
         block: fault.block,
@@ -434,19 +445,7 @@ fn fault_position(fault: &Fault, begun: &BegunLaunch) -> (Option<String>, Option
         (Some(sync), _, _) => resolve::sync_position(begun.record.kernel, sync),
         (None, Some(site), _) if fault.is_at_site => resolve::site_position(begun.record.kernel, site),
         // A thread that waits is at its last atomic access. Other faults have no known place.
-        (None, Some(site), FaultKind::Deadlock) => resolve::site_position(begun.record.kernel, site),
+        (None, Some(site), FaultKind::EndlessWait) => resolve::site_position(begun.record.kernel, site),
         _ => (None, None),
-    }
-}
-
-/// The threads of a deadlock, as the report shows them.
-fn deadlock(fault: &Fault, begun: &BegunLaunch) -> Divergence {
-    let (file, line) = fault_position(fault, begun);
-    Divergence {
-        kernel: begun.record.kernel.demangled.clone(),
-        launch: begun.record.id,
-        block: fault.block.unwrap_or_default(),
-        waiting: fault.thread.map(|thread| Waiting::at(file, line, 1, thread)).into_iter().collect(),
-        seed: None,
     }
 }

@@ -1,8 +1,9 @@
-//! Runs the trials of launches on the executor, each in a forked child.
+//! Runs launches once more on the executor, each in a forked child: trials, and a launch that has faulted.
 
 use std::time::Duration;
 
 use gpurace_cpu::{Config, Executor, FaultKind};
+use gpurace_report::schema;
 
 use super::executor::{divergences, shown_fault, shown_kind};
 use crate::host::child::{self, Child};
@@ -11,6 +12,10 @@ use crate::session::{BegunLaunch, Session};
 
 /// Time after which a trial is given up. Its steps end it long before.
 const TRIAL_LIMIT: Duration = Duration::from_secs(60);
+
+/// The most steps of a launch that has faulted, and the time after which it is given up.
+const MOST_STEPS_TO_A_FAULT: u64 = 1 << 24;
+const FAULT_LIMIT: Duration = Duration::from_secs(10);
 
 /// The trials of a launch, which run in children, by seed.
 pub(super) struct StartedTrials<'a> {
@@ -37,7 +42,7 @@ impl<'a> StartedTrials<'a> {
             return started;
         }
         for seed in seeds {
-            match Child::start(|| try_launch(session, executor, launch, begun, seed)) {
+            match Child::start(|| try_launch(session, executor, launch, begun, (seed, MOST_STEPS))) {
                 Ok(child) => started.children.push((seed, child)),
                 Err(error) => {
                     started.miss(&error.to_string());
@@ -59,7 +64,7 @@ impl<'a> StartedTrials<'a> {
     pub(super) fn end(mut self) {
         let mut trials = Vec::new();
         for (seed, child) in std::mem::take(&mut self.children) {
-            match child.result(TRIAL_LIMIT).and_then(|sent| serde_json::from_slice::<Trial>(&sent).ok()) {
+            match result(child, TRIAL_LIMIT) {
                 Some(trial) => trials.push(Trial { seed, ..trial }),
                 None => self.miss("a process was ended, or took too long"),
             }
@@ -68,18 +73,39 @@ impl<'a> StartedTrials<'a> {
     }
 }
 
-/// Runs a trial, and returns what it found for [`StartedTrials::end`]. This process is a child.
+fn result(child: Child, limit: Duration) -> Option<Trial> {
+    serde_json::from_slice(&child.result(limit)?).ok()
+}
+
+/// The same fault with its line and its thread. One loop ran all threads of the block and faulted; here each thread
+/// runs by itself, from the memory that the launch has left. `None` if this does not show the same fault.
+pub(super) fn fault_of_one_thread(
+    session: &'static Session,
+    executor: &Executor,
+    launch: &gpurace_cpu::KernelLaunch<'_>,
+    begun: &BegunLaunch,
+    known: &schema::Fault,
+) -> Option<schema::Fault> {
+    child::may_fork(executor.threads() + session.idle_threads()).ok()?;
+    let in_order = (1, MOST_STEPS_TO_A_FAULT);
+    let child = Child::start(|| try_launch(session, executor, launch, begun, in_order)).ok()?;
+    let found = result(child, FAULT_LIMIT)?.fault?;
+    let is_same = (found.kind, &found.object) == (known.kind, &known.object);
+    (is_same && found.line.is_some()).then_some(found)
+}
+
+/// Runs a launch with a seed and a bound on its steps, and returns what was found. This process is a child.
 fn try_launch(
     session: &'static Session,
     executor: &Executor,
     launch: &gpurace_cpu::KernelLaunch<'_>,
     begun: &BegunLaunch,
-    seed: u64,
+    (seed, most_steps): (u64, u64),
 ) -> Vec<u8> {
     // The threads of the parent's executor are not here.
     let executor = Executor::new(Config { workers: 1, ..executor.config() });
     session.take_new_races();
-    let result = executor.run(&gpurace_cpu::KernelLaunch { seed, trial: Some(MOST_STEPS), ..launch.clone() });
+    let result = executor.run(&gpurace_cpu::KernelLaunch { seed, trial: Some(most_steps), ..launch.clone() });
     let mut trial = Trial::default();
     match result {
         Ok(report) => {

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use addr2line::gimli::{self, AttributeValue, DebugLine, DebugLineOffset, LineRow};
+use addr2line::gimli::{self, AttributeValue, ColumnType, DebugLine, DebugLineOffset, LineRow};
 use object::{Object, ObjectSection, ObjectSymbol};
 
 use super::host_lines::HostPosition;
@@ -54,7 +54,11 @@ fn of_address(table: &[u8], address: u64) -> Option<HostPosition> {
                 && let (Some(line), Some(file)) = (found.line(), file_name(header, &found))
             {
                 let line = u32::try_from(line.get()).unwrap_or(u32::MAX);
-                nearest = Some((found.address(), HostPosition { file, line }));
+                let column = match found.column() {
+                    ColumnType::LeftEdge => None,
+                    ColumnType::Column(column) => u32::try_from(column.get()).ok(),
+                };
+                nearest = Some((found.address(), HostPosition { file, line, column }));
             }
             before = Some(*row);
         }

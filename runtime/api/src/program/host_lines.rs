@@ -17,6 +17,8 @@ pub struct HostPosition {
     pub file: String,
     /// Line, from 1.
     pub line: u32,
+    /// Column, from 1.
+    pub column: Option<u32>,
 }
 
 impl Program {
@@ -126,7 +128,7 @@ fn debug_info(site: CallSite) -> Option<(Loader, u64)> {
 
 /// The position of a location, if file and line are known.
 fn known_position(at: addr2line::Location<'_>) -> Option<HostPosition> {
-    Some(HostPosition { file: at.file?.to_owned(), line: at.line? })
+    Some(HostPosition { file: at.file?.to_owned(), line: at.line?, column: at.column })
 }
 
 /// True for headers of the system and of the toolkit, which wrap the launch functions.

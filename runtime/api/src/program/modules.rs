@@ -246,6 +246,7 @@ impl Registry {
                 name: Box::leak(demangle(name).into_boxed_str()),
                 constant: meta.constant,
                 managed: meta.managed,
+                elements: &meta.elements,
             };
             self.variables.insert(address, variable);
         }

@@ -138,7 +138,7 @@ impl Session {
         self.causes_sought.fetch_add(1, Ordering::Relaxed) < MOST_CAUSES
     }
 
-    /// Adds a divergence or deadlock and writes it if it is new. Returns whether it is new; of a trial,
+    /// Adds a divergence and writes it if it is new. Returns whether it is new; of a trial,
     /// only new ones are kept.
     pub fn add_divergence(&self, divergence: schema::Divergence) -> bool {
         let mut state = self.state.lock();

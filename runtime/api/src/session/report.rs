@@ -123,7 +123,7 @@ impl Session {
             known.extend(variables.iter().map(|known| variable(false, known.name, known.size as u64)));
             for meta in kernels.iter().map(|kernel| kernel.meta()) {
                 known.extend(meta.shared.iter().map(|known| variable(true, &known.name, known.size.into())));
-                known.extend(meta.dynamic_shared.iter().map(|name| variable(true, name, 0)));
+                known.extend(meta.dynamic_shared.iter().map(|array| variable(true, &array.name, 0)));
             }
             for choice in objects.idle(&known) {
                 notes.push(format!("`objects={choice}` selects no object of this run"));

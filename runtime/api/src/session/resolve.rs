@@ -1,8 +1,8 @@
 //! Turns the checker's addresses and site numbers into the report's names, lines and objects.
 
-use gpurace_abi::LaunchShape;
 use gpurace_abi::flow::Flow;
-use gpurace_abi::meta::{Frame, ModuleMeta, Site};
+use gpurace_abi::meta::{Elements, Frame, ModuleMeta, Site};
+use gpurace_abi::{LaunchShape, symbol};
 use gpurace_check::{Clusters, RaceRecord, RaceScope, Side, SideOp, Space};
 use gpurace_options::select::ObjectDescription;
 use gpurace_report::barriers::Pair;
@@ -167,6 +167,17 @@ fn parameter(kernel: &Kernel, site: &Site) -> Option<schema::Parameter> {
     (!name.is_empty()).then(|| schema::Parameter { name: name.clone(), number: index + 1 })
 }
 
+/// The element of an allocation, if the allocation holds what the kernel's parameter points to.
+fn element_of_parameter(object: &schema::Object, kernel: Option<&str>) -> Option<schema::Element> {
+    let (number, offset) = (object.parameter.as_ref()?.number as usize, object.offset?);
+    let (ty, size) = symbol::pointee(symbol::parameter_types(kernel?).get(number.checked_sub(1)?)?)?;
+    (object.size? % size == 0).then(|| schema::Element {
+        index: vec![offset / size],
+        byte: offset % size,
+        ty: Some(ty.to_owned()),
+    })
+}
+
 /// A memory object of a race.
 #[derive(Clone, Debug)]
 pub struct MemoryObject {
@@ -179,9 +190,10 @@ pub struct MemoryObject {
 }
 
 impl MemoryObject {
-    fn shared(name: Option<String>, size: Option<u64>, offset: Option<u64>) -> Self {
+    fn shared(name: Option<String>, size: Option<u64>, offset: Option<u64>, elements: &Elements) -> Self {
         let kind = schema::ObjectKind::Shared;
-        let shown = schema::Object { kind, name, size, offset, allocated_at: None, parameter: None };
+        let element = offset.and_then(|offset| element(elements, offset));
+        let shown = schema::Object { kind, name, size, offset, element, allocated_at: None, parameter: None };
         Self { shown, shared: true, order: None }
     }
 
@@ -201,42 +213,55 @@ pub fn some_shared_object(launch: &LaunchRecord) -> MemoryObject {
     let meta = launch.kernel.meta();
     let (name, size) = match (&meta.shared[..], &meta.dynamic_shared[..]) {
         ([only], []) => (Some(only.name.clone()), Some(only.size.into())),
-        ([], [only]) => (Some(only.clone()), Some(launch.shape.dynamic_shared.into())),
+        ([], [only]) => (Some(only.name.clone()), Some(launch.shape.dynamic_shared.into())),
         _ => (None, None),
     };
-    MemoryObject::shared(name, size, None)
+    MemoryObject::shared(name, size, None, &Elements::default())
 }
 
 /// The variable at this offset of a block's shared memory.
 pub fn shared_object(launch: &LaunchRecord, offset: u64) -> MemoryObject {
     let meta = launch.kernel.meta();
-    let shown = |name, size, start| MemoryObject::shared(name, Some(size), Some(offset - start));
+    let unknown = Elements::default();
+    let shown =
+        |name, size, start, elements| MemoryObject::shared(name, Some(size), Some(offset - start), elements);
     let dynamic = u64::from(meta.shared_static).next_multiple_of(16);
     if offset >= dynamic {
         // All `extern __shared__` arrays begin at the same byte.
-        let name = match &meta.dynamic_shared[..] {
-            [name] => Some(name.clone()),
-            _ => None,
+        let (name, elements) = match &meta.dynamic_shared[..] {
+            [only] => (Some(only.name.clone()), &only.elements),
+            _ => (None, &unknown),
         };
-        return shown(name, launch.shape.dynamic_shared.into(), dynamic);
+        return shown(name, launch.shape.dynamic_shared.into(), dynamic, elements);
     }
     let holds =
         |start: u32, size: u32| (u64::from(start)..u64::from(start) + u64::from(size)).contains(&offset);
     match meta.shared.iter().find(|variable| holds(variable.offset, variable.size)) {
-        Some(variable) => shown(Some(variable.name.clone()), variable.size.into(), variable.offset.into()),
-        None => shown(None, meta.shared_static.into(), 0),
+        Some(variable) => {
+            let name = Some(variable.name.clone());
+            shown(name, variable.size.into(), variable.offset.into(), &variable.elements)
+        }
+        None => shown(None, meta.shared_static.into(), 0, &unknown),
     }
+}
+
+/// The element of a variable that holds this byte.
+fn element(elements: &Elements, offset: u64) -> Option<schema::Element> {
+    let (index, byte) = elements.at(offset)?;
+    Some(schema::Element { index, byte, ty: None })
 }
 
 /// The variable or allocation that holds a global address.
 pub fn global_object(program: &Program, address: usize) -> Option<MemoryObject> {
     if let Some(variable) = program.modules.variable_at(address) {
+        let offset = (address - variable.address) as u64;
         return Some(MemoryObject {
             shown: schema::Object {
                 kind: schema::ObjectKind::Variable,
                 name: Some(variable.name.to_owned()),
                 size: Some(variable.size as u64),
-                offset: Some((address - variable.address) as u64),
+                offset: Some(offset),
+                element: element(variable.elements, offset),
                 allocated_at: None,
                 parameter: None,
             },
@@ -258,6 +283,7 @@ pub fn allocation_object(program: &Program, allocation: &Allocation) -> schema::
         name: Some(format!("#{}", allocation.order)),
         size: Some(allocation.size as u64),
         offset: None,
+        element: None,
         allocated_at: allocated_at.map(|at| schema::Position { file: at.file, line: at.line }),
         parameter: None,
     }
@@ -332,18 +358,23 @@ pub fn race_at(
     };
     if let Some(object) = &mut race.object {
         object.parameter.clone_from(&race.accesses[0].parameter);
+        if object.element.is_none() {
+            object.element = element_of_parameter(object, race.kernel.as_deref());
+        }
     }
     let facts = [
         facts(modules, &record.later, later_launch.as_ref()),
         facts(modules, &record.earlier, earlier_launch.as_ref()),
     ];
     let in_kernel = later_launch.as_ref().and_then(|launch| InKernel::of(launch.kernel, record));
+    let known_in_kernel = in_kernel;
     let in_kernel = in_kernel.filter(|_| session.may_seek_cause());
-    let cause = cause::of(
+    let mut cause = cause::of(
         &race,
         facts,
         in_kernel.map(|known| cause::InKernel { flow: known.flow, pair: known.pair }),
     );
+    cause.is_traced = known_in_kernel.is_none() || in_kernel.is_some();
     race.hint.clone_from(&cause.hint);
     Some(Resolved { race, cause, object, in_kernel })
 }

@@ -168,8 +168,8 @@ pub struct KernelMeta {
     pub shared_static: u32,
     /// Static shared variables that the kernel can reach.
     pub shared: Vec<SharedVariable>,
-    /// Names of the `extern __shared__` arrays that it can reach.
-    pub dynamic_shared: Vec<String>,
+    /// The `extern __shared__` arrays that it can reach.
+    pub dynamic_shared: Vec<DynamicShared>,
     /// Indices into [`ModuleMeta::sites`] of the accesses it can reach.
     pub sites: Vec<u32>,
     /// The verdict on each of `sites` in this kernel, in the same order; empty if the prover did
@@ -211,6 +211,53 @@ pub struct SharedVariable {
     pub offset: u32,
     /// Size, bytes.
     pub size: u32,
+    /// Its elements.
+    #[serde(default, skip_serializing_if = "Elements::is_empty")]
+    pub elements: Elements,
+}
+
+/// An `extern __shared__` array.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DynamicShared {
+    /// Name in the source.
+    pub name: String,
+    /// Its elements.
+    #[serde(default, skip_serializing_if = "Elements::is_empty")]
+    pub elements: Elements,
+}
+
+/// The elements of an array. Empty for what is no array.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Elements {
+    /// The dimensions: 32 and 33 for `float tile[32][33]`. The first is 0 in `extern __shared__ float tile[]`.
+    pub dimensions: Vec<u64>,
+    /// Size of an element, bytes.
+    pub size: u64,
+}
+
+impl Elements {
+    /// True for what is no array.
+    pub fn is_empty(&self) -> bool {
+        self.dimensions.is_empty()
+    }
+
+    /// The indices of the element that holds a byte of the array, and the number of the byte in the element.
+    pub fn at(&self, offset: u64) -> Option<(Vec<u64>, u64)> {
+        let (&[first, ref inner @ ..], 1..) = (&self.dimensions[..], self.size) else { return None };
+        let mut element = offset / self.size;
+        let mut index: Vec<u64> = inner
+            .iter()
+            .rev()
+            .map(|&dimension| {
+                let here = element.checked_rem(dimension)?;
+                element /= dimension;
+                Some(here)
+            })
+            .collect::<Option<_>>()?;
+        index.push(element);
+        index.reverse();
+        (first == 0 || element < first).then_some((index, offset % self.size))
+    }
 }
 
 /// The synchronisation that a kernel can reach. For barriers of the whole block and `__syncwarp`s
@@ -265,6 +312,9 @@ pub struct VariableMeta {
     pub managed: bool,
     /// Where it is defined.
     pub frame: Option<Frame>,
+    /// Its elements.
+    #[serde(default, skip_serializing_if = "Elements::is_empty")]
+    pub elements: Elements,
 }
 
 /// A covered read: the check of another access stands for it. The other access is of the same

@@ -28,6 +28,8 @@ pub struct Cause {
     pub why: String,
     /// Equal for races of one finding.
     pub fingerprint: String,
+    /// False if the kernel's control flow was not looked at, because the run has too many races.
+    pub is_traced: bool,
 }
 
 /// Returns the cause of a race. `facts` are in the order of [`Race::accesses`].
@@ -58,7 +60,8 @@ pub fn of(race: &Race, facts: [SideFacts; 2], kernel: Option<InKernel<'_>>) -> C
         _ => {}
     }
     let hint = hint(race, facts, relation.is_some_and(|relation| relation.is_reversed));
-    Cause { kind, hint, why: why(race, kind, relation), fingerprint: parts.join(":") }
+    let why = why(race, kind, relation);
+    Cause { kind, hint, why, fingerprint: parts.join(":"), is_traced: true }
 }
 
 fn kind(race: &Race, facts: [SideFacts; 2], relation: Option<Relation>) -> CauseKind {

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use crate::cause::{self, Cause};
 use crate::hint::SideFacts;
 use crate::schema::{
-    Access, CauseKind, Device, Divergence, Fault, Finding, Fix, Op, Race, RaceKind, Report, Stats, Waiting,
+    Access, CauseKind, Device, Divergence, Fault, Finding, Fix, Op, Race, RaceKind, Report, Scope, Stats,
+    Waiting,
 };
 use crate::words;
 
@@ -109,8 +110,9 @@ impl Collector {
             *self.not_kept.entry(kernel).or_default() += 1;
             return Added::Again;
         }
-        let added = match self.causes.get(&cause.fingerprint) {
-            Some(&finding) => {
+        let known = self.causes.get(&cause.fingerprint).copied();
+        let added = match known.or_else(|| self.finding_of_untraced(&race, cause)) {
+            Some(finding) => {
                 self.findings[finding].races.push(self.races.len());
                 Added::Joined
             }
@@ -128,6 +130,26 @@ impl Collector {
         self.entries.insert(key, self.races.len());
         self.races.push(race);
         added
+    }
+
+    /// The finding of a race whose interval is not known, since the run has too many races: the first one of its
+    /// kernel and object.
+    fn finding_of_untraced(&self, race: &Race, cause: &Cause) -> Option<usize> {
+        if cause.is_traced || cause.kind != CauseKind::MissingBarrier || race.scope > Scope::Block {
+            return None;
+        }
+        let kernel = race.kernel.as_deref().map(cause::kernel_name);
+        let object = words::object_name(race);
+        self.findings.iter().position(|known| {
+            let lacks_order = matches!(
+                known.cause,
+                CauseKind::MissingBarrier
+                    | CauseKind::LoopBackEdge
+                    | CauseKind::Mask
+                    | CauseKind::MissingFence
+            );
+            lacks_order && known.kernel.as_deref() == kernel && known.object.as_ref() == Some(&object)
+        })
     }
 
     fn add_finding(&mut self, mut finding: Finding) -> Added {
@@ -260,6 +282,7 @@ pub(crate) fn with_causes(report: &mut Report) -> Vec<(Race, Cause)> {
                     hint: finding.fix.advice.clone(),
                     why: finding.why.clone(),
                     fingerprint: finding.fingerprint.clone(),
+                    is_traced: true,
                 });
             }
         }

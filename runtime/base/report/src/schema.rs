@@ -42,7 +42,7 @@ pub struct Report {
     /// Races in the order in which they were first seen. One entry stands for a kernel and an unordered pair
     /// of source positions.
     pub races: Vec<Race>,
-    /// Divergences and deadlocks.
+    /// Barriers that not all threads reach.
     pub divergence: Vec<Divergence>,
     /// Faults that ended a launch.
     #[serde(default)]
@@ -341,12 +341,29 @@ pub struct Object {
     pub size: Option<u64>,
     /// The first byte of the access that found the race, from the start of the object.
     pub offset: Option<u64>,
+    /// The element that this byte belongs to.
+    #[serde(default)]
+    pub element: Option<Element>,
     /// The position in host code that allocated it.
     #[serde(default)]
     pub allocated_at: Option<Position>,
     /// The kernel's parameter through which the access that found the race came here.
     #[serde(default)]
     pub parameter: Option<Parameter>,
+}
+
+/// An element of an array.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Element {
+    /// Its index in each dimension of the variable: 3 and 7 in `tile[3][7]`. For an allocation, the one index from
+    /// its start.
+    pub index: Vec<u64>,
+    /// The byte within the element.
+    pub byte: u64,
+    /// The type of the elements of an allocation, which is that of the kernel's parameter.
+    #[serde(rename = "type")]
+    pub ty: Option<String>,
 }
 
 /// A parameter of a kernel.

@@ -338,7 +338,7 @@ impl<'a> Block<'a> {
     /// Names the schedule, if it is not the program's own.
     fn schedule(&mut self, seed: Option<u64>) {
         if let Some(seed) = seed {
-            self.line(format_args!("  Another schedule shows it: replay with GPURACE_OPTIONS=seed={seed}"));
+            self.line(format_args!("  {}", words::replay(seed)));
         }
     }
 

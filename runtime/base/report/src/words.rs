@@ -5,8 +5,8 @@ use std::fmt::Write;
 use gpurace_abi::meta::Space;
 
 use crate::schema::{
-    Access, CauseKind, Dim3, Divergence, Effect, Fault, Launch, Object, ObjectKind, Op, Parameter, Race,
-    Report, Scope, Stats, Waiting,
+    Access, CauseKind, Dim3, Divergence, Effect, Element, Fault, Launch, Object, ObjectKind, Op, Parameter,
+    Race, Report, Scope, Stats, Waiting,
 };
 
 /// The hint for a divergence.
@@ -106,11 +106,29 @@ pub fn location(object: &Object) -> String {
     if let Some(offset) = object.offset {
         let _ = write!(text, ", byte {offset}");
     }
+    if let Some(element) = &object.element {
+        let _ = write!(text, " ({})", element_name(object, element));
+    }
     if let Some(at) = &object.allocated_at {
         let _ = write!(text, ", allocated at {}:{}", at.file, at.line);
     }
     if let Some(parameter) = &object.parameter {
         let _ = write!(text, ", argument {} (`{}`)", parameter.number, parameter.name);
+    }
+    text
+}
+
+/// Returns `` `tile[3][7]` `` or ``element 17, `float` ``, and the byte within the element if it is not the first.
+fn element_name(object: &Object, element: &Element) -> String {
+    let mut text = match (&object.name, &element.ty, &element.index[..]) {
+        (_, Some(ty), [index]) => format!("element {index}, `{ty}`"),
+        (name, _, index) => {
+            let index: String = index.iter().map(|at| format!("[{at}]")).collect();
+            format!("`{}{index}`", name.as_deref().unwrap_or_default())
+        }
+    };
+    if element.byte != 0 {
+        let _ = write!(text, ", its byte {}", element.byte);
     }
     text
 }
@@ -212,6 +230,11 @@ pub fn launches_differ(race: &Race) -> bool {
     race.later().launch != race.earlier().launch || race.scope >= Scope::Device
 }
 
+/// Returns how to replay a schedule that is not the program's own.
+pub fn replay(seed: u64) -> String {
+    format!("Another schedule shows it: replay with GPURACE_OPTIONS=seed={seed}")
+}
+
 /// Returns `once`, `988 times`.
 pub fn times(count: u64) -> String {
     if count == 1 { "once".to_owned() } else { format!("{count} times") }
@@ -224,6 +247,7 @@ pub fn object_of(race: &Race) -> String {
         Some(object) => location(&Object {
             size: None,
             offset: None,
+            element: None,
             allocated_at: None,
             parameter: None,
             ..object.clone()
@@ -256,6 +280,9 @@ pub fn one_line(race: &Race) -> String {
         let _ = write!(text, ", in `{kernel}`");
     }
     let _ = write!(text, ", {} ({})", between(race.scope), times(race.count));
+    if let Some(seed) = race.seed {
+        let _ = write!(text, ", seed={seed}");
+    }
     text
 }
 
@@ -395,6 +422,7 @@ pub fn fault_distance(fault: &Fault) -> Option<String> {
     let object = location(fault.object.as_ref()?);
     Some(match fault.distance {
         None => format!("inside {object}"),
+        Some(0) => format!("right behind {object}"),
         Some(distance) => {
             let bytes = plural(distance.unsigned_abs(), "byte", "bytes");
             let side = if distance < 0 { "before" } else { "behind" };

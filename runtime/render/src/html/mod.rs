@@ -4,14 +4,20 @@
 //! [`picture`] draws. The page contains `page.css` and `page.js` as they are. The script only filters
 //! findings.
 
+mod listing;
 pub(crate) mod picture;
 mod race;
+
+use std::path::Path;
 
 use gpurace_report::coverage;
 use gpurace_report::schema::{CoveredAccess, Finding, Race, Report, Sites};
 use gpurace_report::sources::Sources;
 use gpurace_report::words;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use percent_encoding::utf8_percent_encode;
+
+use crate::PATH;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -50,8 +56,16 @@ pub fn render(report: &Report, name: &str, version: &str, sources: &dyn Sources)
                         @if report.has_findings() {
                             (filters(report))
                             (table(report))
-                            @for (finding, first) in of_races(report).take(SHOWN) {
-                                (race::finding(report, finding, first, sources))
+                            @for (index, (kernel, findings)) in by_kernel(report).into_iter().enumerate() {
+                                @let title = format!("kernel-{}", index + 1);
+                                section.kernel aria-labelledby=(title) {
+                                    h3 id=(title) {
+                                        @match kernel { Some(kernel) => { "Kernel " code { (kernel) } }, None => { "Not in a kernel" } }
+                                    }
+                                    @for (finding, first) in findings {
+                                        (race::finding(report, finding, first, sources))
+                                    }
+                                }
                             }
                             @for (index, found) in report.divergence.iter().enumerate() {
                                 (race::divergence(found, index + 1, sources))
@@ -66,6 +80,7 @@ pub fn render(report: &Report, name: &str, version: &str, sources: &dyn Sources)
                             p { "No data race, no barrier divergence and no fault was reported. A run checks only the code that it executes." }
                         }
                     }
+                    (listing::files(report))
                     (kernels(report))
                     (never_ran(report, sources))
                 }
@@ -80,6 +95,31 @@ pub fn render(report: &Report, name: &str, version: &str, sources: &dyn Sources)
 /// Returns the findings that have races, each with its first race.
 fn of_races(report: &Report) -> impl Iterator<Item = (&Finding, &Race)> {
     report.findings.iter().filter_map(|finding| Some((finding, report.races_of(finding).next()?)))
+}
+
+/// The findings of a kernel, each with its first race.
+type OfKernel<'a> = (Option<&'a str>, Vec<(&'a Finding, &'a Race)>);
+
+/// Returns the findings that are shown, by kernel. The kernels have the order of their first findings.
+fn by_kernel(report: &Report) -> Vec<OfKernel<'_>> {
+    let mut kernels: Vec<OfKernel<'_>> = Vec::new();
+    for (finding, first) in of_races(report).take(SHOWN) {
+        let kernel = finding.kernel.as_deref();
+        match kernels.iter_mut().find(|(known, _)| *known == kernel) {
+            Some((_, findings)) => findings.push((finding, first)),
+            None => kernels.push((kernel, vec![(finding, first)])),
+        }
+    }
+    kernels
+}
+
+/// Returns a link that opens a place in Visual Studio Code. `None` if the file's directory is not known.
+fn editor(report: &Report, file: &str, line: u32, column: Option<u32>) -> Option<String> {
+    let directory = report.run.as_ref().and_then(|run| run.directory.as_deref());
+    let path = Path::new(directory.unwrap_or_default()).join(file);
+    let path = path.is_absolute().then(|| path.to_string_lossy().into_owned())?;
+    let column = column.map(|column| format!(":{column}")).unwrap_or_default();
+    Some(format!("vscode://file{}:{line}{column}", utf8_percent_encode(&path, PATH)))
 }
 
 /// Returns what is known of the run.

@@ -18,6 +18,9 @@
       if (row) row.hidden = !visible;
       shown += visible;
     }
+    for (const kernel of document.querySelectorAll("section.kernel")) {
+      kernel.hidden = !kernel.querySelector("article:not([hidden])");
+    }
     document.getElementById("shown").textContent = `${shown} of ${findings.length} shown`;
   };
   form.addEventListener("input", apply);

@@ -2,15 +2,13 @@
 
 use gpurace_abi::meta::Space;
 use gpurace_report::cause::kernel_name;
-use gpurace_report::schema::{
-    Access, CauseKind, Divergence, Effect, Fault, Finding, Race, Report, Scope, Waiting,
-};
+use gpurace_report::schema::{CauseKind, Divergence, Fault, Finding, Race, Report, Scope, Waiting};
 use gpurace_report::snippet::{self, Excerpt};
 use gpurace_report::sources::Sources;
 use gpurace_report::words;
 use maud::{Markup, html};
 
-use super::{code_spans, picture};
+use super::{code_spans, editor, picture};
 
 /// The number of source lines before and after the marked one.
 const CONTEXT: usize = 3;
@@ -57,7 +55,7 @@ pub(super) fn finding(report: &Report, finding: &Finding, first: &Race, sources:
             data-kind=(finding.cause.words()) data-space=(space(first)) data-scope=(scope(first))
             data-kernel=[finding.kernel.as_deref()]
         {
-            h3 id=(title) {
+            h4 id=(title) {
                 (finding.id) ": " (code_spans(&finding.title)) " "
                 span.count { "(" (words::plural(finding.pairs, "race", "races")) ", seen " (words::times(finding.count)) ")" }
             }
@@ -68,7 +66,7 @@ pub(super) fn finding(report: &Report, finding: &Finding, first: &Race, sources:
                     code { @for line in diff.lines() { (diff_line(line)) } }
                 }
             }
-            (race(first, sources))
+            (race(report, first, sources))
             @if finding.pairs > 1 {
                 details {
                     summary { "All " (words::plural(finding.pairs, "race", "races")) }
@@ -102,11 +100,11 @@ fn diff_line(line: &str) -> Markup {
 }
 
 /// Returns the parts of a race: both sides, facts, pictures. The side that came first is first.
-fn race(race: &Race, sources: &dyn Sources) -> Markup {
+fn race(report: &Report, race: &Race, sources: &dyn Sources) -> Markup {
     html! {
             div.sides {
-                (side(race, race.earlier(), race.kind.earlier(), Side::Earlier, sources))
-                (side(race, race.later(), race.kind.later(), Side::Later, sources))
+                (side(report, race, Side::Earlier, sources))
+                (side(report, race, Side::Later, sources))
             }
             dl.facts {
                 @if let Some(object) = &race.object {
@@ -122,6 +120,7 @@ fn race(race: &Race, sources: &dyn Sources) -> Markup {
                     @if race.same_value == Some(true) { "; both writes stored the same value" }
                 }
                 dt { "Why" } dd { (words::missing_order(race)) }
+                (schedule(race.seed))
                 @if let Some(hint) = &race.hint {
                     dt { "Hint" } dd { (code_spans(hint)) }
                 }
@@ -131,6 +130,13 @@ fn race(race: &Race, sources: &dyn Sources) -> Markup {
                 (picture::order(race))
                 (picture::bytes(race))
             }
+    }
+}
+
+/// Names the schedule, if it is not the program's own.
+fn schedule(seed: Option<u64>) -> Markup {
+    html! {
+        @if let Some(seed) = seed { dt { "Schedule" } dd { (words::replay(seed)) } }
     }
 }
 
@@ -152,10 +158,16 @@ impl Side {
     }
 }
 
-fn side(race: &Race, access: &Access, effect: Effect, which: Side, sources: &dyn Sources) -> Markup {
+fn side(report: &Report, race: &Race, which: Side, sources: &dyn Sources) -> Markup {
+    let (access, effect) = match which {
+        Side::Later => (race.later(), race.kind.later()),
+        Side::Earlier => (race.earlier(), race.kind.earlier()),
+    };
     let what = words::doing(access, effect, which == Side::Earlier);
     let by = words::by(access, words::launches_differ(race));
     let place = words::place(access);
+    let link = access.file.as_deref().zip(access.line);
+    let link = link.and_then(|(file, line)| editor(report, file, line, access.column));
     let excerpt = access
         .file
         .as_deref()
@@ -169,6 +181,7 @@ fn side(race: &Race, access: &Access, effect: Effect, which: Side, sources: &dyn
                     br;
                     @if let Some(function) = &access.function { code { (function) } " at " }
                     code { (place) }
+                    @if let Some(link) = link { " " a href=(link) { "open" span.unseen { " " (place) " in the editor" } } }
                 } @else if words::in_kernel(access.op) {
                     br; "no debug info: build with " code { "-g" }
                 }
@@ -242,6 +255,7 @@ pub(super) fn divergence(found: &Divergence, number: usize, sources: &dyn Source
                 }
             }
             dl.facts {
+                (schedule(found.seed))
                 dt { "Hint" } dd { (words::DIVERGENCE_HINT) }
             }
         }
@@ -267,6 +281,7 @@ pub(super) fn fault(fault: &Fault, number: usize, sources: &dyn Sources) -> Mark
                 @if let Some(distance) = words::fault_distance(fault) {
                     dt { "Address" } dd { (code_spans(&distance)) }
                 }
+                (schedule(fault.seed))
             }
         }
     }

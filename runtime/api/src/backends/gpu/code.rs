@@ -187,11 +187,16 @@ fn place_of(places: &[u32], meta: &KernelMeta, offset: u32) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gpurace_abi::meta::SharedVariable;
+    use gpurace_abi::meta::{Elements, SharedVariable};
 
     #[test]
     fn bytes_are_found_where_the_variables_really_lie() {
-        let variable = |offset, size| SharedVariable { name: String::new(), offset, size };
+        let variable = |offset, size| SharedVariable {
+            name: String::new(),
+            offset,
+            size,
+            elements: Elements::default(),
+        };
         let meta = KernelMeta {
             shared_static: 40,
             shared: vec![variable(0, 8), variable(8, 32)],

@@ -49,6 +49,8 @@ pub enum FaultKind {
     StackOverflow,
     /// A use of a barrier that PTX leaves undefined.
     Barrier,
+    /// All threads wait in loops, without progress.
+    EndlessWait,
     /// An arithmetic operation that the processor refused.
     Arithmetic,
 }

@@ -61,6 +61,7 @@ fn another_object_or_operation_is_new() {
         name: Some("counter".to_owned()),
         size: Some(4),
         offset: Some(0),
+        element: None,
         allocated_at: None,
         parameter: None,
     });

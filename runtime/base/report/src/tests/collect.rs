@@ -1,7 +1,9 @@
 //! Tests which races are one entry, which entries are one finding, and what happens to too many.
 
 use super::{access, add, race};
+use crate::cause::{self, Cause};
 use crate::collect::{Added, Collector};
+use crate::hint::SideFacts;
 use crate::schema::*;
 
 fn read_then_write() -> Race {
@@ -85,6 +87,7 @@ fn without_positions_what_else_is_known_tells_entries_apart() {
         name: Some("flag".to_owned()),
         size: Some(4),
         offset: Some(0),
+        element: None,
         allocated_at: None,
         parameter: None,
     });
@@ -97,6 +100,33 @@ fn without_positions_what_else_is_known_tells_entries_apart() {
 /// A race that no other one shares its kernel with.
 fn of_kernel(kernel: &str, line: u32) -> Race {
     Race { kernel: Some(format!("{kernel}(int*)")), ..write_write(line, None) }
+}
+
+#[test]
+fn races_beyond_the_bound_on_causes_join_the_finding_of_their_object() {
+    let mut collector = Collector::new(100, false);
+    let add = |collector: &mut Collector, line, interval: &str, is_traced| {
+        let cause = cause::of(&at_line(read_then_write(), line), [SideFacts::default(); 2], None);
+        let fingerprint = format!("{}{interval}", cause.fingerprint);
+        collector.add_race(at_line(read_then_write(), line), &Cause { fingerprint, is_traced, ..cause })
+    };
+    assert_eq!(add(&mut collector, 1, "interval 1", true), Added::First);
+    assert_eq!(add(&mut collector, 2, "interval 2", true), Added::First);
+    assert_eq!(add(&mut collector, 3, "", false), Added::Joined);
+    // Another object has another mistake.
+    let mut other = at_line(read_then_write(), 4);
+    other.object = None;
+    let cause = cause::of(&other, [SideFacts::default(); 2], None);
+    assert_eq!(collector.add_race(other, &Cause { is_traced: false, ..cause }), Added::First);
+    let pairs: Vec<_> = report(&collector).findings.iter().map(|finding| finding.pairs).collect();
+    assert_eq!(pairs, [2, 1, 1]);
+}
+
+/// The same race within a block, and with its later access at another line.
+fn at_line(mut race: Race, line: u32) -> Race {
+    race.scope = Scope::Block;
+    race.accesses[0].line = Some(line);
+    race
 }
 
 #[test]

@@ -21,8 +21,13 @@ fn report(findings: &[OneRace]) -> Report {
             name: Some(object.to_owned()),
             ..known
         });
-        let cause =
-            Cause { kind, hint: None, why: kind.as_str().to_owned(), fingerprint: number.to_string() };
+        let cause = Cause {
+            kind,
+            hint: None,
+            why: kind.as_str().to_owned(),
+            fingerprint: number.to_string(),
+            is_traced: true,
+        };
         collector.add_race(race, &cause);
     }
     collector.report(Device::Cpu, Stats::default())

@@ -106,6 +106,7 @@ pub(crate) fn race(kind: RaceKind, scope: Scope, later: Access, earlier: Access)
             name: None,
             size: Some(4096),
             offset: Some(0),
+            element: None,
             allocated_at: None,
             parameter: None,
         }),

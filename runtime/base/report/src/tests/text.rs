@@ -64,6 +64,7 @@ fn equal_values_are_marked() {
         name: Some("flag".to_owned()),
         size: Some(4),
         offset: Some(0),
+        element: None,
         allocated_at: None,
         parameter: None,
     });
@@ -96,6 +97,7 @@ fn atomics_of_too_narrow_a_scope() {
         name: Some("counter".to_owned()),
         size: Some(4),
         offset: Some(0),
+        element: None,
         allocated_at: None,
         parameter: None,
     });

@@ -1,0 +1,169 @@
+//! What a user reads of each kind of mistake, in each format of a report.
+//!
+//! Each program has one mistake. The snapshots have its whole report: text, one line each, Markdown, SARIF, and
+//! the page without style and script.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use gpurace_tests::toolchain::{compile, run, run_checked, tool, work_folder};
+
+/// The programs: name, device code, host code.
+const MISTAKES: [(&str, &str, &str); 6] = [
+    (
+        "missing_barrier",
+        "\
+__global__ void turn(int* out) {
+    __shared__ int tile[2][32];
+    int t = threadIdx.x;
+    tile[t / 32][t % 32] = t;
+    out[t] = tile[1 - t / 32][t % 32];
+}
+",
+        "turn<<<1, 64>>>(d);",
+    ),
+    (
+        "alias",
+        "\
+__global__ void shift(const int* in, int* out) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < 63) out[i] = in[i + 1];
+}
+",
+        "shift<<<2, 32>>>(d, d);",
+    ),
+    (
+        "two_streams",
+        "\
+__global__ void fill(int* out, int value) { out[threadIdx.x] = value; }
+",
+        "\
+cudaStream_t one, two;
+    cudaStreamCreateWithFlags(&one, cudaStreamNonBlocking);
+    cudaStreamCreateWithFlags(&two, cudaStreamNonBlocking);
+    fill<<<1, 64, 0, one>>>(d, 1);
+    fill<<<1, 64, 0, two>>>(d, 2);",
+    ),
+    (
+        "narrow_scope",
+        "\
+__device__ int total;
+__global__ void count() { atomicAdd_block(&total, 1); }
+",
+        "count<<<2, 32>>>();",
+    ),
+    (
+        "divergence",
+        "\
+__global__ void halves(int* out) {
+    if (threadIdx.x < 32) {
+        out[threadIdx.x] = 1;
+        __syncthreads();
+    } else {
+        out[threadIdx.x] = 2;
+        __syncthreads();
+    }
+}
+",
+        "halves<<<1, 64>>>(d);",
+    ),
+    (
+        "fault",
+        "\
+__global__ void past(int* out, int n) {
+    for (int i = threadIdx.x; i <= n; i += blockDim.x) out[i] = i;
+}
+",
+        "past<<<1, 1>>>(d, 4096);",
+    ),
+];
+
+/// The formats: what `--format` calls each.
+const FORMATS: [&str; 5] = ["text", "short", "markdown", "sarif", "html"];
+
+/// Compiles a program, runs it, and returns the folder with its `report.json`.
+fn report_of(name: &str, device: &str, host: &str) -> PathBuf {
+    let folder = work_folder(&format!("formats_{name}")).unwrap();
+    let source = format!(
+        "{device}\nint main() {{\n    int* d;\n    cudaMalloc(&d, 4096);\n    {host}\n    cudaDeviceSynchronize();\n}}\n"
+    );
+    std::fs::write(folder.join(format!("{name}.cu")), source).unwrap();
+    let file = format!("{name}.cu");
+    compile(&["-fsanitize=gpurace", "-Wno-gpurace", "-O1", &file, "-o", name], &folder).unwrap();
+    let checked = run_checked(&folder.join(name), &[], "", &folder).unwrap();
+    assert_eq!(checked.outcome.status, Some(66), "{name}: {}", checked.outcome.stderr);
+    folder
+}
+
+/// Renders the stored report in a format.
+fn rendered(folder: &Path, format: &str) -> String {
+    let mut command = Command::new(tool("gpurace").unwrap());
+    command.args(["report", "report.json", "--format", format]).current_dir(folder);
+    let outcome = run(&mut command, folder).unwrap();
+    assert_eq!((outcome.status, outcome.stderr.as_str()), (Some(0), ""), "{format}");
+    outcome.stdout
+}
+
+/// Leaves out what differs between runs and versions, and the style and script of the page.
+fn comparable(text: &str, folder: &Path) -> String {
+    let text =
+        text.replace(&*folder.to_string_lossy(), "/work").replace(env!("CARGO_PKG_VERSION"), "VERSION");
+    let mut lines = Vec::new();
+    let mut rest = match text.split_once("<style>") {
+        Some((head, tail)) => {
+            let (_, body) = tail.split_once("</style>").unwrap();
+            let (body, end) = body.split_once("<script>").unwrap();
+            // One element of the page on each line.
+            format!("{head}{body}{}", end.split_once("</script>").unwrap().1).replace("><", ">\n<")
+        }
+        None => text,
+    };
+    for before in [" Process ", "(pid=", "address 0x"] {
+        let parts: Vec<_> = rest.split(before).collect();
+        let numbered = |part: &&str| part.trim_start_matches(|c: char| c.is_ascii_hexdigit()).to_owned();
+        let others = parts[1..].iter().map(|part| format!("{before}N{}", numbered(part)));
+        rest = std::iter::once(parts[0].to_owned()).chain(others).collect();
+    }
+    lines.extend(rest.lines().map(str::trim_end));
+    lines.join("\n")
+}
+
+#[test]
+fn each_mistake_reads_well_in_each_format() {
+    for (name, device, host) in MISTAKES {
+        let folder = report_of(name, device, host);
+        for format in FORMATS {
+            insta::assert_snapshot!(
+                format!("{name}_{format}"),
+                comparable(&rendered(&folder, format), &folder)
+            );
+        }
+    }
+}
+
+#[test]
+fn ten_thousand_races_of_one_mistake_are_one_finding() {
+    let mut device = String::from(
+        "__global__ void many(int* out) {\n    __shared__ int tile[128];\n    int t = threadIdx.x, sum = 0;\n",
+    );
+    // 64 of 128 words, so that each write meets each read.
+    for line in 0..100 {
+        device += &format!("    tile[(t + {line}) % 128] = t;\n");
+    }
+    for line in 0..100 {
+        device += &format!("    sum += tile[(t + {line}) % 128];\n");
+    }
+    device += "    out[t] = sum;\n}\n__global__ void other(int* out) { *out = threadIdx.x; }\n";
+    let folder = report_of("many", &device, "many<<<1, 64>>>(d);\n    other<<<1, 64>>>(d);");
+    // The last format is the page, which is checked by its size.
+    for (format, most) in FORMATS.into_iter().zip([6_000, 1_000, 10_000, 100_000, 3_000_000]) {
+        let report = rendered(&folder, format);
+        assert!(report.len() < most, "{format}: {} bytes", report.len());
+        for kernel in ["many", "other"] {
+            assert!(report.contains(kernel), "{format}: {kernel}");
+        }
+        if format == "text" || format == "short" {
+            insta::assert_snapshot!(format!("many_{format}"), comparable(&report, &folder));
+        }
+    }
+}
