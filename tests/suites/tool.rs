@@ -54,7 +54,7 @@ fn the_text_names_inlined_calls_and_the_allocation() {
         assert!(frame.contains(&format!(" {}:", place("inlined", at))), "{frame}");
     }
     let allocated = format!(
-        "Location is allocation `#2` of size 128, byte 12, allocated at {}, argument ",
+        "Location is allocation `#2` of size 128, byte 12 (element 3, `int`), allocated at {}, argument ",
         place("inlined", "the allocation")
     );
     assert!(text.contains(&allocated), "{text}");
