@@ -8,7 +8,7 @@
 //!
 //! | access | its check |
 //! |---|---|
-//! | of 4, 8 or 16 bytes, at most once for each thread and segment | in a row |
+//! | of 1, 2, 4, 8 or 16 bytes, at most once for each thread and segment | in a row |
 //! | a read in a loop that threads leave one by one | gathered: see [`super::gathered_reads`] |
 //! | another one in a loop, of another size, or after the first [`MOST_ROWS`] | a call before the access |
 //!
@@ -151,7 +151,7 @@ pub unsafe fn batched_access(call: LLVMValueRef) -> Option<BatchedAccess> {
             Effect::Check(CheckedAccess::Write) => true,
             _ => return None,
         };
-        let size = u32::try_from(check.size()?).ok().filter(|size| [4, 8, 16].contains(size))?;
+        let size = u32::try_from(check.size()?).ok().filter(|size| [1, 2, 4, 8, 16].contains(size))?;
         let value = (check.entry == Entry::Write && size <= 8).then(|| check.operand(3));
         Some(BatchedAccess {
             call,

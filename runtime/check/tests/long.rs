@@ -274,8 +274,9 @@ fn what_is_lost_is_said() {
     let checker = Checker::with(limits, None);
     let l = launch(&checker, 1, 1);
     let mut block = Block::begin(&l, 0, SHARED);
-    for i in 0..4 {
-        block.read(i, WORD + i as usize, 1, READ);
+    // More records than a list holds.
+    for i in 0..12 {
+        block.read(i, WORD, 4, READ + i);
     }
     block.end();
     assert_eq!(checker.notes().len(), 1, "{:?}", checker.notes());

@@ -98,6 +98,7 @@ fn table() -> String {
                             Next::Keep => "keep".to_owned(),
                             Next::Replace => format!("become Thread{access}"),
                             Next::Join(span) => format!("join {span:?}{record}"),
+                            Next::Extend => unreachable!("both are of all bytes"),
                             Next::Both => "expand".to_owned(),
                         };
                         let race = if s.race { "RACE, " } else { "" };

@@ -81,6 +81,7 @@ fn cell(earlier: Option<Op>, later: Op, relation: Relation, ordered: Ordered, sa
         Next::Keep => 0,
         Next::Replace => 1,
         Next::Join(_) => 2,
+        Next::Extend => unreachable!("both are of all bytes"),
         // A race keeps the later record.
         Next::Both if s.race => 1,
         Next::Both => match ordered {

@@ -9,12 +9,13 @@
 //!
 //! [Pages](crate::shadow::page) hold which memory was written, and which was read so.
 //!
-//! Only affine rows and gathered reads are deferred. Reads that do not fit the log any more are
+//! Neighbouring threads mostly read alike: [`patterns`] hold what is not affine in few words. Reads that do not fit the log any more are
 //! checked at once. These launches defer no reads: launches while the host's accesses are watched
 //! (managed memory), launches that a transfer may overlap, and launches in which a block's threads
 //! know more of each other than barriers tell.
 
 mod defer;
+pub(crate) mod patterns;
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -28,6 +29,7 @@ use crate::batch::{Addresses, Batch};
 use crate::order::launches::LaunchOrder;
 
 pub(crate) use defer::{DeferralMemory, Deferrer};
+use patterns::ReadPattern;
 
 /// Bytes of a log: further reads of a launch have records at once.
 const MOST_BYTES: usize = 8 << 20;
@@ -65,6 +67,7 @@ struct LoggedReads {
     threads: Vec<Threads>,
     items: Vec<ReadItem>,
     runs: Vec<ReadRun>,
+    patterns: Vec<ReadPattern>,
 }
 
 /// Reads of a block's threads by one instruction: 80 bytes.
@@ -93,6 +96,7 @@ enum ReadAddresses {
     Affine { of: Lines, dim: [u32; 3], active: Option<u32> },
     Items(Range<u32>),
     Runs(Range<u32>),
+    Patterns(Range<u32>),
 }
 
 impl<L> ReadsOfLaunch<L> {
@@ -105,6 +109,7 @@ impl<L> ReadsOfLaunch<L> {
             }
             ReadAddresses::Items(reads) => Addresses::Items(&self.reads.items[as_range(reads)]),
             ReadAddresses::Runs(runs) => Addresses::Runs(&self.reads.runs[as_range(runs)]),
+            ReadAddresses::Patterns(all) => Addresses::Patterns(&self.reads.patterns[as_range(all)]),
         };
         Batch::reads(logged.site, logged.size, addresses)
     }
@@ -129,6 +134,7 @@ impl LoggedReads {
         self.threads.clear();
         self.items.clear();
         self.runs.clear();
+        self.patterns.clear();
     }
 
     fn bytes(&self) -> usize {
@@ -136,6 +142,7 @@ impl LoggedReads {
             + size_of_val(&self.threads[..])
             + size_of_val(&self.items[..])
             + size_of_val(&self.runs[..])
+            + size_of_val(&self.patterns[..])
     }
 }
 

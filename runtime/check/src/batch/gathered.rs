@@ -77,15 +77,15 @@ impl CheckedReads<'_> {
         block.count(met);
     }
 
-    pub(super) fn runs(&self, block: &mut impl BatchChecks, runs: &[ReadRun]) {
+    pub(super) fn runs(&self, block: &mut impl BatchChecks, runs: impl Iterator<Item = ReadRun>) {
         let size = self.size as usize;
         let plain = block.is_plain();
         let record = self.entry.field().filter(|_| plain);
         let record =
             record.map(|site| Record::new(OpCode::READ, Span::Thread, site, block.view().order.key(0)));
         let mut gathered = RunsOfRegion::default();
-        for &ReadRun { first, end } in runs {
-            let (thread, mut address, end) = (first.thread(), first.address(), end as usize);
+        for ReadRun { first, end } in runs {
+            let (thread, address, end) = (first.thread(), first.address(), end as usize);
             if address >= end || !self.is_checked(block, first) {
                 continue;
             }
@@ -94,6 +94,13 @@ impl CheckedReads<'_> {
                 (address..end).step_by(size).for_each(|address| self.check_one(block, thread, address));
                 continue;
             };
+            // Bytes before the first whole word and behind the last one.
+            let whole = address.next_multiple_of(GRANULE).min(end)..end & !(GRANULE - 1);
+            let edges = (address..whole.start).chain(whole.end.max(whole.start)..end);
+            for address in edges.step_by(size) {
+                self.check_one(block, thread, address);
+            }
+            let (mut address, end) = (whole.start, whole.end);
             while address < end {
                 let region = address & !(region::BYTES - 1);
                 let to = end.min(region + region::BYTES);
@@ -149,8 +156,11 @@ impl RunsOfRegion {
             if block.check_region(read, self.region, shared) {
                 continue;
             }
-            for (thread, word) in read.threads().step_by(checked.size as usize / GRANULE) {
-                checked.check_one(block, thread, at(word));
+            let size = checked.size as usize;
+            for (thread, word) in read.threads().step_by(size.div_ceil(GRANULE)) {
+                for address in (at(word)..at(word) + GRANULE).step_by(size) {
+                    checked.check_one(block, thread, address);
+                }
             }
         }
     }

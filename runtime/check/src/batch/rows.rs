@@ -5,7 +5,7 @@
 //! threads, so their accesses may be checked in any order that keeps each thread's own; and the
 //! accesses of a thread to one word between two barriers leave the same record in any order.
 //!
-//! Neighbouring threads that access neighbouring words make a [`RowRun`], which is checked a
+//! Neighbouring threads that access neighbouring bytes or words make a [`RowRun`], which is checked a
 //! [region](crate::shadow::region) at a time. Other accesses are checked one by one. Rows of shared
 //! memory that repeat are not checked again: see [`crate::batch::interval`].
 
@@ -15,7 +15,7 @@ use gpurace_abi::device::REGION_WORDS;
 
 use crate::batch::sites::SiteEntry;
 use crate::batch::{Addresses, Batch, BatchChecks, Value, Values, WholeAccess};
-use crate::model::access::{GRANULE, Op};
+use crate::model::access::{FULL, GRANULE, Op, touched};
 use crate::model::record::{OpCode, Record};
 use crate::model::relation::Span;
 use crate::shadow::region::{self, ONE_THREAD, RegionRecord};
@@ -24,28 +24,47 @@ use crate::shadow::region::{self, ONE_THREAD, RegionRecord};
 pub type RowMask = u64;
 
 impl Values<'_> {
-    /// The value that a thread wrote from a byte of its access on, and the one that was there.
-    fn of(&self, thread: usize, byte: usize) -> (u32, u32) {
+    /// A byte of the value that a thread wrote, and the one that was there.
+    fn of(&self, thread: usize, byte: usize) -> (u8, u8) {
+        fn byte_of(value: impl Into<u64>, byte: usize) -> u8 {
+            (value.into() >> (8 * byte)) as u8
+        }
         match self {
-            Self::Words { written, before } => (written[thread], before[thread]),
+            Self::Bytes { written, before } => (written[thread], before[thread]),
+            Self::Halves { written, before } => {
+                (byte_of(written[thread], byte), byte_of(before[thread], byte))
+            }
+            Self::Words { written, before } => {
+                (byte_of(written[thread], byte), byte_of(before[thread], byte))
+            }
             Self::Pairs { written, before } => {
-                ((written[thread] >> (8 * byte)) as u32, (before[thread] >> (8 * byte)) as u32)
+                (byte_of(written[thread], byte), byte_of(before[thread], byte))
             }
         }
     }
 }
 
 impl Batch<'_> {
-    /// Words of an access.
+    /// Words that an access has bytes of, if it is aligned.
     fn words(&self) -> usize {
-        self.size as usize / GRANULE
+        (self.size as usize).div_ceil(GRANULE)
     }
 
-    /// The value that a thread has written into a word, and the one that was there: `None` if it
-    /// has not written it, `Some(None)` if they are not known.
-    fn written(&self, thread: usize, word: usize) -> Option<Option<(u32, u32)>> {
+    /// The code of an access to the word at an address.
+    fn op_at(&self, address: usize) -> OpCode {
+        let mask = if self.words() * GRANULE == self.size as usize {
+            FULL
+        } else {
+            touched(address & !(GRANULE - 1), address, address + self.size as usize)
+        };
+        OpCode::plain(self.writes, mask)
+    }
+
+    /// The byte that a thread has written at an address, and the one that was there: `None` if it has
+    /// not written it, `Some(None)` if they are not known.
+    fn written(&self, thread: usize, byte: usize) -> Option<Option<(u8, u8)>> {
         let address = self.addresses.of(thread);
-        let within = word.checked_sub(address).filter(|&w| address != 0 && w < self.size as usize)?;
+        let within = byte.checked_sub(address).filter(|&w| address != 0 && w < self.size as usize)?;
         Some(self.values.map(|values| values.of(thread, within)))
     }
 }
@@ -59,13 +78,13 @@ pub(crate) struct RowWrite<'a> {
 }
 
 impl RowWrite<'_> {
-    /// True if a word of it held already the value that it left there; `None` if that is not
-    /// known. Threads may have run side by side: the order in which they are checked counts.
-    pub(crate) fn left_equal(&self, word: usize) -> Option<bool> {
+    /// True if the byte at an address held already the value that the write left there; `None` if that
+    /// is not known. Threads may have run side by side: the order in which they are checked counts.
+    pub(crate) fn left_equal(&self, byte: usize) -> Option<bool> {
         let (own, before) = self.rows.split_last()?;
-        let (value, there) = own.written(self.thread, word)??;
-        let earlier = (0..self.thread).rev().find_map(|t| own.written(t, word));
-        let all = |row: &Batch<'_>| (0..row.addresses.threads()).rev().find_map(|t| row.written(t, word));
+        let (value, there) = own.written(self.thread, byte)??;
+        let earlier = (0..self.thread).rev().find_map(|t| own.written(t, byte));
+        let all = |row: &Batch<'_>| (0..row.addresses.threads()).rev().find_map(|t| row.written(t, byte));
         match earlier.or_else(|| before.iter().rev().filter(|row| row.writes).find_map(all)) {
             Some(earlier) => Some(earlier?.0 == value),
             None => Some(there == value),
@@ -188,8 +207,7 @@ pub(super) fn check(
 ) {
     let plain = block.is_plain() && (!row.writes || block.has_no_sync());
     let record = entry.field().filter(|_| plain).map(|site| {
-        let op = if row.writes { OpCode::WRITE } else { OpCode::READ };
-        Record::new(op, Span::Thread, site, block.view().order.key(0))
+        Record::new(OpCode::plain(row.writes, FULL), Span::Thread, site, block.view().order.key(0))
     });
     let checked = CheckedRow { rows, row, entry, record, local };
     // A few accesses among others that are few are seldom part of a pattern.
@@ -223,10 +241,10 @@ impl CheckedRow<'_> {
         match self.record {
             Some(record) if !(few && *scattered) && run.address & (self.row.size as usize - 1) == 0 => {
                 let shared = block.begins_access(run.address);
-                if run.step == 0 {
-                    self.one_place(block, record, run, shared);
-                } else {
-                    self.neighbours(block, record, run, shared);
+                match run.step {
+                    0 => self.one_place(block, record, run, shared),
+                    step if step < GRANULE => self.within_words(block, record, run, shared),
+                    _ => self.neighbours(block, record, run, shared),
                 }
             }
             _ => self.each(block, run.thread..run.thread + run.count),
@@ -255,7 +273,8 @@ impl CheckedRow<'_> {
     fn neighbours(&self, block: &mut impl BatchChecks, record: Record, run: &RowRun, shared: bool) {
         let row = self.row;
         let (words, step) = (row.words(), run.step / GRANULE);
-        let shift = step.trailing_zeros() as u8;
+        let shift = step.trailing_zeros() as i8;
+        let record = record.with(row.op_at(run.address), Span::Thread);
         let dense = words == step && run.accesses == run.count;
         let mut done = 0;
         while done < run.count {
@@ -286,13 +305,39 @@ impl CheckedRow<'_> {
         }
     }
 
+    /// Checks a run of threads that access neighbouring bytes, several of each word.
+    fn within_words(&self, block: &mut impl BatchChecks, record: Record, run: &RowRun, shared: bool) {
+        let per_word = GRANULE / run.step;
+        let head = (run.address.next_multiple_of(GRANULE) - run.address) / run.step;
+        if run.accesses < run.count || run.step != self.row.size as usize || run.count < head + per_word {
+            return self.each(block, run.thread..run.thread + run.count);
+        }
+        let shift = -(per_word.trailing_zeros() as i8);
+        self.each(block, run.thread..run.thread + head);
+        let (mut done, whole) = (head, (run.count - head) / per_word * per_word);
+        while done < head + whole {
+            let address = run.address + done * run.step;
+            let from = address / GRANULE % REGION_WORDS;
+            let words = (REGION_WORDS - from).min((head + whole - done) / per_word);
+            let mask = (u32::MAX >> (REGION_WORDS - words)) << from;
+            let thread = run.thread + done;
+            let base = thread as i16 - (from * per_word) as i16;
+            let count = words * per_word;
+            if !block.check_region(&RegionRecord { record, mask, base, shift }, address, shared) {
+                self.each(block, thread..thread + count);
+            }
+            done += count;
+        }
+        self.each(block, run.thread + done..run.thread + run.count);
+    }
+
     /// Checks a run of threads that access one place.
     fn one_place(&self, block: &mut impl BatchChecks, record: Record, run: &RowRun, shared: bool) {
         let mask = (u32::MAX >> (REGION_WORDS - self.row.words())) << (run.address / GRANULE % REGION_WORDS);
         // Reads of one instruction are one record; writes race.
         let one_warp = run.thread / 32 == (run.thread + run.count - 1) / 32;
         let span = if one_warp { Span::Warp } else { Span::Block };
-        let record = record.with(OpCode::READ, span);
+        let record = record.with(self.row.op_at(run.address), span);
         let records = RegionRecord { record, mask, base: run.thread as i16, shift: ONE_THREAD };
         if self.row.writes || !block.check_region(&records, run.address, shared) {
             self.each(block, run.thread..run.thread + run.count);

@@ -15,6 +15,13 @@ pub(crate) fn overlap(one: &Range<usize>, other: &Range<usize>) -> bool {
     one.start < other.end && other.start < one.end
 }
 
+/// The mask of the bytes of a word from `address` to `end`.
+pub(crate) fn touched(word: usize, address: usize, end: usize) -> u8 {
+    let from = address.max(word) - word;
+    let to = end.min(word + GRANULE) - word;
+    (FULL << from) & (FULL >> (GRANULE - to))
+}
+
 /// What an access does to the bytes it covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
@@ -55,6 +62,14 @@ pub struct Touch {
     pub op: Op,
     /// The bytes of the word: bit `i` is byte `i`.
     pub mask: u8,
+}
+
+impl Touch {
+    /// The same to some more bytes.
+    #[inline(always)]
+    pub(crate) const fn and(self, bytes: u8) -> Self {
+        Self { mask: self.mask | bytes, ..self }
+    }
 }
 
 /// One access to one word.

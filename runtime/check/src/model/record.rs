@@ -1,16 +1,16 @@
 //! A record in 64 bits.
 //!
 //! ```text
-//!  63     57 56      47 46     37 36                    13 12          0
+//!  63     56 55      46 45     36 35                    13 12          0
 //! ┌─────────┬──────────┬─────────┬────────────────────────┬─────────────┐
-//! │ state 7 │ site 10  │ thread  │ block uid 24           │ clock 13    │
+//! │ state 8 │ site 10  │ thread  │ block uid 23           │ clock 13    │
 //! │         │          │ 10      │                        │             │
 //! └─────────┴──────────┴─────────┴────────────────────────┴─────────────┘
 //! ```
 //!
 //! | field | meaning |
 //! |---|---|
-//! | state | what was done ([`OpCode`]) and by how many threads ([`Span`]) |
+//! | state | what was done, to which bytes ([`OpCode`]), and by how many threads ([`Span`]) |
 //! | site | the instruction, as the kernel's dense number of it |
 //! | thread | linear index in its block of one thread that did it |
 //! | uid | unique id of that thread's block, counted from the last clear of the shadow |
@@ -29,13 +29,13 @@ use crate::model::step;
 /// Width of the clock field, bits.
 pub const CLOCK_BITS: u32 = 13;
 /// Width of the block uid field, bits.
-pub const UID_BITS: u32 = 24;
+pub const UID_BITS: u32 = 23;
 /// Width of the thread field, bits.
 pub const THREAD_BITS: u32 = 10;
 /// Width of the site field, bits.
 pub const SITE_BITS: u32 = 10;
 /// Width of the state field, bits.
-pub const STATE_BITS: u32 = 7;
+pub const STATE_BITS: u32 = 8;
 
 const UID_SHIFT: u32 = CLOCK_BITS;
 const THREAD_SHIFT: u32 = UID_SHIFT + UID_BITS;
@@ -64,7 +64,8 @@ pub(crate) const CHAIN: u64 = 1;
 pub(crate) const BUSY: u64 = 2;
 pub(crate) const LIST: u64 = 3;
 const FIRST_RECORD: u64 = 4;
-const OPS: u64 = 26;
+/// Codes of operations.
+pub(crate) const OPS: u64 = 54;
 const _: () = assert!(FIRST_RECORD.is_multiple_of(4) && FIRST_RECORD + OPS * 4 <= 1 << STATE_BITS);
 
 /// The operation of each code, and of each other value that the bits of a state can have.
@@ -78,30 +79,34 @@ const TOUCHES: [Touch; 1 << (STATE_BITS - 2)] = {
     touches
 };
 /// By code: accesses of this kind by different blocks of a launch do not race.
-const ATOMIC_IN_GRID: u32 = atomic_for(Relation::Grid);
+const ATOMIC_IN_GRID: u64 = atomic_for(Relation::Grid);
 /// By code: accesses of this kind by different threads of a block do not race.
-const ATOMIC_IN_BLOCK: u32 = atomic_for(Relation::Block);
+const ATOMIC_IN_BLOCK: u64 = atomic_for(Relation::Block);
 
 /// By code: accesses of this kind by threads in this relation do not race.
-const fn atomic_for(relation: Relation) -> u32 {
+const fn atomic_for(relation: Relation) -> u64 {
     let (mut codes, mut code) = (0, 0);
     while code < TOUCHES.len() {
-        codes |= (!step::conflict(TOUCHES[code], TOUCHES[code], relation) as u32) << code;
+        codes |= (!step::conflict(TOUCHES[code], TOUCHES[code], relation) as u64) << code;
         code += 1;
     }
     codes
 }
 
-/// The number of an operation on all bytes of a word that records can hold.
+/// The number of an operation that records can hold: atomic accesses of whole words, and plain accesses
+/// of any bytes of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpCode(pub u64);
 
 impl OpCode {
-    /// A plain read.
+    /// A plain read of all bytes.
     pub const READ: Self = Self(0);
-    /// A plain write.
+    /// A plain write of all bytes.
     pub const WRITE: Self = Self(1);
     const FIRST_ATOMIC: u64 = 2;
+    /// The plain reads and then the plain writes of some bytes: by mask, from 1 on.
+    const FIRST_OF_BYTES: u64 = 26;
+    const MASKS: u64 = FULL as u64 - 1;
     /// The row of volatile accesses among those of the scopes. Atomics of cluster scope are rare, and
     /// have no row.
     const VOLATILE: u64 = Scope::Cluster as u64;
@@ -109,12 +114,10 @@ impl OpCode {
     /// The code of an operation; `None` if it has none.
     #[inline(always)]
     pub const fn of(touch: Touch) -> Option<Self> {
-        if touch.mask != FULL {
-            return None;
-        }
         match touch.op {
-            Op::Read => Some(Self::READ),
-            Op::Write => Some(Self::WRITE),
+            Op::Read => Some(Self::plain(false, touch.mask)),
+            Op::Write => Some(Self::plain(true, touch.mask)),
+            Op::Atomic { .. } if touch.mask != FULL => None,
             Op::Atomic { modifies, volatile, scope, start, size } => {
                 let row = match (volatile, scope) {
                     (true, _) => Self::VOLATILE,
@@ -132,12 +135,34 @@ impl OpCode {
         }
     }
 
+    /// The code of a plain access to some bytes of a word.
+    #[inline(always)]
+    pub const fn plain(writes: bool, mask: u8) -> Self {
+        debug_assert!(mask != 0 && mask <= FULL);
+        if mask == FULL {
+            return if writes { Self::WRITE } else { Self::READ };
+        }
+        Self(Self::FIRST_OF_BYTES + writes as u64 * Self::MASKS + mask as u64 - 1)
+    }
+
+    /// True for a plain access.
+    #[inline(always)]
+    pub(crate) const fn is_plain(self) -> bool {
+        self.0 < Self::FIRST_ATOMIC || self.0 >= Self::FIRST_OF_BYTES
+    }
+
+    /// True for a plain write.
+    #[inline(always)]
+    pub(crate) const fn writes(self) -> bool {
+        matches!(self.touch().op, Op::Write)
+    }
+
     /// The code with this number, if there is one.
     pub const fn numbered(code: u32) -> Option<Self> {
         if (code as u64) < OPS { Some(Self(code as u64)) } else { None }
     }
 
-    /// The operation.
+    /// What it does.
     #[inline(always)]
     pub const fn touch(self) -> Touch {
         TOUCHES[self.0 as usize % TOUCHES.len()]
@@ -147,6 +172,11 @@ impl OpCode {
         let op = match self {
             Self(0) => Op::Read,
             Self(1) => Op::Write,
+            Self(code) if code >= Self::FIRST_OF_BYTES => {
+                let n = (code - Self::FIRST_OF_BYTES) % (2 * Self::MASKS);
+                let op = if n < Self::MASKS { Op::Read } else { Op::Write };
+                return Touch { op, mask: (n % Self::MASKS) as u8 + 1 };
+            }
             Self(code) => {
                 let n = code - Self::FIRST_ATOMIC;
                 let (start, size) = match n % 3 {
@@ -236,7 +266,7 @@ pub struct Record(u64);
 /// The fields of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordFields {
-    /// What was done; all bytes of the word.
+    /// What was done.
     pub touch: Touch,
     /// By how many threads.
     pub span: Span,
@@ -314,7 +344,20 @@ impl Record {
     /// The address of a list or chain.
     #[inline(always)]
     pub(crate) const fn address(self) -> u64 {
-        self.0 & KEY_MASK
+        self.0 & !STATE_MASK
+    }
+
+    /// The operation of a record.
+    #[inline(always)]
+    pub(crate) const fn op(self) -> OpCode {
+        debug_assert!(self.is_record());
+        OpCode((self.state() - FIRST_RECORD) / 4)
+    }
+
+    /// The span of a record.
+    #[inline(always)]
+    pub(crate) const fn span(self) -> Span {
+        Span::ALL[(self.state() % 4) as usize]
     }
 
     /// The span, if the record is of this operation.
@@ -382,6 +425,23 @@ impl Record {
     #[inline(always)]
     pub const fn with(self, op: OpCode, span: Span) -> Self {
         Self(self.0 & !STATE_MASK | op.state(span))
+    }
+
+    /// True if a plain access of this operation, by the record's one thread, gives the record further
+    /// bytes.
+    #[inline(always)]
+    pub(crate) const fn may_extend(self, op: OpCode) -> bool {
+        op.is_plain()
+            && self.op().is_plain()
+            && self.op().writes() == op.writes()
+            && matches!(self.span(), Span::Thread)
+    }
+
+    /// The record of a plain access, for the bytes of another one of its kind too.
+    #[inline(always)]
+    pub(crate) const fn with_bytes_of(self, other: Self) -> Self {
+        let mask = self.op().touch().mask | other.op().touch().mask;
+        self.with(OpCode::plain(self.op().writes(), mask), self.span())
     }
 
     /// The same record by another thread.
@@ -526,11 +586,12 @@ mod tests {
         assert_eq!(Key::new(1024, 0, 0), None);
         assert_eq!(Key::new(0, UID_VALUES, 0), None);
         assert_eq!(Key::new(0, 0, CLOCK_VALUES), None);
-        assert_eq!(OpCode::of(Touch { op: Op::Read, mask: 0b0111 }), None);
         let atomic = |scope, size| Op::Atomic { modifies: true, volatile: false, scope, start: 0, size };
         for op in [atomic(Scope::Device, 16), atomic(Scope::Cluster, 4)] {
             assert_eq!(OpCode::of(Touch { op, mask: FULL }), None);
         }
+        let of_bytes = Touch { op: atomic(Scope::Device, 2), mask: 0b0011 };
+        assert_eq!(OpCode::of(of_bytes), None);
         assert_eq!(Record::EMPTY.content(), Content::Empty);
         assert_eq!(Record::chain(0x7fff_ffff_fff8).content(), Content::Chain(0x7fff_ffff_fff8));
         assert_eq!(Record::list(0x7fff_ffff_ffc0).content(), Content::List(0x7fff_ffff_ffc0));

@@ -19,6 +19,8 @@ pub enum Next {
     Replace,
     /// The new thread joins the record's threads, and the record has this span.
     Join(Span),
+    /// It stays, and gets the bytes of the new access too.
+    Extend,
     /// It stays, and the new access gets a record of its own.
     Both,
 }
@@ -108,10 +110,15 @@ pub const fn step(
     match status {
         Status::Settled => Step { race: false, next: Next::Replace },
         Status::SameEpoch => {
+            // A read that is checked late may meet records of other threads of its block, made behind a
+            // barrier since. It must not replace these.
+            let itself = matches!(relation, Relation::Itself);
             let next = if covers(earlier, later, same_block) {
                 Next::Keep
-            } else if covers(later, earlier, same_block) {
+            } else if itself && covers(later, earlier, same_block) {
                 Next::Replace
+            } else if itself && same_site && extends(earlier, later) {
+                Next::Extend
             } else {
                 Next::Both
             };
@@ -149,6 +156,12 @@ pub const fn joined_span(span: Span, relation: Relation) -> Option<Span> {
 #[inline(always)]
 const fn wider(a: Span, b: Span) -> Span {
     if a as u8 >= b as u8 { a } else { b }
+}
+
+/// True if a plain access is of the other's kind: one record can hold the bytes of both.
+#[inline(always)]
+const fn extends(earlier: Touch, later: Touch) -> bool {
+    matches!((earlier.op, later.op), (Op::Read, Op::Read) | (Op::Write, Op::Write))
 }
 
 /// `==`, usable in constants.

@@ -36,7 +36,6 @@ use crate::shadow::process::BlockShadow;
 
 use atomic::BlockAtomics;
 
-pub(crate) use access::touched;
 pub(crate) use batches::record_reads;
 
 /// A running block.

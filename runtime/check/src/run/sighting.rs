@@ -347,7 +347,12 @@ impl RaceReporter<'_> {
         }
         let value = match a.value {
             Value::Unknown => return None,
-            Value::Row(write) => return write.left_equal(a.access.word),
+            Value::Row(write) => {
+                let common = (0..GRANULE).filter(|i| earlier.mask & a.touch.mask & 1 << i != 0);
+                return common
+                    .map(|i| write.left_equal(a.access.word + i))
+                    .try_fold(true, |all, equal| Some(all && equal?));
+            }
             Value::Bytes(value) => value,
         };
         let read = self.launch.inner.read_memory?;

@@ -11,14 +11,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::batch::Value;
-use crate::model::access::{Access, GRANULE, Op, Touch, overlap};
+use crate::model::access::{Access, GRANULE, Op, Touch, overlap, touched};
 use crate::model::entry::{Entry, Member};
 use crate::model::race::KernelKey;
 use crate::model::record::{Content, Record};
 use crate::model::relation::Status;
 use crate::model::step;
 use crate::order::launches::LaunchData;
-use crate::run::block::{Block, touched};
+use crate::run::block::Block;
 use crate::run::checker::Checker;
 use crate::run::launch::{LaunchInfo, ProvedSites};
 use crate::run::sighting::RaceReporter;

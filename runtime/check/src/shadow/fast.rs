@@ -8,6 +8,7 @@
 //! | empty, or settled | becomes it | becomes it | becomes it |
 //! | this thread's, in this epoch, a plain write | stays | stays | stays |
 //! | this thread's, in this epoch, a plain read | stays | becomes it | – |
+//! | the same of other bytes, by the same instruction | gets these bytes too | gets these bytes too | – |
 //! | this thread's, in this epoch, an atomic access of this kind, scope and extent | – | – | stays |
 //! | the same by the same instruction, of this launch, unordered to this one | the thread joins | – | the thread joins, where the scope holds both |
 //!
@@ -18,6 +19,7 @@ use std::sync::atomic::AtomicU64;
 
 use gpurace_abi::ablation::{self, Mechanism};
 
+use crate::model::access::Op;
 use crate::model::record::{Key, OpCode, Record, SiteField};
 use crate::model::relation::{Relation, Span, Status};
 use crate::model::step::{self, Next};
@@ -46,8 +48,8 @@ impl ReadByGrid {
 }
 
 impl BlockView {
-    /// Checks an access to a whole word in which `w` was seen. False if the case is none of the
-    /// above: then nothing was done.
+    /// Checks an access to a word in which `w` was seen. False if the case is none of the above: then
+    /// nothing was done.
     #[inline(always)]
     pub(crate) fn check_fast(
         &self,
@@ -76,6 +78,8 @@ impl BlockView {
             || own && op == OpCode::WRITE && w.is_of_one(OpCode::READ);
         let next = if starts {
             Record::new(op, Span::Thread, site, key)
+        } else if own && w.has_site(site) && w.may_extend(op) {
+            w.with_bytes_of(Record::new(op, Span::Thread, site, key))
         } else if !op.is_atomic_in_block() || !w.has_site(site) {
             return false;
         } else if w.span_of(op) == Some(Span::Block) && w.in_epoch_of(key) && !self.exact {
@@ -109,42 +113,42 @@ impl BlockView {
         ReadByGrid { record, mine, open: self.open_regions() }
     }
 
-    /// Checks a plain read of a word that has these records. Does what
+    /// Checks a plain access, whose record would be `new`, to a word that has these records. Does what
     /// [`history::check`](crate::shadow::history::check) would do, in these cases:
     ///
     /// | the records | then |
     /// |---|---|
-    /// | all settled | the read alone stays |
-    /// | reads, one of them of the same instruction that the thread joins | it joins |
-    /// | reads, one of them of the thread itself, in this epoch | nothing changes |
-    /// | reads that are all unordered to this one, and room for it | it is added |
+    /// | all settled | the access alone stays |
+    /// | reads, one of them of the same instruction that a reading thread joins | it joins |
+    /// | reads, one of them of the reading thread itself, in this epoch | nothing changes |
+    /// | reads that are all unordered to this read, and room for it | it is added |
+    /// | others that do not race with it, and room for it | each meets it |
     ///
     /// In other cases returns false and changes nothing.
-    pub(crate) fn read_among(
-        &self,
-        list: &mut RecordList<Record>,
-        key: Key,
-        site: SiteField,
-        shared: bool,
-    ) -> bool {
+    pub(crate) fn meet_among(&self, list: &mut RecordList<Record>, new: Record, shared: bool) -> bool {
         if self.exact {
             return false;
         }
-        let new = Record::new(OpCode::READ, Span::Thread, site, key);
-        let records = list.as_mut_slice();
-        if records.iter().all(|&r| self.is_settled(r, shared)) {
+        if list.as_slice().iter().all(|&r| self.is_settled(r, shared)) {
             *list = RecordList::of(new);
             return true;
         }
-        // A write may race with it, whatever the reads say.
-        if !records.iter().all(|r| r.span_of(OpCode::READ).is_some()) {
-            return false;
+        let reads = |r: Record| matches!(r.op().touch().op, Op::Read);
+        if reads(new) && list.as_slice().iter().all(|&r| reads(r)) {
+            self.read_among_reads(list, new)
+        } else {
+            self.meet_each(list, new, shared)
         }
-        for r in records.iter_mut().rev().filter(|r| r.has_site(site)) {
-            match self.next_of_read(*r, key, true) {
+    }
+
+    /// Checks a read of a word that was only read.
+    fn read_among_reads(&self, list: &mut RecordList<Record>, new: Record) -> bool {
+        let alike = |r: &&mut Record| r.has_site(new.site()) && r.op() == new.op();
+        for r in list.as_mut_slice().iter_mut().rev().filter(alike) {
+            match self.next_of(*r, new, true) {
                 Some(Next::Keep) => return true,
                 Some(Next::Join(span)) => {
-                    let joined = r.with(OpCode::READ, span);
+                    let joined = r.with(r.op(), span);
                     // Many threads join what has the span already. Without a store, the list stays in
                     // the caches of all cores.
                     if *r != joined {
@@ -155,21 +159,70 @@ impl BlockView {
                 _ => {}
             }
         }
-        let next = |r: &Record| self.next_of_read(*r, key, false);
-        if records.iter().any(|r| next(r) == Some(Next::Keep)) {
+        let next = |r: &Record| self.next_of(*r, new, r.has_site(new.site()));
+        if list.as_slice().iter().any(|r| next(r) == Some(Next::Keep)) {
             return true;
         }
-        records.iter().all(|r| next(r) == Some(Next::Both)) && list.push(new)
+        let mut extended = None;
+        for (i, r) in list.as_slice().iter().enumerate() {
+            match next(r) {
+                Some(Next::Both) => {}
+                Some(Next::Extend) if extended.is_none() => extended = Some(i),
+                _ => return false,
+            }
+        }
+        match extended {
+            Some(i) => {
+                let r = &mut list.as_mut_slice()[i];
+                *r = r.with_bytes_of(new);
+                true
+            }
+            None => list.push(new),
+        }
     }
 
-    /// What becomes of a read's record when this thread reads the word; `None` if the record's
-    /// bits do not tell.
+    /// Lets an access meet each record. False if it races with one, or there is no room for it.
+    fn meet_each(&self, list: &mut RecordList<Record>, new: Record, shared: bool) -> bool {
+        let (mut left, mut represented) = (RecordList::default(), false);
+        for &r in list.as_slice() {
+            if self.is_settled(r, shared) {
+                continue;
+            }
+            let kept = match self.next_of(r, new, r.has_site(new.site())) {
+                None => return false,
+                Some(Next::Replace) => continue,
+                Some(Next::Join(span)) if !represented => {
+                    represented = true;
+                    r.with(r.op(), span)
+                }
+                Some(Next::Extend) if !represented => {
+                    represented = true;
+                    r.with_bytes_of(new)
+                }
+                Some(next) => {
+                    represented |= next == Next::Keep;
+                    r
+                }
+            };
+            if !left.push(kept) {
+                return false;
+            }
+        }
+        let done = represented || left.push(new);
+        if done {
+            *list = left;
+        }
+        done
+    }
+
+    /// What becomes of a record, not settled, when an access with the record `new` meets it; `None` if
+    /// they race or the record's bits do not tell.
     #[inline(always)]
-    fn next_of_read(&self, record: Record, key: Key, same_site: bool) -> Option<Next> {
-        let span = record.span_of(OpCode::READ)?;
-        let (relation, status) = self.relation(record, span, key)?;
-        let read = OpCode::READ.touch();
-        Some(step::step(read, span, read, relation, status, same_site).next)
+    fn next_of(&self, record: Record, new: Record, same_site: bool) -> Option<Next> {
+        let span = record.span();
+        let (relation, status) = self.relation(record, span, new.key())?;
+        let step = step::step(record.op().touch(), span, new.op().touch(), relation, status, same_site);
+        (!step.race).then_some(step.next)
     }
 }
 

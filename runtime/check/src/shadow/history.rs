@@ -123,7 +123,7 @@ fn joins_span(view: &BlockView, chain: &mut Chain, a: &Access) -> bool {
                 (m.span, m.lanes) = (span, 0);
                 return true;
             }
-            Next::Replace | Next::Both => {}
+            Next::Replace | Next::Extend | Next::Both => {}
         }
     }
     false
@@ -162,7 +162,12 @@ fn meet(
             *represented = true;
             Fate::Stays
         }
-        Next::Join(_) | Next::Both => Fate::Stays,
+        Next::Extend if !*represented => {
+            e.touch = e.touch.and(a.touch.mask);
+            *represented = true;
+            Fate::Stays
+        }
+        Next::Join(_) | Next::Extend | Next::Both => Fate::Stays,
     }
 }
 

@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gpurace_abi::device::REGION_WORDS;
 
-use crate::model::record::{CLOCK_VALUES, OpCode, Record, UID_VALUES, uid_and_clock};
+use crate::model::record::{CLOCK_VALUES, Record, UID_VALUES, uid_and_clock};
 use crate::model::relation::{Relation, Span, Status};
 use crate::model::step::{self, Next, Step};
 use crate::order::view::BlockView;
@@ -104,7 +104,7 @@ impl BlockView {
         let (mut relation, mut status) = self.relation_to_other_warps(r.record, r.span())?;
         let alone = (r.span(), a.span()) == (Span::Thread, Span::Thread);
         if alone && (relation, status) == (Relation::Block, Status::Unsynced) {
-            match r.same_thread(a, words) {
+            match r.same_thread(a, words)? {
                 0 => {}
                 own if own == words => (relation, status) = (Relation::Itself, Status::SameEpoch),
                 _ => return None,
@@ -149,14 +149,20 @@ impl BlockView {
                 return Met::Apart;
             };
             match next {
-                Next::Both => {}
+                Next::Both | Next::Extend => {}
+                // The threads of one record are those of whole words.
+                Next::Join(_) if !r.splits_words_like(a) => {}
                 Next::Keep => kept |= both,
                 Next::Replace => *replaced = both,
                 Next::Join(span) => {
                     // An access joins one record.
                     let joins = both & todo;
                     todo &= !joins;
-                    let in_warp = if relation == Relation::Block { r.same_warp(a, joins) } else { 0 };
+                    let in_warp = match relation {
+                        Relation::Block if joins != 0 => r.same_warp(a, joins),
+                        _ => Some(0),
+                    };
+                    let Some(in_warp) = in_warp else { return Met::Apart };
                     let warp = r.span().max(a.span()).max(Span::Warp);
                     for (part, span) in [(joins & in_warp, warp), (joins & !in_warp, span)] {
                         if part == 0 || span == r.span() {
@@ -179,7 +185,7 @@ impl BlockView {
         }
         todo &= !kept;
         // A read that a record among reads represents already leaves the others.
-        let reads = list.as_slice().iter().all(|r| r.op() == OpCode::READ) && a.op() == OpCode::READ;
+        let reads = list.as_slice().iter().chain([a]).all(|r| !r.writes());
         for (r, words) in list.as_mut_slice().iter_mut().zip(replaced) {
             let words = if reads { words & todo } else { words };
             changed |= words != 0;
@@ -220,11 +226,14 @@ impl BlockShadow {
                 RegionContent::Open if !view.is_over(w, shared) => return false,
                 RegionContent::Alone(r) if r.represents(a) => return true,
                 // The cases of one thread in one epoch, as in `crate::shadow::fast`.
-                RegionContent::Alone(r) if r.is_of_same_threads(a) && (r.writes() || !a.writes()) => {
+                RegionContent::Alone(r)
+                    if r.is_of_same_threads(a) && step::covers(r.touch(), a.touch(), true) =>
+                {
                     return true;
                 }
                 RegionContent::Alone(r)
                     if r.is_of_same_threads(a)
+                        && step::covers(a.touch(), r.touch(), true)
                         && let Some(next) = a.alone() =>
                 {
                     if put(region, &mut w, next, shared) {
@@ -343,18 +352,24 @@ impl BlockShadow {
     fn spread(
         &mut self,
         shadow: &Shadow,
+        view: &BlockView,
         records: &RecordList<RegionRecord>,
         cells: &[AtomicU64; REGION_WORDS],
     ) {
         let records = records.as_slice();
         for i in records::words(records.iter().fold(0, |any, r| any | r.mask)) {
+            let of_word = || records.iter().filter(|r| r.mask >> i & 1 != 0).flat_map(|r| r.of_word(i));
             let mut list = RecordList::default();
-            for r in records.iter().filter(|r| r.mask >> i & 1 != 0) {
-                assert!(list.push(r.of_word(i)), "a region has no more records than a list holds");
-            }
+            let fits = of_word().all(|record| list.push(record));
             let next = match *list.as_slice() {
                 [one] => one,
-                _ => self.list_word(shadow, list),
+                _ if fits => self.list_word(shadow, list),
+                _ => {
+                    let mut chain = self.new_chain(shadow);
+                    chain.entries.extend(of_word().filter_map(Record::fields).map(|f| view.entry(&f)));
+                    chain.find_reads_only();
+                    self.word_of(shadow, view, chain)
+                }
             };
             // What it held is settled.
             let before = cells[i as usize].swap(next.bits(), Ordering::Relaxed);
@@ -387,7 +402,7 @@ impl BlockShadow {
                     }
                     let mut list = content.records();
                     view.drop_settled(&mut list, 0, shared);
-                    self.spread(shadow, &list, place.words());
+                    self.spread(shadow, view, &list, place.words());
                     if let RegionContent::List(at) = content {
                         self.region_lists.give_back(at);
                     }

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gpurace_abi::ablation::{self, Mechanism};
 
-use crate::model::access::{Access, FULL, Op, Touch};
+use crate::model::access::Access;
 use crate::model::entry::Entry;
-use crate::model::record::{Content, Key, Record, RecordFields, SiteField};
-use crate::model::relation::Standing;
+use crate::model::record::{Content, Key, OpCode, Record, RecordFields, SiteField};
+use crate::model::relation::{Span, Standing};
 use crate::model::step::{self, Next};
 use crate::order::view::{BlockView, member};
 use crate::shadow::RaceSink;
@@ -106,7 +106,7 @@ impl BlockShadow {
         a: &Access,
         races: &mut impl RaceSink,
     ) -> Record {
-        if let Some(next) = self.read_in_list(shadow, view, w, a) {
+        if let Some(next) = self.check_in_list(shadow, view, w, a) {
             return next;
         }
         let mut chain = match w.content() {
@@ -133,6 +133,11 @@ impl BlockShadow {
             }
         };
         history::check(view, shadow, &mut chain, a, races);
+        self.word_of(shadow, view, chain)
+    }
+
+    /// The word that holds the records of a chain.
+    pub(super) fn word_of(&mut self, shadow: &Shadow, view: &BlockView, chain: Box<Chain>) -> Record {
         let alone = match chain.entries.as_slice() {
             [] => Some(Record::EMPTY),
             [e] => view.pack(e),
@@ -155,23 +160,21 @@ impl BlockShadow {
         Record::chain(Box::into_raw(chain) as u64)
     }
 
-    /// Checks a plain read of a word with a list, or with one record that is to be kept beside it,
-    /// in the frequent cases of [`BlockView::read_among`]. Returns the new word.
-    fn read_in_list(&mut self, shadow: &Shadow, view: &BlockView, w: Record, a: &Access) -> Option<Record> {
-        if !ablation::is_on(Mechanism::RecordLists)
-            || a.touch != (Touch { op: Op::Read, mask: FULL })
-            || a.copy.is_some()
-        {
+    /// Checks a plain access to a word with a list, or with one record that is to be kept beside it,
+    /// in the frequent cases of [`BlockView::meet_among`]. Returns the new word.
+    fn check_in_list(&mut self, shadow: &Shadow, view: &BlockView, w: Record, a: &Access) -> Option<Record> {
+        if !ablation::is_on(Mechanism::RecordLists) || a.copy.is_some() || a.touch.op.scope().is_some() {
             return None;
         }
         let (key, site) = (view.order.key(a.thread), SiteField::new(a.number?));
         if key == Key::NONE {
             return None;
         }
+        let new = Record::new(OpCode::of(a.touch)?, Span::Thread, site, key);
         match w.content() {
             Content::Record(_) => {
                 let mut list = RecordList::of(w);
-                view.read_among(&mut list, key, site, a.shared).then(|| match *list.as_slice() {
+                view.meet_among(&mut list, new, a.shared).then(|| match *list.as_slice() {
                     [alone] => alone,
                     _ => self.list_word(shadow, list),
                 })
@@ -179,7 +182,7 @@ impl BlockShadow {
             Content::List(at) => {
                 // SAFETY: the word owned the list; making it busy took it over.
                 let list = unsafe { &mut *(at as *mut RecordList<Record>) };
-                view.read_among(list, key, site, a.shared).then(|| match *list.as_slice() {
+                view.meet_among(list, new, a.shared).then(|| match *list.as_slice() {
                     [alone] => {
                         self.drop_list(shadow, list);
                         alone
@@ -206,6 +209,7 @@ fn transition(view: &BlockView, w: Record, fields: &RecordFields, a: &Access) ->
         // Lists keep sets of threads lane by lane then.
         Next::Join(_) if view.exact => None,
         Next::Join(span) => RecordFields { span, ..*fields }.pack(),
+        Next::Extend => RecordFields { touch: fields.touch.and(a.touch.mask), ..*fields }.pack(),
         Next::Both => None,
     };
     let race = (step.race && next.is_some()).then(|| (view.entry(fields), s));

@@ -85,7 +85,7 @@ fn history(seed: u64) -> usize {
         let (base, bytes) =
             if shared { (SHARED + both.index * SHARED_APART, SHARED_BYTES) } else { (GLOBAL, GLOBAL_BYTES) };
         let site = random.below(6) as u32;
-        let size = [4, 4, 4, 8, 16][random.below(5) as usize];
+        let size = [1, 1, 2, 4, 4, 4, 8, 16][random.below(8) as usize];
         match random.below(8) {
             0 => {
                 // Few writes, so that some words have had no race.

@@ -100,7 +100,7 @@ fn history(seed: u64) -> usize {
     two_ways::history(seed, threads, SyncFeatures::default(), (30, 5), random, |random, both| {
         let shared = random.below(2) == 0;
         let writes = random.below(4) == 0;
-        let (site, size) = (random.below(6) as u32, [4, 4, 4, 8, 16][random.below(5) as usize]);
+        let (site, size) = (random.below(6) as u32, [1, 1, 2, 4, 4, 4, 8, 16][random.below(8) as usize]);
         let items = addresses(random, threads.into(), both.index as u64, shared, size);
         let lines = lines_of(&items, dim);
         let row = row(site, size, writes, as_items(&items, lines.as_ref(), &dim));
@@ -125,7 +125,7 @@ fn interval(random: &mut Random, threads: u64) -> Vec<Step> {
         .map(|_| {
             let rows = (0..1 + random.below(3)).map(|_| {
                 let shared = random.below(4) != 0;
-                let (site, size) = (random.below(6) as u32, [4, 4, 4, 8][random.below(4) as usize]);
+                let (site, size) = (random.below(6) as u32, [1, 2, 4, 4, 4, 8][random.below(6) as usize]);
                 let writes = random.below(3) == 0;
                 let mut items = addresses(random, threads, 0, shared, size);
                 // A pointer may lead here or there.

@@ -127,6 +127,8 @@ impl<'a> FrameBatches<'a> {
                 let values = match does {
                     BatchAccess::Read | BatchAccess::Write => None,
                     BatchAccess::WriteValues { written, before } => Some(match size {
+                        1 => Values::Bytes { written: self.row(written), before: self.row(before) },
+                        2 => Values::Halves { written: self.row(written), before: self.row(before) },
                         4 => Values::Words { written: self.row(written), before: self.row(before) },
                         _ => Values::Pairs { written: self.row(written), before: self.row(before) },
                     }),

@@ -3,9 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use gpurace_abi::batch::{Lines, ReadRun};
+use gpurace_abi::batch::{Lines, ReadItem, ReadRun};
 use smallvec::SmallVec;
 
+use super::patterns::{self, ReadPattern};
 use super::{BlockThen, DeferringLaunch, LoggedReads, OwnLog, ReadAddresses, ReadBatch, ReadLogs, push_all};
 use crate::batch::affine::{AffineAddresses, Threads, affine_addresses_of};
 use crate::batch::rows::RowMask;
@@ -96,19 +97,29 @@ struct Candidate<'a> {
     bounds: Range<usize>,
 }
 
+/// The reads of a row.
+fn items_of(addresses: &[u64]) -> Vec<ReadItem> {
+    let made = (0..).zip(addresses).filter(|&(_, &address)| address != 0);
+    made.map(|(thread, &address)| ReadItem::new(thread, address as usize)).collect()
+}
+
 impl<L: DeferringLaunch> Deferrer<'_, L> {
     /// Logs the rows among `some` whose memory has no unsettled write. Returns them, and how many
     /// reads they have.
     pub(crate) fn defer_rows(mut self, rows: &[Batch<'_>], some: RowMask) -> (RowMask, u64) {
         let threads = self.launch.threads();
         let mut all = None;
+        let mut scattered = SmallVec::<[(usize, Vec<ReadItem>); 4]>::new();
         let mut candidates = SmallVec::<[Candidate<'_>; 8]>::new();
         for (at, row) in rows.iter().enumerate().filter(|(at, _)| some >> at & 1 != 0) {
             let (of, dim, active) = match row.addresses {
                 Addresses::Affine(affine) => (*affine.of, *affine.dim, Some(affine.active)),
                 addresses => match affine_addresses_of(&addresses.each()) {
                     Some((of, dim)) => (of, dim, None),
-                    None => continue,
+                    None => {
+                        scattered.push((at, items_of(&addresses.each())));
+                        continue;
+                    }
                 },
             };
             let active_or_all = active.unwrap_or_else(|| all.get_or_insert_with(|| Threads::first(threads)));
@@ -116,10 +127,17 @@ impl<L: DeferringLaunch> Deferrer<'_, L> {
             let bounds = affine.bounds(row.size as usize).filter(|bounds| bounds.len() <= MOST_SPAN);
             candidates.extend(bounds.map(|bounds| Candidate { at, of, dim, active, bounds }));
         }
-        if candidates.is_empty() {
-            return (0, 0);
-        }
         let (mut deferred, mut checks) = (0, 0);
+        for (at, items) in scattered {
+            let batch = Batch { addresses: Addresses::Items(&items), ..rows[at] };
+            if let Some(made) = self.defer_gathered(&batch) {
+                checks += made;
+                deferred |= 1 << at;
+            }
+        }
+        if candidates.is_empty() {
+            return (deferred, checks);
+        }
         let bytes = candidates.len() * (size_of::<ReadBatch>() + size_of::<Threads>());
         self.in_log(bytes, |block, memory, log| {
             // Most rows have the same threads as the row before: their set, its index in the log, and
@@ -145,11 +163,11 @@ impl<L: DeferringLaunch> Deferrer<'_, L> {
 
     /// Logs gathered reads, if all their memory has no unsettled write. Returns how many they are;
     /// `None` if they are not logged.
-    pub(crate) fn defer_gathered(mut self, batch: &Batch<'_>) -> Option<u64> {
+    pub(crate) fn defer_gathered(&mut self, batch: &Batch<'_>) -> Option<u64> {
         let (items, runs) = match batch.addresses {
             Addresses::Items(items) => (items, &[][..]),
             Addresses::Runs(runs) => (&[][..], runs),
-            Addresses::Each(_) | Addresses::Affine(_) => return None,
+            Addresses::Each(_) | Addresses::Affine(_) | Addresses::Patterns(_) => return None,
         };
         let mut checks = None;
         let bytes = size_of::<ReadBatch>() + size_of_val(items) + size_of_val(runs);
@@ -163,9 +181,13 @@ impl<L: DeferringLaunch> Deferrer<'_, L> {
             };
             checks = bytes.map(count).sum();
             if checks.is_some() {
-                let addresses = match runs {
-                    [] => ReadAddresses::Items(push_all(&mut log.items, items)),
-                    _ => ReadAddresses::Runs(push_all(&mut log.runs, runs)),
+                let each =
+                    items.iter().map(|read| ReadRun { first: *read, end: read.bytes(batch.size).end as u64 });
+                let most = (size_of_val(items) + size_of_val(runs)) / size_of::<ReadPattern>();
+                let addresses = match (patterns::find(each.chain(runs.iter().copied()), most), runs) {
+                    (Some(found), _) => ReadAddresses::Patterns(push_all(&mut log.patterns, &found)),
+                    (None, []) => ReadAddresses::Items(push_all(&mut log.items, items)),
+                    (None, _) => ReadAddresses::Runs(push_all(&mut log.runs, runs)),
                 };
                 log.push(block, batch.site, batch.size, addresses);
             }

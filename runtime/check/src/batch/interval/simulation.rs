@@ -5,9 +5,9 @@ use std::ops::Range;
 use super::kept::Interval;
 use crate::model::access::GRANULE;
 
-/// Accesses to a word of shared memory that do not conflict.
+/// Accesses to a word of shared memory, or to less if some accesses are smaller, that do not conflict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum WordUse {
+enum PlaceUse {
     #[default]
     Not,
     Read(u32),
@@ -15,7 +15,7 @@ enum WordUse {
     Written(u32),
 }
 
-impl WordUse {
+impl PlaceUse {
     /// Adds an access; `None` if it conflicts with an earlier one. For threads of one block in one
     /// interval this agrees with the transition function, as a test shows.
     fn and(self, thread: u32, writes: bool) -> Option<Self> {
@@ -34,8 +34,8 @@ impl WordUse {
 /// A simulation of the accesses to a block's shared memory.
 #[derive(Debug, Default)]
 pub(super) struct Simulation {
-    /// For each word, its accesses, and the number of the simulation that they are of.
-    uses: Vec<(u32, WordUse)>,
+    /// For each place, its accesses, and the number of the simulation that they are of.
+    uses: Vec<(u32, PlaceUse)>,
     /// Number of this simulation.
     number: u32,
 }
@@ -45,17 +45,18 @@ impl Simulation {
     pub(super) fn has_conflict(&mut self, interval: &Interval, shared: &Range<usize>) -> bool {
         self.number += 1;
         let now = self.number;
-        self.uses.resize(shared.len().div_ceil(GRANULE), (0, WordUse::Not));
+        let place = interval.rows.iter().map(|row| row.size as usize).fold(GRANULE, usize::min);
+        self.uses.resize(shared.len().div_ceil(place), (0, PlaceUse::Not));
         interval.rows.iter().any(|row| {
             let addresses = (0..).zip(interval.addresses_of(row));
             addresses.filter(|&(_, &address)| address != 0).any(|(thread, &address)| {
                 let at = (address as usize).wrapping_sub(shared.start);
-                let words = at / GRANULE..(at.wrapping_add(row.size as usize)).div_ceil(GRANULE);
-                self.uses.get_mut(words).is_none_or(|words| {
-                    words.iter_mut().any(|(when, word)| {
-                        let before = if *when == now { *word } else { WordUse::Not };
+                let places = at / place..(at.wrapping_add(row.size as usize)).div_ceil(place);
+                self.uses.get_mut(places).is_none_or(|places| {
+                    places.iter_mut().any(|(when, used)| {
+                        let before = if *when == now { *used } else { PlaceUse::Not };
                         let next = before.and(thread, row.writes);
-                        (*when, *word) = (now, next.unwrap_or_default());
+                        (*when, *used) = (now, next.unwrap_or_default());
                         next.is_none()
                     })
                 })
@@ -71,15 +72,15 @@ mod tests {
     use crate::model::relation::Relation;
     use crate::model::step::conflict;
 
-    /// [`WordUse::and`] finds a conflict exactly where the transition function finds one between
+    /// [`PlaceUse::and`] finds a conflict exactly where the transition function finds one between
     /// two of the accesses, for all histories of up to four accesses by three threads.
     #[test]
-    fn uses_of_a_word_conflict_as_the_transition_function_says() {
+    fn uses_of_a_place_conflict_as_the_transition_function_says() {
         let touch = |writes| Touch { op: if writes { Op::Write } else { Op::Read }, mask: FULL };
         let races =
             |a: (u32, bool), b: (u32, bool)| a.0 != b.0 && conflict(touch(a.1), touch(b.1), Relation::Block);
         let accesses = || (0..6).map(|n| (n / 2, n % 2 == 1));
-        let mut histories = vec![(Vec::new(), WordUse::Not)];
+        let mut histories = vec![(Vec::new(), PlaceUse::Not)];
         for _ in 0..4 {
             let mut longer = Vec::new();
             for (history, state) in &histories {

@@ -3,7 +3,7 @@
 use super::Block;
 use crate::batch::sites::{SiteCache, SiteEntry};
 use crate::batch::{Value, WholeAccess};
-use crate::model::access::{Access, FULL, GRANULE, Op, Touch};
+use crate::model::access::{Access, FULL, GRANULE, Op, Touch, touched};
 use crate::model::record::{OpCode, Record};
 use crate::run::block::record_reads;
 use crate::shadow::map::WordPlace;
@@ -56,8 +56,8 @@ impl Block {
             return self.check_long(access);
         };
         let shared = self.begins_access_to(address);
-        if let Some(w) = self.check_whole_word(thread, address, entry, op, code, shared) {
-            self.check_slowly(thread, address, address, size, site, entry, op, value, shared, w);
+        if let Some(w) = self.check_word(thread, address, entry, op, code, shared) {
+            self.check_slowly(thread, address, address, size, site, entry, code, value, shared, w);
         }
     }
 
@@ -109,7 +109,17 @@ impl Block {
         op: Op,
         value: Value<'_>,
     ) {
+        let (word, end) = (address & !(GRANULE - 1), address.saturating_add(size as usize));
         let is_atomic = matches!(op, Op::Atomic { .. });
+        if !is_atomic && size != 0 && end <= word + GRANULE {
+            let code = OpCode::plain(op == Op::Write, touched(word, address, end));
+            let shared = self.begins_access_to(address);
+            if let Some(w) = self.check_word(thread, word, entry, op, code, shared) {
+                self.sightings.next_access();
+                self.check_slowly(thread, word, address, size, site, entry, code, value, shared, w);
+            }
+            return;
+        }
         if is_atomic || !(address | size as usize).is_multiple_of(GRANULE) {
             let size = size.into();
             let access = WholeAccess { thread, address, size, site, entry, op, value, copy: None };
@@ -117,19 +127,19 @@ impl Block {
         }
         // Its words count once.
         self.sightings.next_access();
-        let code = if op == Op::Write { OpCode::WRITE } else { OpCode::READ };
+        let code = OpCode::plain(op == Op::Write, FULL);
         let shared = self.begins_access_to(address);
-        for word in (address..address.saturating_add(size as usize)).step_by(GRANULE) {
-            if let Some(w) = self.check_whole_word(thread, word, entry, op, code, shared) {
-                self.check_slowly(thread, word, address, size, site, entry, op, value, shared, w);
+        for word in (address..end).step_by(GRANULE) {
+            if let Some(w) = self.check_word(thread, word, entry, op, code, shared) {
+                self.check_slowly(thread, word, address, size, site, entry, code, value, shared, w);
             }
         }
     }
 
-    /// Checks one whole word of an access. If the record's bits do not tell, does nothing and returns
+    /// Checks one word of an access. If the record's bits do not tell, does nothing and returns
     /// what was seen in the word.
     #[inline(always)]
-    fn check_whole_word(
+    fn check_word(
         &mut self,
         thread: u32,
         word: usize,
@@ -149,7 +159,7 @@ impl Block {
         (!done).then_some(w)
     }
 
-    /// Checks one whole word of an access, in which `w` was seen and whose bits do not tell.
+    /// Checks one word of an access, in which `w` was seen and whose bits do not tell.
     #[expect(clippy::too_many_arguments, reason = "as for one word")]
     #[inline(never)]
     fn check_slowly(
@@ -160,12 +170,12 @@ impl Block {
         size: u32,
         site: u32,
         entry: SiteEntry,
-        op: Op,
+        code: OpCode,
         value: Value<'_>,
         shared: bool,
         w: Record,
     ) {
-        let (touch, number, size) = (Touch { op, mask: FULL }, entry.number(), size.into());
+        let (touch, number, size) = (code.touch(), entry.number(), size.into());
         let access = Access { thread, touch, site, number, word, address, size, shared, copy: None };
         self.check_access(&access, w, value);
     }
@@ -235,11 +245,4 @@ impl Block {
         let place: WordPlace<'_> = shadow.map.place(word)?;
         Some(self.shadow.opened_word(shadow, &self.view, place, shared))
     }
-}
-
-/// The mask of the bytes of a word from `address` to `end`.
-pub(crate) fn touched(word: usize, address: usize, end: usize) -> u8 {
-    let from = address.max(word) - word;
-    let to = end.min(word + GRANULE) - word;
-    (FULL << from) & (FULL >> (GRANULE - to))
 }

@@ -8,6 +8,7 @@ use super::*;
 use crate::model::access::Access;
 use crate::model::entry::Entry;
 use crate::model::race::KernelKey;
+use crate::model::record;
 use crate::model::relation::Standing;
 use crate::order::block_order::Mode;
 use crate::order::kernel_sites::KernelSites;
@@ -18,7 +19,7 @@ use crate::shadow::chain::Chain;
 use crate::shadow::history;
 use crate::shadow::process::{BlockShadow, Shadow};
 
-const OPS: std::ops::Range<u64> = 0..26;
+const OPS: std::ops::Range<u64> = 0..record::OPS;
 /// Uids: of a settled launch, then of the launch of the block, which has the first of them.
 const SETTLED: u64 = 1;
 const OWN: u64 = 2;
@@ -71,6 +72,14 @@ fn view(synced: bool, late: bool) -> BlockView {
     view.restart(0, false, false);
     view.late = late;
     view
+}
+
+/// Plain accesses of all bytes, and of some.
+fn plain() -> Vec<OpCode> {
+    [0b1111, 0b0001, 0b0011, 0b1110]
+        .into_iter()
+        .flat_map(|mask| [false, true].map(|writes| OpCode::plain(writes, mask)))
+        .collect()
 }
 
 /// All records that a word may hold: of each operation, span and site, by some threads at some times.
@@ -132,23 +141,48 @@ fn one_record_becomes_what_the_table_makes_of_it() {
 }
 
 #[test]
-fn reads_among_records_leave_what_a_chain_would() {
+fn accesses_among_records_leave_what_a_chain_would() {
+    for access in plain() {
+        among_records(access);
+    }
+}
+
+fn among_records(op: OpCode) {
     let shadow = Shadow::new(1 << 20, 1 << 10);
     let mut fast = 0;
+    let ops = || plain().into_iter().map(|op| op.0);
     for (synced, late) in [(false, false), (true, false), (false, true)] {
         let view = view(synced, late);
-        let a = access(OpCode::READ, 0, false);
-        let (key, site) = (view.order.key(0), SiteField::new(0));
-        for first in records(0..2) {
-            for second in records(0..2) {
+        let a = access(op, 0, false);
+        let new = Record::new(op, Span::Thread, SiteField::new(0), view.order.key(0));
+        for first in records(ops()) {
+            // A third of the pairs is enough.
+            for second in records(ops()).skip(first.bits() as usize % 3).step_by(3) {
+                // One record has all that a thread does by an instruction in an epoch.
+                if first.may_extend(second.op())
+                    && first.has_key(second.key())
+                    && first.has_site(second.site())
+                {
+                    continue;
+                }
                 let mut list = RecordList::of(first);
                 assert!(list.push(second));
                 let before = list;
-                if !view.read_among(&mut list, key, site, false) {
+                if !view.meet_among(&mut list, new, false) {
                     assert_eq!(list.as_slice(), before.as_slice(), "a refusal changes nothing");
                     continue;
                 }
                 fast += 1;
+                // A chain may give the bytes to another record of the thread as well.
+                let has_all = |r: &Record| {
+                    let when = (r.uid(), r.clock());
+                    (r.span() == Span::Thread && r.has_key(new.key())
+                        || late && when > (new.uid(), new.clock()))
+                        && step::covers(r.op().touch(), op.touch(), true)
+                };
+                if list.as_slice() == before.as_slice() && before.as_slice().iter().any(has_all) {
+                    continue;
+                }
                 let entries = before.as_slice().iter().filter_map(|r| r.fields());
                 let mut chain =
                     Chain { entries: entries.map(|f| view.entry(&f)).collect(), reads_only: false };

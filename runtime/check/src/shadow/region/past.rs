@@ -32,7 +32,7 @@ pub(crate) fn records_of(region: Record, address: usize) -> impl Iterator<Item =
     (0..records.len())
         .map(move |at| records.as_slice()[at])
         .filter(move |r| r.mask >> i & 1 != 0)
-        .map(move |r| r.of_word(i))
+        .flat_map(move |r| r.of_word(i))
 }
 
 /// Removes some words from a region's records: their history is over.

@@ -2,7 +2,7 @@
 
 use gpurace_abi::device::REGION_WORDS;
 
-use crate::model::access::{GRANULE, Touch};
+use crate::model::access::{GRANULE, Op, Touch};
 use crate::model::record::{self, OpCode, Record};
 use crate::model::relation::Span;
 use crate::shadow::record_list::{ListRecord, RecordList};
@@ -14,20 +14,21 @@ const ALL: u32 = u32::MAX;
 const _: () = assert!(REGION_WORDS == u32::BITS as usize, "a mask has one bit per word");
 
 /// The [`RegionRecord::shift`] of a record by one thread: all words of a region are its first 32.
-pub(crate) const ONE_THREAD: u8 = 5;
+pub(crate) const ONE_THREAD: i8 = 5;
 
-/// A record of some words of a region. Thread `base + (i >> shift)` accessed word `i`, and others
-/// too where the record's span says so.
+/// A record of some words of a region. Thread `base + (i >> shift)` accessed word `i`. If the shift is
+/// negative, a word's bytes are of as many threads: the first is `base + (i << -shift)`. Others accessed
+/// them too where the record's span says so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RegionRecord {
-    /// The record of each word, with thread 0.
+    /// The record of each word, with thread 0. Where threads share a word, it has all bytes.
     pub(crate) record: Record,
     /// The words: bit `i` is the region's word `i`.
     pub(crate) mask: u32,
     /// The thread of word 0, if that were one of them.
     pub(crate) base: i16,
-    /// How many words a thread has, as a power of 2; [`ONE_THREAD`] where one has all.
-    pub(crate) shift: u8,
+    /// How many words a thread has, as a power of 2: -2 for one byte; [`ONE_THREAD`] where one has all.
+    pub(crate) shift: i8,
 }
 
 impl ListRecord for RegionRecord {
@@ -43,7 +44,7 @@ impl RegionRecord {
         let mask = (ALL >> (REGION_WORDS - words)) << from;
         // Like that of threads side by side that have as many words each.
         let shift = if words.is_power_of_two() && from.is_multiple_of(words) {
-            words.trailing_zeros() as u8
+            words.trailing_zeros() as i8
         } else {
             ONE_THREAD
         };
@@ -60,62 +61,87 @@ impl RegionRecord {
         (self.record, self.base, self.shift) == (other.record, other.base, other.shift)
     }
 
-    /// Its words in order, each with the thread.
+    /// Its words in order, each with its first thread.
     pub(crate) fn threads(self) -> impl Iterator<Item = (u32, usize)> {
         words(self.mask).map(move |i| (self.thread(i) as u32, i as usize))
     }
 
-    /// The record of its word `i`.
-    pub(super) fn of_word(&self, i: u32) -> Record {
-        self.record.with_thread(self.thread(i) as u32)
+    /// The records of its word `i`: one for each thread that shares it.
+    pub(super) fn of_word(self, i: u32) -> impl Iterator<Item = Record> {
+        let (threads, first) = (self.threads_of_word(), self.thread(i) as u32);
+        let bytes = GRANULE / threads;
+        (0..threads).map(move |n| {
+            let mask = ((1u8 << bytes) - 1) << (n * bytes);
+            let op = if threads == 1 { self.op() } else { OpCode::plain(self.writes(), mask) };
+            self.record.with(op, self.span()).with_thread(first + n as u32)
+        })
+    }
+
+    /// How many threads share a word.
+    fn threads_of_word(&self) -> usize {
+        1 << (-self.shift).max(0)
     }
 
     /// The region's word that says the same; `None` if that takes a list.
     pub(super) fn alone(&self) -> Option<Record> {
-        (self.mask == ALL && self.shift == 0).then(|| self.of_word(0))
+        (self.mask == ALL && self.shift == 0).then(|| self.record.with_thread(self.thread(0) as u32))
     }
 
     /// True for the record of a write.
     pub(crate) fn writes(&self) -> bool {
-        self.op() == OpCode::WRITE
+        matches!(self.touch().op, Op::Write)
     }
 
     pub(super) fn op(&self) -> OpCode {
-        if self.record.span_of(OpCode::READ).is_some() { OpCode::READ } else { OpCode::WRITE }
+        self.record.op()
     }
 
     pub(super) fn span(&self) -> Span {
-        self.record.span_of(self.op()).unwrap_or(Span::Thread)
+        self.record.span()
     }
 
     pub(super) fn touch(&self) -> Touch {
         self.op().touch()
     }
 
-    /// The words of `mask` that one thread accessed in both records.
-    pub(super) fn same_thread(&self, other: &Self, mask: u32) -> u32 {
-        if self.shift == other.shift {
-            return if self.base == other.base { mask } else { 0 };
-        }
-        words(mask).filter(|&i| self.thread(i) == other.thread(i)).fold(0, |m, i| m | 1 << i)
+    /// True if both records give each byte of a word to the same number of threads.
+    pub(super) fn splits_words_like(&self, other: &Self) -> bool {
+        self.shift.min(0) == other.shift.min(0)
     }
 
-    /// The words of `mask` that threads of one warp accessed in both records.
-    pub(super) fn same_warp(&self, other: &Self, mask: u32) -> u32 {
-        let warps =
-            |r: &Self| (r.thread(mask.trailing_zeros()) >> 5, r.thread(31 - mask.leading_zeros()) >> 5);
-        match (warps(self), warps(other)) {
-            ((a, b), (c, d)) if a == b && c == d => {
-                if a == c {
-                    mask
-                } else {
-                    0
-                }
-            }
-            _ => words(mask)
-                .filter(|&i| self.thread(i) >> 5 == other.thread(i) >> 5)
-                .fold(0, |m, i| m | 1 << i),
+    /// The words of `mask` that one thread accessed in both records. `None` if that holds of some
+    /// bytes of a word and not of others.
+    pub(super) fn same_thread(&self, other: &Self, mask: u32) -> Option<u32> {
+        if self.shift == other.shift {
+            return Some(if self.base == other.base { mask } else { 0 });
         }
+        self.words_where(other, mask, |a, b| a == b)
+    }
+
+    /// The words of `mask` that threads of one warp accessed in both records. `None` if that holds of
+    /// some bytes of a word and not of others.
+    pub(super) fn same_warp(&self, other: &Self, mask: u32) -> Option<u32> {
+        let (first, last) = (mask.trailing_zeros(), 31 - mask.leading_zeros());
+        let warps = |r: &Self| (r.thread_of(first, 0) >> 5, r.thread_of(last, GRANULE - 1) >> 5);
+        match (warps(self), warps(other)) {
+            ((a, b), (c, d)) if a == b && c == d => Some(if a == c { mask } else { 0 }),
+            _ => self.words_where(other, mask, |a, b| a >> 5 == b >> 5),
+        }
+    }
+
+    /// The words of `mask` whose bytes' threads in both records are so. `None` if some bytes of a word
+    /// differ from others.
+    fn words_where(&self, other: &Self, mask: u32, are: impl Fn(i32, i32) -> bool) -> Option<u32> {
+        let mut found = 0;
+        for i in words(mask) {
+            let bytes = if self.shift.min(other.shift) < 0 { GRANULE } else { 1 };
+            match (0..bytes).filter(|&b| are(self.thread_of(i, b), other.thread_of(i, b))).count() {
+                0 => {}
+                all if all == bytes => found |= 1 << i,
+                _ => return None,
+            }
+        }
+        Some(found)
     }
 
     /// True if it represents another record, of this epoch, already.
@@ -125,7 +151,7 @@ impl RegionRecord {
         }
         match (self.span(), a.span()) {
             (Span::Block, _) => true,
-            (Span::Warp, Span::Thread | Span::Warp) => self.same_warp(a, a.mask) == a.mask,
+            (Span::Warp, Span::Thread | Span::Warp) => self.same_warp(a, a.mask) == Some(a.mask),
             (Span::Thread, Span::Thread) => (self.base, self.shift) == (a.base, a.shift),
             _ => false,
         }
@@ -138,8 +164,15 @@ impl RegionRecord {
             && (self.span(), other.span()) == (Span::Thread, Span::Thread)
     }
 
+    /// The first thread of word `i`.
     fn thread(&self, i: u32) -> i32 {
-        i32::from(self.base) + (i >> self.shift) as i32
+        self.thread_of(i, 0)
+    }
+
+    /// The thread of a byte of word `i`.
+    fn thread_of(&self, i: u32, byte: usize) -> i32 {
+        let bytes = i as usize * GRANULE + byte;
+        i32::from(self.base) + (bytes >> (self.shift + GRANULE.trailing_zeros() as i8)) as i32
     }
 }
 
