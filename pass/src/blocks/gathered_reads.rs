@@ -93,10 +93,13 @@ pub unsafe fn find(function: LLVMValueRef) -> Vec<GatheredRead> {
             }
             let inside: HashSet<_> = blocks(l).collect();
             let checks = blocks(l).flat_map(|block| ir::block_instructions(block));
-            found.extend(checks.filter_map(|i| rows::batched_access(i)).map(|access| GatheredRead {
-                access,
-                scattered: is_scattered(checked_address(access.call), &inside),
-                around: outermost[l].clone(),
+            let accesses = checks.filter_map(|i| rows::batched_access(i));
+            found.extend(accesses.filter(|access| access.size.is_power_of_two()).map(|access| {
+                GatheredRead {
+                    access,
+                    scattered: is_scattered(checked_address(access.call), &inside),
+                    around: outermost[l].clone(),
+                }
             }));
         }
         found.truncate(MOST_BUFFERS);

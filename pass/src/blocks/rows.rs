@@ -8,7 +8,7 @@
 //!
 //! | access | its check |
 //! |---|---|
-//! | of 1, 2, 4, 8 or 16 bytes, at most once for each thread and segment | in a row |
+//! | of at most 16 bytes ([`may_be_batched`]), at most once for each thread and segment | in a row |
 //! | a read in a loop that threads leave one by one | gathered: see [`super::gathered_reads`] |
 //! | another one in a loop, of another size, or after the first [`MOST_ROWS`] | a call before the access |
 //!
@@ -78,6 +78,11 @@ impl BatchedAccess {
         };
         FrameBatch { site: self.site, size: self.size, does, addresses }
     }
+}
+
+/// True if accesses of so many bytes can be part of a batch: 1, 2, or up to 4 words.
+pub fn may_be_batched(size: u32) -> bool {
+    size <= 16 && (matches!(size, 1 | 2) || size.is_multiple_of(4)) && size != 0
 }
 
 /// Finds the accesses of a cut function that can be in rows.
@@ -151,7 +156,7 @@ pub unsafe fn batched_access(call: LLVMValueRef) -> Option<BatchedAccess> {
             Effect::Check(CheckedAccess::Write) => true,
             _ => return None,
         };
-        let size = u32::try_from(check.size()?).ok().filter(|size| [1, 2, 4, 8, 16].contains(size))?;
+        let size = u32::try_from(check.size()?).ok().filter(|&size| may_be_batched(size))?;
         let value = (check.entry == Entry::Write && size <= 8).then(|| check.operand(3));
         Some(BatchedAccess {
             call,

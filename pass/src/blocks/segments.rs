@@ -49,6 +49,7 @@ use super::entries::Checks;
 use crate::analysis::uniform::BlockUniform;
 use crate::ir;
 use crate::ir::entry_calls::entry_of;
+use crate::ir::passes::run_passes_on;
 
 use batches::AffineRows;
 pub use collectives::is_collective;
@@ -149,6 +150,9 @@ impl Segments {
 /// Most bytes that a lane keeps over collectives. They lie on the stack.
 const MOST_LANE_BYTES: u64 = 1024;
 
+/// The passes that unroll loops of few iterations, in `opt -passes=` form. Their accesses are rows then.
+const UNROLL: &str = "loop-simplify,lcssa,loop(loop-rotate,indvars,loop-unroll-full),simplifycfg";
+
 /// Most calls of functions with cuts that become part of a kernel.
 const MOST_INLINED: usize = 256;
 
@@ -212,6 +216,10 @@ pub unsafe fn cut(
             if checks == Checks::None && !inline(copy, meeting) {
                 LLVMDeleteFunction(copy);
                 return None;
+            }
+            if checks == Checks::InRows && ablation::is_on(Mechanism::UnrolledLoops) {
+                // Only speed depends on it.
+                let _ = run_passes_on(copy, UNROLL);
             }
             let mut cutter = Cutter::new(module, copy);
             let done = cutter.cut(checks, loops);

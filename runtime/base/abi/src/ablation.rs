@@ -54,6 +54,8 @@ mechanisms! {
     AffineRows = "affine-rows", Compiling;
     /// Loops cut at their ends, so that each iteration's reads make rows.
     CutLoops = "cut-loops", Compiling;
+    /// Loops of few iterations unrolled in code with checks, so that their accesses make rows.
+    UnrolledLoops = "unrolled-loops", Compiling;
     /// Reads of loops that threads leave one by one, handed over together.
     GatheredReads = "gathered-reads", Compiling;
     /// Functions that run all threads of a block, for kernels without checks.

@@ -198,7 +198,8 @@ impl AffineAddresses<'_> {
     #[inline]
     pub(crate) fn runs(&self, size: usize, mut visit: impl FnMut(&RowRun, usize)) -> bool {
         let (count, step, [(middle, by), (outer, far)]) = self.parts();
-        let step = if count == 1 { size } else { step as usize };
+        let alone = size.next_power_of_two();
+        let step = if count == 1 { alone } else { step as usize };
         let first = |i: usize, k: usize| {
             let offset = by.wrapping_mul(i as u64).wrapping_add(far.wrapping_mul(k as u64));
             self.of.first.wrapping_add(offset) as usize
@@ -217,7 +218,7 @@ impl AffineAddresses<'_> {
                 if let Some((thread, last, accesses)) = self.active.within(start, start + count) {
                     let address = first(i, k).wrapping_add((thread - start).wrapping_mul(step));
                     // A step of 0 is for at least two threads.
-                    let step = if accesses == 1 { size } else { step };
+                    let step = if accesses == 1 { alone } else { step };
                     visit(
                         &RowRun { thread, address, step, count: last + 1 - thread, accesses },
                         first(i + 1, k),

@@ -15,7 +15,7 @@
 //! know more of each other than barriers tell.
 
 mod defer;
-pub(crate) mod patterns;
+mod patterns;
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -100,8 +100,8 @@ enum ReadAddresses {
 }
 
 impl<L> ReadsOfLaunch<L> {
-    /// Logged reads as a batch.
-    fn batch<'a>(&'a self, logged: &'a ReadBatch) -> Batch<'a> {
+    /// Logged reads as a batch. `runs` has room for those of patterns.
+    fn batch<'a>(&'a self, logged: &'a ReadBatch, runs: &'a mut Vec<ReadRun>) -> Batch<'a> {
         let addresses = match &logged.addresses {
             ReadAddresses::Affine { of, dim, active } => {
                 let active = active.map_or(&self.all, |at| &self.reads.threads[at as usize]);
@@ -109,9 +109,23 @@ impl<L> ReadsOfLaunch<L> {
             }
             ReadAddresses::Items(reads) => Addresses::Items(&self.reads.items[as_range(reads)]),
             ReadAddresses::Runs(runs) => Addresses::Runs(&self.reads.runs[as_range(runs)]),
-            ReadAddresses::Patterns(all) => Addresses::Patterns(&self.reads.patterns[as_range(all)]),
+            ReadAddresses::Patterns(all) => {
+                runs.clear();
+                runs.extend(self.reads.patterns[as_range(all)].iter().flat_map(ReadPattern::runs));
+                Addresses::Runs(runs)
+            }
         };
         Batch::reads(logged.site, logged.size, addresses)
+    }
+
+    /// True if some logged reads may be of some of these bytes.
+    fn may_meet(&self, logged: &ReadBatch, bytes: &Range<usize>) -> bool {
+        match &logged.addresses {
+            ReadAddresses::Patterns(all) => {
+                self.reads.patterns[as_range(all)].iter().any(|pattern| pattern.may_meet(bytes))
+            }
+            _ => self.batch(logged, &mut Vec::new()).may_meet(bytes),
+        }
     }
 }
 
@@ -253,19 +267,19 @@ impl<L: DeferringLaunch> ReadLogs<L> {
     ) {
         let _turn = self.turn.lock();
         let logs: Vec<_> = self.all.lock().clone();
-        let mut sites = HashSet::new();
+        let (mut sites, mut runs) = (HashSet::new(), Vec::new());
         for log in logs {
             let log = &mut *log.lock();
             log.drop_settled(settled);
             for of in &mut log.launches {
                 let kernel = &of.launch.order().data.sites;
                 let batches = &of.reads.batches;
-                let met: Vec<_> = batches.iter().map(|batch| of.batch(batch).may_meet(bytes)).collect();
+                let met: Vec<_> = batches.iter().map(|batch| of.may_meet(batch, bytes)).collect();
                 if let Some(written) = &written {
                     for (batch, _) in batches.iter().zip(&met).filter(|(_, met)| **met) {
                         let site = (Arc::as_ptr(kernel), batch.site);
                         if !sites.contains(&site)
-                            && (of.batch(batch).may_meet(written)
+                            && (of.may_meet(batch, written)
                                 || kernel.recorded_beside(batch.site) > MOST_BESIDE)
                         {
                             kernel.check_at_once(batch.site);
@@ -276,7 +290,7 @@ impl<L: DeferringLaunch> ReadLogs<L> {
                 let kernel = Arc::as_ptr(kernel);
                 let taken = |batch: &ReadBatch, met: bool| met || sites.contains(&(kernel, batch.site));
                 for (batch, _) in batches.iter().zip(&met).filter(|(batch, met)| taken(batch, **met)) {
-                    check(&of.launch, batch.by, &of.batch(batch));
+                    check(&of.launch, batch.by, &of.batch(batch, &mut runs));
                 }
                 let mut met = met.iter();
                 of.reads.batches.retain(|batch| !taken(batch, met.next() == Some(&true)));

@@ -77,14 +77,14 @@ impl CheckedReads<'_> {
         block.count(met);
     }
 
-    pub(super) fn runs(&self, block: &mut impl BatchChecks, runs: impl Iterator<Item = ReadRun>) {
+    pub(super) fn runs(&self, block: &mut impl BatchChecks, runs: &[ReadRun]) {
         let size = self.size as usize;
         let plain = block.is_plain();
         let record = self.entry.field().filter(|_| plain);
         let record =
             record.map(|site| Record::new(OpCode::READ, Span::Thread, site, block.view().order.key(0)));
         let mut gathered = RunsOfRegion::default();
-        for ReadRun { first, end } in runs {
+        for &ReadRun { first, end } in runs {
             let (thread, address, end) = (first.thread(), first.address(), end as usize);
             if address >= end || !self.is_checked(block, first) {
                 continue;

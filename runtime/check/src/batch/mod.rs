@@ -19,7 +19,6 @@ use crate::order::view::BlockView;
 use crate::shadow::process::Shadow;
 use crate::shadow::region::RegionRecord;
 use affine::AffineAddresses;
-use deferred::patterns::ReadPattern;
 use gathered::CheckedReads;
 use rows::RowWrite;
 use sites::SiteEntry;
@@ -29,7 +28,7 @@ use sites::SiteEntry;
 pub struct Batch<'a> {
     /// The module's index of the instruction.
     pub site: u32,
-    /// Bytes of each access: 1, 2, 4, 8 or 16.
+    /// Bytes of each access: 1, 2, 4, 8, 12 or 16.
     pub size: u32,
     /// They write; then they are a row.
     pub writes: bool,
@@ -50,8 +49,6 @@ pub enum Addresses<'a> {
     Items(&'a [ReadItem]),
     /// Gathered reads as runs.
     Runs(&'a [ReadRun]),
-    /// Gathered reads that were deferred.
-    Patterns(&'a [ReadPattern]),
 }
 
 /// The values that a row wrote, by thread, and those that memory held before.
@@ -95,7 +92,7 @@ impl<'a> Batch<'a> {
 
     /// True for gathered reads, false for a row.
     pub(crate) fn is_gathered(&self) -> bool {
-        !matches!(self.addresses, Addresses::Each(_) | Addresses::Affine(_))
+        matches!(self.addresses, Addresses::Items(_) | Addresses::Runs(_))
     }
 
     /// True if some of its accesses may be of some of these bytes.
@@ -108,7 +105,6 @@ impl<'a> Batch<'a> {
             }
             Addresses::Items(reads) => reads.iter().any(|read| overlap(&read.bytes(self.size), bytes)),
             Addresses::Runs(runs) => runs.iter().any(|run| overlap(&run.bytes(), bytes)),
-            Addresses::Patterns(all) => all.iter().any(|pattern| pattern.may_meet(bytes)),
         }
     }
 }
@@ -120,7 +116,7 @@ impl<'a> Addresses<'a> {
         match self {
             Self::Each(items) => items[thread] as usize,
             Self::Affine(affine) if affine.active.contains(thread) => affine.address(thread),
-            Self::Affine(_) | Self::Items(_) | Self::Runs(_) | Self::Patterns(_) => 0,
+            Self::Affine(_) | Self::Items(_) | Self::Runs(_) => 0,
         }
     }
 
@@ -129,7 +125,7 @@ impl<'a> Addresses<'a> {
         match self {
             Self::Each(items) => items.len(),
             Self::Affine(affine) => affine.threads(),
-            Self::Items(_) | Self::Runs(_) | Self::Patterns(_) => 0,
+            Self::Items(_) | Self::Runs(_) => 0,
         }
     }
 
@@ -138,7 +134,7 @@ impl<'a> Addresses<'a> {
         match self {
             Self::Each(items) => items.iter().map(|&item| u64::from(item != 0)).sum(),
             Self::Affine(affine) => affine.active.count(),
-            Self::Items(_) | Self::Runs(_) | Self::Patterns(_) => 0,
+            Self::Items(_) | Self::Runs(_) => 0,
         }
     }
 
@@ -149,7 +145,7 @@ impl<'a> Addresses<'a> {
             Self::Affine(affine) => {
                 affine.active.within(0, affine.threads()).map(|(first, ..)| affine.address(first))
             }
-            Self::Items(_) | Self::Runs(_) | Self::Patterns(_) => None,
+            Self::Items(_) | Self::Runs(_) => None,
         }
     }
 
@@ -158,7 +154,7 @@ impl<'a> Addresses<'a> {
         match self {
             Self::Each(items) => Cow::Borrowed(items),
             Self::Affine(affine) => Cow::Owned(affine.each()),
-            Self::Items(_) | Self::Runs(_) | Self::Patterns(_) => Cow::Borrowed(&[]),
+            Self::Items(_) | Self::Runs(_) => Cow::Borrowed(&[]),
         }
     }
 }
@@ -175,12 +171,7 @@ pub(crate) fn check(block: &mut impl BatchChecks, batches: &[Batch<'_>], local: 
     match batch.addresses {
         Addresses::Each(_) | Addresses::Affine(_) => rows::check(block, batches, batch, entry, local),
         Addresses::Items(reads) => CheckedReads { site, size, entry, local }.items(block, reads),
-        Addresses::Runs(runs) => {
-            CheckedReads { site, size, entry, local }.runs(block, runs.iter().copied());
-        }
-        Addresses::Patterns(all) => {
-            CheckedReads { site, size, entry, local }.runs(block, all.iter().flat_map(ReadPattern::runs));
-        }
+        Addresses::Runs(runs) => CheckedReads { site, size, entry, local }.runs(block, runs),
     }
 }
 

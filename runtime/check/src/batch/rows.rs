@@ -133,7 +133,7 @@ impl RowRun {
     fn next(addresses: &[u64], thread: usize, size: usize) -> Self {
         let at = |t: usize| addresses[t] as usize;
         let first = at(thread);
-        let alone = Self { thread, address: first, step: size, count: 1, accesses: 1 };
+        let alone = Self { thread, address: first, step: size.next_power_of_two(), count: 1, accesses: 1 };
         let Some(second) = (thread + 1..addresses.len().min(thread + GAP)).find(|&t| addresses[t] != 0)
         else {
             return alone;
@@ -239,7 +239,7 @@ impl CheckedRow<'_> {
         block.count(run.accesses as u64);
         let few = run.accesses < 3;
         match self.record {
-            Some(record) if !(few && *scattered) && run.address & (self.row.size as usize - 1) == 0 => {
+            Some(record) if !(few && *scattered) && self.has_words(run) => {
                 let shared = block.begins_access(run.address);
                 match run.step {
                     0 => self.one_place(block, record, run, shared),
@@ -250,6 +250,14 @@ impl CheckedRow<'_> {
             _ => self.each(block, run.thread..run.thread + run.count),
         }
         *scattered = few;
+    }
+
+    /// True if no access of a run goes over the end of its step, or of its region, or over a word that it
+    /// does not fill.
+    fn has_words(&self, run: &RowRun) -> bool {
+        let size = self.row.size as usize;
+        let within = if run.step == 0 { region::BYTES } else { run.step };
+        run.address & (size.min(GRANULE) - 1) == 0 && (run.address & (within - 1)) + size <= within
     }
 
     /// Checks the accesses of some threads one by one.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gpurace_abi::batch::{Lines, ReadItem, ReadRun};
 use smallvec::SmallVec;
 
-use super::patterns::{self, ReadPattern};
+use super::patterns;
 use super::{BlockThen, DeferringLaunch, LoggedReads, OwnLog, ReadAddresses, ReadBatch, ReadLogs, push_all};
 use crate::batch::affine::{AffineAddresses, Threads, affine_addresses_of};
 use crate::batch::rows::RowMask;
@@ -167,7 +167,7 @@ impl<L: DeferringLaunch> Deferrer<'_, L> {
         let (items, runs) = match batch.addresses {
             Addresses::Items(items) => (items, &[][..]),
             Addresses::Runs(runs) => (&[][..], runs),
-            Addresses::Each(_) | Addresses::Affine(_) | Addresses::Patterns(_) => return None,
+            Addresses::Each(_) | Addresses::Affine(_) => return None,
         };
         let mut checks = None;
         let bytes = size_of::<ReadBatch>() + size_of_val(items) + size_of_val(runs);
@@ -183,8 +183,8 @@ impl<L: DeferringLaunch> Deferrer<'_, L> {
             if checks.is_some() {
                 let each =
                     items.iter().map(|read| ReadRun { first: *read, end: read.bytes(batch.size).end as u64 });
-                let most = (size_of_val(items) + size_of_val(runs)) / size_of::<ReadPattern>();
-                let addresses = match (patterns::find(each.chain(runs.iter().copied()), most), runs) {
+                let size = if runs.is_empty() { size_of::<ReadItem>() } else { size_of::<ReadRun>() };
+                let addresses = match (patterns::find(each.chain(runs.iter().copied()), size), runs) {
                     (Some(found), _) => ReadAddresses::Patterns(push_all(&mut log.patterns, &found)),
                     (None, []) => ReadAddresses::Items(push_all(&mut log.items, items)),
                     (None, _) => ReadAddresses::Runs(push_all(&mut log.runs, runs)),

@@ -10,7 +10,7 @@ use crate::model::access::overlap;
 
 /// Reads of neighbouring threads: each reads as many pieces of as many bytes, at equal distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReadPattern {
+pub(crate) struct ReadPattern {
     /// The first thread and the address of its first piece.
     first: ReadItem,
     /// Bytes of a piece.
@@ -90,22 +90,27 @@ impl ReadPattern {
 /// How many of a thread's last patterns a further one is compared with.
 const LOOK_BACK: usize = 4;
 
+/// How many more patterns the first reads may take.
+const MARGIN: usize = 8;
+
 /// The patterns of gathered reads, which are in the order of their threads. `None` if they take more
-/// than `most` patterns.
-pub(super) fn find(reads: impl Iterator<Item = ReadRun>, most: usize) -> Option<Vec<ReadPattern>> {
+/// memory than the reads, of `size` bytes each. That mostly shows in the first reads.
+pub(super) fn find(reads: impl Iterator<Item = ReadRun>, size: usize) -> Option<Vec<ReadPattern>> {
     let mut found = Patterns::default();
+    let mut met = 0;
     for read in reads {
+        met += size;
         let bytes = read.bytes();
         if bytes.is_empty() {
             continue;
         }
         found.add(read.first, u32::try_from(bytes.len()).ok()?);
-        if found.all.len() > most {
+        if found.len() > MARGIN + met / size_of::<ReadPattern>() {
             return None;
         }
     }
     found.end_thread();
-    (found.all.len() <= most).then_some(found.all)
+    (found.all.len() * size_of::<ReadPattern>() <= met).then_some(found.all)
 }
 
 #[derive(Default)]
@@ -118,6 +123,10 @@ struct Patterns {
 }
 
 impl Patterns {
+    fn len(&self) -> usize {
+        self.all.len() + self.now.len()
+    }
+
     fn add(&mut self, first: ReadItem, bytes: u32) {
         if self.now.first().is_some_and(|now| now.first.thread() != first.thread()) {
             self.end_thread();
@@ -169,7 +178,7 @@ mod tests {
 
     /// The patterns of reads, which must read the same bytes by the same threads.
     fn patterns(reads: &[ReadRun]) -> usize {
-        let found = find(reads.iter().copied(), usize::MAX).expect("any number is allowed");
+        let found = find(reads.iter().copied(), 1 << 10).expect("they are few");
         let bytes = |runs: &mut dyn Iterator<Item = ReadRun>| {
             runs.flat_map(|run| run.bytes().map(move |byte| (run.first.thread(), byte)))
                 .collect::<BTreeSet<_>>()
@@ -210,6 +219,9 @@ mod tests {
         assert_eq!(patterns(&[read(0, 0x1000, 4), read(2, 0x1008, 4)]), 2);
         assert_eq!(patterns(&[read(0, 0x1000, 4), read(0, 0x1010, 4), read(0, 0x1014, 4)]), 2);
         assert_eq!(patterns(&[read(0, 0, 0), read(1, 0x1000, 4)]), 1);
-        assert_eq!(find([read(0, 0x1000, 4), read(2, 0x1008, 4)].into_iter(), 1), None);
+        // Patterns that take more memory than the reads.
+        assert_eq!(find([read(0, 0x1000, 4), read(2, 0x1008, 4)].into_iter(), 16), None);
+        let scattered = (0..100).map(|t| read(t, 0x1000 + (t as usize * t as usize * 7 % 101) * 4, 4));
+        assert_eq!(find(scattered, 16), None);
     }
 }
