@@ -151,7 +151,7 @@ impl Segments {
 const MOST_LANE_BYTES: u64 = 1024;
 
 /// The passes that unroll loops of few iterations, in `opt -passes=` form. Their accesses are rows then.
-const UNROLL: &str = "loop-simplify,lcssa,loop(loop-rotate,indvars,loop-unroll-full),simplifycfg";
+const UNROLL: &str = "loop-simplify,lcssa,loop(loop-rotate,loop-unroll-full)";
 
 /// Most calls of functions with cuts that become part of a kernel.
 const MOST_INLINED: usize = 256;
