@@ -1,0 +1,1 @@
+"""gpurace for Python: the plugin of pytest."""
