@@ -177,6 +177,11 @@ fn the_wheel_works() -> Result<(), Failed> {
     std::fs::create_dir_all(&nvidia)?;
     symlink(workspace().join(".cache/cuda-13.0"), nvidia.join("cu13"))?;
 
+    let plugins = "import gpurace, importlib.metadata as m; print(repr(gpurace.recent_findings()), \
+                   [p.value for p in m.distribution('gpurace').entry_points if p.group == 'pytest11'])";
+    let plugins = succeed(Command::new(bin.join("python")).args(["-c", plugins]), &folder).stdout;
+    assert_eq!(plugins.trim(), "'' ['gpurace.pytest_plugin']");
+
     std::fs::copy(workspace().join("examples/reduction/reduction.cu"), folder.join("app.cu"))?;
     let hidden = |program: &Path, args: &[&str]| {
         let mut command = Command::new("unshare");
