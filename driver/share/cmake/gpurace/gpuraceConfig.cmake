@@ -1,5 +1,6 @@
 # find_package(gpurace) defines gpurace_enable(TARGET...), which checks the CUDA sources of these targets for
-# data races.
+# data races. It also defines gpurace_report_tests(TEST...) and gpurace_discover_tests(TARGET...), whose tests leave
+# reports; see tests.cmake.
 
 if(CMAKE_CUDA_COMPILER_LOADED AND NOT CMAKE_CUDA_COMPILER MATCHES "gclang(\\+\\+)?$")
   set(gpurace_FOUND FALSE)
@@ -29,3 +30,5 @@ function(gpurace_enable)
     target_link_options("${target}" PUBLIC "$<$<LINK_LANGUAGE:CUDA>:${gpurace_FLAGS}>")
   endforeach()
 endfunction()
+
+include("${CMAKE_CURRENT_LIST_DIR}/tests.cmake")
