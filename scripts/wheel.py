@@ -18,16 +18,16 @@ SUMMARY = "Finds data races in CUDA kernels, without a GPU"
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("stage", "python", "version", "glibc", "requires", "output"):
+    for name in ("stage", "version", "glibc", "requires", "output"):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--level", type=int, required=True)
     return parser.parse_args()
 
 
 def requirements(script):
-    """The packages that `get-cuda` names. Any release of the same CUDA version will do, so that an
-    environment with other users of CUDA can keep its own."""
-    pins = re.findall(r"^\s+(nvidia-[a-z-]+)==(\d+\.\d+)\.\S+$", Path(script).read_text(), re.M)
+    """The packages that `get-cuda` names. Any last part of their versions will do, so that an environment
+    with other users of CUDA can keep its own."""
+    pins = re.findall(r"^\s+(nvidia-[a-z-]+)==(\S+)\.\d+$", Path(script).read_text(), re.M)
     assert pins, f"no package is named in {script}"
     return [f"{name}=={version}.*" for name, version in pins]
 
@@ -61,15 +61,15 @@ def main():
     stage, data = Path(args.stage), f"gpurace-{args.version}.data"
     info = f"gpurace-{args.version}.dist-info"
     wheel = Wheel(path, args.level)
+    python = "share/gpurace/python/"
     for file in sorted(file for file in stage.rglob("*") if file.is_file()):
         inside = file.relative_to(stage).as_posix()
-        if inside.startswith("bin/"):
+        if inside.startswith(python):
+            wheel.add_file(inside[len(python):], file)
+        elif inside.startswith("bin/"):
             wheel.add_file(f"{data}/scripts/{inside[4:]}", file)
         else:
             wheel.add_file(f"{data}/data/{inside}", file)
-    python = Path(args.python)
-    for file in sorted(python.rglob("*.py")):
-        wheel.add_file(file.relative_to(python).as_posix(), file)
     needs = "".join(f"Requires-Dist: {need}\n" for need in requirements(args.requires))
     wheel.add(
         f"{info}/METADATA",

@@ -15,7 +15,7 @@ fn main() -> ExitCode {
     let (googletest, catch, doctest) =
         (has("gtest/gtest.h"), has("catch2/catch.hpp"), has("doctest/doctest.h"));
     let pytest = python().is_some();
-    let tests: [(&str, Test, bool); 8] = [
+    let tests: [(&str, Test, bool); 10] = [
         ("googletest_fails_the_racy_tests_alone", googletest_fails_racy_tests, googletest),
         ("googletest_without_the_runtime_is_left_alone", googletest_without_runtime, googletest),
         ("catch2_fails_the_racy_test_alone", || checked_scope("catch2", CATCH), catch),
@@ -24,6 +24,8 @@ fn main() -> ExitCode {
         ("pytest_s_status_is_its_own", pytest_s_status, pytest),
         ("pytest_keeps_the_user_s_reports", pytest_keeps_reports, pytest),
         ("a_program_may_ask_for_findings", a_program_asks, true),
+        ("faults_and_divergences_are_findings", faults_and_divergences, true),
+        ("a_forked_child_is_told_of_its_own_findings", a_forked_child, true),
     ];
     let trials = tests.map(|(name, test, can)| Trial::test(name, test).with_ignored_flag(!can));
     libtest_mimic::run(&args, trials.into()).exit_code()
@@ -338,6 +340,12 @@ fn a_program_asks() -> Result<(), Failed> {
     let ran = execute(&program, &[], &folder)?;
     assert_eq!(ran.status, Some(5), "{}", ran.stderr);
     let lines: Vec<_> = ran.stdout.lines().collect();
+    // What the user leaves out is no finding.
+    std::fs::write(folder.join("known"), "race:racy\n")?;
+    let mut suppressed = Command::new(&program);
+    suppressed.current_dir(&folder).env("GPURACE_OPTIONS", "device=cpu:suppressions=known");
+    let suppressed = run(&mut suppressed, &folder)?;
+    assert_eq!((suppressed.status, &*suppressed.stdout), (Some(0), "0\n0 0\n"), "{}", suppressed.stderr);
     assert_eq!((lines.first(), lines.last()), (Some(&"0"), Some(&"0")), "{}", ran.stdout);
     assert!(
         lines[1].starts_with("1 ===") && ran.stdout.contains("WARNING: gpurace: data race"),
@@ -346,5 +354,63 @@ fn a_program_asks() -> Result<(), Failed> {
     );
     // The report at the end is whole: asking takes nothing away.
     assert!(ran.stderr.contains("SUMMARY: gpurace: 1 data race"), "{}", ran.stderr);
+    Ok(())
+}
+
+const OTHERS: &str = r#"
+#include <cstdio>
+#include <gpurace/findings.h>
+__global__ void diverges() { if (threadIdx.x < 8) __syncthreads(); else { __syncthreads(); } }
+__global__ void traps() { __trap(); }
+int main() {
+  const char *text;
+  diverges<<<1, 64>>>();
+  cudaDeviceSynchronize();
+  printf("%zu %s\n", gpurace_findings(&text), text);
+  traps<<<1, 1>>>();
+  cudaDeviceSynchronize();
+  printf("%zu %s\n", gpurace_findings(&text), text);
+  printf("%zu\n", gpurace_findings(&text));
+}
+"#;
+
+fn faults_and_divergences() -> Result<(), Failed> {
+    let folder = work_folder("frameworks_others")?;
+    let program = build(&folder, "others.cu", OTHERS, &[])?;
+    let ran = execute(&program, &[], &folder)?;
+    assert_eq!(ran.status, Some(66), "{}", ran.stderr);
+    for text in ["0 data races, 1 barrier divergence", "0 data races, 1 fault", "\n0\n"] {
+        assert!(ran.stdout.contains(text), "no `{text}` in {}", ran.stdout);
+    }
+    Ok(())
+}
+
+const FORKS: &str = r#"
+#include <cstdio>
+#include <gpurace/findings.h>
+#include <sys/wait.h>
+#include <unistd.h>
+extern "C" int launch(int races);
+int main() {
+  launch(1);
+  int status;
+  if (fork() == 0) return (int)gpurace_findings(nullptr) + 10;
+  wait(&status);
+  printf("%d ", WEXITSTATUS(status));
+  fflush(stdout);
+  if (fork() == 0) {
+    launch(0);
+    return (int)gpurace_findings(nullptr) + 10;
+  }
+  wait(&status);
+  printf("%d %zu\n", WEXITSTATUS(status), gpurace_findings(nullptr));
+}
+"#;
+
+fn a_forked_child() -> Result<(), Failed> {
+    let folder = work_folder("frameworks_forks")?;
+    let program = build(&folder, "forks.cpp", FORKS, &[])?;
+    let ran = execute(&program, &[], &folder)?;
+    assert_eq!((ran.status, &*ran.stdout), (Some(66), "10 10 1\n"), "{}", ran.stderr);
     Ok(())
 }

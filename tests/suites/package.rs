@@ -155,6 +155,7 @@ for file in /usr/lib/x86_64-linux-gnu/libLLVM*.so* /usr/lib/x86_64-linux-gnu/lib
     /usr/lib/x86_64-linux-gnu/libz3.so* "$(readlink -f /usr/bin/ld)"; do
     [ ! -e "$file" ] || mount --bind /dev/null "$file"
 done
+for folder in $GPURACE_TEST_HIDE; do mount -t tmpfs none "$folder"; done
 shift 2
 exec "$@"
 "#;
@@ -183,23 +184,37 @@ fn the_wheel_works() -> Result<(), Failed> {
     assert_eq!(plugins.trim(), "'' ['gpurace.pytest_plugin']");
 
     std::fs::copy(workspace().join("examples/reduction/reduction.cu"), folder.join("app.cu"))?;
-    let hidden = |program: &Path, args: &[&str]| {
+    let hidden = |also: &str, program: &Path, args: &[&str]| {
         let mut command = Command::new("unshare");
         command.args(["--mount", "sh", "-c", HIDE, "sh"]).arg(workspace()).arg(&folder);
-        command.arg(program).args(args).env("XDG_CACHE_HOME", &folder);
+        command.arg(program).args(args).env("XDG_CACHE_HOME", &folder).env("GPURACE_TEST_HIDE", also);
         run(command.current_dir(&folder), &folder)
     };
-    let doctor = hidden(&bin.join("gpurace"), &["doctor"])?;
+    let doctor = hidden("", &bin.join("gpurace"), &["doctor"])?;
     assert!(!doctor.stdout.contains("missing"), "{}{}", doctor.stdout, doctor.stderr);
-    let built = hidden(&bin.join("gclang"), &["-fsanitize=gpurace", "-Wno-gpurace", "app.cu", "-o", "app"])?;
+    let words = ["-fsanitize=gpurace", "-Wno-gpurace", "app.cu", "-o", "app"];
+    let built = hidden("", &bin.join("gclang"), &words)?;
     assert_eq!(built.status, Some(0), "{}", built.stderr);
-    let ran = hidden(&folder.join("app"), &[])?;
+    let ran = hidden("", &folder.join("app"), &[])?;
     assert_eq!(ran.status, Some(66), "{}", ran.stderr);
     // The fix was tried by the solver, which needs the wheel's z3.
     for text in
         ["WARNING: gpurace: data race", "tried on this run's launches", "SUMMARY: gpurace: 1 data race"]
     {
         assert!(ran.stderr.contains(text), "no `{text}` in {}", ran.stderr);
+    }
+
+    // What a system without a compiler lacks is named.
+    for (hidden_too, lacks) in [
+        ("/usr/include/c++", "the C++ library's headers were not found"),
+        ("/usr/include", "the C library's headers and start files were not found"),
+    ] {
+        let doctor = hidden(hidden_too, &bin.join("gpurace"), &["doctor"])?;
+        assert!(doctor.stdout.contains(&format!("missing  C++ library   {lacks}")), "{}", doctor.stdout);
+        let built = hidden(hidden_too, &bin.join("gclang"), &words)?;
+        assert_ne!(built.status, Some(0));
+        assert!(built.stderr.contains(&format!("gclang: error: {lacks}")), "{}", built.stderr);
+        assert!(built.stderr.contains("apt-get install g++"), "{}", built.stderr);
     }
     Ok(())
 }

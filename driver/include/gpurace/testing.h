@@ -55,7 +55,7 @@ inline bool listen() {
 
 #define GPURACE_LISTEN() static const bool gpurace_listens __attribute__((unused)) = gpurace::listen()
 
-#elif defined(CATCH_VERSION_MAJOR) || defined(DOCTEST_VERSION)
+#elif defined(FAIL_CHECK)
 
 namespace gpurace {
 
