@@ -4,8 +4,19 @@ import ctypes
 import os
 
 
+_loaded = None
+
+
 def _runtime():
     """The runtime library, if an extension module has loaded it. Loads nothing."""
+    global _loaded
+    # It is never unloaded.
+    if _loaded is None:
+        _loaded = _find_runtime()
+    return _loaded
+
+
+def _find_runtime():
     try:
         with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
             paths = {line.split(maxsplit=5)[5].rstrip("\n") for line in maps if "libgpurace_rt.so" in line}

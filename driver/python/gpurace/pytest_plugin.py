@@ -76,6 +76,8 @@ class Plugin:
 
     def __init__(self):
         self.folder = None
+        # The text of a test that failed for another reason too, by test and phase.
+        self.beside = {}
         self.outside = []
 
     def _programs(self, user):
@@ -118,7 +120,7 @@ class Plugin:
         if outcome.excinfo is None:
             _fail(outcome, pytest.fail.Exception(text, pytrace=False))
         else:
-            item.stash.setdefault(_FOUND, {})[when] = text
+            self.beside[item.nodeid, when] = text
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item):
@@ -135,7 +137,7 @@ class Plugin:
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item, call):
         outcome = yield
-        text = item.stash.get(_FOUND, {}).pop(call.when, None)
+        text = self.beside.pop((item.nodeid, call.when), None)
         if text is None:
             return
         report = outcome.get_result()
@@ -160,9 +162,6 @@ class Plugin:
             terminalreporter.section("gpurace: outside of tests", red=True)
             for text in self.outside:
                 terminalreporter.line(text)
-
-
-_FOUND = pytest.StashKey()
 
 
 def _fail(outcome, exception):
