@@ -292,7 +292,7 @@ project(reports LANGUAGES CXX CUDA)
 enable_testing()
 find_package(gpurace REQUIRED)
 find_package(GTest REQUIRED)
-add_executable(suite suite.cu)
+add_executable(suite suite.cu listener.cpp)
 target_link_libraries(suite PRIVATE GTest::gtest_main)
 gpurace_discover_tests(suite PROPERTIES LABELS gpu)
 add_executable(single single.cu)
@@ -307,6 +307,13 @@ __global__ void add() { total += threadIdx.x; }
 __global__ void nothing() {}
 TEST(Sum, Races) { add<<<1, 64>>>(); EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess); }
 TEST(Sum, Passes) { nothing<<<1, 64>>>(); EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess); }
+";
+
+/// The project's own C++ compiler compiles it.
+const LISTENER: &str = "
+#include <gtest/gtest.h>
+#include <gpurace/testing.h>
+GPURACE_LISTEN();
 ";
 
 const SINGLE: &str = "
@@ -333,12 +340,15 @@ fn tests_leave_reports() -> Result<(), Failed> {
     let folder = work_folder("cmake_reports")?;
     let source = folder.join("source");
     std::fs::create_dir_all(&source)?;
-    for (name, text) in [("CMakeLists.txt", REPORTS), ("suite.cu", SUITE), ("single.cu", SINGLE)] {
+    for (name, text) in
+        [("CMakeLists.txt", REPORTS), ("suite.cu", SUITE), ("listener.cpp", LISTENER), ("single.cu", SINGLE)]
+    {
         std::fs::write(source.join(name), text)?;
     }
     build(&source, &folder, &["-G", "Ninja"])?;
     let (failed, said) = failed_tests(&folder)?;
     assert_eq!(failed, ["Sum.Races", "a"], "{said}");
+    assert!(said.contains("[  FAILED  ] Sum.Races"), "{said}");
     assert_eq!(
         reports(&folder)?,
         ["a_single_one.json", "report.html", "report.json", "suite.json", "suite.json"]

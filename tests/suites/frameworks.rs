@@ -15,9 +15,10 @@ fn main() -> ExitCode {
     let (googletest, catch, doctest) =
         (has("gtest/gtest.h"), has("catch2/catch.hpp"), has("doctest/doctest.h"));
     let pytest = python().is_some();
-    let tests: [(&str, Test, bool); 10] = [
+    let tests: [(&str, Test, bool); 11] = [
         ("googletest_fails_the_racy_tests_alone", googletest_fails_racy_tests, googletest),
         ("googletest_without_the_runtime_is_left_alone", googletest_without_runtime, googletest),
+        ("googletest_finds_the_runtime_of_a_library", googletest_of_a_library, googletest),
         ("catch2_fails_the_racy_test_alone", || checked_scope("catch2", CATCH), catch),
         ("doctest_fails_the_racy_test_alone", || checked_scope("doctest", DOCTEST), doctest),
         ("pytest_fails_the_racy_tests_alone", pytest_fails_racy_tests, pytest),
@@ -134,6 +135,35 @@ fn googletest_fails_racy_tests() -> Result<(), Failed> {
     let set_up = execute(&program, &["--gtest_filter=InSetUp.*"], &folder)?;
     assert_eq!(set_up.status, Some(1), "{}", set_up.stdout);
     assert!(set_up.stdout.contains("[       OK ] InSetUp.Passes"), "{}", set_up.stdout);
+    Ok(())
+}
+
+/// The program is linked by another compiler, with a library that has the kernels.
+fn googletest_of_a_library() -> Result<(), Failed> {
+    let folder = work_folder("frameworks_library")?;
+    std::fs::write(folder.join("kernels.cu"), KERNELS)?;
+    std::fs::write(folder.join("suite.cpp"), GOOGLETEST)?;
+    let mut words = FLAGS.to_vec();
+    words.extend(["-fPIC", "-shared", "kernels.cu", "-o", "libkernels.so"]);
+    compile(&words, &folder)?;
+    let mut compiler = Command::new("c++");
+    compiler.args([
+        "suite.cpp",
+        "-o",
+        "program",
+        "-L.",
+        "-lkernels",
+        "-Wl,-rpath,.",
+        "-lgtest",
+        "-lgtest_main",
+    ]);
+    let include = format!("-I{}", workspace().join("driver/include").display());
+    let built = run(compiler.arg(include).current_dir(&folder), &folder)?;
+    assert_eq!(built.status, Some(0), "{}", built.stderr);
+    let ran = execute(&folder.join("program"), &["--gtest_filter=Sum.*"], &folder)?;
+    for line in ["[  FAILED  ] Sum.Races (", "[  FAILED  ] Sum.RacesAgain (", "[  PASSED  ] 2 tests."] {
+        assert!(ran.stdout.contains(line), "no `{line}` in {}", ran.stdout);
+    }
     Ok(())
 }
 

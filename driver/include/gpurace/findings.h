@@ -4,32 +4,25 @@
 #ifndef GPURACE_FINDINGS_H
 #define GPURACE_FINDINGS_H
 
+#include <dlfcn.h>
 #include <stddef.h>
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-// Defined by the runtime, if the program has it. Call the functions below instead.
-__attribute__((weak)) size_t gpurace_recent_findings(const char **text);
-__attribute__((weak)) void gpurace_set_exitcode(int status);
 
 // Returns the number of findings since the last call: races, divergences, faults. A race that was seen again
 // since then counts again. `*text` becomes their report, which stays until the next call of this thread;
 // `text` may be null. Wait for the device first (cudaDeviceSynchronize): what still runs has not been found.
 static inline size_t gpurace_findings(const char **text) {
+  // The runtime may come with a library that this program was not linked with directly. The null pointer
+  // means all libraries.
+  void *found = dlsym(NULL, "gpurace_recent_findings");
   if (text) *text = "";
-  return gpurace_recent_findings ? gpurace_recent_findings(text) : 0;
+  return found ? ((size_t (*)(const char **))found)(text) : 0;
 }
 
 // Sets the exit status after a finding, in place of the option `exitcode`: for a program that handles its
 // findings itself.
 static inline void gpurace_exitcode(int status) {
-  if (gpurace_set_exitcode) gpurace_set_exitcode(status);
+  void *found = dlsym(NULL, "gpurace_set_exitcode");
+  if (found) ((void (*)(int))found)(status);
 }
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

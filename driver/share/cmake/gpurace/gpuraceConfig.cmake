@@ -31,4 +31,12 @@ function(gpurace_enable)
   endforeach()
 endfunction()
 
+# gpurace/findings.h and gpurace/testing.h for sources that gclang++ does not compile.
+if(NOT TARGET gpurace::headers)
+  find_path(gpurace_include_dir gpurace/findings.h NO_CACHE NO_DEFAULT_PATH
+    PATHS "${CMAKE_CURRENT_LIST_DIR}/../../gpurace/include" "${CMAKE_CURRENT_LIST_DIR}/../../../include")
+  add_library(gpurace::headers INTERFACE IMPORTED)
+  set_target_properties(gpurace::headers PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${gpurace_include_dir}")
+endif()
+
 include("${CMAKE_CURRENT_LIST_DIR}/tests.cmake")

@@ -43,8 +43,9 @@ function(gpurace_discover_tests target)
     include(GoogleTest)
   endif()
   gpurace_report_properties(properties "${target}")
+  target_include_directories("${target}" PRIVATE "$<TARGET_PROPERTY:gpurace::headers,INTERFACE_INCLUDE_DIRECTORIES>")
   set(arguments ${ARGN})
-  # The last argument of gtest_discover_tests that takes a list; the caller may have begun it.
+  # The caller may have given properties too.
   if(NOT PROPERTIES IN_LIST arguments)
     list(APPEND arguments PROPERTIES)
     list(APPEND arguments ${properties})
