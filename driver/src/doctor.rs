@@ -7,6 +7,7 @@ use std::process::Command;
 use crate::config::Cpu;
 use crate::cuda::{self, Origin};
 use crate::diagnostic::Error;
+use crate::libraries;
 use crate::toolchain::{self, Driver, World};
 
 /// One thing that a build needs.
@@ -54,6 +55,12 @@ pub fn examine(world: &World) -> Vec<Finding> {
         Finding {
             what: "linker",
             outcome: world.compiler(Driver::C, None).and_then(|found| linker(&found.path)),
+        },
+        Finding {
+            what: "C++ library",
+            outcome: world.compiler(Driver::C, None).and_then(|found| {
+                libraries::check_host(&found.path).map(|library| format!("`{}`", library.display()))
+            }),
         },
         Finding { what: "CUDA toolkit", outcome: toolkit(&world.cuda_search(None).run()) },
         Finding {

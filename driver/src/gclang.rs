@@ -60,6 +60,12 @@ fn stages(driver: Driver) -> Result<Exit, Error> {
     if args.help {
         anstream::print!("{}", flags::help());
     }
+    if matches!(exit, Exit::Step(_)) && plan::is_ours(&args) {
+        // clang and the linker name only the first file that they miss.
+        if let Err(error) = libraries::check_host(&toolchain.compiler.path) {
+            error.print(driver.name());
+        }
+    }
     Ok(exit)
 }
 

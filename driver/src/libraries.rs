@@ -62,6 +62,38 @@ pub fn check(args: &Args, asked: impl Fn(&str) -> Option<PathBuf>) -> Result<(),
     Ok(())
 }
 
+/// Returns the part of a C++ installation that this machine lacks, if any: clang brings no C or C++ library.
+/// Without this, clang would only name the first header that it cannot find.
+///
+/// # Errors
+/// Names the missing part, and how to get it.
+pub fn check_host(clang: &Path) -> Result<PathBuf, Error> {
+    let standard = of_clang(clang, "libstdc++.so");
+    let missing = if !has_header(clang, "c", "stdlib.h") || of_clang(clang, "crt1.o").is_none() {
+        "the C library's headers and start files"
+    } else if !has_header(clang, "c++", "cstdlib") || standard.is_none() {
+        "the C++ library's headers"
+    } else if !has_linker(clang) {
+        return Err(Error::new("no linker was found").hint("install one with `apt-get install binutils`"));
+    } else {
+        return Ok(standard.unwrap_or_default());
+    };
+    Err(Error::new(format!("{missing} were not found; host code needs them"))
+        .hint("install them with `apt-get install g++`; `libstdc++-12-dev` is enough on Debian 12 if clang was installed with gpurace"))
+}
+
+fn has_header(clang: &Path, language: &str, header: &str) -> bool {
+    let mut command = Command::new(clang);
+    command.args(["-fsyntax-only", "-x", language, "-include", header, "/dev/null"]);
+    command.output().is_ok_and(|output| output.status.success())
+}
+
+fn has_linker(clang: &Path) -> bool {
+    let Ok(output) = Command::new(clang).arg("-print-prog-name=ld").output() else { return false };
+    // clang prints the bare name if it finds no such program.
+    Path::new(String::from_utf8_lossy(&output.stdout).trim()).is_absolute()
+}
+
 /// Returns the path of a file in the folders of libraries that clang searches.
 pub fn of_clang(clang: &Path, file: &str) -> Option<PathBuf> {
     let output = Command::new(clang).arg(format!("-print-file-name={file}")).output().ok()?;

@@ -12,6 +12,9 @@ use crate::diagnostic::Error;
 /// The LLVM that the plugin is built for.
 pub const LLVM_MAJOR: u32 = 22;
 
+/// The clang that an installed gpurace brings, seen from its programs.
+const BROUGHT_CLANG: &str = "../lib/gpurace/llvm/bin/clang";
+
 /// The header with what nvcc declares in every CUDA source, relative to [`Installation::include_dir`].
 pub const COMPATIBILITY_HEADER: &str = "gpurace/nvcc_compat.h";
 /// The folder with replacements for headers that a toolkit may lack. clang searches it last.
@@ -115,8 +118,8 @@ impl World {
         })
     }
 
-    /// Finds clang 22: `chosen` (`--clang`), else `clang-22` in `PATH`, else `clang` in LLVM's own folder,
-    /// else a `clang` of that version in `PATH`.
+    /// Finds clang 22: `chosen` (`--clang`), else the one that was installed with gpurace, else `clang-22` in
+    /// `PATH`, else `clang` in LLVM's own folder, else a `clang` of that version in `PATH`.
     pub fn compiler(&self, driver: Driver, chosen: Option<&Path>) -> Result<Compiler, Error> {
         if let Some(path) = chosen {
             expect_llvm(path)?;
@@ -127,6 +130,15 @@ impl World {
                 _ => Vec::new(),
             };
             return Ok(Compiler { path: path.to_owned(), mode, driver });
+        }
+        // An installed gpurace may bring the clang that its plugin was built with, under one name.
+        let brought = self.exe_dir.join(BROUGHT_CLANG);
+        if brought.is_file() {
+            let mode = match driver {
+                Driver::Cxx => vec!["--driver-mode=g++".to_owned()],
+                Driver::C => Vec::new(),
+            };
+            return Ok(Compiler { path: fs::canonicalize(&brought).unwrap_or(brought), mode, driver });
         }
         let found = |path| Ok(Compiler { path, mode: Vec::new(), driver });
         let prefix = self.root.join(format!("usr/lib/llvm-{LLVM_MAJOR}/bin"));
@@ -202,7 +214,27 @@ impl World {
 
     /// Returns the places where gpurace keeps a toolkit of its own.
     pub fn own_toolkits(&self) -> Vec<PathBuf> {
-        self.own_places(".cache/cuda-13.0", "share/gpurace/cuda")
+        let mut places = self.own_places(".cache/cuda-13.0", "share/gpurace/cuda");
+        places.extend(self.python_toolkits());
+        places
+    }
+
+    /// Returns the places where pip puts NVIDIA's packages if it has installed gpurace: in the folders of
+    /// Python's packages of the same prefix.
+    fn python_toolkits(&self) -> Vec<PathBuf> {
+        let Some(libraries) = self.exe_dir.parent().map(|prefix| prefix.join("lib")) else {
+            return Vec::new();
+        };
+        let mut pythons: Vec<_> = fs::read_dir(libraries)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter(|entry| entry.file_name().to_string_lossy().starts_with("python3"))
+            .map(|entry| entry.path())
+            .collect();
+        pythons.sort();
+        let folders = ["site-packages/nvidia/cu13", "dist-packages/nvidia/cu13"];
+        pythons.iter().rev().flat_map(|python| folders.map(|folder| python.join(folder))).collect()
     }
 
     /// Returns the places of a part of gpurace: in the checkout two folders above this executable, in an
@@ -331,6 +363,22 @@ mod tests {
         program(&dir.path().join("bin/clang-22"), "Debian clang version 22.1.8 (3)");
         let found = world(dir.path()).compiler(Driver::C, None).unwrap();
         assert_eq!(found.path, dir.path().join("bin/clang-22"));
+    }
+
+    #[test]
+    fn what_was_installed_with_gpurace_comes_before_the_system_s() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(dir.path()).unwrap();
+        program(&root.join("bin/clang-22"), "Debian clang version 22.1.8 (3)");
+        let world = World { exe_dir: root.join("venv/bin"), ..world(&root) };
+        fs::create_dir_all(&world.exe_dir).unwrap();
+        let brought = root.join("venv/lib/gpurace/llvm/bin/clang");
+        program(&brought, "clang version 22.1.8");
+        let found = world.compiler(Driver::Cxx, None).unwrap();
+        assert_eq!((found.path, found.mode), (brought, vec!["--driver-mode=g++".to_owned()]));
+        fs::create_dir_all(root.join("venv/lib/python3.11")).unwrap();
+        let toolkit = root.join("venv/lib/python3.11/site-packages/nvidia/cu13");
+        assert!(world.own_toolkits().contains(&toolkit), "{:?}", world.own_toolkits());
     }
 
     #[test]

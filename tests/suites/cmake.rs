@@ -14,7 +14,7 @@ fn main() -> ExitCode {
     let args = Arguments::from_args();
     let missing =
         |also: &[&str]| !["cmake", "ctest", "ninja"].iter().chain(also).all(|program| is_there(program));
-    let tests: [(&str, Test, &[&str]); 8] = [
+    let tests: [(&str, Test, &[&str]); 9] = [
         ("a_racy_test_of_the_example_fails", a_racy_test_fails, &[]),
         ("the_repaired_example_passes", the_repaired_example_passes, &[]),
         ("only_enabled_targets_are_checked", only_enabled_targets, &[]),
@@ -23,12 +23,17 @@ fn main() -> ExitCode {
         ("the_presets_are_read", the_presets_are_read, &[]),
         ("ccache_finds_what_was_compiled_before", ccache, &["ccache"]),
         ("clangd_reads_the_example", clangd, &["clangd-22"]),
+        ("tests_leave_reports", tests_leave_reports, &["/usr/include/gtest/gtest.h"]),
     ];
     let trials = tests.map(|(name, test, also)| Trial::test(name, test).with_ignored_flag(missing(also)));
     libtest_mimic::run(&args, trials.into()).exit_code()
 }
 
+/// True if a program answers, or a file with this absolute path exists.
 fn is_there(program: &str) -> bool {
+    if program.starts_with('/') {
+        return Path::new(program).exists();
+    }
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
@@ -278,5 +283,88 @@ fn the_presets_are_read() -> Result<(), Failed> {
     for preset in ["\"gpurace\"", "\"gpurace-fixed\""] {
         assert!(said.contains(preset), "{said}");
     }
+    Ok(())
+}
+
+const REPORTS: &str = "
+cmake_minimum_required(VERSION 3.25)
+project(reports LANGUAGES CXX CUDA)
+enable_testing()
+find_package(gpurace REQUIRED)
+find_package(GTest REQUIRED)
+add_executable(suite suite.cu listener.cpp)
+target_link_libraries(suite PRIVATE GTest::gtest_main)
+gpurace_discover_tests(suite PROPERTIES LABELS gpu)
+add_executable(single single.cu)
+add_test(NAME \"a single/one\" COMMAND single)
+gpurace_report_tests(\"a single/one\")
+";
+
+const SUITE: &str = "
+#include <gtest/gtest.h>
+__device__ int total;
+__global__ void add() { total += threadIdx.x; }
+__global__ void nothing() {}
+TEST(Sum, Races) { add<<<1, 64>>>(); EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess); }
+TEST(Sum, Passes) { nothing<<<1, 64>>>(); EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess); }
+";
+
+/// The project's own C++ compiler compiles it.
+const LISTENER: &str = "
+#include <gtest/gtest.h>
+#include <gpurace/testing.h>
+GPURACE_LISTEN();
+";
+
+const SINGLE: &str = "
+__device__ int last;
+__global__ void set() { last = threadIdx.x; }
+int main() { set<<<1, 64>>>(); return cudaDeviceSynchronize(); }
+";
+
+/// The names of the files in `build/gpurace`, without process numbers.
+fn reports(folder: &Path) -> Result<Vec<String>, Failed> {
+    let files = std::fs::read_dir(folder.join("build/gpurace"))?;
+    let mut names: Vec<String> = files
+        .map(|file| {
+            let name = file?.file_name().to_string_lossy().into_owned();
+            let kept = |part: &&str| part.parse::<u32>().is_err();
+            Ok(name.split('.').filter(kept).collect::<Vec<_>>().join("."))
+        })
+        .collect::<std::io::Result<_>>()?;
+    names.sort();
+    Ok(names)
+}
+
+fn tests_leave_reports() -> Result<(), Failed> {
+    let folder = work_folder("cmake_reports")?;
+    let source = folder.join("source");
+    std::fs::create_dir_all(&source)?;
+    for (name, text) in
+        [("CMakeLists.txt", REPORTS), ("suite.cu", SUITE), ("listener.cpp", LISTENER), ("single.cu", SINGLE)]
+    {
+        std::fs::write(source.join(name), text)?;
+    }
+    build(&source, &folder, &["-G", "Ninja"])?;
+    let (failed, said) = failed_tests(&folder)?;
+    assert_eq!(failed, ["Sum.Races", "a"], "{said}");
+    assert!(said.contains("[  FAILED  ] Sum.Races"), "{said}");
+    assert_eq!(
+        reports(&folder)?,
+        ["a_single_one.json", "report.html", "report.json", "suite.json", "suite.json"]
+    );
+    let joined = std::fs::read_to_string(folder.join("build/gpurace/report.json"))?;
+    let joined = gpurace_tests::report::Report::parse(&joined)?;
+    let mut kernels: Vec<_> = joined.races.iter().filter_map(|race| race.kernel.as_deref()).collect();
+    kernels.dedup();
+    kernels.sort_unstable();
+    assert_eq!(kernels, ["add()", "set()"]);
+
+    // Reports of the last run alone are joined.
+    let one = command("ctest", &["--test-dir", "build", "-R", "Sum.Passes"], &folder)?;
+    assert_eq!(one.status, Some(0), "{}", one.stdout);
+    assert_eq!(reports(&folder)?, ["report.html", "report.json", "suite.json"]);
+    let labelled = command("ctest", &["--test-dir", "build", "-N", "-L", "gpu"], &folder)?;
+    assert!(labelled.stdout.contains("Sum.Races"), "{}", labelled.stdout);
     Ok(())
 }

@@ -1,5 +1,6 @@
 # find_package(gpurace) defines gpurace_enable(TARGET...), which checks the CUDA sources of these targets for
-# data races.
+# data races. It also defines gpurace_report_tests(TEST...) and gpurace_discover_tests(TARGET...), whose tests leave
+# reports; see tests.cmake.
 
 if(CMAKE_CUDA_COMPILER_LOADED AND NOT CMAKE_CUDA_COMPILER MATCHES "gclang(\\+\\+)?$")
   set(gpurace_FOUND FALSE)
@@ -29,3 +30,13 @@ function(gpurace_enable)
     target_link_options("${target}" PUBLIC "$<$<LINK_LANGUAGE:CUDA>:${gpurace_FLAGS}>")
   endforeach()
 endfunction()
+
+# gpurace/findings.h and gpurace/testing.h for sources that gclang++ does not compile.
+if(NOT TARGET gpurace::headers)
+  find_path(gpurace_include_dir gpurace/findings.h NO_CACHE NO_DEFAULT_PATH
+    PATHS "${CMAKE_CURRENT_LIST_DIR}/../../gpurace/include" "${CMAKE_CURRENT_LIST_DIR}/../../../include")
+  add_library(gpurace::headers INTERFACE IMPORTED)
+  set_target_properties(gpurace::headers PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${gpurace_include_dir}")
+endif()
+
+include("${CMAKE_CURRENT_LIST_DIR}/tests.cmake")

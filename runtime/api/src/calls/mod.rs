@@ -7,6 +7,7 @@
 //! | [`registration`] | what clang's constructors call before `main` |
 //! | [`ends`] | functions of the C library that end the program |
 //! | [`annotate`] | the host's half of `gpurace/gpurace.h` |
+//! | [`findings`] | `gpurace/findings.h`: what was found so far |
 //! | [`changed`] | functions whose parameters CUDA 13 changed |
 //! | [`refused`] | functions that are not supported |
 //! | the others | the part of the CUDA Runtime API that they are named after |
@@ -19,6 +20,7 @@ pub mod devices;
 pub mod ends;
 pub mod events;
 pub(crate) mod export;
+pub mod findings;
 pub mod functions;
 pub mod graph_execs;
 pub mod graphs;

@@ -54,7 +54,7 @@ fn complete(session: &Session) -> Option<c_int> {
     }
     session.write_end(&report);
     if report.has_findings() {
-        status = session.options.exitcode.into();
+        status = session.exitcode().into();
     }
     Some(status)
 }
@@ -153,7 +153,7 @@ extern "C" fn at_quick_exit(_: *mut c_void) {
 pub fn halt(session: &Session) -> ! {
     flush();
     complete(session);
-    exit_now(session.options.exitcode.into())
+    exit_now(session.exitcode().into())
 }
 
 /// The action that completes the report when a signal ends the program.

@@ -26,6 +26,7 @@ impl Session {
         state.divergence.clear();
         state.faults.clear();
         state.suppressed.clear();
+        state.told = Default::default();
         state.live = collector(&self.options);
     }
 }

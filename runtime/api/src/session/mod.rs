@@ -11,6 +11,7 @@
 //! | [`watch`] | accesses of the host to managed memory before it waits |
 //! | [`transfer_sites`] | the host's calls that copy or fill |
 //! | `counts`, `coverage`, `report` | the counts of kernels, what ran of them, and the report at the end |
+//! | `recent` | what was found since the program last asked |
 //! | `fork` | a forked child forgets its parent's findings |
 //! | [`finish`] | the end of the process |
 
@@ -21,6 +22,7 @@ mod fork;
 mod found;
 mod operations;
 pub mod overlapped;
+mod recent;
 mod report;
 pub mod resolve;
 pub mod suppress;
@@ -30,7 +32,7 @@ pub mod watch;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use gpurace_check::{Checker, Limits};
@@ -51,6 +53,7 @@ use crate::prove::Prover;
 use crate::session::counts::KernelCounts;
 use crate::session::found::FoundResolved;
 use crate::session::overlapped::OverlappedOperations;
+use crate::session::recent::ToldSoFar;
 use crate::session::resolve::LaunchRecord;
 use crate::session::suppress::Suppressions;
 use crate::session::transfer_sites::TransferCalls;
@@ -63,6 +66,8 @@ pub use operations::{BegunLaunch, EndedLaunch};
 pub struct Session {
     /// The options in `GPURACE_OPTIONS`.
     pub options: Options,
+    /// The exit status after a finding: that of the options, unless the program sets another.
+    exitcode: AtomicU8,
     suppressions: Suppressions,
     /// The process that it belongs to. A forked child is another process until it launches a
     /// kernel.
@@ -113,6 +118,8 @@ struct SessionState {
     faults: Vec<schema::Fault>,
     /// Number of findings that each suppression left out.
     suppressed: BTreeMap<String, u64>,
+    /// What the program has asked for.
+    told: ToldSoFar,
     live: Collector,
 }
 
@@ -151,6 +158,7 @@ impl Session {
             checker: OnceLock::new(),
             prover: Prover::new(&options, notes.clone()),
             notes,
+            exitcode: AtomicU8::new(options.exitcode),
             options,
             sources: OnceLock::new(),
             last_launch: AtomicU64::new(0),
@@ -174,6 +182,7 @@ impl Session {
                 divergence: Vec::new(),
                 faults: Vec::new(),
                 suppressed: BTreeMap::new(),
+                told: ToldSoFar::default(),
                 live: collector,
             }),
         }

@@ -160,7 +160,7 @@ impl Session {
     }
 
     /// Adds the barriers that would order the races of findings. Findings that one fix mends become one.
-    fn add_fixes(&self, report: &mut Report, state: &SessionState) {
+    pub(super) fn add_fixes(&self, report: &mut Report, state: &SessionState) {
         let found = state.found.iter().flatten().chain(&state.elsewhere);
         let mut of_finding: HashMap<String, Vec<&FoundResolved>> = HashMap::new();
         for found in found.filter(|found| !found.left_out) {

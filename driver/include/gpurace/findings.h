@@ -1,0 +1,28 @@
+// What a program may ask gpurace while it runs. For test frameworks see gpurace/testing.h.
+//
+// All of this works in C and C++, with any compiler, and does nothing in a program without gpurace's runtime.
+#ifndef GPURACE_FINDINGS_H
+#define GPURACE_FINDINGS_H
+
+#include <dlfcn.h>
+#include <stddef.h>
+
+// Returns the number of findings since the last call: races, divergences, faults. A race that was seen again
+// since then counts again. `*text` becomes their report, which stays until the next call of this thread;
+// `text` may be null. Wait for the device first (cudaDeviceSynchronize): what still runs has not been found.
+static inline size_t gpurace_findings(const char **text) {
+  // The runtime may come with a library that this program was not linked with directly. The null pointer
+  // means all libraries.
+  void *found = dlsym(NULL, "gpurace_recent_findings");
+  if (text) *text = "";
+  return found ? ((size_t (*)(const char **))found)(text) : 0;
+}
+
+// Sets the exit status after a finding, in place of the option `exitcode`: for a program that handles its
+// findings itself.
+static inline void gpurace_exitcode(int status) {
+  void *found = dlsym(NULL, "gpurace_set_exitcode");
+  if (found) ((void (*)(int))found)(status);
+}
+
+#endif

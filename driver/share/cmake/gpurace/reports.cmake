@@ -1,0 +1,20 @@
+# Run by ctest before and after tests that leave reports; see tests.cmake.
+
+if(STEP STREQUAL "begin")
+  file(REMOVE_RECURSE "${FOLDER}")
+  file(MAKE_DIRECTORY "${FOLDER}")
+  return()
+endif()
+file(GLOB reports "${FOLDER}/*.json")
+if(NOT reports)
+  message(STATUS "gpurace: the tests left no reports in ${FOLDER}")
+  return()
+endif()
+foreach(output report.json report.html)
+  execute_process(COMMAND "${TOOL}" report ${reports} --source-dir "${SOURCES}" -o "${FOLDER}/${output}"
+    RESULT_VARIABLE result)
+  if(result)
+    message(FATAL_ERROR "gpurace: cannot write ${FOLDER}/${output}: ${result}")
+  endif()
+endforeach()
+message(STATUS "gpurace: ${FOLDER}/report.html")

@@ -1,0 +1,45 @@
+//! `gpurace/findings.h`: what the program may ask of the checker while it runs.
+
+use std::cell::RefCell;
+use std::ffi::{CString, c_char, c_int};
+
+use crate::calls::start::process;
+use crate::host::edge::guard;
+
+thread_local! {
+    /// The text of the last call on this thread.
+    static TEXT: RefCell<CString> = RefCell::default();
+}
+
+/// `gpurace_recent_findings` of `gpurace/findings.h`: the number of findings since the last call. The text
+/// stays until the thread's next call.
+///
+/// # Safety
+/// `text` is null or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gpurace_recent_findings(text: *mut *const c_char) -> usize {
+    guard("gpurace_recent_findings", 0, || {
+        let (count, found) = process().session.recent_findings();
+        if !text.is_null() {
+            // Source lines may hold any byte.
+            let found = CString::new(found.replace('\0', "")).unwrap_or_default();
+            let kept = TEXT.with_borrow_mut(|kept| {
+                *kept = found;
+                kept.as_ptr()
+            });
+            // SAFETY: not null, hence valid by the contract above.
+            unsafe { text.write(kept) };
+        }
+        count
+    })
+}
+
+/// `gpurace_set_exitcode` of `gpurace/findings.h`: the exit status after a finding, in place of the option
+/// `exitcode`.
+#[unsafe(no_mangle)]
+pub extern "C" fn gpurace_set_exitcode(status: c_int) {
+    guard("gpurace_set_exitcode", (), || {
+        // Only the low byte of a status reaches the parent.
+        process().session.set_exitcode((status & 0xff) as u8);
+    });
+}
