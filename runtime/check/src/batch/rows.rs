@@ -107,6 +107,8 @@ pub(crate) struct RowRun {
     pub(crate) accesses: usize,
 }
 
+/// How many threads ahead the shadow of single accesses is prefetched.
+const AHEAD: usize = 12;
 /// Neighbouring threads without an access that a run goes over.
 const GAP: usize = 32;
 
@@ -267,6 +269,9 @@ impl CheckedRow<'_> {
             let address = row.addresses.of(thread);
             if address == 0 {
                 continue;
+            }
+            if thread + AHEAD < row.addresses.threads() {
+                block.shadow().map.prefetch(row.addresses.of(thread + AHEAD));
             }
             let (op, value) = match row.writes {
                 true => (Op::Write, Value::Row(RowWrite { rows, thread })),

@@ -17,6 +17,9 @@ use crate::shadow::page::{Marks, STRETCH};
 
 /// How many stretches that gathered reads may wait for are remembered.
 const STRETCHES_KEPT: usize = 8;
+/// Gathered reads are logged as they come until the log of a launch has so many bytes. To find patterns
+/// takes longer.
+const BYTES_AS_THEY_COME: usize = 1 << 20;
 /// Most bytes between the first and the last read of a row that is deferred.
 const MOST_SPAN: usize = 1 << 21;
 
@@ -184,7 +187,11 @@ impl<L: DeferringLaunch> Deferrer<'_, L> {
                 let each =
                     items.iter().map(|read| ReadRun { first: *read, end: read.bytes(batch.size).end as u64 });
                 let size = if runs.is_empty() { size_of::<ReadItem>() } else { size_of::<ReadRun>() };
-                let addresses = match (patterns::find(each.chain(runs.iter().copied()), size), runs) {
+                let found = match log.bytes() < BYTES_AS_THEY_COME {
+                    true => None,
+                    false => patterns::find(each.chain(runs.iter().copied()), size),
+                };
+                let addresses = match (found, runs) {
                     (Some(found), _) => ReadAddresses::Patterns(push_all(&mut log.patterns, &found)),
                     (None, []) => ReadAddresses::Items(push_all(&mut log.items, items)),
                     (None, _) => ReadAddresses::Runs(push_all(&mut log.runs, runs)),
