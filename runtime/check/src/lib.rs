@@ -22,6 +22,7 @@
 //! | `r` and `a` conflict, and not all accesses of `r` happen before `a` | they race |
 //! | `r` happens before `a`, and whatever would race with `r` also races with `a` ([`model::step::covers`]) | `r` is dropped |
 //! | `r` is of the same thread in the same epoch, and whatever would race with `a` also races with `r` | `a` is dropped |
+//! | `r` is a plain access of the same thread in the same epoch, by the same instruction, of other bytes | `r` gets the bytes of `a` |
 //! | `r` is of the same instruction on the same bytes, and concurrent | the thread of `a` joins those of `r` |
 //! | `r` happens before everything still to come | `r` is dropped |
 //!

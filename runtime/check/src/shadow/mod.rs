@@ -11,6 +11,7 @@
 //! |---|---|
 //! | deferred reads | none: an entry for the page, and the log |
 //! | a row of threads, one word each, by one instruction | 8 bytes |
+//! | a row of threads, one byte each, by one instruction | 8 bytes, and the region's record list |
 //! | rows by several instructions or blocks (stencils) | 8 bytes, and the region's record list |
 //! | anything else | 8 + 256 bytes, and record lists or chains for some words |
 
