@@ -4,8 +4,10 @@
 use std::collections::BTreeSet;
 
 use gpurace_protocol::expr::{Axis, BinOp, CmpOp, Expr, ExprId, Exprs, ParamId, Width};
+use gpurace_protocol::interval::{Barriers, Group, holds_sync};
+use gpurace_protocol::lanes::{KnownMasks, masks as masks_of};
 use gpurace_protocol::place::Place;
-use gpurace_protocol::protocol::{ObjectKind, Protocol, Step};
+use gpurace_protocol::protocol::{ObjectKind, Protocol, Step, Stmt};
 use gpurace_protocol::range::Loops;
 
 /// The largest number of candidates of one kernel.
@@ -334,7 +336,8 @@ fn factors(exprs: &Exprs, axis: Axis) -> Vec<Option<i64>> {
     found
 }
 
-fn made_of_warps(body: &[gpurace_protocol::protocol::Stmt]) -> bool {
-    gpurace_protocol::interval::holds_sync(body, gpurace_protocol::interval::Group::Warp)
-        && !gpurace_protocol::interval::holds_sync(body, gpurace_protocol::interval::Group::Grid)
+fn made_of_warps(body: &[Stmt]) -> bool {
+    let masks = KnownMasks::new();
+    let holds = |group| holds_sync(body, Barriers { group, masks: &masks });
+    (holds(Group::WARP) || !masks_of(body).is_empty()) && !holds(Group::Grid)
 }

@@ -232,6 +232,12 @@ fn no_proved_access_races() {
     compare("", random::protocol);
 }
 
+/// Tiles and other sets of lanes wait for each other.
+#[test]
+fn no_proved_access_races_beside_syncs_of_some_lanes() {
+    compare("syncs of some lanes: ", random::protocol_with_lane_syncs);
+}
+
 /// Statements use the values that loops leave. As in the pass, loops over constants alone are run.
 #[test]
 fn no_proved_access_races_after_loops() {

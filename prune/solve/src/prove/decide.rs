@@ -61,11 +61,13 @@ impl<'a> Prover<'a> {
         let protocol = self.setting.protocol;
         let mut conditions = BTreeSet::new();
         let relation = match group {
-            Group::Warp => Relation::SameWarp,
+            Group::Lanes(lanes) => Relation::SameLanes(lanes),
             Group::Block => Relation::SameBlock,
             Group::Grid => Relation::OtherBlock,
         };
-        for control in controls(protocol, group)? {
+        let barriers = self.named.barriers(group);
+        conditions.extend(self.named.conditions(group));
+        for control in controls(protocol, barriers)? {
             if uniformity(protocol, self.setting.exprs, control.cond) >= group.uniform() {
                 continue;
             }

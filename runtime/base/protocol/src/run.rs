@@ -34,6 +34,11 @@ impl Thread {
     pub fn warp(self, launch: &Launch) -> u32 {
         self.linear(launch) / WARP
     }
+
+    /// Number of the lane in the warp.
+    pub fn lane(self, launch: &Launch) -> u32 {
+        self.linear(launch) % WARP
+    }
 }
 
 /// A question that the protocol leaves open, at one moment of the run.
@@ -78,6 +83,8 @@ pub struct Touch {
     pub size: u64,
     /// The numbers of warp, block and grid barriers that the thread has passed.
     pub passed: [u32; 3],
+    /// The number of syncs of some lanes that the thread has passed.
+    pub lane_syncs: u32,
 }
 
 /// The reason why a run stopped early.
@@ -107,6 +114,7 @@ pub struct Run<'a> {
     /// The number of changes of variables, from 1.
     changes: u64,
     passed: [u32; 3],
+    masks: Vec<u32>,
     access: usize,
     /// The number of steps that the thread may still make.
     fuel: u64,
@@ -123,6 +131,8 @@ pub struct Run<'a> {
 pub struct Trace {
     /// The accesses.
     pub touches: Vec<Touch>,
+    /// The masks of the syncs of some lanes that name the thread, in order.
+    pub masks: Vec<u32>,
     /// True if the run asked an open question.
     pub asked: bool,
     /// True if something depends on a value that a loop has left.
@@ -190,6 +200,7 @@ impl<'a> Run<'a> {
             known: vec![(0, 0); protocol.exprs.len()],
             changes: 0,
             passed: [0; 3],
+            masks: Vec::new(),
             access: 0,
             fuel: 0,
             touches: Vec::new(),
@@ -211,11 +222,13 @@ impl<'a> Run<'a> {
         self.vars.clear();
         self.iterations.clear();
         self.touches.clear();
+        self.masks.clear();
         self.left.clear();
         let protocol = self.protocol;
         self.body(&protocol.body)?;
         let touches = std::mem::take(&mut self.touches);
-        Ok(Trace { touches, asked: self.asked, rests_on_left: self.rests_on_left })
+        let masks = std::mem::take(&mut self.masks);
+        Ok(Trace { touches, masks, asked: self.asked, rests_on_left: self.rests_on_left })
     }
 
     fn var(&self, id: VarId) -> Option<u64> {
@@ -248,8 +261,17 @@ impl<'a> Run<'a> {
                         offset: offset as i64,
                         size,
                         passed: self.passed,
+                        lane_syncs: self.masks.len() as u32,
                     });
                     self.access += 1;
+                }
+                Stmt::Sync(Sync::Lanes(mask)) => {
+                    let mask = self.value(*mask) as u32;
+                    if mask == u32::MAX {
+                        self.passed[0] += 1;
+                    } else if mask >> self.thread.lane(self.launch) & 1 == 1 {
+                        self.masks.push(mask);
+                    }
                 }
                 Stmt::Sync(Sync::Warp) => self.passed[0] += 1,
                 Stmt::Sync(Sync::Block) => self.passed[1] += 1,
