@@ -12,10 +12,12 @@
 //!   dimension or with rows of whole warps.
 //! - No thread makes a sync that does not name it. CUDA leaves the effect undefined.
 //!
-//! A mask that is not known orders nothing in proofs. As it may order something in fact, there is no
-//! witness of a race beside it.
+//! Lanes wait for each other with equal masks, wherever in the program they do. So a sync counts only if
+//! the threads also make all others together that may have its mask. Beside a mask that is not known,
+//! proofs use no order within warps. As the mask may order something in fact, there is no witness of a
+//! race either.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use gpurace_protocol::condition::Condition;
 use gpurace_protocol::expr::ExprId;
@@ -27,7 +29,7 @@ use gpurace_protocol::protocol::Sync;
 use super::Prover;
 use crate::pair::{no_lane, unnamed};
 
-/// The most sets of lanes that proofs tell apart. Further ones order nothing.
+/// The most kinds of sets that proofs tell apart. The syncs of further ones order nothing.
 const MOST_SETS: usize = 4;
 
 /// The syncs of some lanes of a kernel.
@@ -35,8 +37,8 @@ const MOST_SETS: usize = 4;
 pub(super) struct LaneSyncs {
     /// The masks that count.
     masks: KnownMasks,
-    /// For each mask, the conditions under which it counts.
-    conditions: BTreeMap<ExprId, BTreeSet<Condition>>,
+    /// The conditions under which they do.
+    conditions: BTreeSet<Condition>,
     /// The sets of the masks, those with few lanes first.
     sets: Vec<LaneSets>,
     /// True if there may be order that no set shows.
@@ -49,10 +51,13 @@ impl LaneSyncs {
         Barriers { group, masks: &self.masks }
     }
 
-    /// The conditions under which the masks that order a group count.
+    /// The conditions under which the masks are known.
     pub(super) fn conditions(&self, group: Group) -> BTreeSet<Condition> {
-        let orders = |mask: &ExprId| self.barriers(group).hold(Sync::Lanes(*mask));
-        self.conditions.iter().filter(|(mask, _)| orders(mask)).flat_map(|(_, all)| all.clone()).collect()
+        match group {
+            // A mask that turns out to be another one could be that of any sync.
+            Group::Lanes(_) => self.conditions.clone(),
+            Group::Block | Group::Grid => BTreeSet::new(),
+        }
     }
 
     /// The sets that some mask names, those with few lanes first.
@@ -72,18 +77,19 @@ impl Prover<'_> {
         let protocol = self.setting.protocol;
         let mut found = LaneSyncs::default();
         for mask in lanes::masks(&protocol.body) {
-            match self.known_sets(mask) {
-                Some((sets, conditions)) if found.sets.contains(&sets) || found.sets.len() < MOST_SETS => {
-                    found.masks.insert(mask, sets);
-                    found.conditions.insert(mask, conditions);
-                    if !found.sets.contains(&sets) {
-                        found.sets.push(sets);
-                    }
-                }
-                _ => found.more_order = true,
+            let Some((sets, conditions)) = self.known_sets(mask) else {
+                found.more_order = true;
+                continue;
+            };
+            found.masks.insert(mask, sets);
+            found.conditions.extend(conditions);
+            if !found.sets.contains(&sets) {
+                found.sets.push(sets);
             }
         }
         found.sets.sort_by_key(|sets| (sets.size(), *sets));
+        found.more_order |= found.sets.len() > MOST_SETS;
+        found.sets.truncate(MOST_SETS);
         // One lane may pass on what it has learnt from lanes of one set to lanes of another.
         let all = &found.sets;
         found.more_order |= all.iter().any(|a| all.iter().any(|b| !a.nested(*b)));

@@ -5,11 +5,11 @@ use std::collections::{BTreeSet, HashMap};
 
 use gpurace_protocol::condition::Condition;
 use gpurace_protocol::expr::{Expr, VarId};
-use gpurace_protocol::interval::{Group, Meeting, holds_sync, meetings, unordered};
+use gpurace_protocol::interval::{Group, Meeting, any_sync, holds_sync, meetings, unordered};
 use gpurace_protocol::lanes::LaneSets;
 use gpurace_protocol::launch::Launch;
 use gpurace_protocol::place::{Place, Turn};
-use gpurace_protocol::protocol::{ObjectKind, Space, Stmt, Sync};
+use gpurace_protocol::protocol::{ObjectKind, Space, Sync};
 use gpurace_protocol::verdict::Witness;
 
 use super::{Failure, OUT_OF_TIME, Prover};
@@ -91,7 +91,7 @@ impl<'a> Prover<'a> {
         let mut sets: Vec<LaneSets> = Vec::new();
         for lanes in self.named.sets().to_vec().into_iter().chain([LaneSets::WHOLE]) {
             let group = Group::Lanes(lanes);
-            let holds = holds(body, &|sync| {
+            let holds = any_sync(body, &|sync| {
                 matches!(sync, Sync::Warp | Sync::Lanes(_)) && self.named.barriers(group).hold(sync)
             });
             if holds && !sets.contains(&lanes) && self.align(group).is_ok() {
@@ -263,14 +263,4 @@ impl<'a> Prover<'a> {
         }
         None
     }
-}
-
-/// True if a body contains a barrier for which `of` holds.
-fn holds(body: &[Stmt], of: &dyn Fn(Sync) -> bool) -> bool {
-    body.iter().any(|stmt| match stmt {
-        Stmt::Sync(sync) => of(*sync),
-        Stmt::Loop(inner) => holds(&inner.body, of),
-        Stmt::If { then, otherwise, .. } => holds(then, of) || holds(otherwise, of),
-        Stmt::Access(_) | Stmt::Unknown(_) => false,
-    })
 }

@@ -263,6 +263,53 @@ fn unknown_masks_order_nothing_and_exclude_witnesses() {
     }
 }
 
+#[test]
+fn another_sync_with_the_same_mask_may_be_met() {
+    // Lane 0 meets the others' first sync at one of its own, so it is a sync ahead of them.
+    let quads = |k: &mut Kernel| k.tile_sync(4);
+    let constant = |mask: i64| {
+        move |k: &mut Kernel| {
+            let mask = k.c(mask);
+            k.lane_sync(mask);
+        }
+    };
+    let open = |k: &mut Kernel| {
+        let mask = k.opaque("a mask", Width::W32, Uniform::Grid, &[]);
+        k.lane_sync(mask);
+    };
+    let kernel = |first: &dyn Fn(&mut Kernel), lanes: i64, then: &dyn Fn(&mut Kernel)| {
+        let mut k = Kernel::new("ahead");
+        let (s, t) = (k.shared("s", 4096), k.tid());
+        let lane = k.binc(BinOp::And, t, 31);
+        let some = k.ltc(lane, lanes);
+        k.when(some, |k| first(k));
+        let write = k.write(s, t);
+        then(&mut k);
+        let at = k.binc(BinOp::Xor, t, 3);
+        let read = k.read(s, at);
+        (k, vec![write, read])
+    };
+    let whole = |k: &mut Kernel| k.warp_sync();
+    for (first, lanes, then) in [
+        (&constant(0xf) as &dyn Fn(&mut Kernel), 1, &quads as &dyn Fn(&mut Kernel)),
+        (&quads, 3, &quads),
+        (&whole, 3, &whole),
+        (&open, 4, &quads),
+        (&open, 4, &whole),
+    ] {
+        let (k, sites) = kernel(first, lanes, then);
+        not_proved(k, &sites);
+    }
+    // All lanes that may meet there do, or the masks differ.
+    proved(kernel(&constant(0xf), 4, &quads).0);
+    proved(kernel(&quads, 4, &quads).0);
+    proved(kernel(&constant(0xff), 8, &quads).0);
+    proved(kernel(&constant(0xff), 8, &whole).0);
+    // No lane that its mask leaves out waits.
+    let (k, sites) = kernel(&constant(0xff), 9, &whole);
+    not_proved(k, &sites);
+}
+
 /// In a tile, under a condition on these bits of the index.
 fn divergent(bits: i64) -> (Kernel, Vec<SiteId>) {
     let mut k = Kernel::new("divergent");

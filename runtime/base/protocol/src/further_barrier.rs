@@ -107,7 +107,7 @@ pub fn meet(
         thread.ctaid = block;
         let number = thread.linear(launch);
         let Trace { touches, masks, .. } = run.thread(thread, steps).ok()?;
-        if !masks.is_empty() {
+        if masks.iter().any(|mask| *mask != u32::MAX) {
             // Lanes that wait for some others could wait forever if those wait at the further barrier.
             return None;
         }

@@ -70,6 +70,17 @@ impl Barriers<'_> {
             }
         }
     }
+
+    /// True if threads of the group must pass barriers of this kind together, so that they pass those
+    /// that order them together. Lanes wait for each other with equal masks, wherever they do. So a sync
+    /// of some lanes counts too if it has a mask of a sync that orders the group, in some lane.
+    fn count(self, sync: Sync) -> bool {
+        let shared = |mask| {
+            let (Group::Lanes(lanes), Some(own)) = (self.group, self.masks.get(mask)) else { return false };
+            self.masks.values().any(|sets| lanes.within(*sets) && own.share_a_set(*sets))
+        };
+        self.hold(sync) || matches!(sync, Sync::Lanes(mask) if shared(&mask))
+    }
 }
 
 /// One of the two accesses of a pair.
@@ -259,10 +270,15 @@ fn same_turn(x: &Turn, y: &Turn) -> bool {
 
 /// True if a body contains one of the barriers.
 pub fn holds_sync(body: &[Stmt], barriers: Barriers<'_>) -> bool {
+    any_sync(body, &|sync| barriers.hold(sync))
+}
+
+/// True if a body contains a barrier for which `is` is true.
+pub fn any_sync(body: &[Stmt], is: &dyn Fn(Sync) -> bool) -> bool {
     body.iter().any(|stmt| match stmt {
-        Stmt::Sync(sync) => barriers.hold(*sync),
-        Stmt::Loop(of) => holds_sync(&of.body, barriers),
-        Stmt::If { then, otherwise, .. } => holds_sync(then, barriers) || holds_sync(otherwise, barriers),
+        Stmt::Sync(sync) => is(*sync),
+        Stmt::Loop(of) => any_sync(&of.body, is),
+        Stmt::If { then, otherwise, .. } => any_sync(then, is) || any_sync(otherwise, is),
         Stmt::Access(_) | Stmt::Unknown(_) => false,
     })
 }
@@ -399,15 +415,26 @@ impl Walk<'_> {
         self.found.push(Control { cond, of, guards, loops });
     }
 
+    fn counts(&self, body: &[Stmt]) -> bool {
+        any_sync(body, &|sync| self.barriers.count(sync))
+    }
+
+    fn may_be_any_sync(&self, mask: &ExprId) -> bool {
+        matches!(self.barriers.group, Group::Lanes(_)) && !self.barriers.masks.contains_key(mask)
+    }
+
     fn body(&mut self, body: &[Stmt]) -> Result<(), String> {
         for stmt in body {
             match stmt {
                 Stmt::Unknown(unknown) if unknown.syncs => {
                     return Err(format!("{} may wait at a barrier", unknown.why));
                 }
+                Stmt::Sync(Sync::Lanes(mask)) if self.may_be_any_sync(mask) => {
+                    return Err("a sync of lanes that are not known".into());
+                }
                 Stmt::Access(_) | Stmt::Sync(_) | Stmt::Unknown(_) => {}
                 Stmt::If { cond, then, otherwise } => {
-                    let syncs = holds_sync(then, self.barriers) || holds_sync(otherwise, self.barriers);
+                    let syncs = self.counts(then) || self.counts(otherwise);
                     if syncs {
                         self.push(*cond, None);
                     }
@@ -418,7 +445,7 @@ impl Walk<'_> {
                     }
                 }
                 Stmt::Loop(of) => {
-                    let syncs = holds_sync(&of.body, self.barriers);
+                    let syncs = self.counts(&of.body);
                     if syncs && of.may_break.is_some_and(|u| u < self.barriers.group.uniform()) {
                         return Err("threads may leave a loop with a barrier one by one".into());
                     }

@@ -78,6 +78,11 @@ impl LaneSets {
         })
     }
 
+    /// True if a lane is in one set of both.
+    pub fn share_a_set(self, other: Self) -> bool {
+        (0..WARP).any(|lane| self.of(lane).is_some() && self.of(lane) == other.of(lane))
+    }
+
     /// True if no set of one is partly in a set of the other.
     pub fn nested(self, other: Self) -> bool {
         (0..WARP).all(|lane| match (self.of(lane), other.of(lane)) {
@@ -201,7 +206,7 @@ pub fn masks(body: &[Stmt]) -> BTreeSet<ExprId> {
     found
 }
 
-/// True if a sync of some lanes lies between two moments of two threads of a warp. `made` has the masks
+/// True if a sync of lanes lies between two moments of two threads of a warp. `made` has the masks
 /// of all such syncs of each thread, in order, and `passed` how many of them came before its moment.
 ///
 /// Lanes that did not all make the same syncs with a mask are not ordered by them.
@@ -256,6 +261,7 @@ mod tests {
         let (quads, eights, low) = (sets(4, 0xf), sets(8, 0xff), sets(32, 0xffff));
         assert!(quads.within(eights) && quads.within(LaneSets::WHOLE) && low.within(LaneSets::WHOLE));
         assert!(!eights.within(quads) && !eights.within(low) && !LaneSets::WHOLE.within(eights));
+        assert!(low.share_a_set(sets(16, 0xffff)) && !low.share_a_set(eights));
         assert!(!low.within(eights) && low.nested(eights) && eights.nested(low));
         let (a, b) = (sets(32, 0x0f), sets(32, 0x3c));
         assert!(!a.nested(b) && !a.within(b));

@@ -21,17 +21,17 @@ pub fn conflict(a: Op, b: Op, same_bytes: bool, same_block: bool) -> bool {
 }
 
 /// True if the barriers that two threads passed do not order their accesses. `masks` has those of all
-/// syncs of some lanes of each thread.
+/// syncs of lanes of each thread.
 pub fn unordered(launch: &Launch, threads: [Thread; 2], touches: [&Touch; 2], masks: [&[u32]; 2]) -> bool {
     let same_block = threads[0].ctaid == threads[1].ctaid;
     let same_warp = same_block && threads[0].warp(launch) == threads[1].warp(launch);
-    let [aw, ab, ag] = touches[0].passed;
-    let [bw, bb, bg] = touches[1].passed;
+    let [_, ab, ag] = touches[0].passed;
+    let [_, bb, bg] = touches[1].passed;
     let parted = || {
         let lanes = threads.map(|thread| thread.lane(launch));
         lanes::parted(lanes, masks, touches.map(|touch| touch.lane_syncs))
     };
-    ag == bg && (!same_block || ab == bb) && (!same_warp || (aw == bw && !parted()))
+    ag == bg && (!same_block || ab == bb) && (!same_warp || !parted())
 }
 
 /// Returns all threads of a launch.

@@ -83,7 +83,7 @@ pub struct Touch {
     pub size: u64,
     /// The numbers of warp, block and grid barriers that the thread has passed.
     pub passed: [u32; 3],
-    /// The number of syncs of some lanes that the thread has passed.
+    /// The number of syncs of lanes that the thread has passed, those of the whole warp included.
     pub lane_syncs: u32,
 }
 
@@ -131,7 +131,7 @@ pub struct Run<'a> {
 pub struct Trace {
     /// The accesses.
     pub touches: Vec<Touch>,
-    /// The masks of the syncs of some lanes that name the thread, in order.
+    /// The masks of the syncs of lanes that name the thread, in order.
     pub masks: Vec<u32>,
     /// True if the run asked an open question.
     pub asked: bool,
@@ -267,13 +267,9 @@ impl<'a> Run<'a> {
                 }
                 Stmt::Sync(Sync::Lanes(mask)) => {
                     let mask = self.value(*mask) as u32;
-                    if mask == u32::MAX {
-                        self.passed[0] += 1;
-                    } else if mask >> self.thread.lane(self.launch) & 1 == 1 {
-                        self.masks.push(mask);
-                    }
+                    self.sync_lanes(mask);
                 }
-                Stmt::Sync(Sync::Warp) => self.passed[0] += 1,
+                Stmt::Sync(Sync::Warp) => self.sync_lanes(u32::MAX),
                 Stmt::Sync(Sync::Block) => self.passed[1] += 1,
                 Stmt::Sync(Sync::Grid) => self.passed[2] += 1,
                 Stmt::Unknown(_) => return Err(Stopped::Unknown),
@@ -290,6 +286,15 @@ impl<'a> Run<'a> {
             }
         }
         Ok(())
+    }
+
+    fn sync_lanes(&mut self, mask: u32) {
+        if mask == u32::MAX {
+            self.passed[0] += 1;
+        }
+        if mask >> self.thread.lane(self.launch) & 1 == 1 {
+            self.masks.push(mask);
+        }
     }
 
     fn run_loop(&mut self, of: &crate::protocol::Loop) -> Result<(), Stopped> {
