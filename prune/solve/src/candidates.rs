@@ -90,6 +90,14 @@ pub fn candidates(protocol: &Protocol, exprs: &mut Exprs) -> Vec<ExprId> {
         let dim = made.exprs.add(Expr::Ntid(Axis::X));
         made.compare_constant(CmpOp::Ule, dim, 32);
     }
+    // `cooperative_groups` computes a thread's rank from all three dimensions, whether or not the kernel
+    // is for blocks of several.
+    if !masks_of(&protocol.body).is_empty() {
+        for axis in [Axis::Z, Axis::Y].into_iter().filter(|axis| used(Expr::Tid(*axis))) {
+            let dim = made.exprs.add(Expr::Ntid(axis));
+            made.compare_constant(CmpOp::Eq, dim, 1);
+        }
+    }
     let halves = guards.iter().chain(&offsets).any(|id| match protocol.exprs.get(*id) {
         Expr::Bin(BinOp::UDiv | BinOp::LShr | BinOp::SDiv | BinOp::AShr, a, _) => {
             protocol.exprs.get(a) == Expr::Ntid(Axis::X)
