@@ -163,11 +163,7 @@ pub fn unnamed<'a>(
 }
 
 /// Returns the formula that an expression is not the thread's lane, modulo 32.
-pub fn no_lane<'a>(
-    setting: Setting<'a>,
-    value: ExprId,
-    candidates: &[ExprId],
-) -> Encoded<PairFormula<'a>> {
+pub fn no_lane<'a>(setting: Setting<'a>, value: ExprId, candidates: &[ExprId]) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, Group::Block);
     let mut frame = Frame::top(setting, 0);
     frame.certain = false;

@@ -167,9 +167,7 @@ impl<'a> Prover<'a> {
             places.0.access.site.0, places.1.access.site.0, related.relation
         );
         let guarded = |place: &Place| place.way.iter().any(|t| matches!(t, Turn::Branch { .. }));
-        let build = |detail| {
-            formula(self.setting, places, meeting, related, &self.candidates, fixed, detail)
-        };
+        let build = |detail| formula(self.setting, places, meeting, related, &self.candidates, fixed, detail);
         // The first query leaves out the conditions around the accesses. Many pairs share it, and
         // often it is enough.
         let simple = if guarded(places.0) || guarded(places.1) { build(Detail::Loops).ok() } else { None };

@@ -9,7 +9,10 @@ fn with_block(p: &Protocol, block: [u32; 3], expected: &[SiteId]) {
 }
 
 /// Each thread writes its element, syncs, and reads the element of `other` of its index.
-fn exchange(sync: impl FnOnce(&mut Kernel), other: impl FnOnce(&mut Kernel, E) -> E) -> (Kernel, Vec<SiteId>) {
+fn exchange(
+    sync: impl FnOnce(&mut Kernel),
+    other: impl FnOnce(&mut Kernel, E) -> E,
+) -> (Kernel, Vec<SiteId>) {
     let mut k = Kernel::new("exchange");
     let (s, t) = (k.shared("s", 4096), k.tid());
     let write = k.write(s, t);
@@ -114,7 +117,8 @@ fn halves_with_constant_masks() {
         with_block(&p, block, &[]);
     }
     // The mask leaves lanes out, names others or some that never arrive, or does not name the thread.
-    for (mask, lanes) in [(0xff, 16), (0xf_ffff, 16), (0xffff_0000, 16), (0xffff, 17), (0xfffe, 16), (0, 16)] {
+    for (mask, lanes) in [(0xff, 16), (0xf_ffff, 16), (0xffff_0000, 16), (0xffff, 17), (0xfffe, 16), (0, 16)]
+    {
         let (k, sites) = half(mask, lanes);
         not_proved(k, &sites);
     }
