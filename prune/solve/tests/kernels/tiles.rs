@@ -205,7 +205,7 @@ fn lanes_that_are_computed_from_the_thread() {
 
 #[test]
 fn the_linear_index_is_a_lane() {
-    only_with(|right| {
+    let kernel = |right| {
         let mut k = Kernel::new("linear");
         let (s, x, y, width) = (k.shared("s", 4096), k.tid(), k.tidy(), k.bdim());
         let row = k.mul(y, if right { width } else { x });
@@ -220,7 +220,17 @@ fn the_linear_index_is_a_lane() {
         let there = k.binc(BinOp::Xor, own, 7);
         let read = k.read(s, there);
         (k, vec![write, read])
-    });
+    };
+    assert_eq!(proved(kernel(true).0), ["blockDim.z == 1"]);
+    // With one row, the other one is right too.
+    assert_eq!(proved(kernel(false).0), ["blockDim.y == 1", "blockDim.z == 1"]);
+    for block in [[8, 8, 1], [16, 2, 1]] {
+        with_block(&kernel(true).0.done(), block, &[]);
+        let p = kernel(false).0.done();
+        let launch = launch(ONE, block, &p, &[]);
+        assert_eq!(words(&prove_with(&p, &launch)), ["unknown", "unknown"]);
+        assert!(!racing(&p, &launch, 0).is_empty());
+    }
 }
 
 #[test]
