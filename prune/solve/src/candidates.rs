@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use gpurace_protocol::expr::{Axis, BinOp, CmpOp, Expr, ExprId, Exprs, ParamId, Width};
-use gpurace_protocol::interval::{Barriers, Group, holds_sync};
+use gpurace_protocol::group::{Barriers, Group};
+use gpurace_protocol::interval::holds_sync;
 use gpurace_protocol::lanes::{KnownMasks, masks as masks_of};
 use gpurace_protocol::place::Place;
 use gpurace_protocol::protocol::{ObjectKind, Protocol, Step, Stmt};

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 
 use gpurace_protocol::condition::Condition;
 use gpurace_protocol::expr::{Axis, ExprId, LoopId, VarId};
-use gpurace_protocol::interval::{At, Gap, Group, Meeting, Side};
+use gpurace_protocol::group::Group;
+use gpurace_protocol::interval::{At, Gap, Meeting, Side};
 use gpurace_protocol::lanes::LaneSets;
 use gpurace_protocol::place::{Place, Turn};
 use gpurace_protocol::protocol::{Loop, Step, Test};

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use gpurace_protocol::condition::Condition;
 use gpurace_protocol::expr::{BinOp, Expr, ExprId, Exprs, VarId};
-use gpurace_protocol::interval::Group;
+use gpurace_protocol::group::Group;
 use gpurace_protocol::last;
 use gpurace_protocol::launch::Launch;
 use gpurace_protocol::place::Place;

@@ -110,7 +110,7 @@ pub fn confirm(
     // Counting barriers is right only if all threads of a group pass the same ones. The caller has
     // proved that.
     let meet =
-        |a: &Touch, b: &Touch| unordered(launch, threads, [a, b], [&traces[0].masks, &traces[1].masks]);
+        |a: &Touch, b: &Touch| unordered(launch, threads, [a, b], [&traces[0].syncs, &traces[1].syncs]);
     let address = |touch: &Touch| {
         let base = launch.objects.get(touch.object as usize).copied().flatten();
         i128::from(base.map_or(0, |e| e.base)) + i128::from(touch.offset)

@@ -223,7 +223,11 @@ impl Ran {
                 match trace(protocol, &self.launch, *thread, &mut choose, 1 << 16) {
                     Ok(run) => {
                         asked |= run.asked;
-                        said.extend(run.touches.iter().map(|t| self.event(protocol, t, &run.masks)));
+                        said.extend(
+                            run.touches
+                                .iter()
+                                .map(|t| self.event(protocol, t, &run.syncs.first(t.lane_syncs))),
+                        );
                     }
                     Err(Stopped::TooLong) => asked = true,
                     Err(why) => panic!("{why}: {protocol:#?}"),
@@ -279,7 +283,7 @@ impl Ran {
             Op::Atomic { .. } => Kind::Atomic,
         };
         let [warp, block, _] = touch.passed;
-        let lanes = masks[..touch.lane_syncs as usize].iter().copied().fold(0, digest);
+        let lanes = masks.iter().copied().fold(0, digest);
         let passed = [warp, block, lanes];
         if object.kind == ObjectKind::Unshared {
             return (touch.site.0, kind, 0, 0, passed);

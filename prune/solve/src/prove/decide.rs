@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use gpurace_protocol::condition::Condition;
 use gpurace_protocol::expr::{Expr, ExprId};
-use gpurace_protocol::interval::{Group, controls, uniformity};
+use gpurace_protocol::group::Group;
+use gpurace_protocol::interval::{controls, uniformity};
 
 use super::Prover;
 use crate::encode::{Encoder, Setting, Wrap};

@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 
 use gpurace_protocol::condition::Condition;
 use gpurace_protocol::expr::ExprId;
-use gpurace_protocol::interval::{Barriers, Group};
+use gpurace_protocol::group::{Barriers, Group};
 use gpurace_protocol::lanes::{self, KnownMasks, LaneSets};
 use gpurace_protocol::place::syncs;
 use gpurace_protocol::protocol::Sync;

@@ -5,7 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use gpurace_protocol::condition::Condition;
 use gpurace_protocol::expr::{Expr, VarId};
-use gpurace_protocol::interval::{Group, Meeting, any_sync, holds_sync, meetings, unordered};
+use gpurace_protocol::group::Group;
+use gpurace_protocol::interval::{Meeting, any_sync, holds_sync, meetings, unordered};
 use gpurace_protocol::lanes::LaneSets;
 use gpurace_protocol::launch::Launch;
 use gpurace_protocol::place::{Place, Turn};

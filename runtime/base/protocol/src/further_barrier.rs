@@ -106,8 +106,8 @@ pub fn meet(
     for mut thread in threads(&one_block) {
         thread.ctaid = block;
         let number = thread.linear(launch);
-        let Trace { touches, masks, .. } = run.thread(thread, steps).ok()?;
-        if masks.iter().any(|mask| *mask != u32::MAX) {
+        let Trace { touches, syncs, .. } = run.thread(thread, steps).ok()?;
+        if syncs.name_some() {
             // Lanes that wait for some others could wait forever if those wait at the further barrier.
             return None;
         }

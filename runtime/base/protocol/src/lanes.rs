@@ -206,16 +206,55 @@ pub fn masks(body: &[Stmt]) -> BTreeSet<ExprId> {
     found
 }
 
-/// True if a sync of lanes lies between two moments of two threads of a warp. `made` has the masks
-/// of all such syncs of each thread, in order, and `passed` how many of them came before its moment.
+/// The syncs of lanes that one thread makes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MadeSyncs {
+    /// For each mask, the places of its syncs among all.
+    places: Vec<(u32, Vec<u32>)>,
+    count: u32,
+}
+
+impl MadeSyncs {
+    /// Adds the next sync.
+    pub fn push(&mut self, mask: u32) {
+        match self.places.iter_mut().find(|(known, _)| *known == mask) {
+            Some((_, places)) => places.push(self.count),
+            None => self.places.push((mask, vec![self.count])),
+        }
+        self.count += 1;
+    }
+
+    /// The number of syncs.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// True if some of them do not name the whole warp.
+    pub fn name_some(&self) -> bool {
+        self.places.iter().any(|(mask, _)| *mask != u32::MAX)
+    }
+
+    /// The masks of the first syncs, in order.
+    pub fn first(&self, number: u32) -> Vec<u32> {
+        let of = |(mask, places): &(u32, Vec<u32>)| places.iter().map(|at| (*at, *mask)).collect::<Vec<_>>();
+        let mut all: Vec<_> = self.places.iter().flat_map(of).filter(|(at, _)| *at < number).collect();
+        all.sort_unstable();
+        all.into_iter().map(|(_, mask)| mask).collect()
+    }
+}
+
+/// True if a sync of lanes lies between two moments of two threads of a warp. `made` has all such syncs of
+/// each thread, and `passed` how many of them came before its moment.
 ///
 /// Lanes that did not all make the same syncs with a mask are not ordered by them.
-pub fn parted(lanes: [u32; 2], made: [&[u32]; 2], passed: [u32; 2]) -> bool {
-    let names_both = |mask: u32| lanes.iter().all(|lane| mask >> lane & 1 == 1);
-    let count = |made: &[u32], mask: u32| made.iter().filter(|&&m| m == mask).count();
-    made[0].iter().filter(|&&mask| names_both(mask)).any(|&mask| {
-        let before = |side: usize| count(&made[side][..passed[side] as usize], mask);
-        count(made[0], mask) == count(made[1], mask) && before(0) != before(1)
+pub fn parted(lanes: [u32; 2], made: [&MadeSyncs; 2], passed: [u32; 2]) -> bool {
+    made[0].places.iter().any(|(mask, first)| {
+        let names_both = lanes.iter().all(|lane| mask >> lane & 1 == 1);
+        let second = made[1].places.iter().find(|(other, _)| other == mask);
+        second.is_some_and(|(_, second)| {
+            let before = |places: &[u32], passed| places.partition_point(|place| *place < passed);
+            names_both && first.len() == second.len() && before(first, passed[0]) != before(second, passed[1])
+        })
     })
 }
 
@@ -298,13 +337,21 @@ mod tests {
 
     #[test]
     fn syncs_part_the_lanes_that_they_name() {
-        let made: [&[u32]; 2] = [&[3, 15], &[3, 15]];
-        assert!(parted([0, 1], made, [0, 1]) && parted([0, 1], made, [2, 1]));
-        assert!(!parted([0, 1], made, [1, 1]));
+        let made = |masks: &[u32]| {
+            let mut made = MadeSyncs::default();
+            masks.iter().for_each(|mask| made.push(*mask));
+            assert_eq!(made.first(made.count()), masks);
+            made
+        };
+        let parted = |lanes, [a, b]: [&[u32]; 2], passed| parted(lanes, [&made(a), &made(b)], passed);
+        let same: [&[u32]; 2] = [&[3, 15, 3], &[3, 15, 3]];
+        assert!(parted([0, 1], same, [0, 1]) && parted([0, 1], same, [2, 1]) && parted([0, 1], same, [3, 2]));
+        assert!(!parted([0, 1], same, [1, 1]));
         // 3 does not name lane 2.
-        assert!(!parted([0, 2], made, [0, 1]) && parted([0, 2], made, [0, 2]));
+        assert!(!parted([0, 2], same, [0, 1]) && parted([0, 2], same, [0, 2]));
         // One lane leaves a sync out.
         assert!(!parted([0, 1], [&[3], &[]], [1, 0]));
         assert!(!parted([0, 1], [&[3], &[1]], [0, 1]));
+        assert!(made(&[u32::MAX, 3]).name_some() && !made(&[u32::MAX]).name_some());
     }
 }

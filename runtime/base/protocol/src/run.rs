@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use crate::expr::{BinOp, Expr, ExprId, Exprs, LoopId, OpaqueId, VarId, Width};
 use crate::fold;
+use crate::lanes::MadeSyncs;
 use crate::launch::Launch;
 use crate::protocol::{Op, Protocol, SiteId, Step, Stmt, Sync, Test, Uniform};
 
@@ -114,7 +115,7 @@ pub struct Run<'a> {
     /// The number of changes of variables, from 1.
     changes: u64,
     passed: [u32; 3],
-    masks: Vec<u32>,
+    syncs: MadeSyncs,
     access: usize,
     /// The number of steps that the thread may still make.
     fuel: u64,
@@ -131,8 +132,8 @@ pub struct Run<'a> {
 pub struct Trace {
     /// The accesses.
     pub touches: Vec<Touch>,
-    /// The masks of the syncs of lanes that name the thread, in order.
-    pub masks: Vec<u32>,
+    /// The syncs of lanes that name the thread.
+    pub syncs: MadeSyncs,
     /// True if the run asked an open question.
     pub asked: bool,
     /// True if something depends on a value that a loop has left.
@@ -200,7 +201,7 @@ impl<'a> Run<'a> {
             known: vec![(0, 0); protocol.exprs.len()],
             changes: 0,
             passed: [0; 3],
-            masks: Vec::new(),
+            syncs: MadeSyncs::default(),
             access: 0,
             fuel: 0,
             touches: Vec::new(),
@@ -222,13 +223,13 @@ impl<'a> Run<'a> {
         self.vars.clear();
         self.iterations.clear();
         self.touches.clear();
-        self.masks.clear();
+        self.syncs = MadeSyncs::default();
         self.left.clear();
         let protocol = self.protocol;
         self.body(&protocol.body)?;
         let touches = std::mem::take(&mut self.touches);
-        let masks = std::mem::take(&mut self.masks);
-        Ok(Trace { touches, masks, asked: self.asked, rests_on_left: self.rests_on_left })
+        let syncs = std::mem::take(&mut self.syncs);
+        Ok(Trace { touches, syncs, asked: self.asked, rests_on_left: self.rests_on_left })
     }
 
     fn var(&self, id: VarId) -> Option<u64> {
@@ -261,7 +262,7 @@ impl<'a> Run<'a> {
                         offset: offset as i64,
                         size,
                         passed: self.passed,
-                        lane_syncs: self.masks.len() as u32,
+                        lane_syncs: self.syncs.count(),
                     });
                     self.access += 1;
                 }
@@ -293,7 +294,7 @@ impl<'a> Run<'a> {
             self.passed[0] += 1;
         }
         if mask >> self.thread.lane(self.launch) & 1 == 1 {
-            self.masks.push(mask);
+            self.syncs.push(mask);
         }
     }
 
