@@ -311,6 +311,9 @@ unsafe fn wanted(facts: &Facts<'_>, graph: &Graph, returns: bool) -> HashSet<LLV
                     }
                 }
                 match ir::opcode(instruction) {
+                    LLVMOpcode::LLVMCall if let Effect::Lanes(mask) = facts.effect(instruction) => {
+                        pending.push(mask);
+                    }
                     LLVMOpcode::LLVMCall
                         if ir::callee(instruction).is_some_and(|f| LLVMIsDeclaration(f) == 0) =>
                     {

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use gpurace_protocol::expr::{Expr, ExprId, LoopId, OpaqueId, ParamId, VarId};
-use gpurace_protocol::protocol::{Induction, Object, ObjectId, ObjectKind, Protocol, Step, Stmt};
+use gpurace_protocol::protocol::{Induction, Object, ObjectId, ObjectKind, Protocol, Step, Stmt, Sync};
 
 /// Returns the same protocol without unused expressions, loops, loop variables, parameters, objects
 /// and opaque values.
@@ -142,6 +142,7 @@ impl Used {
                     self.body(protocol, then, vars);
                     self.body(protocol, otherwise, vars);
                 }
+                Stmt::Sync(Sync::Lanes(mask)) => self.expr(protocol, *mask, vars),
                 Stmt::Sync(_) | Stmt::Unknown(_) => {}
             }
         }
@@ -203,6 +204,7 @@ impl Renaming {
                     self.body(then, vars);
                     self.body(otherwise, vars);
                 }
+                Stmt::Sync(Sync::Lanes(mask)) => *mask = self.exprs[&*mask],
                 Stmt::Sync(_) | Stmt::Unknown(_) => {}
             }
         }

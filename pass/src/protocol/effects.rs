@@ -57,6 +57,8 @@ pub enum Effect {
     Nothing,
     /// Synchronisation.
     Sync(Sync),
+    /// A sync of the lanes that this mask names.
+    Lanes(LLVMValueRef),
     /// It runs a function of the module, which is evaluated at the call.
     Function(LLVMValueRef),
     /// It is unknown.
@@ -134,7 +136,7 @@ impl<'a> Facts<'a> {
                     Entry::Barrier | Entry::BarrierRed | Entry::BarrierArrive => {
                         unknown(Summary { syncs: true, ..Summary::default() }, "a named barrier".to_owned())
                     }
-                    Entry::Syncwarp if call.constant(0) == Some(u32::MAX.into()) => Effect::Sync(Sync::Warp),
+                    Entry::Syncwarp => Effect::Lanes(call.operand(0)),
                     _ => Effect::Nothing,
                 };
             }

@@ -131,6 +131,12 @@ impl Extraction<'_> {
                 match facts.effect(instruction) {
                     Effect::Nothing => {}
                     Effect::Sync(sync) => out.push(Stmt::Sync(sync)),
+                    Effect::Lanes(mask) => {
+                        let mask = self.wanted_int(f, mask, graph.loop_of[block]);
+                        let mask = mask.ok_or("a mask of lanes that is no number")?;
+                        let whole = self.b.as_const(mask) == Some(u32::MAX.into());
+                        out.push(Stmt::Sync(if whole { p::Sync::Warp } else { p::Sync::Lanes(mask) }));
+                    }
                     Effect::Unknown(unknown) => out.push(Stmt::Unknown(unknown)),
                     Effect::Function(callee) => self.called(f, instruction, callee, out, nesting)?,
                 }

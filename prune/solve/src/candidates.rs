@@ -4,8 +4,11 @@
 use std::collections::BTreeSet;
 
 use gpurace_protocol::expr::{Axis, BinOp, CmpOp, Expr, ExprId, Exprs, ParamId, Width};
+use gpurace_protocol::group::{Barriers, Group};
+use gpurace_protocol::interval::holds_sync;
+use gpurace_protocol::lanes::{KnownMasks, masks as masks_of};
 use gpurace_protocol::place::Place;
-use gpurace_protocol::protocol::{ObjectKind, Protocol, Step};
+use gpurace_protocol::protocol::{ObjectKind, Protocol, Step, Stmt};
 use gpurace_protocol::range::Loops;
 
 /// The largest number of candidates of one kernel.
@@ -87,6 +90,14 @@ pub fn candidates(protocol: &Protocol, exprs: &mut Exprs) -> Vec<ExprId> {
         made.compare_constant(CmpOp::Eq, rest, 0);
         let dim = made.exprs.add(Expr::Ntid(Axis::X));
         made.compare_constant(CmpOp::Ule, dim, 32);
+    }
+    // `cooperative_groups` computes a thread's rank from all three dimensions, whether or not the kernel
+    // is for blocks of several.
+    if !masks_of(&protocol.body).is_empty() {
+        for axis in [Axis::Z, Axis::Y].into_iter().filter(|axis| used(Expr::Tid(*axis))) {
+            let dim = made.exprs.add(Expr::Ntid(axis));
+            made.compare_constant(CmpOp::Eq, dim, 1);
+        }
     }
     let halves = guards.iter().chain(&offsets).any(|id| match protocol.exprs.get(*id) {
         Expr::Bin(BinOp::UDiv | BinOp::LShr | BinOp::SDiv | BinOp::AShr, a, _) => {
@@ -334,7 +345,8 @@ fn factors(exprs: &Exprs, axis: Axis) -> Vec<Option<i64>> {
     found
 }
 
-fn made_of_warps(body: &[gpurace_protocol::protocol::Stmt]) -> bool {
-    gpurace_protocol::interval::holds_sync(body, gpurace_protocol::interval::Group::Warp)
-        && !gpurace_protocol::interval::holds_sync(body, gpurace_protocol::interval::Group::Grid)
+fn made_of_warps(body: &[Stmt]) -> bool {
+    let masks = KnownMasks::new();
+    let holds = |group| holds_sync(body, Barriers { group, masks: &masks });
+    (holds(Group::WARP) || !masks_of(body).is_empty()) && !holds(Group::Grid)
 }

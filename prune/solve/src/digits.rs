@@ -108,7 +108,7 @@ mod tests {
     use std::collections::HashMap;
 
     use gpurace_protocol::expr::Exprs;
-    use gpurace_protocol::interval::Group;
+    use gpurace_protocol::group::Group;
     use gpurace_protocol::protocol::Protocol;
 
     use super::*;

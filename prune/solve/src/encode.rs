@@ -18,7 +18,7 @@ use gpurace_protocol::condition::Condition;
 use gpurace_protocol::expr::{
     Axis, BinOp, Cast, Expr, ExprId, Exprs, LoopId, OpaqueId, ParamId, VarId, Width,
 };
-use gpurace_protocol::interval::Group;
+use gpurace_protocol::group::Group;
 use gpurace_protocol::launch::Launch;
 use gpurace_protocol::protocol::Protocol;
 use gpurace_protocol::range::{Range, Ranges, View, lift_constant, special};

@@ -12,6 +12,7 @@
 //! | [`smt`] | queries as SMT-LIB text, limits, the solver |
 //! | `alias` | which objects may share bytes |
 //! | `steady` | values loaded from memory that the kernel does not change |
+//! | `tiles` | the sets of lanes of two threads, as formulas |
 //! | `values` | the constants that a halving or doubling loop variable takes |
 //! | [`candidates`] | preconditions to try |
 //! | `expected` | what a kernel seems to expect of launches, for warnings |
@@ -47,6 +48,7 @@ mod products;
 pub mod prove;
 pub mod smt;
 mod steady;
+mod tiles;
 mod values;
 pub mod witness;
 

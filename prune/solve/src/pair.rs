@@ -5,7 +5,9 @@ use std::collections::HashMap;
 
 use gpurace_protocol::condition::Condition;
 use gpurace_protocol::expr::{Axis, ExprId, LoopId, VarId};
-use gpurace_protocol::interval::{At, Gap, Group, Meeting, Side};
+use gpurace_protocol::group::Group;
+use gpurace_protocol::interval::{At, Gap, Meeting, Side};
+use gpurace_protocol::lanes::LaneSets;
 use gpurace_protocol::place::{Place, Turn};
 use gpurace_protocol::protocol::{Loop, Step, Test};
 use gpurace_protocol::range::{Range, Ranges, View};
@@ -13,12 +15,13 @@ use gpurace_protocol::range::{Range, Ranges, View};
 use crate::digits;
 use crate::encode::{Encoder, Frame, Setting};
 use crate::linear::{Encoded, Formula, Lin};
+use crate::tiles;
 
 /// The relation of two threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Relation {
-    /// They are in one warp.
-    SameWarp,
+    /// They are in one warp, and their lanes in one of these sets.
+    SameLanes(LaneSets),
     /// They are in different warps of one block.
     OtherWarp,
     /// They are in one block.
@@ -28,10 +31,13 @@ pub enum Relation {
 }
 
 impl Relation {
+    /// The threads are in one warp.
+    pub const SAME_WARP: Self = Self::SameLanes(LaneSets::WHOLE);
+
     /// Returns the smallest group that contains both threads.
     pub fn group(self) -> Group {
         match self {
-            Self::SameWarp => Group::Warp,
+            Self::SameLanes(lanes) => Group::Lanes(lanes),
             Self::OtherWarp | Self::SameBlock => Group::Block,
             Self::OtherBlock => Group::Grid,
         }
@@ -61,6 +67,17 @@ impl<'a> PairFormula<'a> {
     }
 }
 
+/// The two threads of a pair, and the bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Related<'m> {
+    /// The relation of the threads.
+    pub relation: Relation,
+    /// Sets of lanes that do not hold both.
+    pub not_both_in: &'m [LaneSets],
+    /// The distance from the first base to the second one, bytes.
+    pub apart: i128,
+}
+
 /// One side of the pair.
 struct Way<'a> {
     frame: Frame<'a>,
@@ -78,14 +95,13 @@ pub enum Detail {
     All,
 }
 
-/// Returns the formula of a pair. The base of the second access lies `apart` bytes after the base
-/// of the first one. In loops whose iteration both threads share, the formula covers only the
+/// Returns the formula of a pair. In loops whose iteration both threads share, the formula covers only the
 /// iterations in which the variables have their `fixed` values.
 pub fn formula<'a>(
     setting: Setting<'a>,
     (a, b): (&Place<'a>, &Place<'a>),
     meeting: &Meeting,
-    (relation, apart): (Relation, i128),
+    Related { relation, not_both_in, apart }: Related<'_>,
     candidates: &[ExprId],
     fixed: &[(VarId, u64)],
     detail: Detail,
@@ -101,7 +117,7 @@ pub fn formula<'a>(
             let value = fixed.iter().find(|(id, _)| *id == var).map(|(_, value)| *value);
             value.filter(|_| meeting.same.contains(&of.id))
         };
-        let way = walk(&mut encoder, &mut race, side, place, detail, together, |encoder, range, of| {
+        let way = walk(&mut encoder, &mut race, side, &place.way, detail, together, |encoder, range, of| {
             let shared = meeting.same.contains(&of);
             let key = (of, if shared { 0 } else { side });
             counters.entry(key).or_insert_with(|| Lin::atom(encoder.fresh("iteration", range))).clone()
@@ -118,6 +134,9 @@ pub fn formula<'a>(
     race.push(gap);
 
     race.push(distinct(&mut encoder, relation)?);
+    for lanes in not_both_in {
+        race.push(tiles::both_in(&mut encoder, *lanes)?.negated());
+    }
     let overlap = overlap(&mut encoder, &mut ways, (a, b), relation, apart)?;
     race.push(overlap);
 
@@ -127,17 +146,41 @@ pub fn formula<'a>(
 /// Returns the formula that a thread makes an access.
 pub fn reach<'a>(setting: Setting<'a>, place: &Place<'a>, candidates: &[ExprId]) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, Group::Block);
-    let mut race = Vec::new();
-    walk(
-        &mut encoder,
-        &mut race,
-        0,
-        place,
-        Detail::All,
-        |_, _| None,
-        |encoder, range, _| Lin::atom(encoder.fresh("iteration", range)),
-    )?;
+    let race = reached(&mut encoder, &place.way)?;
     PairFormula::of(encoder, race, candidates)
+}
+
+/// Returns the formula that a thread whose lane is in none of the sets makes a sync on this way.
+pub fn unnamed<'a>(
+    setting: Setting<'a>,
+    way: &[Turn<'a>],
+    lanes: LaneSets,
+    candidates: &[ExprId],
+) -> Encoded<PairFormula<'a>> {
+    let mut encoder = Encoder::new(setting, Group::Block);
+    let mut race = reached(&mut encoder, way)?;
+    race.push(tiles::is_in(&mut encoder, 0, lanes)?.negated());
+    PairFormula::of(encoder, race, candidates)
+}
+
+/// Returns the formula that an expression is not the thread's lane, modulo 32.
+pub fn no_lane<'a>(setting: Setting<'a>, value: ExprId, candidates: &[ExprId]) -> Encoded<PairFormula<'a>> {
+    let mut encoder = Encoder::new(setting, Group::Block);
+    let mut frame = Frame::top(setting, 0);
+    frame.certain = false;
+    let taken = encoder.computed(&mut frame, value, View::Unsigned)?;
+    let taken = encoder.divide(&taken, 32)?.1;
+    let lane = encoder.warp_and_lane(0)?.1;
+    let race = vec![Formula::eq(&taken, &lane)?.negated()];
+    PairFormula::of(encoder, race, candidates)
+}
+
+/// Returns the formulas that a thread reaches the end of a way.
+fn reached<'a>(encoder: &mut Encoder<'a>, way: &[Turn<'a>]) -> Encoded<Vec<Formula>> {
+    let mut race = Vec::new();
+    let counter = |encoder: &mut Encoder<'a>, range, _| Lin::atom(encoder.fresh("iteration", range));
+    walk(encoder, &mut race, 0, way, Detail::All, |_, _| None, counter)?;
+    Ok(race)
 }
 
 /// Returns the formula that two threads decide differently, although all threads must decide alike.
@@ -187,14 +230,14 @@ fn walk<'a>(
     encoder: &mut Encoder<'a>,
     race: &mut Vec<Formula>,
     side: usize,
-    place: &Place<'a>,
+    turns: &[Turn<'a>],
     detail: Detail,
     fixed: impl Fn(&Loop, VarId) -> Option<u64>,
     mut counter: impl FnMut(&mut Encoder<'a>, Range, LoopId) -> Lin,
 ) -> Encoded<Way<'a>> {
     let mut way =
         Way { frame: Frame::top(encoder.setting, side), entered: HashMap::new(), loops: HashMap::new() };
-    for turn in &place.way {
+    for turn in turns {
         match turn {
             Turn::At { .. } => {}
             Turn::Branch { .. } if detail == Detail::Loops => {}
@@ -377,11 +420,10 @@ fn distinct(encoder: &mut Encoder, relation: Relation) -> Encoded<Formula> {
     let differ = Formula::any(differ);
     Ok(match relation {
         Relation::SameBlock | Relation::OtherBlock => differ,
-        Relation::SameWarp | Relation::OtherWarp => {
-            let (x, y) = (encoder.warp_and_lane(0)?.0, encoder.warp_and_lane(1)?.0);
-            let same = Formula::eq(&x, &y)?;
-            let warps = if relation == Relation::SameWarp { same } else { same.negated() };
-            Formula::all([differ, warps])
+        Relation::SameLanes(lanes) => Formula::all([differ, tiles::both_in(encoder, lanes)?]),
+        Relation::OtherWarp => {
+            let same = tiles::both_in(encoder, LaneSets::WHOLE)?;
+            Formula::all([differ, same.negated()])
         }
     })
 }

@@ -6,13 +6,14 @@
 //! The conditions of a pair's proof become conditions of both sites.
 
 mod decide;
+mod lane_syncs;
 mod meeting;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use gpurace_protocol::condition::Condition;
 use gpurace_protocol::expr::{BinOp, Expr, ExprId, Exprs, VarId};
-use gpurace_protocol::interval::Group;
+use gpurace_protocol::group::Group;
 use gpurace_protocol::last;
 use gpurace_protocol::launch::Launch;
 use gpurace_protocol::place::Place;
@@ -20,6 +21,7 @@ use gpurace_protocol::protocol::{ObjectId, Op, Protocol, SiteId, Step, Stmt, Unk
 use gpurace_protocol::range::Loops;
 use gpurace_protocol::verdict::{SiteVerdict, Verdict, Verdicts, Witness};
 
+use self::lane_syncs::LaneSyncs;
 use crate::Options;
 use crate::alias::{Alias, alias, may_lie_in};
 use crate::candidates::candidates;
@@ -84,6 +86,7 @@ fn prove_in_context(protocol: &Protocol, launch: Option<&Launch>, options: &Opti
         expected,
         steady,
         accepted: BTreeSet::new(),
+        named: LaneSyncs::default(),
         aligned: HashMap::new(),
         aliases: HashMap::new(),
         satisfiable: HashMap::new(),
@@ -91,6 +94,7 @@ fn prove_in_context(protocol: &Protocol, launch: Option<&Launch>, options: &Opti
         pairs: 0,
     };
     prover.keep_consistent_candidates();
+    prover.find_lane_syncs();
     prover.run();
     let Prover { sites, asker, pairs, .. } = prover;
     let sites = sites.into_iter().map(|(site, found)| found.verdict(site)).collect();
@@ -194,6 +198,8 @@ struct Prover<'a> {
     steady: BTreeSet<Condition>,
     /// The candidates, by number, that earlier proofs use.
     accepted: BTreeSet<usize>,
+    /// The syncs of some lanes whose order proofs use.
+    named: LaneSyncs,
     aligned: HashMap<Group, Result<BTreeSet<Condition>, String>>,
     aliases: HashMap<(ObjectId, ObjectId), Alias>,
     /// For an access, by its number, and assumptions: whether a thread can reach it.

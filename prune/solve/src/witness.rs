@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use gpurace_protocol::expr::Axis;
 use gpurace_protocol::launch::{Extent, Launch};
 use gpurace_protocol::protocol::{ObjectKind, Protocol};
-use gpurace_protocol::race::conflict;
+use gpurace_protocol::race::{conflict, unordered};
 use gpurace_protocol::range::Range;
 use gpurace_protocol::run::{Thread, Touch, trace};
 use gpurace_protocol::verdict::{Witness, WitnessAccess};
@@ -105,21 +105,17 @@ pub fn confirm(
         if trace.asked || trace.rests_on_left {
             return None;
         }
-        traces.push(trace.touches);
+        traces.push(trace);
     }
-    let same_warp = same_block && threads[0].warp(launch) == threads[1].warp(launch);
     // Counting barriers is right only if all threads of a group pass the same ones. The caller has
     // proved that.
-    let meet = |a: &Touch, b: &Touch| {
-        a.passed[2] == b.passed[2]
-            && (!same_block || a.passed[1] == b.passed[1])
-            && (!same_warp || a.passed[0] == b.passed[0])
-    };
+    let meet =
+        |a: &Touch, b: &Touch| unordered(launch, threads, [a, b], [&traces[0].syncs, &traces[1].syncs]);
     let address = |touch: &Touch| {
         let base = launch.objects.get(touch.object as usize).copied().flatten();
         i128::from(base.map_or(0, |e| e.base)) + i128::from(touch.offset)
     };
-    let of = |side: usize| traces[side].iter().filter(move |t| t.access == numbers[side]).take(4096);
+    let of = |side: usize| traces[side].touches.iter().filter(move |t| t.access == numbers[side]).take(4096);
     for a in of(0) {
         for b in of(1) {
             let (x, y) = (address(a), address(b));

@@ -125,6 +125,7 @@ mod tests {
             offset: offset(lane) as i64,
             size,
             passed: [0; 3],
+            lane_syncs: 0,
         };
         (0..WARP).map(|lane| (lane, touch(lane))).collect()
     }

@@ -187,8 +187,13 @@ pub enum Argument {
     Bytes(Vec<u8>),
 }
 
-/// One access: site, operation, address, bytes, barriers passed.
-pub type Event = (u32, Kind, u64, u64, [u32; 2]);
+/// One access: site, operation, address, bytes, barriers passed: syncs of the warp, barriers of the
+/// block, and a digest of the masks of syncs of lanes that name the thread.
+pub type Event = (u32, Kind, u64, u64, [u32; 3]);
+
+fn digest(before: u32, mask: u32) -> u32 {
+    before.wrapping_mul(31).wrapping_add(mask)
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
@@ -218,7 +223,11 @@ impl Ran {
                 match trace(protocol, &self.launch, *thread, &mut choose, 1 << 16) {
                     Ok(run) => {
                         asked |= run.asked;
-                        said.extend(run.touches.iter().map(|t| self.event(protocol, t)));
+                        said.extend(
+                            run.touches
+                                .iter()
+                                .map(|t| self.event(protocol, t, &run.syncs.first(t.lane_syncs))),
+                        );
                     }
                     Err(Stopped::TooLong) => asked = true,
                     Err(why) => panic!("{why}: {protocol:#?}"),
@@ -256,7 +265,7 @@ impl Ran {
     }
 
     /// A touch of the protocol as an event of the machine.
-    pub fn event(&self, protocol: &Protocol, touch: &Touch) -> Event {
+    pub fn event(&self, protocol: &Protocol, touch: &Touch, masks: &[u32]) -> Event {
         let object = &protocol.objects[touch.object as usize];
         let base = match &object.kind {
             ObjectKind::Param(id) => self.launch.params[id.0 as usize],
@@ -274,10 +283,12 @@ impl Ran {
             Op::Atomic { .. } => Kind::Atomic,
         };
         let [warp, block, _] = touch.passed;
+        let lanes = masks.iter().copied().fold(0, digest);
+        let passed = [warp, block, lanes];
         if object.kind == ObjectKind::Unshared {
-            return (touch.site.0, kind, 0, 0, [warp, block]);
+            return (touch.site.0, kind, 0, 0, passed);
         }
-        (touch.site.0, kind, base.wrapping_add(touch.offset as u64), touch.size, [warp, block])
+        (touch.site.0, kind, base.wrapping_add(touch.offset as u64), touch.size, passed)
     }
 }
 
@@ -395,7 +406,7 @@ impl Machine {
                 (context.linear_tid, context.lane, context.warp) = (linear, linear % 32, linear / 32);
                 (context.shared_base, context.dynamic_shared) = (base, dynamic);
                 context.dynamic_shared_bytes = launch.shape.dynamic_shared;
-                RECORD.with_borrow_mut(|r| *r = Record::default());
+                RECORD.with_borrow_mut(|r| *r = Record { lane: linear % 32, ..Record::default() });
                 run(&mut context, buffer.as_ptr());
                 let events = RECORD.with_borrow_mut(|r| std::mem::take(&mut r.events));
                 // Local variables lie on the stack, below what this function has there.
@@ -426,7 +437,8 @@ impl Machine {
 #[derive(Default)]
 struct Record {
     events: BTreeSet<Event>,
-    passed: [u32; 2],
+    passed: [u32; 3],
+    lane: u32,
 }
 
 thread_local! {
@@ -483,9 +495,14 @@ extern "C" fn on_barrier_red(
 }
 
 extern "C" fn on_syncwarp(_: *mut c_void, mask: u32, _: u32) {
-    if mask == u32::MAX {
-        RECORD.with_borrow_mut(|r| r.passed[0] += 1);
-    }
+    RECORD.with_borrow_mut(|r| {
+        if mask == u32::MAX {
+            r.passed[0] += 1;
+        }
+        if mask >> r.lane & 1 == 1 {
+            r.passed[2] = digest(r.passed[2], mask);
+        }
+    });
 }
 
 extern "C" fn on_vote(_: *mut c_void, _: u32, _: u32, pred: u32, _: u32) -> u32 {

@@ -9,6 +9,7 @@ mod calls;
 mod contents;
 mod control;
 mod grid;
+mod lanes;
 mod machine;
 mod opaque;
 mod pointers;

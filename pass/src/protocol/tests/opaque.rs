@@ -106,13 +106,6 @@ fn named_barrier_is_unknown() {
 }
 
 #[test]
-fn partial_mask_is_left_out() {
-    let program = Program::of("KERNEL k(int *a) { a[tid] = 1; __nvvm_bar_warp_sync(3); a[tid + 1] = 2; }");
-    assert_eq!(program.protocol.body.len(), 2, "{:#?}", program.protocol);
-    program.assert_exact(ONE, [2, 1, 1], &[words(64)]);
-}
-
-#[test]
 fn shuffles_and_votes() {
     let source = "KERNEL k(int *a, int n) { int v = __nvvm_shfl_sync_idx_i32(-1, tid, 0, 31); a[v] = 1;
         if (__nvvm_vote_any_sync(-1, tid < n)) a[tid] = 2; if (__nvvm_vote_any_sync(1, tid < n)) a[tid] = 3;

@@ -29,7 +29,11 @@ pub fn compare(protocol: &Protocol, ran: &Ran) -> bool {
             let told = repeat.block(&ran.launch, thread.ctaid, |event| match event {
                 Event::Touch(thread, touch) => {
                     assert!(touch.passed[1] >= passed[0], "a barrier too late: {protocol:#?}");
-                    said[thread as usize].insert(ran.event(protocol, &touch));
+                    said[thread as usize].insert(ran.event(
+                        protocol,
+                        &touch,
+                        &vec![u32::MAX; touch.lane_syncs as usize],
+                    ));
                 }
                 Event::Block => passed = [passed[0] + 1, 0],
                 Event::Warp(_) => passed[1] += 1,

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use gpurace_protocol::condition::Condition;
 use gpurace_protocol::expr::{Expr, ExprId};
-use gpurace_protocol::interval::{Group, controls, uniformity};
+use gpurace_protocol::group::Group;
+use gpurace_protocol::interval::{controls, uniformity};
 
 use super::Prover;
 use crate::encode::{Encoder, Setting, Wrap};
@@ -61,11 +62,13 @@ impl<'a> Prover<'a> {
         let protocol = self.setting.protocol;
         let mut conditions = BTreeSet::new();
         let relation = match group {
-            Group::Warp => Relation::SameWarp,
+            Group::Lanes(lanes) => Relation::SameLanes(lanes),
             Group::Block => Relation::SameBlock,
             Group::Grid => Relation::OtherBlock,
         };
-        for control in controls(protocol, group)? {
+        let barriers = self.named.barriers(group);
+        conditions.extend(self.named.conditions(group));
+        for control in controls(protocol, barriers)? {
             if uniformity(protocol, self.setting.exprs, control.cond) >= group.uniform() {
                 continue;
             }

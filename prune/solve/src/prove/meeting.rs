@@ -5,16 +5,18 @@ use std::collections::{BTreeSet, HashMap};
 
 use gpurace_protocol::condition::Condition;
 use gpurace_protocol::expr::{Expr, VarId};
-use gpurace_protocol::interval::{Group, Meeting, holds_sync, meetings, unordered};
+use gpurace_protocol::group::Group;
+use gpurace_protocol::interval::{Meeting, any_sync, holds_sync, meetings, unordered};
+use gpurace_protocol::lanes::LaneSets;
 use gpurace_protocol::launch::Launch;
 use gpurace_protocol::place::{Place, Turn};
-use gpurace_protocol::protocol::{ObjectKind, Space, Stmt};
+use gpurace_protocol::protocol::{ObjectKind, Space, Sync};
 use gpurace_protocol::verdict::Witness;
 
 use super::{Failure, OUT_OF_TIME, Prover};
 use crate::accepted::completed;
 use crate::linear::Formula;
-use crate::pair::{Detail, PairFormula, Relation, formula, needs};
+use crate::pair::{Detail, PairFormula, Related, Relation, formula, needs};
 use crate::smt::{Answer, Query};
 use crate::values::assignments;
 use crate::witness;
@@ -25,9 +27,7 @@ struct Ask<'m> {
     /// The accesses, by their numbers.
     i: usize,
     j: usize,
-    /// The distance from the first base to the second one, bytes.
-    apart: i128,
-    relation: Relation,
+    related: Related<'m>,
     meeting: &'m Meeting,
 }
 
@@ -41,31 +41,38 @@ impl<'a> Prover<'a> {
         let protocol = self.setting.protocol;
         let kind = &protocol.objects[self.places[i].access.object.0 as usize].kind;
         let mut conditions = self.steady.clone();
+        let apart_in = |relation| Related { relation, not_both_in: &[], apart };
         if !matches!(kind, ObjectKind::Shared { .. } | ObjectKind::DynamicShared)
             && !matches!(kind, ObjectKind::Opaque { space: Space::Shared, .. })
         {
-            let grid = self.related(i, j, apart, Relation::OtherBlock, Group::Grid);
+            let grid = self.related(i, j, apart_in(Relation::OtherBlock), Group::Grid);
             // A race within one block says more: a kernel may be meant for one block.
             if matches!(grid, Err(Failure::Race(_)))
                 && let Err(Failure::Race(within)) =
-                    self.related(i, j, apart, Relation::SameBlock, Group::Block)
+                    self.related(i, j, apart_in(Relation::SameBlock), Group::Block)
             {
                 return Err(Failure::Race(within));
             }
             conditions.extend(grid?);
         }
-        let block = self.related(i, j, apart, Relation::SameBlock, Group::Block);
+        let block = self.related(i, j, apart_in(Relation::SameBlock), Group::Block);
         match block {
             Ok(more) => conditions.extend(more),
             Err(failure) => {
-                // Warp barriers order only threads of one warp, so the two cases need separate
-                // proofs.
-                let warps = holds_warp_sync(&protocol.body) && self.align(Group::Warp).is_ok();
-                if !warps {
+                // Syncs within warps order only threads of one set of lanes, so each kind of set needs a
+                // proof of its own, and so do different warps.
+                let sets = self.ordered_sets();
+                if sets.is_empty() {
                     return Err(failure);
                 }
-                conditions.extend(self.related(i, j, apart, Relation::OtherWarp, Group::Block)?);
-                conditions.extend(self.related(i, j, apart, Relation::SameWarp, Group::Warp)?);
+                conditions.extend(self.related(i, j, apart_in(Relation::OtherWarp), Group::Block)?);
+                for (at, lanes) in sets.iter().enumerate() {
+                    let relation = Relation::SameLanes(*lanes);
+                    let related = Related { not_both_in: &sets[..at], ..apart_in(relation) };
+                    let group = Group::Lanes(*lanes);
+                    let group = if self.align(group).is_ok() { group } else { Group::Block };
+                    conditions.extend(self.related(i, j, related, group)?);
+                }
             }
         }
         if !self.not_vacuous(i, &conditions) || !self.not_vacuous(j, &conditions) {
@@ -77,23 +84,43 @@ impl<'a> Prover<'a> {
         Ok(conditions)
     }
 
+    /// Returns sets of lanes, those with few lanes first, such that each two lanes of a warp are in one
+    /// of the last: the whole warp. Those before it are the sets that syncs order. None if no sync orders
+    /// threads of a warp better than those of a block.
+    fn ordered_sets(&mut self) -> Vec<LaneSets> {
+        let body = &self.setting.protocol.body;
+        let mut sets: Vec<LaneSets> = Vec::new();
+        for lanes in self.named.sets().to_vec().into_iter().chain([LaneSets::WHOLE]) {
+            let group = Group::Lanes(lanes);
+            let holds = any_sync(body, &|sync| {
+                matches!(sync, Sync::Warp | Sync::Lanes(_)) && self.named.barriers(group).hold(sync)
+            });
+            if holds && !sets.contains(&lanes) && self.align(group).is_ok() {
+                sets.push(lanes);
+            }
+        }
+        if !sets.is_empty() && !sets.contains(&LaneSets::WHOLE) {
+            sets.push(LaneSets::WHOLE);
+        }
+        sets
+    }
+
     /// Returns the conditions under which two threads of this relation do not race in two accesses
     /// of one object.
     fn related(
         &mut self,
         i: usize,
         j: usize,
-        apart: i128,
-        relation: Relation,
+        related: Related<'_>,
         group: Group,
     ) -> Result<BTreeSet<Condition>, Failure> {
         let mut conditions = BTreeSet::new();
         let mut barriers = Ok(());
-        let ways = if holds_sync(&self.setting.protocol.body, group) {
+        let ways = if holds_sync(&self.setting.protocol.body, self.named.barriers(group)) {
             match self.align(group) {
                 Ok(more) => {
                     conditions.extend(more);
-                    meetings(&self.places[i], &self.places[j], group)
+                    meetings(&self.places[i], &self.places[j], self.named.barriers(group))
                 }
                 Err(why) => {
                     barriers = Err(why);
@@ -104,7 +131,7 @@ impl<'a> Prover<'a> {
             unordered()
         };
         for meeting in &ways {
-            let ask = Ask { i, j, apart, relation, meeting };
+            let ask = Ask { i, j, related, meeting };
             match self.value_by_value(ask) {
                 Some(used) => conditions.extend(used),
                 None => conditions.extend(self.meeting(ask, &[], barriers.clone())?),
@@ -134,17 +161,14 @@ impl<'a> Prover<'a> {
         fixed: &[(VarId, u64)],
         barriers: Result<(), String>,
     ) -> Result<BTreeSet<Condition>, Failure> {
-        let Ask { i, j, apart, relation, meeting } = ask;
+        let Ask { i, j, related, meeting } = ask;
         let places = (&self.places[i], &self.places[j]);
         let about = format!(
-            "site {} and site {}, {relation:?}, {fixed:?}",
-            places.0.access.site.0, places.1.access.site.0
+            "site {} and site {}, {:?}, {fixed:?}",
+            places.0.access.site.0, places.1.access.site.0, related.relation
         );
         let guarded = |place: &Place| place.way.iter().any(|t| matches!(t, Turn::Branch { .. }));
-        let build = |detail| {
-            let related = (relation, apart);
-            formula(self.setting, places, meeting, related, &self.candidates, fixed, detail)
-        };
+        let build = |detail| formula(self.setting, places, meeting, related, &self.candidates, fixed, detail);
         // The first query leaves out the conditions around the accesses. Many pairs share it, and
         // often it is enough.
         let simple = if guarded(places.0) || guarded(places.1) { build(Detail::Loops).ok() } else { None };
@@ -196,10 +220,11 @@ impl<'a> Prover<'a> {
     ) -> Option<Witness> {
         // The witness runs only two threads. They must provably pass the same barriers as the
         // others.
-        for group in [Group::Warp, Group::Block, Group::Grid] {
+        let sets: Vec<_> = self.named.sets().iter().map(|lanes| Group::Lanes(*lanes)).collect();
+        for group in sets.into_iter().chain([Group::WARP, Group::Block, Group::Grid]) {
             self.align(group).ok()?;
         }
-        if !self.unknowns.is_empty() {
+        if !self.unknowns.is_empty() || self.named.may_order_more() {
             return None;
         }
         let numbers = [self.places[i].number, self.places[j].number];
@@ -237,13 +262,4 @@ impl<'a> Prover<'a> {
         }
         None
     }
-}
-
-fn holds_warp_sync(body: &[Stmt]) -> bool {
-    body.iter().any(|stmt| match stmt {
-        Stmt::Sync(sync) => *sync == gpurace_protocol::protocol::Sync::Warp,
-        Stmt::Loop(of) => holds_warp_sync(&of.body),
-        Stmt::If { then, otherwise, .. } => holds_warp_sync(then) || holds_warp_sync(otherwise),
-        Stmt::Access(_) | Stmt::Unknown(_) => false,
-    })
 }

@@ -200,6 +200,22 @@ impl Kernel {
     pub fn warp_sync(&mut self) {
         self.stmt(Stmt::Sync(Sync::Warp));
     }
+    /// `__syncwarp(mask)`
+    pub fn lane_sync(&mut self, mask: E) {
+        self.stmt(Stmt::Sync(Sync::Lanes(mask)));
+    }
+    /// The tile's mask, as `cooperative_groups` computes it: `((1 << size) - 1) << (lane & -size)`.
+    pub fn tile_mask(&mut self, size: u32, lane: E) -> E {
+        let tile = self.c((1 << size) - 1);
+        let at = self.binc(BinOp::And, lane, -i64::from(size));
+        self.bin(BinOp::Shl, tile, at)
+    }
+    /// `tiled_partition<size>(this_thread_block()).sync()`
+    pub fn tile_sync(&mut self, size: u32) {
+        let lane = self.lane();
+        let mask = self.tile_mask(size, lane);
+        self.lane_sync(mask);
+    }
 
     pub fn open(&mut self) {
         self.bodies.push(Vec::new());

@@ -15,10 +15,21 @@ pub struct Generator {
     accesses: usize,
     /// The distance from simple kernels, 0 to 2.
     wild: u64,
+    /// True if some lanes wait for each other.
+    lanes: bool,
 }
 
 /// A random protocol.
 pub fn protocol(seed: u64) -> Protocol {
+    protocol_with(seed, false)
+}
+
+/// A random protocol in which some lanes wait for each other.
+pub fn protocol_with_lane_syncs(seed: u64) -> Protocol {
+    protocol_with(seed, true)
+}
+
+fn protocol_with(seed: u64, lanes: bool) -> Protocol {
     let mut r = Random(seed);
     let wild = r.below(3);
     let mut g = Generator {
@@ -29,6 +40,7 @@ pub fn protocol(seed: u64) -> Protocol {
         vars: Vec::new(),
         accesses: 0,
         wild,
+        lanes,
     };
     let n = g.r.below(3);
     for i in 0..n {
@@ -62,6 +74,7 @@ impl Generator {
         for _ in 0..statements {
             match self.r.below(12) {
                 0..=4 => self.access(),
+                5 | 6 if self.lanes && self.r.chance(60) => self.lane_sync(),
                 5 | 6 if uniform || self.r.chance(20) => match self.r.below(10) {
                     0 | 1 => self.k.warp_sync(),
                     2 if self.wild == 2 => self.k.stmt(Stmt::Sync(Sync::Grid)),
@@ -72,6 +85,50 @@ impl Generator {
                 _ => self.access(),
             }
         }
+    }
+
+    /// A sync of some lanes. Mostly its mask names sets of lanes.
+    fn lane_sync(&mut self) {
+        let size = self.r.pick(&[2, 2, 4, 4, 8, 16]);
+        let lane = match self.r.below(8) {
+            0 => self.k.tid(),
+            1 => {
+                let t = self.k.tid();
+                self.k.binc(BinOp::And, t, 31)
+            }
+            2 => {
+                let (y, x, w) = (self.k.tidy(), self.k.tid(), self.k.bdim());
+                let row = self.k.mul(y, w);
+                self.k.add(row, x)
+            }
+            _ => self.k.lane(),
+        };
+        let mask = match self.r.below(10) {
+            0..=4 => self.k.tile_mask(size, lane),
+            // `0xf << (threadIdx.x & 28)`
+            5 => {
+                let at = self.k.binc(BinOp::And, lane, 32 - i64::from(size));
+                let tile = self.k.c((1 << size) - 1);
+                self.k.bin(BinOp::Shl, tile, at)
+            }
+            6 => {
+                let mask = self.r.pick(&[0xf, 0x3, 0xff, 0x5, 0xffff, 0xfff0, 0x3c, 0xffff_0000]);
+                self.k.c(mask)
+            }
+            7 => {
+                let cut = self.k.c(self.r.pick(&[2, 4, 16]));
+                let (low, lower) = (self.k.c(self.r.pick(&[0x3, 0xf, 0xffff])), self.k.ult(lane, cut));
+                let rest = self.k.binc(BinOp::Xor, low, -1);
+                self.k.p.exprs.select(lower, low, rest)
+            }
+            8 => {
+                let tile = self.k.c(self.r.pick(&[0x3, 0x5, 0x6, 0x7]));
+                let at = self.k.binc(BinOp::And, lane, -4);
+                self.k.bin(BinOp::Shl, tile, at)
+            }
+            _ => self.term(),
+        };
+        self.k.lane_sync(mask);
     }
 
     fn conditional(&mut self, depth: u64, uniform: bool) {
@@ -212,6 +269,12 @@ impl Generator {
 
     /// A value. Often it is an index that differs from thread to thread.
     fn index(&mut self) -> E {
+        if self.lanes && self.r.chance(40) {
+            // The element of another lane.
+            let t = self.k.tid();
+            let by = self.r.pick(&[1, 1, 3, 2, 7, 15]);
+            return self.k.binc(BinOp::Xor, t, by);
+        }
         let base = match self.r.below(8) {
             0 | 1 => self.k.tid(),
             2 | 3 => self.k.gid(),
@@ -339,6 +402,13 @@ impl Generator {
     }
 
     fn cond(&mut self, same: bool) -> E {
+        if self.lanes && self.r.chance(30) {
+            // Often all lanes of a tile decide alike.
+            let lane = if self.r.chance(50) { self.k.lane() } else { self.k.tid() };
+            let bits = self.r.pick(&[2, 4, 8, 12, 16, 1, 28]);
+            let some = self.k.binc(BinOp::And, lane, bits);
+            return if self.r.chance(60) { self.k.eqc(some, 0) } else { self.k.ltc(lane, bits) };
+        }
         let op = self.r.pick(&[CmpOp::Slt, CmpOp::Ult, CmpOp::Eq, CmpOp::Ne, CmpOp::Sle, CmpOp::Ule]);
         let a = if same { self.small(true) } else { self.term() };
         let a = if self.r.chance(20) { self.twisted(a) } else { a };

@@ -8,6 +8,7 @@ mod barriers;
 mod bounds;
 mod objects;
 mod threads;
+mod tiles;
 mod warnings;
 
 use common::*;

@@ -6,7 +6,7 @@ use crate::interval::uniformity;
 use crate::launch::{Launch, LaunchShape};
 use crate::protocol::{ObjectKind, Protocol, SiteId, Stmt, Sync, Uniform};
 use crate::race::{conflict, threads};
-use crate::run::{Run, Touch};
+use crate::run::{Run, Touch, Trace};
 
 /// Statements and iterations of a block that are run, and bytes that are compared.
 const MOST_STEPS: u64 = 1 << 20;
@@ -84,7 +84,8 @@ struct Together {
 type Groups = HashMap<Together, (Touch, u32, bool)>;
 
 /// True if two threads of a block conflict at these sites without a barrier between them. `None` if the
-/// protocol leaves open what the threads do, or if they take too many steps.
+/// protocol leaves open what the threads do, if some lanes wait for each other, or if there are too many
+/// steps.
 pub fn meet(
     protocol: &Protocol,
     launch: &Launch,
@@ -105,7 +106,11 @@ pub fn meet(
     for mut thread in threads(&one_block) {
         thread.ctaid = block;
         let number = thread.linear(launch);
-        let touches = run.thread(thread, steps).ok()?.touches;
+        let Trace { touches, syncs, .. } = run.thread(thread, steps).ok()?;
+        if syncs.name_some() {
+            // Lanes that wait for some others could wait forever if those wait at the further barrier.
+            return None;
+        }
         for touch in
             touches.into_iter().filter(|touch| pairs.iter().flatten().any(|site| *site == touch.site))
         {
@@ -120,6 +125,7 @@ pub fn meet(
             let interval = match sync {
                 Sync::Warp => [thread.warp(launch), warp_syncs, block_syncs],
                 Sync::Block | Sync::Grid => [0, 0, block_syncs],
+                Sync::Lanes(_) => return None,
             };
             let start = base.wrapping_add(touch.offset as u64);
             left = left.checked_sub(touch.size)?;
@@ -231,6 +237,14 @@ mod tests {
         let Stmt::Loop(inner) = &mut then[0] else { panic!() };
         inner.vars[0].step = Step::Mul(1);
         assert_eq!(meets(&unending), None);
+    }
+
+    #[test]
+    fn nothing_is_said_beside_syncs_of_some_lanes() {
+        let mut racy = halving(0, Expr::Ntid(Axis::X));
+        let mask = racy.exprs.c32(0xffff);
+        racy.body.push(Stmt::Sync(Sync::Lanes(mask)));
+        assert_eq!(meets(&racy), None);
     }
 
     #[test]

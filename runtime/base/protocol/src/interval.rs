@@ -17,40 +17,9 @@
 //! anything: threads may count them differently.
 
 use crate::expr::{Expr, ExprId, Exprs, LoopId};
+use crate::group::{Barriers, Group};
 use crate::place::{Place, Turn};
 use crate::protocol::{Loop, Protocol, Step, Stmt, Sync, Test, Uniform};
-
-/// A group that contains two threads. It determines the barriers that order them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Group {
-    /// Two threads of one warp: every barrier orders them.
-    Warp,
-    /// Two threads of one block: block and grid barriers order them.
-    Block,
-    /// Two threads of the launch: grid barriers order them.
-    Grid,
-}
-
-impl Group {
-    /// True if a barrier of this kind orders threads of the group.
-    pub fn ordered_by(self, sync: Sync) -> bool {
-        let reach = match sync {
-            Sync::Warp => Self::Warp,
-            Sync::Block => Self::Block,
-            Sync::Grid => Self::Grid,
-        };
-        reach >= self
-    }
-
-    /// Returns the uniformity of control that the group needs to pass barriers together.
-    pub fn uniform(self) -> Uniform {
-        match self {
-            Self::Warp => Uniform::Warp,
-            Self::Block => Uniform::Block,
-            Self::Grid => Uniform::Grid,
-        }
-    }
-}
 
 /// One of the two accesses of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -158,9 +127,9 @@ pub fn unordered() -> Vec<Meeting> {
     vec![Meeting { same: Vec::new(), later: None, gap: Gap::Always }]
 }
 
-/// Returns all ways in which two accesses can have no barrier of the group between them. Every
-/// barrier of the group must be under uniform control ([`controls`]).
-pub fn meetings(a: &Place, b: &Place, group: Group) -> Vec<Meeting> {
+/// Returns all ways in which two accesses can have none of the barriers between them. Every barrier
+/// must be under control that is uniform in the group ([`controls`]).
+pub fn meetings(a: &Place, b: &Place, barriers: Barriers<'_>) -> Vec<Meeting> {
     let common = a.way.iter().zip(&b.way).take_while(|(x, y)| same_turn(x, y)).count();
     let mut all = Vec::new();
     let mut push = |meeting: Meeting| {
@@ -172,7 +141,7 @@ pub fn meetings(a: &Place, b: &Place, group: Group) -> Vec<Meeting> {
         .iter()
         .enumerate()
         .filter_map(|(depth, turn)| match turn {
-            Turn::Into(of) if holds_sync(&of.body, group) => Some((depth, *of)),
+            Turn::Into(of) if holds_sync(&of.body, barriers) => Some((depth, *of)),
             _ => None,
         })
         .collect();
@@ -184,9 +153,9 @@ pub fn meetings(a: &Place, b: &Place, group: Group) -> Vec<Meeting> {
             let (first, last, side) = if i < j { (i, j, Side::A) } else { (j, i, Side::B) };
             let (early, late) = sides(a, b, side);
             Gap::all([
-                to_end(early, common + 1, group),
-                free(&body[first + 1..*last], group, &mut Passing::of(side)),
-                from_start(late, common + 1, group),
+                to_end(early, common + 1, barriers),
+                free(&body[first + 1..*last], barriers, &mut Passing::of(side)),
+                from_start(late, common + 1, barriers),
             ])
         }
         _ => Gap::Always,
@@ -201,12 +170,12 @@ pub fn meetings(a: &Place, b: &Place, group: Group) -> Vec<Meeting> {
             between.at.push((of.id, At::Next));
             between.certain = false;
             let gap = Gap::all([
-                to_end(early, depth + 1, group),
+                to_end(early, depth + 1, barriers),
                 Gap::any([
                     Gap::Adjacent(of.id),
-                    Gap::all([Gap::Apart(of.id), free(&of.body, group, &mut between)]),
+                    Gap::all([Gap::Apart(of.id), free(&of.body, barriers, &mut between)]),
                 ]),
-                from_start(late, depth + 1, group),
+                from_start(late, depth + 1, barriers),
             ]);
             push(Meeting { same: ids(n), later: Some((of.id, side)), gap });
         }
@@ -237,12 +206,17 @@ fn same_turn(x: &Turn, y: &Turn) -> bool {
     }
 }
 
-/// True if a body contains a barrier that orders the group.
-pub fn holds_sync(body: &[Stmt], group: Group) -> bool {
+/// True if a body contains one of the barriers.
+pub fn holds_sync(body: &[Stmt], barriers: Barriers<'_>) -> bool {
+    any_sync(body, &|sync| barriers.hold(sync))
+}
+
+/// True if a body contains a barrier for which `is` is true.
+pub fn any_sync(body: &[Stmt], is: &dyn Fn(Sync) -> bool) -> bool {
     body.iter().any(|stmt| match stmt {
-        Stmt::Sync(sync) => group.ordered_by(*sync),
-        Stmt::Loop(of) => holds_sync(&of.body, group),
-        Stmt::If { then, otherwise, .. } => holds_sync(then, group) || holds_sync(otherwise, group),
+        Stmt::Sync(sync) => is(*sync),
+        Stmt::Loop(of) => any_sync(&of.body, is),
+        Stmt::If { then, otherwise, .. } => any_sync(then, is) || any_sync(otherwise, is),
         Stmt::Access(_) | Stmt::Unknown(_) => false,
     })
 }
@@ -265,26 +239,26 @@ impl Passing {
 }
 
 /// Returns the condition that a thread passes statements without a barrier.
-fn free(body: &[Stmt], group: Group, how: &mut Passing) -> Gap {
+fn free(body: &[Stmt], barriers: Barriers<'_>, how: &mut Passing) -> Gap {
     let mut parts = Vec::new();
     for stmt in body {
         let part = match stmt {
             Stmt::Access(_) | Stmt::Unknown(_) => Gap::Always,
-            Stmt::Sync(sync) if group.ordered_by(*sync) => Gap::Never,
+            Stmt::Sync(sync) if barriers.hold(*sync) => Gap::Never,
             Stmt::Sync(_) => Gap::Always,
             Stmt::If { cond, then, otherwise } => {
-                if !holds_sync(then, group) && !holds_sync(otherwise, group) {
+                if !holds_sync(then, barriers) && !holds_sync(otherwise, barriers) {
                     continue;
                 }
                 let (if_true, if_false) = (how.cond(*cond, true), how.cond(*cond, false));
                 let was = std::mem::replace(&mut how.certain, false);
-                let then = free(then, group, how);
-                let otherwise = free(otherwise, group, how);
+                let then = free(then, barriers, how);
+                let otherwise = free(otherwise, barriers, how);
                 how.certain = was;
                 Gap::any([Gap::all([if_true, then]), Gap::all([if_false, otherwise])])
             }
             Stmt::Loop(of) => {
-                if !holds_sync(&of.body, group) {
+                if !holds_sync(&of.body, barriers) {
                     continue;
                 }
                 how.at.push((of.id, At::First));
@@ -293,7 +267,7 @@ fn free(body: &[Stmt], group: Group, how: &mut Passing) -> Gap {
                     Test::After => Gap::Never,
                 };
                 let was = std::mem::replace(&mut how.certain, false);
-                let one = free(&of.body, group, how);
+                let one = free(&of.body, barriers, how);
                 how.certain = was;
                 how.at.pop();
                 Gap::any([none, one])
@@ -309,17 +283,17 @@ fn free(body: &[Stmt], group: Group, how: &mut Passing) -> Gap {
 
 /// Returns the condition that no barrier lies between an access and the end of the statement that
 /// contains its turns from `depth` on.
-fn to_end(place: (Side, &Place), depth: usize, group: Group) -> Gap {
+fn to_end(place: (Side, &Place), depth: usize, barriers: Barriers<'_>) -> Gap {
     let (side, place) = place;
     let parts = place.way.iter().skip(depth).map(|turn| match turn {
-        Turn::At { body, index } => free(&body[index + 1..], group, &mut Passing::of(side)),
+        Turn::At { body, index } => free(&body[index + 1..], barriers, &mut Passing::of(side)),
         Turn::Branch { .. } => Gap::Always,
-        Turn::Into(of) if holds_sync(&of.body, group) => {
+        Turn::Into(of) if holds_sync(&of.body, barriers) => {
             let mut next = Passing::of(side);
             next.at.push((of.id, At::Next));
             next.certain = false;
             let last = if of.may_break.is_some() { Gap::Always } else { Gap::Last(side, of.id) };
-            Gap::any([last, free(&of.body, group, &mut next)])
+            Gap::any([last, free(&of.body, barriers, &mut next)])
         }
         Turn::Into(_) => Gap::Always,
     });
@@ -328,16 +302,16 @@ fn to_end(place: (Side, &Place), depth: usize, group: Group) -> Gap {
 
 /// Returns the condition that no barrier lies between an access and the start of the statement that
 /// contains its turns from `depth` on.
-fn from_start(place: (Side, &Place), depth: usize, group: Group) -> Gap {
+fn from_start(place: (Side, &Place), depth: usize, barriers: Barriers<'_>) -> Gap {
     let (side, place) = place;
     let parts = place.way.iter().skip(depth).map(|turn| match turn {
-        Turn::At { body, index } => free(&body[..*index], group, &mut Passing::of(side)),
+        Turn::At { body, index } => free(&body[..*index], barriers, &mut Passing::of(side)),
         Turn::Branch { .. } => Gap::Always,
-        Turn::Into(of) if holds_sync(&of.body, group) => {
+        Turn::Into(of) if holds_sync(&of.body, barriers) => {
             let mut previous = Passing::of(side);
             previous.at.push((of.id, At::Previous));
             previous.certain = false;
-            Gap::any([Gap::First(side, of.id), free(&of.body, group, &mut previous)])
+            Gap::any([Gap::First(side, of.id), free(&of.body, barriers, &mut previous)])
         }
         Turn::Into(_) => Gap::Always,
     });
@@ -357,17 +331,17 @@ pub struct Control {
     pub loops: Vec<LoopId>,
 }
 
-/// Returns the conditions around barriers of the group, or the reason why its threads may not pass
+/// Returns the conditions around the barriers, or the reason why threads of the group may not pass
 /// them together.
-pub fn controls(protocol: &Protocol, group: Group) -> Result<Vec<Control>, String> {
+pub fn controls(protocol: &Protocol, barriers: Barriers<'_>) -> Result<Vec<Control>, String> {
     let mut found = Vec::new();
-    let mut walk = Walk { group, guards: Vec::new(), loops: Vec::new(), found: &mut found };
+    let mut walk = Walk { barriers, guards: Vec::new(), loops: Vec::new(), found: &mut found };
     walk.body(&protocol.body)?;
     Ok(found)
 }
 
 struct Walk<'f> {
-    group: Group,
+    barriers: Barriers<'f>,
     guards: Vec<(ExprId, bool)>,
     loops: Vec<LoopId>,
     found: &'f mut Vec<Control>,
@@ -379,15 +353,26 @@ impl Walk<'_> {
         self.found.push(Control { cond, of, guards, loops });
     }
 
+    fn counts(&self, body: &[Stmt]) -> bool {
+        any_sync(body, &|sync| self.barriers.count(sync))
+    }
+
+    fn may_be_any_sync(&self, mask: &ExprId) -> bool {
+        matches!(self.barriers.group, Group::Lanes(_)) && !self.barriers.masks.contains_key(mask)
+    }
+
     fn body(&mut self, body: &[Stmt]) -> Result<(), String> {
         for stmt in body {
             match stmt {
                 Stmt::Unknown(unknown) if unknown.syncs => {
                     return Err(format!("{} may wait at a barrier", unknown.why));
                 }
+                Stmt::Sync(Sync::Lanes(mask)) if self.may_be_any_sync(mask) => {
+                    return Err("a sync of lanes that are not known".into());
+                }
                 Stmt::Access(_) | Stmt::Sync(_) | Stmt::Unknown(_) => {}
                 Stmt::If { cond, then, otherwise } => {
-                    let syncs = holds_sync(then, self.group) || holds_sync(otherwise, self.group);
+                    let syncs = self.counts(then) || self.counts(otherwise);
                     if syncs {
                         self.push(*cond, None);
                     }
@@ -398,8 +383,8 @@ impl Walk<'_> {
                     }
                 }
                 Stmt::Loop(of) => {
-                    let syncs = holds_sync(&of.body, self.group);
-                    if syncs && of.may_break.is_some_and(|u| u < self.group.uniform()) {
+                    let syncs = self.counts(&of.body);
+                    if syncs && of.may_break.is_some_and(|u| u < self.barriers.group.uniform()) {
                         return Err("threads may leave a loop with a barrier one by one".into());
                     }
                     self.loops.push(of.id);

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use crate::expr::{Expr, ExprId, Exprs, LoopId, OpaqueId, VarId};
 use crate::fold;
 use crate::launch::Launch;
-use crate::protocol::{Induction, Last, Loop, Protocol, Step, Stmt};
+use crate::protocol::{Induction, Last, Loop, Protocol, Step, Stmt, Sync};
 
 /// The largest number of iterations of one loop.
 const MOST_ITERATIONS: u32 = 4096;
@@ -200,6 +200,7 @@ fn rename(body: &mut [Stmt], renamed: &impl Fn(&mut ExprId)) {
                 }
                 rename(&mut of.body, renamed);
             }
+            Stmt::Sync(Sync::Lanes(mask)) => renamed(mask),
             Stmt::Sync(_) | Stmt::Unknown(_) => {}
         }
     }

@@ -8,6 +8,8 @@
 //! | [`expr`] | expressions over machine integers: thread and block ids, parameters, loop variables, opaque values |
 //! | [`protocol`] | the structured program: accesses, synchronisation, loops, conditionals; objects and parameters |
 //! | [`launch`] | one concrete launch |
+//! | [`lanes`] | the sets of lanes that wait for each other at a sync of some lanes |
+//! | [`group`] | groups of threads, and the barriers that order them |
 //! | [`interval`] | barrier intervals: when two accesses have no barrier between them |
 //! | [`further_barrier`] | whether a further barrier would order accesses of a launch |
 //! | [`last`] | values that loops leave |
@@ -26,7 +28,9 @@ pub mod condition;
 pub mod expr;
 pub mod fold;
 pub mod further_barrier;
+pub mod group;
 pub mod interval;
+pub mod lanes;
 pub mod last;
 pub mod launch;
 pub mod place;

@@ -1,7 +1,7 @@
 //! Places of accesses in the program: the way to each, and the conditions on the way.
 
 use crate::expr::ExprId;
-use crate::protocol::{Access, Loop, Protocol, Stmt, Test};
+use crate::protocol::{Access, Loop, Protocol, Stmt, Sync, Test};
 
 /// One turn on the way from the start of the program to a statement.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,11 @@ impl<'a> Place<'a> {
     /// Returns all accesses of a protocol, in the order of the text.
     pub fn all(protocol: &'a Protocol) -> Vec<Self> {
         let mut all = Vec::new();
-        visit(&protocol.body, &mut Vec::new(), &mut all);
+        visit(&protocol.body, &mut Vec::new(), &mut |stmt, way| {
+            if let Stmt::Access(access) = stmt {
+                all.push(Place { access, number: all.len(), way: way.to_vec() });
+            }
+        });
         all
     }
 
@@ -64,26 +68,35 @@ impl<'a> Place<'a> {
     }
 }
 
-fn visit<'a>(body: &'a [Stmt], way: &mut Vec<Turn<'a>>, all: &mut Vec<Place<'a>>) {
+/// Returns the ways to all synchronisation of a protocol, in the order of the text.
+pub fn syncs(protocol: &Protocol) -> Vec<(Sync, Vec<Turn<'_>>)> {
+    let mut all = Vec::new();
+    visit(&protocol.body, &mut Vec::new(), &mut |stmt, way| {
+        if let Stmt::Sync(sync) = stmt {
+            all.push((*sync, way.to_vec()));
+        }
+    });
+    all
+}
+
+fn visit<'a>(body: &'a [Stmt], way: &mut Vec<Turn<'a>>, found: &mut dyn FnMut(&'a Stmt, &[Turn<'a>])) {
     for (index, stmt) in body.iter().enumerate() {
         way.push(Turn::At { body, index });
         match stmt {
-            Stmt::Access(access) => {
-                all.push(Place { access, number: all.len(), way: way.clone() });
-            }
+            Stmt::Access(_) | Stmt::Sync(_) => found(stmt, way),
             Stmt::If { cond, then, otherwise } => {
                 for (value, branch) in [(true, then), (false, otherwise)] {
                     way.push(Turn::Branch { cond: *cond, value });
-                    visit(branch, way, all);
+                    visit(branch, way, found);
                     way.pop();
                 }
             }
             Stmt::Loop(of) => {
                 way.push(Turn::Into(of));
-                visit(&of.body, way, all);
+                visit(&of.body, way, found);
                 way.pop();
             }
-            Stmt::Sync(_) | Stmt::Unknown(_) => {}
+            Stmt::Unknown(_) => {}
         }
         way.pop();
     }

@@ -15,8 +15,8 @@
 //!
 //! # What is left out
 //! Accesses to memory that no other thread touches (locals, constant memory), and order through
-//! atomics, fences, partial warp masks and named barriers. Missing order only makes proofs fail. A
-//! barrier that threads could confuse with another one (`bar.sync 0, n`) is [`Stmt::Unknown`].
+//! atomics, fences and named barriers. Missing order only makes proofs fail. A barrier that threads
+//! could confuse with another one (`bar.sync 0, n`) is [`Stmt::Unknown`].
 
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,7 @@ pub use gpurace_abi::scope::Scope;
 use crate::expr::{ExprId, Exprs, LoopId, ParamId, VarId, Width};
 
 /// Version of the serialised form; raised with each change of the types.
-pub const PROTOCOL_VERSION: u32 = 10;
+pub const PROTOCOL_VERSION: u32 = 11;
 
 /// What a kernel does to memory that threads share.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -290,6 +290,10 @@ impl From<Scope> for ScopeOf {
 /// A barrier: threads wait until all threads of their group have reached it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Sync {
+    /// `__syncwarp(mask)`: waits for the lanes of the warp that the mask, 32 bits, names. It orders
+    /// threads that it names if they make it with the same mask. It orders nothing for a thread that
+    /// it does not name.
+    Lanes(ExprId),
     /// `__syncwarp` with the full mask.
     Warp,
     /// `__syncthreads` and its `_count`, `_and`, `_or` forms.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use crate::lanes::{self, MadeSyncs};
 use crate::launch::Launch;
 use crate::protocol::{ObjectKind, Op, Protocol, SiteId, Space};
 use crate::run::{Open, Stopped, Thread, Touch, trace};
@@ -19,13 +20,23 @@ pub fn conflict(a: Op, b: Op, same_bytes: bool, same_block: bool) -> bool {
     (a.writes() || b.writes()) && !(same_bytes && a.is_atomic_with(b, same_block))
 }
 
-/// True if the barriers that two threads passed do not order their accesses.
-fn unordered(launch: &Launch, a: (Thread, &Touch), b: (Thread, &Touch)) -> bool {
-    let same_block = a.0.ctaid == b.0.ctaid;
-    let same_warp = same_block && a.0.warp(launch) == b.0.warp(launch);
-    let [aw, ab, ag] = a.1.passed;
-    let [bw, bb, bg] = b.1.passed;
-    ag == bg && (!same_block || ab == bb) && (!same_warp || aw == bw)
+/// True if the barriers that two threads passed do not order their accesses. `syncs` has all
+/// syncs of lanes of each thread.
+pub fn unordered(
+    launch: &Launch,
+    threads: [Thread; 2],
+    touches: [&Touch; 2],
+    syncs: [&MadeSyncs; 2],
+) -> bool {
+    let same_block = threads[0].ctaid == threads[1].ctaid;
+    let same_warp = same_block && threads[0].warp(launch) == threads[1].warp(launch);
+    let [_, ab, ag] = touches[0].passed;
+    let [_, bb, bg] = touches[1].passed;
+    let parted = || {
+        let lanes = threads.map(|thread| thread.lane(launch));
+        lanes::parted(lanes, syncs, touches.map(|touch| touch.lane_syncs))
+    };
+    ag == bg && (!same_block || ab == bb) && (!same_warp || !parted())
 }
 
 /// Returns all threads of a launch.
@@ -53,8 +64,11 @@ pub fn races(
     type Memory = (u8, u32, [u32; 3]);
     type Touches = Vec<(Thread, Touch, u64)>;
     let mut cells: HashMap<(Memory, u64), Touches> = HashMap::new();
+    let mut syncs: HashMap<Thread, MadeSyncs> = HashMap::new();
     for thread in threads(launch) {
-        for touch in trace(protocol, launch, thread, choose, fuel)?.touches {
+        let trace = trace(protocol, launch, thread, choose, fuel)?;
+        syncs.insert(thread, trace.syncs);
+        for touch in trace.touches {
             let (memory, base): (Memory, u64) = match &protocol.objects[touch.object as usize].kind {
                 ObjectKind::Param(_) | ObjectKind::Image(_) | ObjectKind::Variable { .. } => {
                     let base = launch.objects[touch.object as usize].map_or(0, |e| e.base);
@@ -93,7 +107,7 @@ pub fn races(
                 }
                 let same_bytes = a.2 == b.2 && a.1.size == b.1.size;
                 if conflict(a.1.op, b.1.op, same_bytes, a.0.ctaid == b.0.ctaid)
-                    && unordered(launch, (a.0, &a.1), (b.0, &b.1))
+                    && unordered(launch, [a.0, b.0], [&a.1, &b.1], [&syncs[&a.0], &syncs[&b.0]])
                 {
                     seen.insert(key);
                     found.insert(key, Race { sides: [(a.0, a.1), (b.0, b.1)] });

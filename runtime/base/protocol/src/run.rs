@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use crate::expr::{BinOp, Expr, ExprId, Exprs, LoopId, OpaqueId, VarId, Width};
 use crate::fold;
+use crate::lanes::MadeSyncs;
 use crate::launch::Launch;
 use crate::protocol::{Op, Protocol, SiteId, Step, Stmt, Sync, Test, Uniform};
 
@@ -33,6 +34,11 @@ impl Thread {
     /// Number of the warp in the block.
     pub fn warp(self, launch: &Launch) -> u32 {
         self.linear(launch) / WARP
+    }
+
+    /// Number of the lane in the warp.
+    pub fn lane(self, launch: &Launch) -> u32 {
+        self.linear(launch) % WARP
     }
 }
 
@@ -78,6 +84,8 @@ pub struct Touch {
     pub size: u64,
     /// The numbers of warp, block and grid barriers that the thread has passed.
     pub passed: [u32; 3],
+    /// The number of syncs of lanes that the thread has passed, those of the whole warp included.
+    pub lane_syncs: u32,
 }
 
 /// The reason why a run stopped early.
@@ -107,6 +115,7 @@ pub struct Run<'a> {
     /// The number of changes of variables, from 1.
     changes: u64,
     passed: [u32; 3],
+    syncs: MadeSyncs,
     access: usize,
     /// The number of steps that the thread may still make.
     fuel: u64,
@@ -123,6 +132,8 @@ pub struct Run<'a> {
 pub struct Trace {
     /// The accesses.
     pub touches: Vec<Touch>,
+    /// The syncs of lanes that name the thread.
+    pub syncs: MadeSyncs,
     /// True if the run asked an open question.
     pub asked: bool,
     /// True if something depends on a value that a loop has left.
@@ -190,6 +201,7 @@ impl<'a> Run<'a> {
             known: vec![(0, 0); protocol.exprs.len()],
             changes: 0,
             passed: [0; 3],
+            syncs: MadeSyncs::default(),
             access: 0,
             fuel: 0,
             touches: Vec::new(),
@@ -211,11 +223,13 @@ impl<'a> Run<'a> {
         self.vars.clear();
         self.iterations.clear();
         self.touches.clear();
+        self.syncs = MadeSyncs::default();
         self.left.clear();
         let protocol = self.protocol;
         self.body(&protocol.body)?;
         let touches = std::mem::take(&mut self.touches);
-        Ok(Trace { touches, asked: self.asked, rests_on_left: self.rests_on_left })
+        let syncs = std::mem::take(&mut self.syncs);
+        Ok(Trace { touches, syncs, asked: self.asked, rests_on_left: self.rests_on_left })
     }
 
     fn var(&self, id: VarId) -> Option<u64> {
@@ -248,10 +262,15 @@ impl<'a> Run<'a> {
                         offset: offset as i64,
                         size,
                         passed: self.passed,
+                        lane_syncs: self.syncs.count(),
                     });
                     self.access += 1;
                 }
-                Stmt::Sync(Sync::Warp) => self.passed[0] += 1,
+                Stmt::Sync(Sync::Lanes(mask)) => {
+                    let mask = self.value(*mask) as u32;
+                    self.sync_lanes(mask);
+                }
+                Stmt::Sync(Sync::Warp) => self.sync_lanes(u32::MAX),
                 Stmt::Sync(Sync::Block) => self.passed[1] += 1,
                 Stmt::Sync(Sync::Grid) => self.passed[2] += 1,
                 Stmt::Unknown(_) => return Err(Stopped::Unknown),
@@ -268,6 +287,15 @@ impl<'a> Run<'a> {
             }
         }
         Ok(())
+    }
+
+    fn sync_lanes(&mut self, mask: u32) {
+        if mask == u32::MAX {
+            self.passed[0] += 1;
+        }
+        if mask >> self.thread.lane(self.launch) & 1 == 1 {
+            self.syncs.push(mask);
+        }
     }
 
     fn run_loop(&mut self, of: &crate::protocol::Loop) -> Result<(), Stopped> {

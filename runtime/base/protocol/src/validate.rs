@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::expr::{Cast, Expr, ExprId, Exprs, Width};
-use crate::protocol::{Loop, ObjectKind, Protocol, Step, Stmt};
+use crate::protocol::{Loop, ObjectKind, Protocol, Step, Stmt, Sync};
 
 /// The largest number of nodes on a path through an expression.
 pub const MOST_DEPTH: u32 = 4_000;
@@ -138,6 +138,7 @@ impl Seen<'_> {
                     self.of_width(access.offset, Width::W64)?;
                     self.of_width(access.size, Width::W64)?;
                 }
+                Stmt::Sync(Sync::Lanes(mask)) => self.of_width(*mask, Width::W32)?,
                 Stmt::Sync(_) | Stmt::Unknown(_) => {}
                 Stmt::If { cond, then, otherwise } => {
                     self.of_width(*cond, Width::W1)?;

@@ -141,6 +141,14 @@ pub fn missing(all: &[Unordered<'_>], level: Level, accepts: impl Fn(u32) -> boo
     if all.iter().map(|kernel| kernel.pairs.len()).sum::<usize>() > MOST_PAIRS {
         return None;
     }
+    // Lanes that alone reach a sync of some lanes could wait there for others that wait at a new barrier.
+    let alone = |flow: &Flow| {
+        let lanes = |step: &Step| matches!(step, Step::Lanes);
+        flow.blocks.iter().any(|block| !block.uniform && block.steps.iter().any(lanes))
+    };
+    if all.iter().any(|kernel| alone(kernel.flow)) {
+        return None;
+    }
     let mut lines: Option<BTreeSet<u32>> = None;
     for kernel in all {
         let own: BTreeSet<u32> = first_of_lines(kernel.flow)
@@ -536,6 +544,15 @@ mod tests {
              2: L17 a0
              : L18 a1";
         assert_eq!(fix(text, &[[0, 1]]), None);
+    }
+
+    #[test]
+    fn no_barrier_is_put_beside_lanes_that_wait_alone() {
+        let text = "u 1,2: L1
+             2: l
+             u: L17 a0 l L18 a1";
+        assert_eq!(fix(text, &[[0, 1]]), None);
+        assert_eq!(fix(&text.replace("2: l", "2:"), &[[0, 1]]), Some(vec![18]));
     }
 
     #[test]
