@@ -7,7 +7,7 @@ use gpurace_protocol::condition::Condition;
 use gpurace_protocol::expr::{Axis, ExprId, LoopId, VarId};
 use gpurace_protocol::group::Group;
 use gpurace_protocol::interval::{At, Gap, Meeting, Side};
-use gpurace_protocol::lanes::LaneSets;
+use gpurace_protocol::lanes::{self, LaneSets};
 use gpurace_protocol::place::{Place, Turn};
 use gpurace_protocol::protocol::{Loop, Step, Test};
 use gpurace_protocol::range::{Range, Ranges, View};
@@ -163,15 +163,18 @@ pub fn unnamed<'a>(
     PairFormula::of(encoder, race, candidates)
 }
 
-/// Returns the formula that an expression is not the thread's lane, modulo 32.
+/// Returns the formula that an expression is not the thread's lane, modulo 32, or is no index of a thread
+/// in a block: a mask may depend on more than the lane then.
 pub fn no_lane<'a>(setting: Setting<'a>, value: ExprId, candidates: &[ExprId]) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, Group::Block);
     let mut frame = Frame::top(setting, 0);
     frame.certain = false;
     let taken = encoder.computed(&mut frame, value, View::Unsigned)?;
+    let is_linear = Formula::eq(&taken, &encoder.linear_tid(0)?)?;
+    let beyond = Formula::le(&Lin::constant(lanes::MOST_THREADS.into()), &taken)?;
     let taken = encoder.divide(&taken, 32)?.1;
     let lane = encoder.warp_and_lane(0)?.1;
-    let race = vec![Formula::eq(&taken, &lane)?.negated()];
+    let race = vec![is_linear.negated(), Formula::any([beyond, Formula::eq(&taken, &lane)?.negated()])];
     PairFormula::of(encoder, race, candidates)
 }
 

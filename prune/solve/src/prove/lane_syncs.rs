@@ -10,6 +10,7 @@
 //!
 //! - What the kernel takes for the lane is the lane. `threadIdx.x` is, modulo 32, in blocks with one
 //!   dimension or with rows of whole warps.
+//! - It is below 1024, as the index of a thread in a block is: the table ends there.
 //! - No thread makes a sync that does not name it. CUDA leaves the effect undefined.
 //!
 //! Lanes wait for each other with equal masks, wherever in the program they do. So a sync counts only if
@@ -101,7 +102,7 @@ impl Prover<'_> {
         let setting = self.setting;
         let known = lanes::sets_of(setting.exprs, setting.launch, mask)?;
         let mut conditions = BTreeSet::new();
-        for lane in known.lanes {
+        if let Some(lane) = known.lane {
             let built = no_lane(setting, lane, &self.candidates).ok()?;
             conditions.extend(self.decide("it counts the lanes", &built).ok()?);
         }

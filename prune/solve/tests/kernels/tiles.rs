@@ -233,6 +233,52 @@ fn the_linear_index_is_a_lane() {
     }
 }
 
+/// Rows of 32 threads, whose masks name tiles of eight where `is_low`, and tiles of four elsewhere.
+fn masks_of_rows(is_low: impl Fn(&mut Kernel, E, E) -> (E, E)) -> (Kernel, Vec<SiteId>) {
+    let mut k = Kernel::new("rows");
+    let (s, x, y, width) = (k.shared("s", 4096), k.tid(), k.tidy(), k.bdim());
+    let row = k.mul(y, width);
+    let own = k.add(row, x);
+    let write = k.write(s, own);
+    let (lane, low) = is_low(&mut k, x, y);
+    let [eights, fours] = [(0xff, 24), (0xf, 28)].map(|(bits, places)| {
+        let (tile, at) = (k.c(bits), k.binc(BinOp::And, lane, places));
+        k.bin(BinOp::Shl, tile, at)
+    });
+    let mask = k.p.exprs.add(Expr::Select(low, eights, fours));
+    k.lane_sync(mask);
+    let there = k.binc(BinOp::Xor, own, 7);
+    let read = k.read(s, there);
+    (k, vec![write, read])
+}
+
+#[test]
+fn masks_that_depend_on_more_than_the_lane() {
+    // It is the lane modulo 32, and greater than any index in the second row.
+    let beyond = || {
+        masks_of_rows(|k, x, y| {
+            let far = k.binc(BinOp::Mul, y, 4096);
+            let lane = k.add(far, x);
+            (lane, k.ltc(lane, 1024))
+        })
+    };
+    // Two expressions are the lane modulo 32, and differ in the second row.
+    let two = || {
+        masks_of_rows(|k, x, y| {
+            let width = k.bdim();
+            let row = k.mul(y, width);
+            let linear = k.add(row, x);
+            let (a, b) = (k.binc(BinOp::LShr, x, 5), k.binc(BinOp::LShr, linear, 5));
+            (x, k.eq(a, b))
+        })
+    };
+    for (p, sites) in [beyond(), two()].map(|(k, sites)| (k.done(), sites)) {
+        let launch = launch(ONE, [32, 2, 1], &p, &[]);
+        assert!(!all_proved(&prove_with(&p, &launch)));
+        assert!(racing(&p, &launch, 0).contains(&sites[1]));
+    }
+}
+
 #[test]
 fn the_launch_gives_the_size_of_tiles() {
     let mut k = Kernel::new("sized");

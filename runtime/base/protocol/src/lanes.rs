@@ -18,7 +18,7 @@ use crate::run::uniform_value;
 /// The lanes of a warp.
 const WARP: u32 = 32;
 /// The most threads of a block, so the linear index of a thread is below it.
-const MOST_THREADS: u64 = 1024;
+pub const MOST_THREADS: u64 = 1024;
 
 /// Sets of lanes without a common lane. The warp is divided into tiles of `period` lanes, and each tile
 /// has one set, at the same place in the tile.
@@ -105,13 +105,13 @@ pub type KnownMasks = BTreeMap<ExprId, LaneSets>;
 pub struct MaskSets {
     /// The sets.
     pub sets: LaneSets,
-    /// Expressions that are taken for the lane, modulo 32.
-    pub lanes: BTreeSet<ExprId>,
+    /// The expression, below [`MOST_THREADS`], that is taken for the lane, modulo 32.
+    pub lane: Option<ExprId>,
 }
 
 /// The sets of lanes that a mask names, if it depends on the lane and the launch alone.
 pub fn sets_of(exprs: &Exprs, launch: Option<&Launch>, mask: ExprId) -> Option<MaskSets> {
-    let mut table = Table { exprs, launch, index: 0, lanes: BTreeSet::new(), known: BTreeMap::new() };
+    let mut table = Table { exprs, launch, index: 0, lane: None, known: BTreeMap::new() };
     let mut masks = [0; 32];
     for index in 0..MOST_THREADS {
         table.index = index;
@@ -121,13 +121,13 @@ pub fn sets_of(exprs: &Exprs, launch: Option<&Launch>, mask: ExprId) -> Option<M
         let lane = (index % u64::from(WARP)) as usize;
         if index < u64::from(WARP) {
             masks[lane] = mask;
-        } else if table.lanes.is_empty() {
+        } else if table.lane.is_none() {
             break;
         } else if masks[lane] != mask {
             return None;
         }
     }
-    Some(MaskSets { sets: LaneSets::of_masks(&masks)?, lanes: table.lanes })
+    Some(MaskSets { sets: LaneSets::of_masks(&masks)?, lane: table.lane })
 }
 
 /// The values of expressions for the thread of one linear index.
@@ -135,7 +135,7 @@ struct Table<'a> {
     exprs: &'a Exprs,
     launch: Option<&'a Launch>,
     index: u64,
-    lanes: BTreeSet<ExprId>,
+    lane: Option<ExprId>,
     known: BTreeMap<ExprId, Option<u64>>,
 }
 
@@ -177,8 +177,9 @@ impl Table<'_> {
     }
 
     fn taken_for_lane(&mut self, id: ExprId) -> Option<u64> {
-        self.lanes.insert(id);
-        Some(self.index)
+        // Two expressions that are equal modulo 32 may differ otherwise, and the table would not show it.
+        let is_the_only = *self.lane.get_or_insert(id) == id;
+        is_the_only.then_some(self.index)
     }
 
     fn is_of_several_axes(&self, id: ExprId) -> bool {
@@ -323,8 +324,8 @@ mod tests {
         let x = e.add(Expr::Tid(Axis::X));
         let eights = LaneSets { period: 8, first: 0xff };
         let found = |launch, id| sets_of(&e, launch, id);
-        assert_eq!(found(None, lane), Some(MaskSets { sets: eights, lanes: BTreeSet::new() }));
-        assert_eq!(found(None, thread), Some(MaskSets { sets: eights, lanes: BTreeSet::from([x]) }));
+        assert_eq!(found(None, lane), Some(MaskSets { sets: eights, lane: None }));
+        assert_eq!(found(None, thread), Some(MaskSets { sets: eights, lane: Some(x) }));
         // In the second warp it shifts by 32 and more.
         assert_eq!(found(None, beyond), None);
         assert_eq!((found(None, row), found(None, block), found(None, size)), (None, None, None));
