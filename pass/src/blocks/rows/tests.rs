@@ -221,3 +221,17 @@ fn entry_points_that_rows_may_stand_beside() {
         assert!(!allows(other), "{other:?}");
     }
 }
+
+#[test]
+fn loops_of_few_iterations_are_unrolled() {
+    let body = |end: &str| {
+        format!(
+            "br label %h\n h:\n %i = phi i32 [ 0, %0 ], [ %j, %h ]\n READ 0\n WRITE 1\n %j = add i32 %i, 1\n
+         %x = icmp slt i32 %j, {end}\n br i1 %x, label %h, label %e\n e:\n ret void"
+        )
+    };
+    assert_eq!(rows_of(&body("3")), all(&[&[0, 1, 0, 1, 0, 1]]));
+    // No iteration of another loop becomes rows: the others would be calls beside them.
+    assert_eq!(rows_of(&body("%n")), none(1, 2));
+    assert_eq!(rows_of(&body("1000")), none(1, 2));
+}
