@@ -3,7 +3,8 @@
 //   global memory   state 7 | site 10 | thread 10 | uid 24 | clock 13
 //   shared memory   state 7 | site 10 | thread 10 |    clock 37
 //
-// The fields are those of runtime/check/src/model/record.rs, in widths of their own. A word has no chain here.
+// The fields are those of runtime/check/src/model/record.rs, in widths of their own. A word has no chain
+// here.
 //
 // A record of one thread's read or write of some bytes of a word has a state of its own. The upper
 // four bits of its clock say which bytes.
