@@ -4,6 +4,7 @@
 
 pub mod access;
 pub mod entry;
+pub(crate) mod op_code;
 pub mod race;
 pub mod record;
 pub mod relation;

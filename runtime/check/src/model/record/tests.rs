@@ -1,6 +1,9 @@
 //! Records round-trip, and refuse what does not fit.
 
+use gpurace_abi::scope::Scope;
+
 use super::*;
+use crate::model::access::{FULL, Op};
 
 #[test]
 fn fields_partition_the_word() {

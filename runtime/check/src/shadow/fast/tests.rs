@@ -7,8 +7,8 @@ use parking_lot::Mutex;
 use super::*;
 use crate::model::access::Access;
 use crate::model::entry::Entry;
+use crate::model::op_code;
 use crate::model::race::KernelKey;
-use crate::model::record;
 use crate::model::relation::Standing;
 use crate::order::block_order::Mode;
 use crate::order::kernel_sites::KernelSites;
@@ -19,7 +19,7 @@ use crate::shadow::chain::Chain;
 use crate::shadow::history;
 use crate::shadow::process::{BlockShadow, Shadow};
 
-const OPS: std::ops::Range<u64> = 0..record::OPS;
+const OPS: std::ops::Range<u64> = 0..op_code::OPS;
 /// Uids: of a settled launch, then of the launch of the block, which has the first of them.
 const SETTLED: u64 = 1;
 const OWN: u64 = 2;
