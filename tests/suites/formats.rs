@@ -107,7 +107,7 @@ fn rendered(folder: &Path, format: &str) -> String {
 /// Leaves out what differs between runs and versions, and the style and script of the page.
 fn comparable(text: &str, folder: &Path) -> String {
     let text =
-        text.replace(&*folder.to_string_lossy(), "/work").replace(env!("CARGO_PKG_VERSION"), "VERSION");
+        text.replace(&*folder.to_string_lossy(), "/folder").replace(env!("CARGO_PKG_VERSION"), "VERSION");
     let mut lines = Vec::new();
     let mut rest = match text.split_once("<style>") {
         Some((head, tail)) => {

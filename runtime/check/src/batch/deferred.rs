@@ -9,10 +9,10 @@
 //!
 //! [Pages](crate::shadow::page) hold which memory was written, and which was read so.
 //!
-//! Neighbouring threads mostly read alike: [`patterns`] hold what is not affine in few words. Reads that do not fit the log any more are
-//! checked at once. These launches defer no reads: launches while the host's accesses are watched
-//! (managed memory), launches that a transfer may overlap, and launches in which a block's threads
-//! know more of each other than barriers tell.
+//! Neighbouring threads mostly read alike: [`patterns`] hold what is not affine in few words. Reads
+//! that do not fit the log any more are checked at once. These launches defer no reads: launches
+//! while the host's accesses are watched (managed memory), launches that a transfer may overlap, and
+//! launches in which a block's threads know more of each other than barriers tell.
 
 mod defer;
 mod patterns;

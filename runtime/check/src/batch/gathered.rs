@@ -14,15 +14,12 @@ use gpurace_abi::batch::{ReadItem, ReadRun};
 use gpurace_abi::device::REGION_WORDS;
 
 use crate::batch::sites::SiteEntry;
-use crate::batch::{BatchChecks, Value, WholeAccess};
+use crate::batch::{AHEAD, BatchChecks, Value, WholeAccess};
 use crate::model::access::{GRANULE, Op};
 use crate::model::record::{OpCode, Record};
 use crate::model::relation::Span;
 use crate::shadow::record_list::RecordList;
 use crate::shadow::region::{self, RegionRecord};
-
-/// How many reads ahead the shadow is prefetched.
-const AHEAD: usize = 12;
 
 /// Gathered reads that are checked.
 pub(super) struct CheckedReads<'a> {

@@ -23,6 +23,9 @@ use gathered::CheckedReads;
 use rows::RowWrite;
 use sites::SiteEntry;
 
+/// How many accesses ahead the shadow is prefetched.
+const AHEAD: usize = 12;
+
 /// Plain accesses of a block's threads by one instruction between two barriers.
 #[derive(Clone, Copy, Debug)]
 pub struct Batch<'a> {
@@ -51,37 +54,14 @@ pub enum Addresses<'a> {
     Runs(&'a [ReadRun]),
 }
 
-/// The values that a row wrote, by thread, and those that memory held before.
+/// The values that a row wrote and those that memory held before: thread after thread, as many bytes
+/// as an access has.
 #[derive(Clone, Copy, Debug)]
-pub enum Values<'a> {
-    /// Those of accesses of 1 byte.
-    Bytes {
-        /// What the thread wrote.
-        written: &'a [u8],
-        /// What was there.
-        before: &'a [u8],
-    },
-    /// Those of accesses of 2 bytes.
-    Halves {
-        /// What the thread wrote.
-        written: &'a [u16],
-        /// What was there.
-        before: &'a [u16],
-    },
-    /// Those of accesses of 4 bytes.
-    Words {
-        /// What the thread wrote.
-        written: &'a [u32],
-        /// What was there.
-        before: &'a [u32],
-    },
-    /// Those of accesses of 8 bytes.
-    Pairs {
-        /// What the thread wrote.
-        written: &'a [u64],
-        /// What was there.
-        before: &'a [u64],
-    },
+pub struct Values<'a> {
+    /// What the threads wrote.
+    pub written: &'a [u8],
+    /// What was there.
+    pub before: &'a [u8],
 }
 
 impl<'a> Batch<'a> {

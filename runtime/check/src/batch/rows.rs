@@ -14,7 +14,7 @@ use std::ops::Range;
 use gpurace_abi::device::REGION_WORDS;
 
 use crate::batch::sites::SiteEntry;
-use crate::batch::{Addresses, Batch, BatchChecks, Value, Values, WholeAccess};
+use crate::batch::{AHEAD, Addresses, Batch, BatchChecks, Value, WholeAccess};
 use crate::model::access::{FULL, GRANULE, Op, touched};
 use crate::model::record::{OpCode, Record};
 use crate::model::relation::Span;
@@ -22,27 +22,6 @@ use crate::shadow::region::{self, ONE_THREAD, RegionRecord};
 
 /// Some of the rows that are handed over together: bit `i` is row `i`.
 pub type RowMask = u64;
-
-impl Values<'_> {
-    /// A byte of the value that a thread wrote, and the one that was there.
-    fn of(&self, thread: usize, byte: usize) -> (u8, u8) {
-        fn byte_of(value: impl Into<u64>, byte: usize) -> u8 {
-            (value.into() >> (8 * byte)) as u8
-        }
-        match self {
-            Self::Bytes { written, before } => (written[thread], before[thread]),
-            Self::Halves { written, before } => {
-                (byte_of(written[thread], byte), byte_of(before[thread], byte))
-            }
-            Self::Words { written, before } => {
-                (byte_of(written[thread], byte), byte_of(before[thread], byte))
-            }
-            Self::Pairs { written, before } => {
-                (byte_of(written[thread], byte), byte_of(before[thread], byte))
-            }
-        }
-    }
-}
 
 impl Batch<'_> {
     /// Words that an access has bytes of, if it is aligned.
@@ -65,7 +44,8 @@ impl Batch<'_> {
     fn written(&self, thread: usize, byte: usize) -> Option<Option<(u8, u8)>> {
         let address = self.addresses.of(thread);
         let within = byte.checked_sub(address).filter(|&w| address != 0 && w < self.size as usize)?;
-        Some(self.values.map(|values| values.of(thread, within)))
+        let at = thread * self.size as usize + within;
+        Some(self.values.map(|values| (values.written[at], values.before[at])))
     }
 }
 
@@ -107,8 +87,6 @@ pub(crate) struct RowRun {
     pub(crate) accesses: usize,
 }
 
-/// How many threads ahead the shadow of single accesses is prefetched.
-const AHEAD: usize = 12;
 /// Neighbouring threads without an access that a run goes over.
 const GAP: usize = 32;
 
@@ -241,7 +219,7 @@ impl CheckedRow<'_> {
         block.count(run.accesses as u64);
         let few = run.accesses < 3;
         match self.record {
-            Some(record) if !(few && *scattered) && self.has_words(run) => {
+            Some(record) if !(few && *scattered) && self.fits_words(run) => {
                 let shared = block.begins_access(run.address);
                 match run.step {
                     0 => self.one_place(block, record, run, shared),
@@ -256,7 +234,7 @@ impl CheckedRow<'_> {
 
     /// True if no access of a run goes over the end of its step, or of its region, or over a word that it
     /// does not fill.
-    fn has_words(&self, run: &RowRun) -> bool {
+    fn fits_words(&self, run: &RowRun) -> bool {
         let size = self.row.size as usize;
         let within = if run.step == 0 { region::BYTES } else { run.step };
         run.address & (size.min(GRANULE) - 1) == 0 && (run.address & (within - 1)) + size <= within

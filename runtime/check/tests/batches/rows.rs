@@ -309,10 +309,10 @@ fn same_value(
     }
     let row = |(_, site, items, written, before): &'_ (usize, u32, Vec<u64>, Vec<u64>, Vec<u64>)| {
         // They live as long as the test.
-        let [written, before] =
-            [written, before].map(|v| &*v.iter().map(|&v| v as u32).collect::<Vec<_>>().leak());
+        let [written, before] = [written, before]
+            .map(|v| &*v.iter().flat_map(|&v| (v as u32).to_le_bytes()).collect::<Vec<_>>().leak());
         let items = items.clone().leak();
-        let values = known.then_some(Values::Words { written, before });
+        let values = known.then_some(Values { written, before });
         Batch { values, ..self::row(*site, 4, true, Addresses::Each(items)) }
     };
     for (b, block) in blocks.iter_mut().enumerate() {

@@ -49,6 +49,12 @@ impl<'a> FrameBatches<'a> {
         unsafe { std::slice::from_raw_parts_mut(self.at(place), self.threads) }
     }
 
+    /// The bytes of a row at a place, `size` for each thread.
+    unsafe fn bytes(&self, place: u32, size: u32) -> &'a [u8] {
+        // SAFETY: the frame holds whole rows.
+        unsafe { std::slice::from_raw_parts(self.at(place), self.threads * size as usize) }
+    }
+
     /// The items of a buffer at a place.
     unsafe fn buffer<T>(&self, place: u32) -> &'a mut [T] {
         // SAFETY: the frame holds whole buffers, which begin with the number of items.
@@ -126,12 +132,10 @@ impl<'a> FrameBatches<'a> {
             unsafe {
                 let values = match does {
                     BatchAccess::Read | BatchAccess::Write => None,
-                    BatchAccess::WriteValues { written, before } => Some(match size {
-                        1 => Values::Bytes { written: self.row(written), before: self.row(before) },
-                        2 => Values::Halves { written: self.row(written), before: self.row(before) },
-                        4 => Values::Words { written: self.row(written), before: self.row(before) },
-                        _ => Values::Pairs { written: self.row(written), before: self.row(before) },
-                    }),
+                    BatchAccess::WriteValues { written, before } => {
+                        let [written, before] = [written, before].map(|at| self.bytes(at, size));
+                        Some(Values { written, before })
+                    }
                 };
                 let (writes, addresses) = (does != BatchAccess::Read, self.addresses(addresses, active));
                 found.push(Batch { site, size, writes, values, addresses });
