@@ -81,3 +81,47 @@ fn arrays_that_no_index_leaves_need_no_condition() {
     let conditions = proved(kernel(511));
     assert!(conditions[0].contains("bins"), "{conditions:?}");
 }
+
+/// A scan step by step, beside another array: each thread reads what lies `back` words behind its own, if
+/// `guard` of its index and `back` holds.
+fn scan(back: impl Fn(&mut Kernel, E) -> E, guard: impl Fn(&mut Kernel, E, E) -> E) -> Protocol {
+    let mut k = Kernel::new("scan");
+    let (sums, more) = (k.shared("sums", 256), k.shared("more", 256));
+    let (t, to) = (k.tid(), k.c(64));
+    k.write(more, t);
+    k.doubled(to, |k, step| {
+        let back = back(k, step);
+        let holds = guard(k, back, t);
+        let behind = k.sub(t, back);
+        k.when(holds, |k| k.read(sums, behind));
+        k.sync();
+        k.write(sums, t);
+        k.sync();
+    });
+    k.done()
+}
+
+#[test]
+fn a_difference_has_the_sign_that_its_guard_says() {
+    let step = |_: &mut Kernel, step: E| step;
+    let any = |k: &mut Kernel, _: E| k.opaque("any", Width::W32, Uniform::Thread, &[]);
+    let le = |k: &mut Kernel, back: E, t: E| k.le(back, t);
+    let unsigned = |k: &mut Kernel, back: E, t: E| {
+        let less = k.ult(t, back);
+        k.p.exprs.not(less)
+    };
+    let almost = |k: &mut Kernel, back: E, t: E| {
+        let next = k.addc(t, 1);
+        k.le(back, next)
+    };
+    for proved in [scan(step, le), scan(step, unsigned)] {
+        assert_eq!(in_launch(&proved, &[], 0), ["proved"; 3]);
+    }
+    // The first thread reads before the array, which may be the end of the other one.
+    assert_eq!(in_launch(&scan(step, almost), &[], 0), ["unknown"; 3]);
+    // A difference that wraps may have any sign.
+    assert_eq!(in_launch(&scan(any, le), &[], 0), ["unknown"; 3]);
+    // As numbers without sign it cannot wrap.
+    let bounded = in_launch(&scan(any, unsigned), &[], 0);
+    assert_eq!(bounded[0], "proved", "no access leaves an array");
+}

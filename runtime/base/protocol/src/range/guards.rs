@@ -92,6 +92,13 @@ impl Ranges<'_> {
         let (rx, ry) = (self.computed(x, view), self.computed(y, view));
         self.refine(x, view, Range::new(rx.lo, rx.hi.min(ry.hi - strict)));
         self.refine(y, view, Range::new(ry.lo.max(rx.lo + strict), ry.hi));
+        // The difference is the one of the numbers, if that is a number of the view.
+        let difference = Range::new(strict.max(ry.lo - rx.hi), ry.hi - rx.lo);
+        if let Some(of_both) = self.exprs.find(Expr::Bin(BinOp::Sub, y, x))
+            && difference.within(view.all(self.exprs.width(x)))
+        {
+            self.refine(of_both, view, difference);
+        }
     }
 
     /// Assumes that the value in the view lies in `range`, and what follows for its operands.
