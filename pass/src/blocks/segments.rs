@@ -150,10 +150,11 @@ impl Segments {
 /// Most bytes that a lane keeps over collectives. They lie on the stack.
 const MOST_LANE_BYTES: u64 = 1024;
 
-/// The passes that unroll loops of few iterations, in `opt -passes=` form. Their accesses are rows then. A
-/// part of a loop is not unrolled: its accesses would be rows beside those that stay calls.
+/// The passes that unroll loops of few iterations, in `opt -passes=` form. Their accesses are rows then, and
+/// the elements of local arrays become values. A part of a loop is not unrolled: its accesses would be rows
+/// beside those that stay calls.
 const UNROLL: &str = "loop-simplify,lcssa,loop(loop-rotate),\
-    loop-unroll<O2;no-partial;no-peeling;no-profile-peeling;no-runtime;no-upperbound>";
+    loop-unroll<O3;no-partial;no-peeling;no-profile-peeling;no-runtime;no-upperbound>,sroa";
 
 /// Most calls of functions with cuts that become part of a kernel.
 const MOST_INLINED: usize = 256;

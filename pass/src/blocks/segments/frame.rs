@@ -32,8 +32,9 @@ impl Cutter {
             if !is_cut {
                 return Some(variables.is_empty() && !self.has_by_value());
             }
-            // The checker does not know that the frame is memory of single threads.
-            if checks != Checks::None && !variables.is_empty() {
+            // The checker does not know that the frame is memory of single threads. No check is of an address
+            // that clearly starts at a variable.
+            if checks != Checks::None && !variables.iter().all(|&v| is_used_directly(v)) {
                 return None;
             }
             for variable in variables {
@@ -183,6 +184,26 @@ impl Cutter {
 pub unsafe fn in_common(b: LLVMBuilderRef, frame: LLVMValueRef, offset: usize) -> LLVMValueRef {
     // SAFETY: by contract.
     unsafe { ir::at_byte(b, frame, offset as i64 - size_of::<FrameCommon>() as i64) }
+}
+
+/// True if the address of a variable goes into loads, stores and the addresses of its parts alone.
+unsafe fn is_used_directly(address: LLVMValueRef) -> bool {
+    // SAFETY: by contract.
+    unsafe {
+        ir::users(address).into_iter().all(|user| match ir::opcode(user) {
+            LLVMOpcode::LLVMLoad => true,
+            LLVMOpcode::LLVMStore => LLVMGetOperand(user, 0) != address,
+            LLVMOpcode::LLVMGetElementPtr => is_used_directly(user),
+            LLVMOpcode::LLVMCall => {
+                let fills =
+                    |name: &str| name.starts_with("llvm.memset") && LLVMGetOperand(user, 0) == address;
+                ir::callee(user)
+                    .map(|f| ir::name(f))
+                    .is_some_and(|name| name.starts_with("llvm.lifetime") || fills(&name))
+            }
+            _ => false,
+        })
+    }
 }
 
 /// Stores a value in the frame. A single bit takes a byte, so that LLVM can vectorise the store.
