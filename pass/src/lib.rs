@@ -69,7 +69,7 @@ use llvm_sys::prelude::*;
 use crate::checks::covered::Spared;
 use crate::checks::sites::Sites;
 use crate::checks::{annotations, covered, flow, instrument, sites, sync};
-use crate::codegen::{part, write};
+use crate::codegen::{open, part, write};
 use crate::config::{Config, Prune};
 use crate::ir::position::Positions;
 use crate::protocol::grid_sync;
@@ -168,8 +168,15 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
         instrument::insert_checks(module, &sites.accesses, &spared);
         let syncs = sync::number(module, &mut positions);
         let arch = (translate::nvvm::architecture(module) / 10) as u32;
-        let (mut kernels, variables) =
-            generate_code(module, bare, &sites, &clusters, &mut positions, config)?;
+        let (mut kernels, variables) = generate_code(
+            module,
+            bare,
+            &sites,
+            &open::proved_sites(&proofs.kernels),
+            &clusters,
+            &mut positions,
+            config,
+        )?;
         for kernel in &mut kernels {
             kernel.flow = flows.get(&kernel.name).cloned();
         }
@@ -286,6 +293,7 @@ unsafe fn generate_code(
     module: LLVMModuleRef,
     bare: Option<LLVMModuleRef>,
     sites: &Sites,
+    proved: &open::ProvedSites,
     clusters: &Clusters,
     positions: &mut Positions,
     config: &Config,
@@ -294,7 +302,7 @@ unsafe fn generate_code(
     let (mut kernels, variables) = unsafe {
         let functions: Vec<_> = sites.accesses.iter().map(|access| ir::name(access.function)).collect();
         let copy = LLVMCloneModule(module);
-        let generated = codegen::to_object(copy, bare, config, &functions, positions);
+        let generated = codegen::to_object(copy, bare, config, &functions, proved, positions);
         LLVMDisposeModule(copy);
         generated?
     };

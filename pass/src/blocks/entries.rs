@@ -72,6 +72,13 @@ pub struct BlockEntryCandidate {
     pub checks: Checks,
 }
 
+impl BlockEntryCandidate {
+    /// Another form of the kernel, with this name.
+    pub fn with_name(&self, name: String) -> Self {
+        Self { name, ..*self }
+    }
+}
+
 /// Returns the kernels whose threads wait for others only at barriers of the whole block, without checks
 /// also at collectives of a warp. With checks, only the kernel itself may have barriers.
 ///

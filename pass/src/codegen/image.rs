@@ -10,6 +10,7 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::{LLVMLinkage, LLVMVisibility};
 
+use super::open;
 use crate::blocks::entries::{BLOCK_ENTRY, BlockKernel, CHECKED_BLOCK_ENTRY};
 use crate::ir::parameters::{copy_by_value, load_arguments};
 use crate::ir::{self, address_space};
@@ -86,7 +87,8 @@ pub unsafe fn add_table(
         let context = ir::context(module);
         let ptr = LLVMPointerTypeInContext(context, 0);
         let (i32, i64) = (LLVMInt32TypeInContext(context), LLVMInt64TypeInContext(context));
-        let kernel_type = struct_type(context, &mut [ptr, ptr, ptr, ptr, i64, i64, ptr, i64, i64]);
+        let kernel_type =
+            struct_type(context, &mut [ptr, ptr, ptr, ptr, i64, i64, ptr, i64, i64, ptr, ptr, i64, i64]);
         let variable_type = struct_type(context, &mut [ptr, ptr, i64]);
         let table_type = struct_type(context, &mut [i32, i32, i64, ptr, i64, ptr]);
 
@@ -98,8 +100,9 @@ pub unsafe fn add_table(
         let kernel_entries: Vec<_> = kernels
             .iter()
             .map(|k| {
-                let number = |of_blocks: &[BlockKernel], what: fn(&BlockKernel) -> u64| {
-                    let of_block = of_blocks.iter().find(|b| b.name == **k);
+                let open = open::symbol(k);
+                let number = |of_blocks: &[BlockKernel], name: &str, what: fn(&BlockKernel) -> u64| {
+                    let of_block = of_blocks.iter().find(|b| b.name == name);
                     LLVMConstInt(i64, of_block.map_or(0, what), 0)
                 };
                 let mut fields = [
@@ -107,11 +110,15 @@ pub unsafe fn add_table(
                     entry(ENTRY, k),
                     entry(BARE_ENTRY, k),
                     entry(BLOCK_ENTRY, k),
-                    number(of_blocks, |b| b.thread_bytes),
-                    number(of_blocks, |b| b.needs_whole_warps.into()),
+                    number(of_blocks, k, |b| b.thread_bytes),
+                    number(of_blocks, k, |b| b.needs_whole_warps.into()),
                     entry(CHECKED_BLOCK_ENTRY, k),
-                    number(of_checked_blocks, |b| b.thread_bytes),
-                    number(of_checked_blocks, |b| b.sets_threads.into()),
+                    number(of_checked_blocks, k, |b| b.thread_bytes),
+                    number(of_checked_blocks, k, |b| b.sets_threads.into()),
+                    entry(ENTRY, &open),
+                    entry(CHECKED_BLOCK_ENTRY, &open),
+                    number(of_checked_blocks, &open, |b| b.thread_bytes),
+                    number(of_checked_blocks, &open, |b| b.sets_threads.into()),
                 ];
                 LLVMConstNamedStruct(kernel_type, fields.as_mut_ptr(), fields.len() as c_uint)
             })

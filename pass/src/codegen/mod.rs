@@ -8,6 +8,7 @@
 pub mod describe;
 pub mod image;
 pub mod object;
+pub mod open;
 pub mod part;
 pub mod yields;
 
@@ -26,8 +27,8 @@ use crate::ir::position::Positions;
 use crate::translate::{managed, shared, thread_context};
 
 /// Lowers a normalised module and writes it as a host object. With `bare`, the same module without
-/// checks, each kernel gets a second entry that runs it. Returns the descriptions of kernels and
-/// device variables.
+/// checks, each kernel gets a second entry that runs it, and one for its open code where the `proved` sites
+/// make a difference ([`open`]). Returns the descriptions of kernels and device variables.
 ///
 /// # Safety
 /// The modules are live and of one context; `module` is used up, and only to be
@@ -40,6 +41,7 @@ pub unsafe fn to_object(
     bare: Option<LLVMModuleRef>,
     config: &Config,
     site_functions: &[String],
+    proved: &open::ProvedSites,
     positions: &mut Positions,
 ) -> Result<(Vec<KernelMeta>, Vec<VariableMeta>), String> {
     let machine = object::machine(&config.cpu, config.opt_level)?;
@@ -54,7 +56,13 @@ pub unsafe fn to_object(
         image::add_entries(module, &names, image::ENTRY);
         let (of_blocks, of_checked_blocks);
         if let Some(bare) = bare {
-            of_checked_blocks = entries::add_entries(module, &lowered.of_blocks);
+            let open = open::add_functions(module, &names, proved);
+            let symbols: Vec<_> = open.iter().map(|kernel| open::symbol(kernel)).collect();
+            let of_open = lowered.of_blocks.iter().filter(|of| open.contains(&of.name));
+            let of_open = of_open.map(|of| of.with_name(open::symbol(&of.name)));
+            image::add_entries(module, &symbols.iter().map(|s| s.as_str()).collect::<Vec<_>>(), image::ENTRY);
+            let candidates: Vec<_> = lowered.of_blocks.iter().cloned().chain(of_open).collect();
+            of_checked_blocks = entries::add_entries(module, &candidates);
             let lowered = lower_functions(bare, &machine, Checks::None, |_, _, _, _| ())?;
             image::add_entries(bare, &names, image::BARE_ENTRY);
             of_blocks = entries::add_entries(bare, &lowered.of_blocks);

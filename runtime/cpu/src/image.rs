@@ -34,6 +34,10 @@ pub struct Kernel {
     pub run_block: Option<BlockEntry>,
     /// The block entry of the kernel as built, if it has one.
     pub run_block_checked: Option<BlockEntry>,
+    /// The kernel without the checks of sites that are proved while compiling, if the image has it.
+    pub run_open: Option<KernelFn>,
+    /// The block entry of `run_open`, if it has one.
+    pub run_block_open: Option<BlockEntry>,
 }
 
 /// A block entry: runs all threads of a block, segment by segment.
@@ -216,6 +220,13 @@ unsafe fn kernels(table: &ImageTable) -> Result<Vec<Kernel>, ImageError> {
                         k.run_block_checked,
                         k.checked_frame_bytes,
                         k.checked_sets_threads != 0,
+                        false,
+                    ),
+                    run_open: k.run_open,
+                    run_block_open: of_blocks(
+                        k.run_block_open,
+                        k.open_frame_bytes,
+                        k.open_sets_threads != 0,
                         false,
                     ),
                 })

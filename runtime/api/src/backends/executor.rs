@@ -6,9 +6,10 @@ use std::ffi::c_int;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use gpurace_abi::ablation::{self, Mechanism};
+use gpurace_abi::image::KernelFn;
 use gpurace_abi::meta::ModuleMeta;
 use gpurace_abi::texture::TextureObject;
-use gpurace_cpu::{Config, Executor, Fault, FaultKind, Image, LaunchReport, texture};
+use gpurace_cpu::{BlockEntry, Config, Executor, Fault, FaultKind, Image, LaunchReport, texture};
 use gpurace_report::schema::{self, Device, Divergence, Waiting};
 
 use crate::backend::Backend;
@@ -22,6 +23,7 @@ use crate::host::errors::{Error, Result};
 use crate::host::limits::PAGE;
 use crate::host::message;
 use crate::host::types::{cudaFuncAttributes, cudaResourceDesc, cudaTextureDesc};
+use crate::prove::Decision;
 use crate::session::resolve::{self, LaunchRecord};
 use crate::session::{BegunLaunch, EndedLaunch, Session};
 
@@ -242,6 +244,23 @@ impl Backend for OnHost {
     }
 }
 
+/// The code of a launch: bare if no site needs a check.
+fn code_for(
+    code: &gpurace_cpu::image::Kernel,
+    kernel: &Kernel,
+    wanted: Option<&Decision>,
+) -> (KernelFn, Option<BlockEntry>) {
+    let checked = |of: Option<BlockEntry>| of.filter(|_| ablation::is_on(Mechanism::CheckedBlockEntries));
+    match (wanted, code.run_open.filter(|_| ablation::is_on(Mechanism::OpenCode))) {
+        (None, _) => (
+            code.run_bare.unwrap_or(code.run),
+            code.run_block.filter(|_| ablation::is_on(Mechanism::BareBlockEntries)),
+        ),
+        (Some(wanted), Some(open)) if wanted.meets_conditions(kernel) => (open, checked(code.run_block_open)),
+        (Some(_), _) => (code.run, checked(code.run_block_checked)),
+    }
+}
+
 /// Runs a launch to its end. The fault of a thread is returned by later calls: the launch itself
 /// succeeds, as on a device.
 fn run(session: &'static Session, executor: &Executor, launch: &KernelLaunch<'_>) -> Result {
@@ -250,15 +269,7 @@ fn run(session: &'static Session, executor: &Executor, launch: &KernelLaunch<'_>
         kernel.code.downcast_ref().ok_or(Error::INVALID_DEVICE_FUNCTION)?;
     let begun = session.begin(launch);
     let checks = begun.wanted.as_ref().map(|wanted| session.check(launch, &begun, wanted));
-    let (entry, block_entry) = match &checks {
-        Some(_) => {
-            (code.run, code.run_block_checked.filter(|_| ablation::is_on(Mechanism::CheckedBlockEntries)))
-        }
-        None => (
-            code.run_bare.unwrap_or(code.run),
-            code.run_block.filter(|_| ablation::is_on(Mechanism::BareBlockEntries)),
-        ),
-    };
+    let (entry, block_entry) = code_for(code, kernel, begun.wanted.as_deref());
     let checked_blocks = session.options.blocks.as_ref().map(|_| {
         let options = &session.options;
         Arc::new(|block| options.checks_block(block)) as Arc<gpurace_cpu::launch::CheckedBlocks>

@@ -91,6 +91,12 @@ impl Decision {
         !self.fates.contains(&SiteFate::Checked)
     }
 
+    /// True if the launch meets the conditions of all proofs that were made while compiling.
+    pub fn meets_conditions(&self, kernel: &Kernel) -> bool {
+        let mut verdicts = kernel.meta().verdicts.iter().zip(&self.fates);
+        verdicts.all(|(verdict, fate)| !verdict.is_proof() || *fate != SiteFate::Checked)
+    }
+
     fn add(&mut self, kernel: &Kernel, site: u32, fate: SiteFate) {
         // The proofs may name a site that the kernel's description does not list. It has no fate.
         if let Ok(at) = kernel.meta().sites.binary_search(&site) {

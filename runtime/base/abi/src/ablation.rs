@@ -62,6 +62,8 @@ mechanisms! {
     BareBlockEntries = "bare-block-entries", Running;
     /// Functions that run all threads of a block, for kernels with checks.
     CheckedBlockEntries = "checked-block-entries", Running;
+    /// Code without the checks of the sites that are proved while compiling.
+    OpenCode = "open-code", Running;
     /// Barrier intervals in shared memory that are compared with earlier ones.
     RepeatedIntervals = "repeated-intervals", Running;
     /// Reads without a record until something writes to their page.

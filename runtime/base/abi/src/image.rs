@@ -34,7 +34,7 @@ use crate::context::ThreadCtx;
 pub const MAGIC: [u8; 8] = *b"GPURACE\x01";
 /// Version of the container, of [`ImageTable`], of [`ThreadCtx`], of the
 /// [block frame](crate::batch) and of the entry points. Each change of any of them raises it.
-pub const FORMAT_VERSION: u32 = 22;
+pub const FORMAT_VERSION: u32 = 23;
 /// The symbol that a host image exports.
 pub const IMAGE_SYMBOL: &str = "__gpurace_image";
 /// Magic of clang's and nvcc's `__cuda_fatbin_wrapper`.
@@ -115,6 +115,15 @@ pub struct KernelEntry {
     pub checked_frame_bytes: u64,
     /// 1 if `run_block_checked` keeps the index of the running thread in the context.
     pub checked_sets_threads: u64,
+    /// The kernel without the checks of the sites that are proved while compiling, perhaps under conditions, if
+    /// it has checks of other sites.
+    pub run_open: Option<KernelFn>,
+    /// Its block entry, if it has one.
+    pub run_block_open: Option<BlockFn>,
+    /// Bytes of the block frame of `run_block_open` for each thread.
+    pub open_frame_bytes: u64,
+    /// 1 if `run_block_open` keeps the index of the running thread in the context.
+    pub open_sets_threads: u64,
 }
 
 /// A device variable of a host image.

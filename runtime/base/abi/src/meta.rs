@@ -127,6 +127,11 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// True if the access cannot race, perhaps under conditions.
+    pub fn is_proof(self) -> bool {
+        matches!(self, Self::Proved | Self::ProvedIf)
+    }
+
     /// The lesser of two kernels' verdicts.
     pub fn and(self, other: Self) -> Self {
         let rank = |verdict| match verdict {
