@@ -27,9 +27,16 @@ __global__ void through(const int* index, int* out) {
     __syncthreads();
     out[64 + i] = tile[63 - threadIdx.x];
 }
+__global__ void bins(int n, const int* bin, int* own, int* count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) own[i] = i;
+    count[bin[i]] += 1;
+}
 int main(int argc, char** argv) {
     float* memory;
+    int* count;
     cudaMalloc(&memory, 1 << 16);
+    cudaMalloc(&count, 256);
     cudaMemset(memory, 0, 1 << 16);
     int* integers = (int*)memory;
     int host[64];
@@ -45,6 +52,12 @@ int main(int argc, char** argv) {
         case 'd':
             cudaMemcpy(integers, host, sizeof host, cudaMemcpyHostToDevice);
             through<<<1, 64>>>(integers, integers + 1024);
+            break;
+        case 'b': case 'B': case 'z':
+            // Thread 5 has the bin of thread 40 only with `B`.
+            if (argv[a][0] == 'B') host[5] = host[40];
+            cudaMemcpy(integers, host, sizeof host, cudaMemcpyHostToDevice);
+            bins<<<2, argv[a][0] == 'z' ? dim3(16, 2) : dim3(32)>>>(64, integers, integers + 256, count);
             break;
         case 's':
             cudaStreamCreate(&s);
@@ -156,6 +169,38 @@ fn what_is_not_proved_is_checked_beside_what_is() {
     let all = Program::new("beside_off", &["-fgpurace-prune=off"]).run(&["d"]);
     assert_eq!(all.sites()[2], proved + at_launch + checked);
     assert!(0 < run.checks() && run.checks() < all.checks());
+}
+
+/// A kernel with proved and open sites has code without the checks of the proved ones. A launch that meets no
+/// condition of theirs runs the other code.
+#[test]
+fn code_for_open_sites_finds_their_races_and_no_launch_runs_it_too_soon() {
+    let program = Program::new("open", &[]);
+    let code = std::fs::read(program.folder.join("k")).unwrap();
+    let has_open_code = |kernel: &str| {
+        let symbol = format!("gpurace.open.{kernel}");
+        code.windows(symbol.len()).any(|bytes| bytes == symbol.as_bytes())
+    };
+    assert!(has_open_code("_Z4bins") && !has_open_code("_Z5saxpy"));
+    let run = program.run(&["b"]);
+    assert_eq!(run.races(), 0, "{}", run.outcome.stderr);
+    // The check of the write stands for the read.
+    assert_eq!(run.checks(), 64, "{:?}", run.sites());
+    let lines = |run: &Run| {
+        let races = run.report["races"].as_array().unwrap();
+        let line = |race: &Value| race["accesses"][0]["line"].as_u64().unwrap();
+        races.iter().map(line).collect::<std::collections::BTreeSet<_>>()
+    };
+    let [own, count] = [line_of("own[i] = i"), line_of("count[bin[i]] += 1")];
+    assert_eq!(lines(&program.run(&["B"])), [count].into());
+    // The first row of a block has the indices of the second row.
+    assert_eq!(lines(&program.run(&["z"])), [own, count].into());
+    assert_eq!(lines(&program.run(&["b", "z"])), [own, count].into());
+}
+
+/// The line of the source that holds a text.
+fn line_of(text: &str) -> u64 {
+    SOURCE.lines().position(|line| line.contains(text)).unwrap() as u64 + 1
 }
 
 #[test]
