@@ -5,7 +5,7 @@
 //@ stderr-contains: gpurace: error: found a cubin, which is code for a GPU, wanted device code made by gclang
 //@ stderr-contains: gpurace: error: cannot read `no_such_file.fatbin`
 //@ stderr-contains: gpurace: error: damaged gpurace device code: its checksum is wrong
-//@ stderr-contains: gpurace: error: `cuTexRefCreate`: texture and surface references are not supported on the CPU executor
+//@ stderr-contains: gpurace: error: `cuLinkCreate_v2`: linking and compiling PTX are not supported on the CPU executor
 // What the driver API refuses: what is no module, what is not there, and calls without context.
 #include "driver.h"
 
@@ -75,8 +75,8 @@ int main(int, char** argv) {
     int result;
     CU(cuMemcpyDtoH(&result, memory, sizeof result));
 
-    CUtexref texture;
-    GIVES(cuTexRefCreate(&texture), CUDA_ERROR_NOT_SUPPORTED);
+    CUlinkState state;
+    GIVES(cuLinkCreate(0, nullptr, nullptr, &state), CUDA_ERROR_NOT_SUPPORTED);
     // The driver API leaves the runtime API's last error alone.
     expect(cudaGetLastError() == cudaSuccess, "no last error");
     void* address;
