@@ -22,4 +22,4 @@ int main(int, char** argv) {
     CU(cuMemcpyDtoH(&last, out + 63 * sizeof(int), sizeof last));
     return finish(last == 0);
 }
-//~ RACE[racy] write-read shared row: WRITE READ
+//~ RACE[racy] write-read shared: WRITE READ
