@@ -214,7 +214,8 @@ impl Planner<'_> {
             command.arg(file);
         }
         if !has(&["-MT", "-MQ"]) {
-            let object = || format!("{}.o", stem(&input.path)).into();
+            let ending = if self.args.device_only.is_some() { "fatbin" } else { "o" };
+            let object = || format!("{}.{ending}", stem(&input.path)).into();
             command.arg("-MT");
             command.arg(self.args.output.clone().unwrap_or_else(object));
         }

@@ -86,7 +86,8 @@ fn every_function_of_the_driver_s_header_is_exported() {
     assert_eq!(status, Some(0), "{errors}");
     let exported = exported();
     let functions = text.split("CUresult ").skip(1).filter_map(|after| {
-        let name: String = after.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+        let name: String =
+            after.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
         let is_function = after.trim_start()[name.len()..].trim_start().starts_with('(');
         (is_function && name.starts_with("cu")).then_some(name)
     });

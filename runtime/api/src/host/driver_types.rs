@@ -10,6 +10,13 @@ use crate::host::types::{
     cudaPitchedPtr, cudaPos, cudaStream_t, dim3,
 };
 
+/// Opaque handle of a context.
+pub type CUcontext = *mut c_void;
+/// Opaque handle of a module or a library.
+pub type CUmodule = *mut c_void;
+/// Opaque handle of a kernel.
+pub type CUfunction = *mut c_void;
+
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CUDA_MEMCPY2D {

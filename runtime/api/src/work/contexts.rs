@@ -135,6 +135,8 @@ pub fn create(process: &Process, flags: u32) -> Result<usize> {
     }
     let context = {
         let mut table = process.contexts.table.lock();
+        let others = table.retained > 0 || !table.made.is_empty();
+        note_others(process, others || process.contexts.runtime.load(Ordering::Relaxed));
         table.count += 1;
         let context = PRIMARY + table.count * 16;
         table.made.insert(context, flags);
@@ -142,6 +144,16 @@ pub fn create(process: &Process, flags: u32) -> Result<usize> {
     };
     push(context);
     Ok(context)
+}
+
+/// Notes what several contexts lose: in CUDA each has a default stream of its own.
+fn note_others(process: &Process, others: bool) {
+    if others {
+        process.session.note_once(
+            "races between the default streams of several contexts not looked for: one stream stands for all"
+                .to_owned(),
+        );
+    }
 }
 
 /// Destroys a context of [`create`].
@@ -181,7 +193,9 @@ pub fn set(context: usize) {
 
 /// Retains the primary context. Returns its handle.
 pub fn retain_primary(process: &Process) -> usize {
-    process.contexts.table.lock().retained += 1;
+    let mut table = process.contexts.table.lock();
+    note_others(process, !table.made.is_empty());
+    table.retained += 1;
     PRIMARY
 }
 

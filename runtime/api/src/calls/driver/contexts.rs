@@ -8,6 +8,7 @@ use crate::calls::devices::{
     cudaDeviceSetLimit, cudaDeviceSetSharedMemConfig, cudaDeviceSynchronize,
 };
 use crate::calls::driver::export::{done, driver_api, same};
+use crate::host::driver_types::CUcontext;
 use crate::host::edge::put;
 use crate::host::errors::{Error, Result};
 use crate::host::limits::CUDA_VERSION;
@@ -16,9 +17,6 @@ use crate::work::contexts::{
     push, release_primary, retain_primary, set, set_primary_flags,
 };
 use crate::work::{Process, devices};
-
-/// Opaque handle of a context.
-type CUcontext = *mut c_void;
 
 /// The version of `cuCtxGetApiVersion`.
 const API_VERSION: u32 = 3020;

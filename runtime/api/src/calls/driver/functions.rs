@@ -12,15 +12,13 @@ use crate::calls::functions::{
     cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, cudaOccupancyMaxActiveClusters,
     cudaOccupancyMaxPotentialClusterSize,
 };
-use crate::host::driver_types::CUlaunchConfig;
+use crate::host::driver_types::{CUfunction, CUlaunchConfig};
 use crate::host::edge::{get, put};
 use crate::host::errors::{Error, Result};
 use crate::host::types::ATTRIBUTE_MULTIPROCESSORS;
 use crate::work::functions::{attributes, occupancy, set_attribute};
 use crate::work::{Process, devices};
 
-/// Opaque handle of a kernel.
-type CUfunction = *mut c_void;
 /// Dynamic shared memory for a number of threads.
 type CUoccupancyB2DSize = Option<unsafe extern "C" fn(c_int) -> usize>;
 

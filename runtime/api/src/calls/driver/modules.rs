@@ -8,15 +8,11 @@ use std::path::Path;
 use crate::backend::module::DeviceVariable;
 use crate::calls::driver::export::driver_api;
 use crate::calls::start::process as own_process;
+use crate::host::driver_types::{CUfunction, CUmodule};
 use crate::host::edge::put;
 use crate::host::errors::{Error, Result};
 use crate::work::Process;
 use crate::work::driver_modules::{functions, load_data, load_file, lookup, name, unload};
-
-/// Opaque handle of a module.
-type CUmodule = *mut c_void;
-/// Opaque handle of a kernel.
-type CUfunction = *mut c_void;
 
 /// Loads the container at `data`, and writes its handle.
 ///
