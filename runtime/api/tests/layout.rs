@@ -6,7 +6,9 @@ use std::mem::offset_of;
 use std::process::Command;
 
 use gpurace_rt::host::device_properties::cudaDeviceProp13;
-use gpurace_rt::host::driver_types::{CUDA_KERNEL_NODE_PARAMS, CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUlaunchConfig};
+use gpurace_rt::host::driver_types::{
+    CUDA_KERNEL_NODE_PARAMS, CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUctxCreateParams, CUlaunchConfig,
+};
 use gpurace_rt::host::types::*;
 
 mod support;
@@ -54,6 +56,7 @@ layouts! {
         dstXInBytes, dstY, dstZ, dstLOD, dstMemoryType, dstHost, dstDevice, dstArray, dstPitch, dstHeight,
         WidthInBytes, Height, Depth,
     }
+    CUctxCreateParams as "CUctxCreateParams" { execAffinityParams, numExecAffinityParams, cigParams }
     CUlaunchConfig as "CUlaunchConfig" {
         gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, attrs, numAttrs,
     }

@@ -2,7 +2,7 @@
 //! `tests/layout.rs` compares them with the header.
 #![allow(non_camel_case_types, non_snake_case, missing_docs)]
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 
 use crate::host::errors::{Error, Result};
 use crate::host::types::{
@@ -98,6 +98,14 @@ pub struct CUDA_KERNEL_NODE_PARAMS {
     pub extra: *mut *mut c_void,
     pub kern: *mut c_void,
     pub ctx: *mut c_void,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CUctxCreateParams {
+    pub execAffinityParams: *const c_void,
+    pub numExecAffinityParams: c_int,
+    pub cigParams: *const c_void,
 }
 
 /// `CUmemorytype` by number.

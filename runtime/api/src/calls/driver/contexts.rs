@@ -8,7 +8,7 @@ use crate::calls::devices::{
     cudaDeviceSetLimit, cudaDeviceSetSharedMemConfig, cudaDeviceSynchronize,
 };
 use crate::calls::driver::export::{done, driver_api, same};
-use crate::host::driver_types::CUcontext;
+use crate::host::driver_types::{CUcontext, CUctxCreateParams};
 use crate::host::edge::put;
 use crate::host::errors::{Error, Result};
 use crate::host::limits::CUDA_VERSION;
@@ -62,9 +62,10 @@ driver_api! { process;
         create_to(process, to, flags, device)
     }
 
-    @free fn cuCtxCreate_v4(to: *mut CUcontext, parameters: *const c_void, flags: u32, device: c_int) {
-        // They are for affinities and for graphics.
-        if !parameters.is_null() {
+    @free fn cuCtxCreate_v4(to: *mut CUcontext, parameters: *const CUctxCreateParams, flags: u32, device: c_int) {
+        // They are for affinities and for graphics, and may ask for neither.
+        let asks = |p: &CUctxCreateParams| p.numExecAffinityParams != 0 || !p.cigParams.is_null();
+        if parameters.as_ref().is_some_and(asks) {
             process.errors_once.error("`cuCtxCreate`: parameters of contexts are not supported on the CPU executor");
             return Err(Error::NOT_SUPPORTED);
         }
