@@ -91,11 +91,11 @@ driver_api! { process;
     }
 
     @ptds fn cuMemsetD32_v2(to: *mut c_void, value: u32, count: usize) {
-        fill_elements(process, to, 0, (count, 1), (value.into(), 4), DEFAULT, true)
+        fill_elements(process, to, 0, (count, 1), (value, 4), DEFAULT, true)
     }
 
     @ptsz fn cuMemsetD32Async(to: *mut c_void, value: u32, count: usize, stream: cudaStream_t) {
-        fill_elements(process, to, 0, (count, 1), (value.into(), 4), stream, false)
+        fill_elements(process, to, 0, (count, 1), (value, 4), stream, false)
     }
 
     @ptds fn cuMemsetD2D8_v2(to: *mut c_void, pitch: usize, value: u8, width: usize, height: usize) {
@@ -115,10 +115,10 @@ driver_api! { process;
     }
 
     @ptds fn cuMemsetD2D32_v2(to: *mut c_void, pitch: usize, value: u32, width: usize, height: usize) {
-        fill_elements(process, to, pitch, (width, height), (value.into(), 4), DEFAULT, true)
+        fill_elements(process, to, pitch, (width, height), (value, 4), DEFAULT, true)
     }
 
     @ptsz fn cuMemsetD2D32Async(to: *mut c_void, pitch: usize, value: u32, width: usize, height: usize, stream: cudaStream_t) {
-        fill_elements(process, to, pitch, (width, height), (value.into(), 4), stream, false)
+        fill_elements(process, to, pitch, (width, height), (value, 4), stream, false)
     }
 }

@@ -119,7 +119,7 @@ pub fn fill_elements(
 ) -> Result {
     let stream = streams::resolve(process, stream)?;
     let width = width.checked_mul(element).ok_or(Error::INVALID_VALUE)?;
-    if to.addr() % element != 0 || (height > 1 && pitch % element != 0) {
+    if !to.addr().is_multiple_of(element) || (height > 1 && !pitch.is_multiple_of(element)) {
         return Err(Error::INVALID_VALUE);
     }
     let pitch = if height > 1 { pitch } else { width };
