@@ -6,6 +6,7 @@ use std::mem::offset_of;
 use std::process::Command;
 
 use gpurace_rt::host::device_properties::cudaDeviceProp13;
+use gpurace_rt::host::driver_textures::*;
 use gpurace_rt::host::driver_types::{
     CUDA_KERNEL_NODE_PARAMS, CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUctxCreateParams, CUlaunchConfig,
 };
@@ -55,6 +56,17 @@ layouts! {
         srcXInBytes, srcY, srcZ, srcLOD, srcMemoryType, srcHost, srcDevice, srcArray, srcPitch, srcHeight,
         dstXInBytes, dstY, dstZ, dstLOD, dstMemoryType, dstHost, dstDevice, dstArray, dstPitch, dstHeight,
         WidthInBytes, Height, Depth,
+    }
+    CUDA_ARRAY_DESCRIPTOR as "CUDA_ARRAY_DESCRIPTOR" { Width, Height, Format, NumChannels }
+    CUDA_ARRAY3D_DESCRIPTOR as "CUDA_ARRAY3D_DESCRIPTOR" { Width, Height, Depth, Format, NumChannels, Flags }
+    CUDA_RESOURCE_DESC as "CUDA_RESOURCE_DESC" { resType, res, flags }
+    DriverLinearResource as "decltype(CUDA_RESOURCE_DESC::res.linear)" { devPtr, format, numChannels, sizeInBytes }
+    DriverPitchedResource as "decltype(CUDA_RESOURCE_DESC::res.pitch2D)" {
+        devPtr, format, numChannels, width, height, pitchInBytes,
+    }
+    CUDA_TEXTURE_DESC as "CUDA_TEXTURE_DESC" {
+        addressMode, filterMode, flags, maxAnisotropy, mipmapFilterMode, mipmapLevelBias, minMipmapLevelClamp,
+        maxMipmapLevelClamp, borderColor, reserved,
     }
     CUctxCreateParams as "CUctxCreateParams" { execAffinityParams, numExecAffinityParams, cigParams }
     CUlaunchConfig as "CUlaunchConfig" {

@@ -114,12 +114,12 @@ const DEVICE: u32 = 2;
 const ARRAY: u32 = 3;
 const UNIFIED: u32 = 4;
 
-/// The memory that a side of a copy names.
+/// The memory that a side of a copy names: null for an array.
 fn side(kind: u32, host: *const c_void, device: usize) -> Result<*mut c_void> {
     match kind {
         HOST => Ok(host.cast_mut()),
         DEVICE | UNIFIED => Ok(device as *mut c_void),
-        ARRAY => Err(Error::NOT_SUPPORTED),
+        ARRAY => Ok(std::ptr::null_mut()),
         _ => Err(Error::INVALID_VALUE),
     }
 }
@@ -128,40 +128,55 @@ fn side(kind: u32, host: *const c_void, device: usize) -> Result<*mut c_void> {
 fn direction(from: u32, to: u32) -> u32 {
     match (from, to) {
         (HOST, HOST) => 0,
-        (HOST, DEVICE) => 1,
-        (DEVICE, HOST) => 2,
-        (DEVICE, DEVICE) => 3,
+        (HOST, DEVICE | ARRAY) => 1,
+        (DEVICE | ARRAY, HOST) => 2,
+        (DEVICE | ARRAY, DEVICE | ARRAY) => 3,
         // The addresses say where the memory is.
         _ => 4,
     }
 }
 
 impl CUDA_MEMCPY3D {
-    /// The same copy for the runtime API.
+    /// The same copy for the runtime API, which counts in elements where an array takes part. `element`
+    /// gives the bytes of one.
     ///
     /// # Errors
-    /// `cudaErrorInvalidValue`, or `cudaErrorNotSupported` for arrays.
-    pub fn parameters(&self) -> Result<cudaMemcpy3DParms> {
+    /// `cudaErrorInvalidValue`, and those of `element`.
+    pub fn parameters(&self, element: impl Fn(*mut c_void) -> Result<usize>) -> Result<cudaMemcpy3DParms> {
         if self.srcLOD != 0 || self.dstLOD != 0 {
             return Err(Error::INVALID_VALUE);
         }
         // Of one slice the height may be left out, and of one row the pitch.
-        let rows = |ptr, pitch: usize, height: usize, x: usize, y: usize| cudaPitchedPtr {
+        let rows = |ptr: *mut c_void, pitch: usize, height: usize, x: usize, y: usize| cudaPitchedPtr {
             ptr,
             pitch: if pitch == 0 && self.Height <= 1 && y == 0 { x + self.WidthInBytes } else { pitch },
             xsize: self.WidthInBytes,
             ysize: if height == 0 { y + self.Height } else { height },
         };
+        let array = |kind, array| if kind == ARRAY { array } else { std::ptr::null_mut() };
+        let (from_array, to_array) =
+            (array(self.srcMemoryType, self.srcArray), array(self.dstMemoryType, self.dstArray));
+        // Bytes as elements of this many bytes.
+        let elements = |bytes: usize, size: usize| match bytes.is_multiple_of(size) {
+            true => Ok(bytes / size),
+            false => Err(Error::INVALID_VALUE),
+        };
+        let size = |array: *mut c_void| if array.is_null() { Ok(1) } else { element(array) };
+        let (from_size, to_size) = (size(from_array)?, size(to_array)?);
         let from = side(self.srcMemoryType, self.srcHost, self.srcDevice)?;
         let to = side(self.dstMemoryType, self.dstHost, self.dstDevice)?;
         Ok(cudaMemcpy3DParms {
-            srcArray: std::ptr::null_mut(),
-            srcPos: cudaPos { x: self.srcXInBytes, y: self.srcY, z: self.srcZ },
+            srcArray: from_array,
+            srcPos: cudaPos { x: elements(self.srcXInBytes, from_size)?, y: self.srcY, z: self.srcZ },
             srcPtr: rows(from, self.srcPitch, self.srcHeight, self.srcXInBytes, self.srcY),
-            dstArray: std::ptr::null_mut(),
-            dstPos: cudaPos { x: self.dstXInBytes, y: self.dstY, z: self.dstZ },
+            dstArray: to_array,
+            dstPos: cudaPos { x: elements(self.dstXInBytes, to_size)?, y: self.dstY, z: self.dstZ },
             dstPtr: rows(to, self.dstPitch, self.dstHeight, self.dstXInBytes, self.dstY),
-            extent: cudaExtent { width: self.WidthInBytes, height: self.Height, depth: self.Depth },
+            extent: cudaExtent {
+                width: elements(self.WidthInBytes, from_size.max(to_size))?,
+                height: self.Height,
+                depth: self.Depth,
+            },
             kind: direction(self.srcMemoryType, self.dstMemoryType),
         })
     }
@@ -172,7 +187,7 @@ impl CUDA_MEMCPY2D {
     ///
     /// # Errors
     /// As [`CUDA_MEMCPY3D::parameters`].
-    pub fn parameters(&self) -> Result<cudaMemcpy3DParms> {
+    pub fn parameters(&self, element: impl Fn(*mut c_void) -> Result<usize>) -> Result<cudaMemcpy3DParms> {
         let null = std::ptr::null_mut();
         CUDA_MEMCPY3D {
             srcXInBytes: self.srcXInBytes,
@@ -201,7 +216,7 @@ impl CUDA_MEMCPY2D {
             Height: self.Height,
             Depth: 1,
         }
-        .parameters()
+        .parameters(element)
     }
 }
 

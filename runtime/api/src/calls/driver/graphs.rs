@@ -8,6 +8,7 @@ use crate::calls::changed::{
 };
 use crate::calls::driver::export::{done, driver_api, same};
 use crate::calls::driver::launches::arguments;
+use crate::calls::driver::transfers::element;
 use crate::calls::graph_execs::{
     cudaGraphExecDestroy, cudaGraphExecGetFlags, cudaGraphExecHostNodeSetParams,
     cudaGraphExecKernelNodeSetParams, cudaGraphExecMemcpyNodeSetParams, cudaGraphExecMemsetNodeSetParams,
@@ -52,15 +53,15 @@ driver_api! { process;
 
     // One device has one context for all nodes.
     fn cuGraphAddMemcpyNode(to: *mut NodeHandle, graph: GraphHandle, after: *const Id, count: usize, p: *const CUDA_MEMCPY3D, _context: *mut c_void) {
-        done(cudaGraphAddMemcpyNode(to, graph, after, count, &get(p)?.parameters()?))
+        done(cudaGraphAddMemcpyNode(to, graph, after, count, &get(p)?.parameters(|array| element(process, array))?))
     }
 
     fn cuGraphMemcpyNodeSetParams(node: NodeHandle, p: *const CUDA_MEMCPY3D) {
-        done(cudaGraphMemcpyNodeSetParams(node, &get(p)?.parameters()?))
+        done(cudaGraphMemcpyNodeSetParams(node, &get(p)?.parameters(|array| element(process, array))?))
     }
 
     fn cuGraphExecMemcpyNodeSetParams(exec: ExecHandle, node: NodeHandle, p: *const CUDA_MEMCPY3D, _context: *mut c_void) {
-        done(cudaGraphExecMemcpyNodeSetParams(exec, node, &get(p)?.parameters()?))
+        done(cudaGraphExecMemcpyNodeSetParams(exec, node, &get(p)?.parameters(|array| element(process, array))?))
     }
 
     fn cuGraphAddMemsetNode(to: *mut NodeHandle, graph: GraphHandle, after: *const Id, count: usize, p: *const cudaMemsetParams, _context: *mut c_void) {

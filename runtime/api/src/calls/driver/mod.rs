@@ -9,6 +9,7 @@
 //! | [`devices`] | the device |
 //! | [`memory`], [`pointers`], [`pools`] | allocating, and asking about pointers |
 //! | [`transfers`] | copies and fills |
+//! | [`arrays`] | arrays, textures and surfaces |
 //! | [`streams`] | streams, events, captures |
 //! | [`graphs`] | graphs |
 //! | [`modules`] | modules and libraries from files and memory |
@@ -17,6 +18,7 @@
 //! | [`entry_points`] | functions by name, names of errors |
 //! | [`refused`] | functions that are not supported |
 
+pub mod arrays;
 pub mod contexts;
 pub mod devices;
 pub mod entry_points;

@@ -46,14 +46,12 @@ refuse! {
         cuTexRefSetAddress_v2 cuTexRefSetArray cuTexRefSetBorderColor cuTexRefSetFilterMode cuTexRefSetFlags
         cuTexRefSetFormat cuTexRefSetMaxAnisotropy cuTexRefSetMipmapFilterMode cuTexRefSetMipmapLevelBias
         cuTexRefSetMipmapLevelClamp cuTexRefSetMipmappedArray;
-    "arrays, textures and surfaces of the driver API": cuArray3DCreate_v2 cuArray3DGetDescriptor_v2
-        cuArrayCreate_v2 cuArrayDestroy cuArrayGetDescriptor_v2 cuArrayGetMemoryRequirements cuArrayGetPlane
-        cuArrayGetSparseProperties cuDeviceGetTexture1DLinearMaxWidth cuMemMapArrayAsync cuMemcpyAtoA_v2
-        cuMemcpyAtoD_v2 cuMemcpyAtoHAsync_v2 cuMemcpyAtoH_v2 cuMemcpyDtoA_v2 cuMemcpyHtoAAsync_v2
-        cuMemcpyHtoA_v2 cuMipmappedArrayCreate cuMipmappedArrayDestroy cuMipmappedArrayGetLevel
-        cuMipmappedArrayGetMemoryRequirements cuMipmappedArrayGetSparseProperties cuSurfObjectCreate
-        cuSurfObjectDestroy cuSurfObjectGetResourceDesc cuTexObjectCreate cuTexObjectDestroy
-        cuTexObjectGetResourceDesc cuTexObjectGetResourceViewDesc cuTexObjectGetTextureDesc;
+    "mipmapped, sparse and planar arrays": cuArrayGetMemoryRequirements cuArrayGetPlane
+        cuArrayGetSparseProperties cuMemMapArrayAsync cuMipmappedArrayCreate cuMipmappedArrayDestroy
+        cuMipmappedArrayGetLevel cuMipmappedArrayGetMemoryRequirements cuMipmappedArrayGetSparseProperties;
+    "queries of textures and surfaces by the driver API": cuDeviceGetTexture1DLinearMaxWidth
+        cuSurfObjectGetResourceDesc cuTexObjectGetResourceDesc cuTexObjectGetResourceViewDesc
+        cuTexObjectGetTextureDesc;
     "tensor maps": cuTensorMapEncodeIm2col cuTensorMapEncodeIm2colWide cuTensorMapEncodeTiled
         cuTensorMapReplaceAddress;
     "external memory and semaphores": cuDestroyExternalMemory cuDestroyExternalSemaphore

@@ -5,10 +5,11 @@ use std::ffi::c_void;
 use crate::calls::driver::export::driver_api;
 use crate::host::driver_types::{CUDA_MEMCPY2D, CUDA_MEMCPY3D};
 use crate::host::edge::get;
+use crate::host::errors::Result;
 use crate::host::types::cudaStream_t;
-use crate::work::contexts;
 use crate::work::transfers::copies::{copy_3d, copy_bytes};
 use crate::work::transfers::fills::fill_elements;
+use crate::work::{Process, contexts};
 
 /// The default stream, which calls without a stream argument use.
 const DEFAULT: cudaStream_t = std::ptr::null_mut();
@@ -18,6 +19,11 @@ const TO_HOST: u32 = 2;
 const ON_DEVICE: u32 = 3;
 /// The addresses say where the memory is.
 const ANY: u32 = 4;
+
+/// Bytes of an element of an array.
+pub(super) fn element(process: &Process, array: *mut c_void) -> Result<usize> {
+    Ok(process.program().arrays.lookup(array)?.element)
+}
 
 driver_api! { process;
     @ptds fn cuMemcpy(to: *mut c_void, from: *const c_void, count: usize) {
@@ -64,15 +70,15 @@ driver_api! { process;
         copy_bytes(process, to, from, count, ON_DEVICE, stream, false)
     }
 
-    @ptds fn cuMemcpy2D_v2(p: *const CUDA_MEMCPY2D) { copy_3d(process, &get(p)?.parameters()?, DEFAULT, true) }
+    @ptds fn cuMemcpy2D_v2(p: *const CUDA_MEMCPY2D) { copy_3d(process, &get(p)?.parameters(|array| element(process, array))?, DEFAULT, true) }
 
-    @ptds fn cuMemcpy2DUnaligned_v2(p: *const CUDA_MEMCPY2D) { copy_3d(process, &get(p)?.parameters()?, DEFAULT, true) }
+    @ptds fn cuMemcpy2DUnaligned_v2(p: *const CUDA_MEMCPY2D) { copy_3d(process, &get(p)?.parameters(|array| element(process, array))?, DEFAULT, true) }
 
-    @ptsz fn cuMemcpy2DAsync_v2(p: *const CUDA_MEMCPY2D, stream: cudaStream_t) { copy_3d(process, &get(p)?.parameters()?, stream, false) }
+    @ptsz fn cuMemcpy2DAsync_v2(p: *const CUDA_MEMCPY2D, stream: cudaStream_t) { copy_3d(process, &get(p)?.parameters(|array| element(process, array))?, stream, false) }
 
-    @ptds fn cuMemcpy3D_v2(p: *const CUDA_MEMCPY3D) { copy_3d(process, &get(p)?.parameters()?, DEFAULT, true) }
+    @ptds fn cuMemcpy3D_v2(p: *const CUDA_MEMCPY3D) { copy_3d(process, &get(p)?.parameters(|array| element(process, array))?, DEFAULT, true) }
 
-    @ptsz fn cuMemcpy3DAsync_v2(p: *const CUDA_MEMCPY3D, stream: cudaStream_t) { copy_3d(process, &get(p)?.parameters()?, stream, false) }
+    @ptsz fn cuMemcpy3DAsync_v2(p: *const CUDA_MEMCPY3D, stream: cudaStream_t) { copy_3d(process, &get(p)?.parameters(|array| element(process, array))?, stream, false) }
 
     @ptds fn cuMemsetD8_v2(to: *mut c_void, value: u8, count: usize) {
         fill_elements(process, to, 0, (count, 1), (value.into(), 1), DEFAULT, true)
