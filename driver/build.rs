@@ -3,7 +3,7 @@
 //! `gclang++` is `gclang`, since the name of a Cargo binary cannot have a `+`. Like clang, the program looks at
 //! the name that it was called by.
 //!
-//! `cuda/lib64` has the runtime library under the names of CUDA's driver. `gpurace run` puts it first.
+//! `driver/lib64` has the runtime library under the names of CUDA's driver. `gpurace run` puts it first.
 
 use std::env;
 use std::fs;
@@ -16,7 +16,7 @@ fn main() {
     let profile = out.ancestors().nth(3).expect("OUT_DIR lies in the target folder");
     println!("cargo:rerun-if-changed=build.rs");
     link(&profile.join("gclang++"), "gclang");
-    let driver = profile.join("cuda/lib64");
+    let driver = profile.join("driver/lib64");
     if let Err(e) = fs::create_dir_all(&driver) {
         println!("cargo:warning=cannot make `{}`: {e}", driver.display());
     }

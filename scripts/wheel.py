@@ -65,7 +65,7 @@ def main():
     python = "share/gpurace/python/"
     for file in sorted(file for file in stage.rglob("*") if file.is_file()):
         inside = file.relative_to(stage).as_posix()
-        if inside.startswith("lib/gpurace/cuda/"):
+        if inside.startswith("lib/gpurace/driver/"):
             continue
         if inside.startswith(python):
             wheel.add_file(inside[len(python):], file)

@@ -1,6 +1,6 @@
 //! `gpurace run`: a program that finds gpurace's driver API where it looks for NVIDIA's.
 //!
-//! The folder `cuda/lib64` beside the runtime library has links to it, under the names of CUDA's driver. The
+//! The folder `driver/lib64` beside the runtime library has links to it, under the names of CUDA's driver. The
 //! program's linker and loader search this folder first.
 
 use std::env;
@@ -20,7 +20,7 @@ use crate::toolchain::World;
 /// The runtime library.
 const RUNTIME: &str = "libgpurace_rt.so";
 /// Its folder under other names, and what the names there lead to.
-const FOLDER: &str = "cuda/lib64";
+const FOLDER: &str = "driver/lib64";
 const TARGET: &str = "../../libgpurace_rt.so";
 /// The names: for the linker, for the loader, and the one that linked programs record.
 const NAMES: [&str; 3] = ["libcuda.so", "libcuda.so.1", RUNTIME];
