@@ -7,16 +7,15 @@
 //
 // A thread reads its neighbours' values before they are there. `-DFIXED` adds the barrier.
 
-extern "C" __global__ void smooth(const float *in, float *out, int n) {
-  __shared__ float tile[64];
-  int t = threadIdx.x;
-  int i = blockIdx.x * blockDim.x + t;
-  tile[t] = i < n ? in[i] : 0;
+extern "C" __global__ void smooth(const float* in, float* out, int n) {
+    __shared__ float tile[64];
+    int t = threadIdx.x;
+    int i = blockIdx.x * blockDim.x + t;
+    tile[t] = i < n ? in[i] : 0;
 #ifdef FIXED
-  __syncthreads();
+    __syncthreads();
 #endif
-  float left = tile[t > 0 ? t - 1 : t];
-  float right = tile[t + 1 < blockDim.x ? t + 1 : t];
-  if (i < n)
-    out[i] = (left + tile[t] + right) / 3;
+    float left = tile[t > 0 ? t - 1 : t];
+    float right = tile[t + 1 < blockDim.x ? t + 1 : t];
+    if (i < n) out[i] = (left + tile[t] + right) / 3;
 }

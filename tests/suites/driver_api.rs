@@ -74,6 +74,11 @@ fn check(name: &str, program: impl Fn(&Path) -> Command) -> Result<(), Failed> {
     let outcome = run_with_driver(&mut program(&racy), &folder)?;
     assert_eq!(outcome.status, Some(66), "{}{}", outcome.stdout, outcome.stderr);
     assert!(outcome.stderr.contains("#0 smooth "), "{}", outcome.stderr);
+    // The page shows this report.
+    let page = std::fs::read_to_string(workspace().join("docs/driver-api.md"))?;
+    let shown = page.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap_or("nothing");
+    let said = outcome.stderr.replace(&format!("{}/", example().display()), "");
+    assert!(said.contains(shown), "{said}");
     let text = std::fs::read_to_string(example().join("smooth.cu"))?;
     let line = |part: &str| text.lines().position(|line| line.contains(part)).map(|at| at as u32 + 1);
     let (write, read) = (line("tile[t] = i < n"), line("float left = tile"));
