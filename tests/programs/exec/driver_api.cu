@@ -1,5 +1,6 @@
 //@ module: yes
 //@ stdout: right
+//@ stderr-contains: note: races between several contexts may be missed
 // The parts of the driver API beside modules: the device, contexts, memory, copies and fills, streams, events,
 // graphs, occupancy, and what the runtime API then sees.
 #include "driver.h"

@@ -146,11 +146,11 @@ pub fn create(process: &Process, flags: u32) -> Result<usize> {
     Ok(context)
 }
 
-/// Notes what several contexts lose: in CUDA each has a default stream of its own.
+/// Notes what several contexts lose. In CUDA each has a default stream, and waits for its own work.
 fn note_others(process: &Process, others: bool) {
     if others {
         process.session.note_once(
-            "races between the default streams of several contexts not looked for: one stream stands for all"
+            "races between several contexts may be missed: default streams and waits of one order the work of all"
                 .to_owned(),
         );
     }
