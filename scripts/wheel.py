@@ -1,7 +1,8 @@
 """Packs the folder that `scripts/package` has staged as a wheel. Called by that script.
 
 pip puts a wheel's `scripts` into the `bin` of an environment and its `data` into the environment itself, so
-the installed environment has the layout of the tarball. Wheels hold no links: `gclang++` is a copy.
+the installed environment has the layout of the tarball. Wheels hold no links: `gclang++` is a copy, and
+`gpurace run` makes those of its own folder.
 """
 
 import argparse
@@ -64,6 +65,8 @@ def main():
     python = "share/gpurace/python/"
     for file in sorted(file for file in stage.rglob("*") if file.is_file()):
         inside = file.relative_to(stage).as_posix()
+        if inside.startswith("lib/gpurace/driver/"):
+            continue
         if inside.startswith(python):
             wheel.add_file(inside[len(python):], file)
         elif inside.startswith("bin/"):

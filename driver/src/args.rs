@@ -22,6 +22,8 @@ pub struct Args {
     pub compile_only: bool,
     /// The first option after which clang writes no host object (`-E`, `-S`, …).
     pub no_object: Option<String>,
+    /// The option that asks for device code alone, as spelled.
+    pub device_only: Option<String>,
     /// `-###`
     pub dry_run: bool,
     /// `-v`
@@ -224,6 +226,10 @@ impl Args {
     fn note(&mut self, word: &str, value: Option<&str>) -> Role {
         if clang::chooses_debug_info(word) {
             self.debug_info = true;
+        }
+        if matches!(word, "--cuda-device-only" | "--offload-device-only") {
+            self.device_only = Some(word.to_owned());
+            return Role::Driver;
         }
         if clang::leaves_no_object(word) && self.no_object.is_none() {
             self.no_object = Some(word.to_owned());

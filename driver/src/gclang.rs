@@ -90,7 +90,7 @@ pub(crate) fn find(args: &Args, driver: Driver) -> Result<Toolchain, Error> {
             report_toolkit(&found, driver)?;
         }
         toolkit = found.toolkit;
-        let whole = !args.dry_run && args.no_object.is_none();
+        let whole = !args.dry_run && args.no_object.is_none() && args.device_only.is_none();
         if let Some(own) = toolkit.as_ref().filter(|t| !builds && whole && t.origin == Origin::Own) {
             toolchain::expect_fatbinary(own)?;
         }

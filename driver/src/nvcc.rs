@@ -374,6 +374,7 @@ mod tests {
         becomes("--default-stream per-thread", own);
         becomes("-fgpu-default-stream=per-thread", own);
         becomes("-ptx", "--cuda-device-only -S");
+        becomes("-fatbin", "--cuda-device-only");
     }
 
     #[test]
@@ -407,7 +408,7 @@ mod tests {
         assert!(translated("-rdc maybe").is_err());
         let error = translated("--output-directory=x").unwrap_err();
         assert!(error.to_string().starts_with("error: nvcc's `--output-directory` is"));
-        assert!(translated("-cubin a.cu").is_err());
+        assert!(translated("-ltoir a.cu").is_err());
     }
 
     #[test]

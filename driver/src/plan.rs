@@ -10,6 +10,8 @@
 //! host       clang --cuda-host-only                    → object that carries the container
 //! ```
 //!
+//! With `--cuda-device-only` the container is the output, a file that `cuModuleLoad` takes.
+//!
 //! One more run of clang compiles all other inputs and links. Separately compiled device code gets its image
 //! at the link: see [`part`](crate::part).
 
@@ -37,7 +39,10 @@ pub const DEFAULT_GPU_ARCH: &str = "sm_80";
 
 /// True if gpurace builds or links something for this command line.
 pub fn builds(args: &Args) -> bool {
-    let has_work = args.inputs().any(|i| !args.compile_only || i.kind() != InputKind::Linker);
+    let has_work = match args.device_only {
+        Some(_) => args.has_cuda_input(),
+        None => args.inputs().any(|i| !args.compile_only || i.kind() != InputKind::Linker),
+    };
     args.asked.builds() && args.no_object.is_none() && has_work
 }
 
@@ -48,7 +53,8 @@ pub fn is_ours(args: &Args) -> bool {
 
 /// True if this command line links what gpurace has built.
 pub fn links(args: &Args) -> bool {
-    builds(args) && !args.compile_only && !args.relocatable && args.device_link.is_none()
+    let makes_file = args.compile_only || args.device_only.is_some();
+    builds(args) && !makes_file && !args.relocatable && args.device_link.is_none()
 }
 
 /// Returns the steps for `args`. Temporary files go to `work`.
@@ -126,10 +132,14 @@ impl Planner<'_> {
                     plan.steps.extend(self.image_steps(&files, &input.path.to_string_lossy(), None));
                 }
             }
-            plan.steps.push(Step::Clang(self.host(input, &files)));
+            if self.args.device_only.is_none() {
+                plan.steps.push(Step::Clang(self.host(input, &files)));
+            }
             objects.push(files.object);
         }
-        if self.args.device_link.is_some() {
+        if self.args.device_only.is_some() {
+            // The containers are what was asked for.
+        } else if self.args.device_link.is_some() {
             plan.steps.extend(self.device_link(&objects));
         } else if !self.args.compile_only {
             plan.steps.extend(self.linked(&objects));
@@ -150,7 +160,12 @@ impl Planner<'_> {
             (None, true) => format!("{stem}.o").into(),
             (_, false) => self.work.join(format!("{unique}.o")),
         };
-        self.files_named(&unique, object, false)
+        let mut files = self.files_named(&unique, object, false);
+        if self.args.device_only.is_some() {
+            files.container =
+                self.args.output.as_ref().map_or_else(|| format!("{stem}.fatbin").into(), Into::into);
+        }
+        files
     }
 
     fn files_named(&self, unique: &str, object: PathBuf, linked: bool) -> CudaInputFiles {

@@ -21,7 +21,12 @@ pub fn check(args: &Args) -> Result<(), Error> {
             "`{option}` and `-c` cannot be combined: one links objects, the other makes them"
         )));
     }
-    if let Some(option) = args.static_link.as_ref().filter(|_| !args.compile_only) {
+    if let (Some(option), Some(separate)) = (&args.device_only, &args.separate_compilation) {
+        return Err(Error::new(format!("`{option}` and `{separate}` cannot be combined"))
+            .hint("leave the second out: a module of the driver API is one source"));
+    }
+    let makes_file = args.compile_only || args.device_only.is_some();
+    if let Some(option) = args.static_link.as_ref().filter(|_| !makes_file) {
         return Err(Error::new(format!("`{option}` is not supported with `{}`", asked_by(args))).hint(
             "the runtime must be a shared library: device code is loaded at run time and linked with it",
         ));
@@ -44,7 +49,7 @@ pub fn check(args: &Args) -> Result<(), Error> {
         }
     }
     let sources = args.inputs().filter(|input| input.kind() != InputKind::Linker).count();
-    if args.compile_only && args.output.is_some() && sources > 1 {
+    if makes_file && args.output.is_some() && sources > 1 {
         return Err(Error::new("cannot specify -o when generating multiple output files"));
     }
     Ok(())

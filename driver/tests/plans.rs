@@ -67,6 +67,22 @@ fn compile_only() {
 }
 
 #[test]
+fn device_code_alone() {
+    insta::assert_snapshot!(plan("-fsanitize=gpurace --cuda-device-only -MD k.cu -lcuda -o out/k.fatbin"));
+    let steps = plan("-fsanitize=gpurace -c --cuda-device-only a.cu b.cu");
+    assert!(steps.contains("# container a.fatbin:") && steps.contains("# container b.fatbin:"), "{steps}");
+    // Text for a GPU, and code without gpurace, are clang's.
+    for clangs in ["-fsanitize=gpurace --cuda-device-only -S k.cu", "--cuda-device-only -c k.cu"] {
+        assert_eq!(plan_with(clangs, &toolchain()).steps.len(), 1);
+    }
+    insta::assert_snapshot!(refusal("-fsanitize=gpurace --cuda-device-only -fgpu-rdc k.cu"), @r"
+    error: `--cuda-device-only` and `-fgpu-rdc` cannot be combined
+    hint: leave the second out: a module of the driver API is one source
+    ");
+    insta::assert_snapshot!(refusal("-fsanitize=gpurace --cuda-device-only a.cu b.cu -o k"), @"error: cannot specify -o when generating multiple output files");
+}
+
+#[test]
 fn objects_are_only_linked() {
     insta::assert_snapshot!(plan(
         "-fsanitize=gpurace,address a.o libk.a b.so -lm -lcudart -L/cuda/lib -o app"
@@ -170,7 +186,7 @@ fn without_us_it_is_clang() {
 #[test]
 fn commands_that_make_no_object_are_clang_s() {
     for option in
-        ["-E --cuda-host-only", "-S", "-fsyntax-only", "-M", "-MM", "--cuda-device-only", "-emit-llvm"]
+        ["-E --cuda-host-only", "-S", "-fsyntax-only", "-M", "-MM", "--cuda-host-only", "-emit-llvm"]
     {
         let plan = plan_with(&format!("-fsanitize=gpurace {option} a.cu"), &toolchain());
         assert_eq!(plan.steps.len(), 1, "{option}");

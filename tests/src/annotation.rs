@@ -7,6 +7,7 @@
 //! //@ opt: O0 O1 O2              optimisation levels (this is the default)
 //! //@ seeds: 0 2 12              schedules of the executor (this is the default)
 //! //@ compile-flags: -lineinfo   further arguments of gclang
+//! //@ module: yes                its device code is also a file, `PROGRAM.fatbin`, for the driver API
 //! //@ run-args: 64               arguments of the program
 //! //@ options: key=value:...     further GPURACE_OPTIONS
 //! //@ exit: 3                    exit status, if it is not 0 or 66
@@ -101,6 +102,7 @@ const KEYS: &[&str] = &[
     "opt",
     "seeds",
     "compile-flags",
+    "module",
     "run-args",
     "options",
     "exit",

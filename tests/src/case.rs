@@ -332,8 +332,17 @@ impl Case {
         }
         command.arg("-I").arg(programs().join("support"));
         command.args(flags);
-        command.arg(&self.program.path).arg("-o").arg(&executable).current_dir(folder);
-        let outcome = run(&mut command, folder)?;
+        command.arg(&self.program.path).current_dir(folder);
+        if !self.program.words(self.revision(), "module").is_empty() {
+            let mut alone = Command::new(command.get_program());
+            alone.args(command.get_args()).current_dir(folder);
+            alone.args(["--cuda-device-only", "-o"]).arg(executable.with_extension("fatbin"));
+            let outcome = run(&mut alone, folder)?;
+            if outcome.status != Some(0) {
+                return Ok((executable, outcome));
+            }
+        }
+        let outcome = run(command.arg("-o").arg(&executable), folder)?;
         Ok((executable, outcome))
     }
 

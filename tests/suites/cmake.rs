@@ -14,11 +14,12 @@ fn main() -> ExitCode {
     let args = Arguments::from_args();
     let missing =
         |also: &[&str]| !["cmake", "ctest", "ninja"].iter().chain(also).all(|program| is_there(program));
-    let tests: [(&str, Test, &[&str]); 9] = [
+    let tests: [(&str, Test, &[&str]); 10] = [
         ("a_racy_test_of_the_example_fails", a_racy_test_fails, &[]),
         ("the_repaired_example_passes", the_repaired_example_passes, &[]),
         ("only_enabled_targets_are_checked", only_enabled_targets, &[]),
         ("separable_compilation_is_linked", separable_compilation, &[]),
+        ("the_driver_and_its_modules_are_built", driver_api, &[]),
         ("a_project_may_set_nvccs_flags", nvccs_flags, &[]),
         ("the_presets_are_read", the_presets_are_read, &[]),
         ("ccache_finds_what_was_compiled_before", ccache, &["ccache"]),
@@ -189,6 +190,57 @@ fn separable_compilation() -> Result<(), Failed> {
         assert_eq!(failed, ["kernels", "dynamic"], "{said}");
         assert_eq!(said.matches("#0 add(int*) ").count() + said.matches("#0 add ").count(), 4, "{said}");
     }
+    Ok(())
+}
+
+/// A program without kernels of its own, linked by the project's C++ compiler, and a module that nvcc makes.
+const DRIVER: &str = r#"
+cmake_minimum_required(VERSION 3.25)
+project(driver LANGUAGES CXX CUDA)
+find_package(CUDAToolkit REQUIRED)
+add_custom_command(OUTPUT kernel.fatbin DEPENDS kernel.cu
+  COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} -arch=sm_80 -fatbin ${CMAKE_SOURCE_DIR}/kernel.cu -o kernel.fatbin)
+add_custom_target(kernel ALL DEPENDS kernel.fatbin)
+add_executable(host main.cpp)
+target_link_libraries(host PRIVATE CUDA::cuda_driver)
+add_executable(cuda main.cu)
+target_link_libraries(cuda PRIVATE CUDA::cuda_driver)
+enable_testing()
+add_test(NAME host COMMAND host kernel.fatbin)
+add_test(NAME cuda COMMAND cuda kernel.fatbin)
+"#;
+
+const DRIVER_MAIN: &str = r#"
+#include <cuda.h>
+int main(int, char **argv) {
+  CUcontext context;
+  CUmodule module;
+  CUfunction kernel;
+  CUdeviceptr out;
+  if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context)) return 1;
+  if (cuModuleLoad(&module, argv[1]) || cuModuleGetFunction(&kernel, module, "same") || cuMemAlloc(&out, 4)) return 2;
+  void *arguments[] = {&out};
+  return cuLaunchKernel(kernel, 1, 1, 1, 64, 1, 1, 0, 0, arguments, 0) || cuCtxSynchronize();
+}
+"#;
+
+fn driver_api() -> Result<(), Failed> {
+    let folder = work_folder("cmake_driver")?;
+    let source = folder.join("source");
+    std::fs::create_dir_all(&source).map_err(|e| e.to_string())?;
+    let kernel = "extern \"C\" __global__ void same(int* out) { *out = threadIdx.x; }\n";
+    for (name, text) in [
+        ("CMakeLists.txt", DRIVER),
+        ("kernel.cu", kernel),
+        ("main.cpp", DRIVER_MAIN),
+        ("main.cu", DRIVER_MAIN),
+    ] {
+        std::fs::write(source.join(name), text).map_err(|e| e.to_string())?;
+    }
+    build(&source, &folder, &["-G", "Ninja"])?;
+    let (failed, said) = failed_tests(&folder)?;
+    assert_eq!(failed, ["host", "cuda"], "{said}");
+    assert_eq!(said.matches("#0 same ").count(), 4, "{said}");
     Ok(())
 }
 

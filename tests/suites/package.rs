@@ -133,7 +133,9 @@ fn presets_name_a_file() -> Result<(), Failed> {
 fn the_debian_package_holds_no_llvm() -> Result<(), Failed> {
     let deb = packages().join(format!("gpurace_{}_amd64.deb", env!("CARGO_PKG_VERSION")));
     let files = succeed(Command::new("dpkg-deb").arg("--contents").arg(&deb), packages()).stdout;
-    for file in ["./usr/bin/gclang++ -> gclang", "./usr/lib/gpurace/libgpurace_rt.so"] {
+    let links = "./usr/lib/gpurace/driver/lib64";
+    let link = format!("{links}/libcuda.so.1 -> ../../libgpurace_rt.so");
+    for file in ["./usr/bin/gclang++ -> gclang", "./usr/lib/gpurace/libgpurace_rt.so", &link] {
         assert!(files.contains(file), "{file}: {files}");
     }
     assert!(!files.contains("libLLVM") && !files.contains("/cuda/"), "{files}");

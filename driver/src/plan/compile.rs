@@ -86,6 +86,10 @@ impl Planner<'_> {
     ) -> ToolCommand {
         let mut command = self.cuda_command();
         command.args.extend(self.options(&[Role::Any]));
+        if self.args.device_only.is_some() && arch == self.arch() {
+            command.args.extend(self.options(&[Role::Dependency]));
+            self.dependency_names(input, &mut command);
+        }
         command.arg("--cuda-device-only");
         self.cuda_options(&mut command, arch);
         command.arg("-fno-lto");
@@ -210,7 +214,8 @@ impl Planner<'_> {
             command.arg(file);
         }
         if !has(&["-MT", "-MQ"]) {
-            let object = || format!("{}.o", stem(&input.path)).into();
+            let ending = if self.args.device_only.is_some() { "fatbin" } else { "o" };
+            let object = || format!("{}.{ending}", stem(&input.path)).into();
             command.arg("-MT");
             command.arg(self.args.output.clone().unwrap_or_else(object));
         }

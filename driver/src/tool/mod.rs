@@ -6,6 +6,7 @@
 //! | module | command |
 //! |---|---|
 //! | [`reports`] | `report`, `merge`: reading, joining and rendering reports |
+//! | [`run`] | `run`: a program that uses the driver API |
 //! | [`stress`] | `stress`: one program under many seeds |
 //! | [`facts`] | `facts`: verdicts of a build, and how two builds differ |
 //! | [`explain`] | `explain`: why each access has its verdict, for all launches or for one |
@@ -15,6 +16,7 @@ pub mod explain;
 pub mod facts;
 pub mod generate;
 pub mod reports;
+pub mod run;
 pub mod stress;
 
 use std::path::PathBuf;
@@ -48,6 +50,8 @@ enum Command {
     Report(reports::ReportArgs),
     /// Join the reports of many ranks, shards or seeds into one
     Merge(reports::MergeArgs),
+    /// Run a program that finds gpurace's CUDA driver API (`libcuda.so.1`) in place of NVIDIA's
+    Run(run::RunArgs),
     /// Run a program under many schedules and join its reports
     Stress(stress::StressArgs),
     /// Show the verdicts of a build, or compare those of two builds
@@ -100,6 +104,7 @@ impl Cli {
         match self.command {
             Command::Report(args) => reports::report(&args),
             Command::Merge(args) => reports::merge(&args),
+            Command::Run(args) => run::run(&args),
             Command::Stress(args) => stress::stress(&args),
             Command::Facts(args) => facts::facts(&args),
             Command::Explain(args) => explain::explain(&args),

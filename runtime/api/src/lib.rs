@@ -1,5 +1,5 @@
-//! `libgpurace_rt.so`: the CUDA Runtime API on the CPU executor or on an NVIDIA GPU, and
-//! what a checked program needs around it.
+//! `libgpurace_rt.so`: CUDA's runtime and driver APIs on the CPU executor or on an NVIDIA GPU, and
+//! what a checked program needs around them.
 //!
 //! The crate is built in layers. A file uses its own layer and those above it in this table, so
 //! that there is no circle between layers:
@@ -24,13 +24,13 @@
 //! | [`calls::start`] | C passes nothing to the exported functions: a static holds the struct for them |
 //! | [`session::finish`], [`session::watch`] | nothing can be passed to signal handlers |
 //! | [`host::allocator`] | nothing can be passed to an allocator |
-//! | thread-locals in [`host`], [`work::streams`], [`calls`] | CUDA keeps these values for each thread |
+//! | thread-locals in [`host`], [`work::streams`], [`work::contexts`], [`calls`] | CUDA keeps these values for each thread |
 //!
 //! A thread that holds several locks has taken them in this order: the session's overlapped
 //! operations, the order, the session's findings, the locks of [`program`] and of a backend. In
 //! [`work`], captures come before graphs. Other locks are held alone.
 //!
-//! The exported symbols have the names of the CUDA Runtime API, hence the names in this crate.
+//! The exported symbols have the names of CUDA's APIs, hence the names in this crate.
 #![allow(non_snake_case)]
 
 pub mod backend;

@@ -74,6 +74,30 @@ fn every_function_of_the_header_is_exported() {
 }
 
 #[test]
+fn every_function_of_the_driver_s_header_is_exported() {
+    let (Some(toolkit), Some(clang)) = (support::toolkit(), support::clang()) else {
+        return;
+    };
+    // The header renames its functions by macros, so it is preprocessed.
+    let include = toolkit.join("include");
+    let (status, text, errors) = support::run(
+        Command::new(clang).args(["-E", "-x", "c", "-I"]).arg(&include).arg(include.join("cuda.h")),
+    );
+    assert_eq!(status, Some(0), "{errors}");
+    let exported = exported();
+    let functions = text.split("CUresult ").skip(1).filter_map(|after| {
+        let name: String =
+            after.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+        let is_function = after.trim_start()[name.len()..].trim_start().starts_with('(');
+        (is_function && name.starts_with("cu")).then_some(name)
+    });
+    let functions: Vec<_> = functions.collect();
+    assert!(functions.len() > 400, "the header has {} functions", functions.len());
+    let missing: Vec<_> = functions.iter().filter(|name| !exported.contains(*name)).collect();
+    assert!(missing.is_empty(), "not exported: {missing:?}");
+}
+
+#[test]
 fn the_library_names_itself() {
     let library = support::library();
     let (_, out, _) = support::run(Command::new("readelf").arg("-d").arg(&library));

@@ -6,6 +6,10 @@ use std::mem::offset_of;
 use std::process::Command;
 
 use gpurace_rt::host::device_properties::cudaDeviceProp13;
+use gpurace_rt::host::driver_textures::*;
+use gpurace_rt::host::driver_types::{
+    CUDA_KERNEL_NODE_PARAMS, CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUctxCreateParams, CUlaunchConfig,
+};
 use gpurace_rt::host::types::*;
 
 mod support;
@@ -24,7 +28,7 @@ macro_rules! layouts {
 
         /// A program that prints the same lines from the headers.
         fn program() -> String {
-            let mut out = "#include <cstddef>\n#include <cstdio>\n#include <cuda_runtime_api.h>\nint main() {\n".to_owned();
+            let mut out = "#include <cstddef>\n#include <cstdio>\n#include <cuda.h>\n#include <cuda_runtime_api.h>\nint main() {\n".to_owned();
             $(
                 writeln!(out, r#"printf("{0} %zu\n", sizeof({0}));"#, $c).unwrap();
                 $(writeln!(out, r#"printf("{0}.{1} %zu\n", offsetof({0}, {1}));"#, $c, c_name!($field $(as $c_field)?)).unwrap();)*
@@ -44,6 +48,34 @@ macro_rules! c_name {
 }
 
 layouts! {
+    CUDA_MEMCPY2D as "CUDA_MEMCPY2D" {
+        srcXInBytes, srcY, srcMemoryType, srcHost, srcDevice, srcArray, srcPitch, dstXInBytes, dstY,
+        dstMemoryType, dstHost, dstDevice, dstArray, dstPitch, WidthInBytes, Height,
+    }
+    CUDA_MEMCPY3D as "CUDA_MEMCPY3D" {
+        srcXInBytes, srcY, srcZ, srcLOD, srcMemoryType, srcHost, srcDevice, srcArray, srcPitch, srcHeight,
+        dstXInBytes, dstY, dstZ, dstLOD, dstMemoryType, dstHost, dstDevice, dstArray, dstPitch, dstHeight,
+        WidthInBytes, Height, Depth,
+    }
+    CUDA_ARRAY_DESCRIPTOR as "CUDA_ARRAY_DESCRIPTOR" { Width, Height, Format, NumChannels }
+    CUDA_ARRAY3D_DESCRIPTOR as "CUDA_ARRAY3D_DESCRIPTOR" { Width, Height, Depth, Format, NumChannels, Flags }
+    CUDA_RESOURCE_DESC as "CUDA_RESOURCE_DESC" { resType, res, flags }
+    DriverLinearResource as "decltype(CUDA_RESOURCE_DESC::res.linear)" { devPtr, format, numChannels, sizeInBytes }
+    DriverPitchedResource as "decltype(CUDA_RESOURCE_DESC::res.pitch2D)" {
+        devPtr, format, numChannels, width, height, pitchInBytes,
+    }
+    CUDA_TEXTURE_DESC as "CUDA_TEXTURE_DESC" {
+        addressMode, filterMode, flags, maxAnisotropy, mipmapFilterMode, mipmapLevelBias, minMipmapLevelClamp,
+        maxMipmapLevelClamp, borderColor, reserved,
+    }
+    CUctxCreateParams as "CUctxCreateParams" { execAffinityParams, numExecAffinityParams, cigParams }
+    CUlaunchConfig as "CUlaunchConfig" {
+        gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, attrs, numAttrs,
+    }
+    CUDA_KERNEL_NODE_PARAMS as "CUDA_KERNEL_NODE_PARAMS" {
+        func, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, kernelParams,
+        extra, kern, ctx,
+    }
     dim3 as "dim3" { x, y, z }
     cudaPitchedPtr as "cudaPitchedPtr" { ptr, pitch, xsize, ysize }
     cudaExtent as "cudaExtent" { width, height, depth }

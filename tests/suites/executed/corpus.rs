@@ -97,14 +97,14 @@ impl Subject {
     }
 
     /// True if the program can be judged here. Endless waits would hold a GPU, known faults of the
-    /// executor would show here too, options belong to the executor, and separately compiled code
-    /// leaves no bitcode to lower.
+    /// executor would show here too, options belong to the executor, separately compiled code leaves
+    /// no bitcode to lower, and modules in files are made for the executor.
     fn is_taken(&self) -> bool {
         let revision = self.revision();
         let has = |key: &str| self.program.all(revision, key).next().is_some();
         self.program.divergences(revision).is_empty()
             && self.program.known(revision).is_none()
-            && !["exit", "options", "compile-error", "requires"].into_iter().any(has)
+            && !["exit", "options", "compile-error", "requires", "module"].into_iter().any(has)
             && !self.program.words(revision, "compile-flags").contains(&"-fgpu-rdc")
     }
 

@@ -27,6 +27,11 @@ function(gpurace_make_toolkit gclangxx folder flags)
     file(CREATE_LINK "${headers}/${part}" "${folder}/${part}" SYMBOLIC)
   endforeach()
   file(CREATE_LINK "${runtime}" "${folder}/lib64/libcudart.so" SYMBOLIC)
+  # CUDA::cuda_driver.
+  foreach(place lib64 lib64/stubs)
+    file(CREATE_LINK "${runtime}" "${folder}/${place}/libcuda.so" SYMBOLIC)
+  endforeach()
+  file(CREATE_LINK "${runtime}" "${folder}/lib64/stubs/libgpurace_rt.so" SYMBOLIC)
   # A program searches for the runtime by this name in the folder that it was linked from.
   file(CREATE_LINK "${runtime}" "${folder}/lib64/libgpurace_rt.so" SYMBOLIC)
   # A linker reads a library that is a text file as a script.

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 
 use gpurace_abi::LaunchShape;
 use gpurace_abi::context::{MAX_CLUSTER, MAX_PORTABLE_CLUSTER, MAX_THREADS_PER_BLOCK};
-use gpurace_abi::gpu_code::GpuCode;
+use gpurace_abi::gpu_code::{self, GpuCode};
+use gpurace_abi::image::{Container, SectionKind};
 use gpurace_abi::meta::{Elements, KernelMeta, ModuleMeta};
 use gpurace_check::{Checker, CoveredRead};
 use gpurace_protocol::wire::ModuleProofs;
@@ -29,6 +30,37 @@ pub struct Payload {
     pub meta: &'static [u8],
     /// The prover's results for the kernels. Empty if it was not asked.
     pub proofs: &'static [u8],
+}
+
+impl Payload {
+    /// The payload of a container. The error says what it lacks.
+    ///
+    /// # Errors
+    /// It has no description, or no code.
+    pub fn of_container(container: Container<'static>) -> std::result::Result<Self, String> {
+        let (mut image, mut meta, mut proofs) = (None, None, &[][..]);
+        let (mut for_gpus, mut why_not) = (Vec::new(), None);
+        for (kind, bytes) in container.sections() {
+            match kind {
+                kind if kind == SectionKind::HostImage as u32 => image = Some(bytes),
+                kind if kind == SectionKind::Meta as u32 => meta = Some(bytes),
+                kind if kind == SectionKind::Proofs as u32 => proofs = bytes,
+                kind if kind == SectionKind::GpuNote as u32 => why_not = std::str::from_utf8(bytes).ok(),
+                kind => for_gpus.push((kind, bytes)),
+            }
+        }
+        let codes = gpu_code::in_sections(for_gpus);
+        let has_code = !codes.is_empty();
+        let gpu = match why_not {
+            // The list lives as long as the program, like the sections themselves.
+            _ if has_code => Some(Ok(&*codes.leak())),
+            why_not => why_not.map(Err),
+        };
+        match meta {
+            Some(meta) if image.is_some() || has_code => Ok(Self { image, gpu, meta, proofs }),
+            _ => Err("gpurace device code without an image for the host".to_owned()),
+        }
+    }
 }
 
 /// The code of a module, ready to run on the backend that opened it.

@@ -7,7 +7,7 @@ use crate::calls::start::process;
 use crate::host::errors::{self, Error, Result};
 use crate::host::message;
 use crate::session::watch;
-use crate::work::Process;
+use crate::work::{Process, contexts};
 
 /// Defines functions of the CUDA Runtime API. The first word names the [`Process`] in their bodies.
 /// A body returns a [`Result`]. It is one `unsafe` block, because it uses pointers under the
@@ -57,6 +57,9 @@ pub(crate) use api;
 pub(crate) fn enter(name: &str, always: bool, body: impl FnOnce(&Process) -> Result) -> Error {
     let process = process();
     let session = &process.session;
+    if !always {
+        contexts::runtime_is_used(process);
+    }
     if !always && session.sticky.get() != Error::SUCCESS {
         return session.sticky.get();
     }

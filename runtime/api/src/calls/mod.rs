@@ -1,4 +1,5 @@
-//! The functions that the library exports: one file for each part of the CUDA Runtime API.
+//! The functions that the library exports: one file for each part of the CUDA Runtime API, and a folder
+//! for the driver API.
 //!
 //! | module | what it exports |
 //! |---|---|
@@ -10,6 +11,7 @@
 //! | [`findings`] | `gpurace/findings.h`: what was found so far |
 //! | [`changed`] | functions whose parameters CUDA 13 changed |
 //! | [`refused`] | functions that are not supported |
+//! | [`driver`] | the CUDA driver API |
 //! | the others | the part of the CUDA Runtime API that they are named after |
 
 pub mod annotate;
@@ -17,6 +19,7 @@ pub mod arrays;
 pub mod capture;
 pub mod changed;
 pub mod devices;
+pub mod driver;
 pub mod ends;
 pub mod events;
 pub(crate) mod export;

@@ -61,8 +61,7 @@ refuse! {
     "pools of a location": cudaMemGetDefaultMemPool cudaMemGetMemPool cudaMemSetMemPool;
     "capabilities of atomics": cudaDeviceGetHostAtomicCapabilities cudaDeviceGetP2PAtomicCapabilities;
     "notifications": cudaDeviceRegisterAsyncNotification cudaDeviceUnregisterAsyncNotification;
-    "functions of the CUDA driver": cudaGetDriverEntryPoint cudaGetDriverEntryPointByVersion
-        cudaGetExportTable;
+    "tables of NVIDIA's own functions": cudaGetExportTable;
     "user objects": cudaUserObjectCreate cudaUserObjectRetain cudaUserObjectRelease
         cudaGraphRetainUserObject cudaGraphReleaseUserObject;
     "captures into a graph that is there already": cudaStreamBeginCaptureToGraph

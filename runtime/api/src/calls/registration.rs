@@ -3,8 +3,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-use gpurace_abi::gpu_code;
-use gpurace_abi::image::{Container, ContainerError, FATBIN_WRAPPER_MAGIC, SectionKind};
+use gpurace_abi::image::{Container, ContainerError, FATBIN_WRAPPER_MAGIC};
 
 use crate::backend::module::Payload;
 use crate::calls::start::process;
@@ -13,9 +12,7 @@ use crate::host::errors::Error;
 use crate::host::message;
 use crate::host::types::FatbinWrapper;
 use crate::program::modules::RegisteredModule;
-
-/// First bytes of a fat binary of NVIDIA's `fatbinary`.
-const NV_FATBIN_MAGIC: u32 = 0xba55_ed50;
+use crate::work::driver_modules::NV_FATBIN_MAGIC;
 
 /// Reads the argument of `__cudaRegisterFatBinary`. The error names what was found instead.
 ///
@@ -44,28 +41,7 @@ unsafe fn read_payload(wrapper: *const FatbinWrapper) -> std::result::Result<Pay
         }
         error => error.to_string(),
     })?;
-    let (mut image, mut meta, mut proofs) = (None, None, &[][..]);
-    let (mut for_gpus, mut why_not) = (Vec::new(), None);
-    for (kind, bytes) in container.sections() {
-        match kind {
-            kind if kind == SectionKind::HostImage as u32 => image = Some(bytes),
-            kind if kind == SectionKind::Meta as u32 => meta = Some(bytes),
-            kind if kind == SectionKind::Proofs as u32 => proofs = bytes,
-            kind if kind == SectionKind::GpuNote as u32 => why_not = std::str::from_utf8(bytes).ok(),
-            kind => for_gpus.push((kind, bytes)),
-        }
-    }
-    let codes = gpu_code::in_sections(for_gpus);
-    let has_code = !codes.is_empty();
-    let gpu = match why_not {
-        // The list lives as long as the program, like the sections themselves.
-        _ if has_code => Some(Ok(&*codes.leak())),
-        why_not => why_not.map(Err),
-    };
-    match meta {
-        Some(meta) if image.is_some() || has_code => Ok(Payload { image, gpu, meta, proofs }),
-        _ => Err("gpurace device code without an image for the host".to_owned()),
-    }
+    Payload::of_container(container)
 }
 
 /// Runs the body of the exported function `name` on the module of a handle, if there is one.

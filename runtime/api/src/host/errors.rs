@@ -211,6 +211,16 @@ pub fn record(error: Error) {
     let _ = LAST.try_with(|last| last.set(error));
 }
 
+/// Runs `body`, which leaves the thread's last error as it is.
+pub fn unrecorded<T>(body: impl FnOnce() -> T) -> T {
+    let before = LAST.try_with(Cell::get);
+    let result = body();
+    if let Ok(before) = before {
+        record(before);
+    }
+    result
+}
+
 /// The fault of a kernel. The default is success.
 #[derive(Default)]
 pub struct StickyError(AtomicU32);

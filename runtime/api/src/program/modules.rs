@@ -144,6 +144,67 @@ impl RegisteredModule {
         })
     }
 
+    /// Loads the module now.
+    ///
+    /// # Errors
+    /// As for its first kernel.
+    pub fn ensure_loaded(&'static self) -> Result {
+        self.load().map(|_| ())
+    }
+
+    /// The mangled names of its kernels.
+    ///
+    /// # Errors
+    /// `cudaErrorInvalidKernelImage` if it has no description.
+    pub fn kernel_names(&self) -> Result<impl ExactSizeIterator<Item = &'static str>> {
+        Ok(self.meta()?.kernels.iter().map(|kernel| &kernel.name[..]))
+    }
+
+    /// The mangled names of its `__managed__` variables, and their sizes.
+    ///
+    /// # Errors
+    /// As [`Self::kernel_names`].
+    pub fn managed_names(&self) -> Result<impl Iterator<Item = (&'static str, usize)>> {
+        let managed = self.meta()?.variables.iter().filter(|variable| variable.managed);
+        Ok(managed.map(|variable| (&variable.name[..], variable.size as usize)))
+    }
+
+    /// The address that names the kernel with this mangled name, as a host stub does.
+    ///
+    /// # Errors
+    /// `cudaErrorSymbolNotFound` if there is no such kernel.
+    pub fn function(&'static self, name: &CStr) -> Result<usize> {
+        let known = name
+            .to_str()
+            .is_ok_and(|name| self.kernel_names().is_ok_and(|mut all| all.any(|own| own == name)));
+        if !known {
+            return Err(Error::SYMBOL_NOT_FOUND);
+        }
+        let mut registry = self.registry();
+        let found = registry
+            .functions
+            .iter()
+            .find(|(_, function)| std::ptr::eq(function.symbol.module, self) && function.symbol.name == name);
+        if let Some((&stub, _)) = found {
+            return Ok(stub);
+        }
+        let symbol = DeviceSymbol { module: self, name: Box::leak(name.into()) };
+        let function: &'static StubFunction =
+            Box::leak(Box::new(StubFunction { symbol, kernel: OnceLock::new() }));
+        let stub = std::ptr::from_ref(function).addr();
+        registry.functions.insert(stub, function);
+        Ok(stub)
+    }
+
+    /// The device variable with this mangled name.
+    ///
+    /// # Errors
+    /// `cudaErrorSymbolNotFound` if there is none, or the errors of loading.
+    pub fn variable(&'static self, name: &str) -> Result<DeviceVariable> {
+        let address = self.load()?.address_of(name).ok_or(Error::SYMBOL_NOT_FOUND)?;
+        self.program.modules.variable_at(address).ok_or(Error::SYMBOL_NOT_FOUND)
+    }
+
     fn open(&self) -> Result<LoadedModule> {
         let meta = self.meta()?;
         let code = self.program.backend.get().open(&self.payload?, meta)?;
@@ -339,6 +400,11 @@ impl Modules {
         let managed = loaded.meta.variables.iter().any(|meta| meta.name == name && meta.managed);
         let address = if managed { symbol as usize } else { address };
         self.variable_at(address).ok_or(Error::INVALID_SYMBOL)
+    }
+
+    /// The module of the kernel that an address names.
+    pub fn module_of_stub(&self, stub: *const c_void) -> Option<&'static RegisteredModule> {
+        self.registry.read().functions.get(&stub.addr()).map(|function| function.symbol.module)
     }
 
     /// The kernel that a host stub names.

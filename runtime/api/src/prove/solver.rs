@@ -89,8 +89,9 @@ impl LaunchSolver {
 /// Path of the library: in the folder of this one, or left to the loader.
 fn path() -> PathBuf {
     let beside = |own: LoadedObject| {
-        let folder = Path::new(OsStr::from_bytes(own.name.to_bytes())).parent()?;
-        Some(folder.join(LIBRARY)).filter(|path| path.is_file())
+        // Links in other folders lead to this library, under the names of CUDA's.
+        let own = Path::new(OsStr::from_bytes(own.name.to_bytes())).canonicalize().ok()?;
+        Some(own.parent()?.join(LIBRARY)).filter(|path| path.is_file())
     };
     stack::own_object().and_then(beside).unwrap_or_else(|| LIBRARY.into())
 }

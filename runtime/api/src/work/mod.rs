@@ -11,6 +11,7 @@
 //! | [`pools`], [`stream_frees`] | stream-ordered allocation |
 //! | [`arrays`], [`textures`] | CUDA arrays, texture and surface objects |
 //! | [`devices`] | the one device and its limits |
+//! | [`contexts`], [`driver_modules`] | contexts and modules of the driver API |
 //! | [`graph`] | graphs: their nodes, capture, launches |
 
 use std::collections::{HashMap, HashSet};
@@ -28,7 +29,9 @@ use crate::session::Session;
 
 pub mod allocations;
 pub mod arrays;
+pub mod contexts;
 pub mod devices;
+pub mod driver_modules;
 pub mod events;
 pub mod functions;
 pub mod graph;
@@ -48,6 +51,8 @@ pub struct Process {
     pub settings: devices::DeviceSettings,
     /// The streams that the program made, by handle.
     streams: Mutex<HashMap<usize, streams::StreamHandle>>,
+    contexts: contexts::Contexts,
+    driver_modules: Mutex<driver_modules::DriverModules>,
     events: Mutex<events::Events>,
     frees: Mutex<stream_frees::PendingFrees>,
     pools: Mutex<pools::Pools>,
@@ -70,6 +75,8 @@ impl Process {
             session,
             settings: devices::DeviceSettings::default(),
             streams: Mutex::default(),
+            contexts: contexts::Contexts::default(),
+            driver_modules: Mutex::default(),
             events: Mutex::default(),
             frees: Mutex::default(),
             pools: Mutex::default(),

@@ -13,6 +13,19 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use cudarc::driver::sys::CUresult;
 
+/// The name that each driver has.
+const NAME: &CStr = c"libcuda.so.1";
+/// What gpurace's own library exports, and no driver.
+const OWN_MARK: &CStr = c"__gpurace_driver_api";
+/// Where systems have the driver: Debian, Fedora, others, WSL, containers.
+const PLACES: [&CStr; 5] = [
+    c"/usr/lib/x86_64-linux-gnu/libcuda.so.1",
+    c"/usr/lib64/libcuda.so.1",
+    c"/usr/lib/libcuda.so.1",
+    c"/usr/lib/wsl/lib/libcuda.so.1",
+    c"/usr/local/nvidia/lib64/libcuda.so.1",
+];
+
 /// The handle of the library, which is never closed.
 struct Library(*mut c_void);
 
@@ -23,12 +36,27 @@ unsafe impl Sync for Library {}
 
 fn library() -> Option<&'static Library> {
     static LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
-    let opened = LIBRARY.get_or_init(|| {
-        // SAFETY: opens the library, whose constructors are NVIDIA's.
-        let handle = unsafe { libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-        (!handle.is_null()).then_some(Library(handle))
-    });
-    opened.as_ref()
+    LIBRARY.get_or_init(|| open(NAME).or_else(behind_own)).as_ref()
+}
+
+/// The driver's library of this name. `None` if there is none, or if it is gpurace's own.
+fn open(name: &CStr) -> Option<Library> {
+    // SAFETY: opens the library, whose constructors are NVIDIA's.
+    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    (!handle.is_null() && !is_own(handle)).then_some(Library(handle))
+}
+
+/// True for gpurace's own driver API, which `gpurace run` puts first under the driver's name.
+fn is_own(handle: *mut c_void) -> bool {
+    // SAFETY: looks a name up in a library that is open.
+    !unsafe { libc::dlsym(handle, OWN_MARK.as_ptr()) }.is_null()
+}
+
+/// The driver's library where systems have it, if gpurace's own is found first.
+fn behind_own() -> Option<Library> {
+    // SAFETY: opens the library that is found first.
+    let first = unsafe { libc::dlopen(NAME.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    if first.is_null() { None } else { PLACES.iter().find_map(|place| open(place)) }
 }
 
 /// True if there is such a library.

@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 use std::path::Path;
+use std::process::Command;
 
 use gpurace_cuda::{Gpu, Unavailable};
 
@@ -19,6 +20,28 @@ fn without_a_driver_it_says_so() {
     let why = Gpu::open().unwrap_err();
     assert_eq!(why, Unavailable::NoDriver);
     assert_eq!(why.to_string(), "no NVIDIA driver: `libcuda.so.1` was not found");
+}
+
+#[test]
+fn the_own_driver_api_is_no_driver() {
+    const NAME: &str = "the_own_driver_api_is_no_driver";
+    if std::env::var_os("GPURACE_MOCK").is_none() {
+        // A library with the mark of gpurace's own.
+        let folder = tempfile::tempdir().unwrap();
+        let source = folder.path().join("own.c");
+        std::fs::write(&source, "unsigned __gpurace_driver_api = 1; int cuInit(unsigned f) { return 0; }")
+            .unwrap();
+        let library = folder.path().join("libcuda.so.1");
+        let built =
+            Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status().unwrap();
+        assert!(built.success());
+        is_inner(NAME, Some(folder.path()), &[]);
+        return;
+    }
+    if Path::new("/dev/nvidiactl").exists() {
+        return;
+    }
+    assert_eq!(Gpu::open().unwrap_err(), Unavailable::NoDriver);
 }
 
 #[test]

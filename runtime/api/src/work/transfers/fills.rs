@@ -1,6 +1,6 @@
 //! Fills: `cudaMemset` and its variants.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 
 use crate::backend::memory::{PitchedRows, TransferRequest};
 use crate::host::errors::{Error, Result};
@@ -67,6 +67,14 @@ impl PlannedFill {
         self.act(process, stream, Waits::InGraph)
     }
 
+    /// Runs it on `stream`, or adds it to the graph that the stream captures.
+    fn submit(self, process: &Process, stream: StreamId, sync: bool) -> Result {
+        if !capture::add(process, stream, || Work::Fill(self, stack::callers()))? {
+            self.act(process, stream, Waits::of_call(sync))?;
+        }
+        Ok(())
+    }
+
     fn act(&self, process: &Process, stream: StreamId, waits: Waits) -> Result {
         let (rows, extent) = (self.rows, self.extent);
         if is_empty(extent) {
@@ -93,8 +101,30 @@ pub fn fill(
 ) -> Result {
     let stream = streams::resolve(process, stream)?;
     let fill = PlannedFill { rows, value: value as u32, element: 1, extent }.checked(process)?;
-    if !capture::add(process, stream, || Work::Fill(fill, stack::callers()))? {
-        fill.act(process, stream, Waits::of_call(sync))?;
+    fill.submit(process, stream, sync)
+}
+
+/// Sets `(width, height)` elements of `element` bytes to `value`. Rows are `pitch` bytes apart.
+///
+/// # Errors
+/// As [`fill`], and `cudaErrorInvalidValue` if the memory is not aligned to its elements.
+pub fn fill_elements(
+    process: &Process,
+    to: *mut c_void,
+    pitch: usize,
+    (width, height): (usize, usize),
+    (value, element): (u32, usize),
+    stream: cudaStream_t,
+    sync: bool,
+) -> Result {
+    let stream = streams::resolve(process, stream)?;
+    let width = width.checked_mul(element).ok_or(Error::INVALID_VALUE)?;
+    if !to.addr().is_multiple_of(element) || (height > 1 && !pitch.is_multiple_of(element)) {
+        return Err(Error::INVALID_VALUE);
     }
-    Ok(())
+    let pitch = if height > 1 { pitch } else { width };
+    let extent = cudaExtent { width, height, depth: 1 };
+    PlannedFill { rows: flat(to, pitch), value, element, extent }
+        .checked(process)?
+        .submit(process, stream, sync)
 }

@@ -1,0 +1,111 @@
+//! `gpurace run`: a program that finds gpurace's driver API where it looks for NVIDIA's.
+//!
+//! The folder `driver/lib64` beside the runtime library has links to it, under the names of CUDA's driver. The
+//! program's linker and loader search this folder first.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::Args;
+
+use super::Done;
+use crate::diagnostic::Error;
+use crate::toolchain::World;
+
+/// The runtime library.
+const RUNTIME: &str = "libgpurace_rt.so";
+/// Its folder under other names, and what the names there lead to.
+const FOLDER: &str = "driver/lib64";
+const TARGET: &str = "../../libgpurace_rt.so";
+/// The names: for the linker, for the loader, and the one that linked programs record.
+const NAMES: [&str; 3] = ["libcuda.so", "libcuda.so.1", RUNTIME];
+
+/// Arguments of `gpurace run`.
+#[derive(Args)]
+pub struct RunArgs {
+    /// The program and its arguments
+    #[arg(required = true, last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Becomes the program.
+///
+/// # Errors
+/// The program cannot be run, or the runtime library is missing.
+pub fn run(args: &RunArgs) -> Result<Done, Error> {
+    let folder = links(&World::real()?.installation()?.library_dir)?;
+    let mut command = Command::new(&args.command[0]);
+    command.args(&args.command[1..]);
+    for variable in ["LD_LIBRARY_PATH", "LIBRARY_PATH"] {
+        command.env(variable, before(&folder, env::var_os(variable).as_deref()));
+    }
+    // Where build scripts of Rust crates look for the folder `lib64`.
+    command.env("CUDA_LIBRARY_PATH", folder.parent().unwrap_or(&folder));
+    let error = command.exec();
+    Err(Error::new(format!("cannot run `{}`: {error}", args.command[0].display())))
+}
+
+/// A search path that begins with a folder.
+fn before(folder: &Path, others: Option<&OsStr>) -> OsString {
+    let mut path = OsString::from(folder);
+    if let Some(others) = others.filter(|others| !others.is_empty()) {
+        path.push(":");
+        path.push(others);
+    }
+    path
+}
+
+/// The folder with the links. They are made if they are not there: a wheel has no links.
+fn links(library_dir: &Path) -> Result<PathBuf, Error> {
+    let folder = library_dir.join(FOLDER);
+    let own = fs::canonicalize(library_dir.join(RUNTIME)).ok();
+    let cannot = |e| {
+        Error::new(format!("cannot make `{}`: {e}", folder.display()))
+            .hint("run `gpurace run -- true` once as a user who may write there")
+    };
+    for name in NAMES {
+        let link = folder.join(name);
+        if own.is_some() && fs::canonicalize(&link).ok() == own {
+            continue;
+        }
+        fs::create_dir_all(&folder).map_err(cannot)?;
+        // Another run may make the same link. So it appears at once, with its final content.
+        let new = folder.join(format!(".{name}.{}", std::process::id()));
+        symlink(TARGET, &new).and_then(|()| fs::rename(&new, &link)).map_err(cannot)?;
+    }
+    Ok(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_comes_first() {
+        assert_eq!(before(Path::new("/a"), None), "/a");
+        assert_eq!(before(Path::new("/a"), Some("".as_ref())), "/a");
+        assert_eq!(before(Path::new("/a"), Some("/b:/c".as_ref())), "/a:/b:/c");
+    }
+
+    #[test]
+    fn links_are_made_where_they_lack() {
+        let place = tempfile::tempdir().unwrap();
+        fs::write(place.path().join(RUNTIME), "library").unwrap();
+        // A copy, as a wheel would hold it.
+        fs::create_dir_all(place.path().join(FOLDER)).unwrap();
+        fs::write(place.path().join(FOLDER).join("libcuda.so.1"), "copy").unwrap();
+        for _ in 0..2 {
+            let folder = links(place.path()).unwrap();
+            for name in NAMES {
+                assert_eq!(fs::read_link(folder.join(name)).unwrap().as_os_str(), TARGET);
+                assert_eq!(fs::read_to_string(folder.join(name)).unwrap(), "library");
+            }
+            assert_eq!(fs::read_dir(folder).unwrap().count(), NAMES.len());
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Copies and fills.
+
+use std::ffi::c_void;
+
+use crate::calls::driver::export::driver_api;
+use crate::host::driver_types::{CUDA_MEMCPY2D, CUDA_MEMCPY3D};
+use crate::host::edge::get;
+use crate::host::errors::Result;
+use crate::host::types::cudaStream_t;
+use crate::work::transfers::copies::{copy_3d, copy_bytes};
+use crate::work::transfers::fills::fill_elements;
+use crate::work::{Process, contexts};
+
+/// The default stream, which calls without a stream argument use.
+const DEFAULT: cudaStream_t = std::ptr::null_mut();
+/// `cudaMemcpyKind` by direction.
+const TO_DEVICE: u32 = 1;
+const TO_HOST: u32 = 2;
+const ON_DEVICE: u32 = 3;
+/// The addresses say where the memory is.
+const ANY: u32 = 4;
+
+/// Bytes of an element of an array.
+pub(super) fn element(process: &Process, array: *mut c_void) -> Result<usize> {
+    Ok(process.program().arrays.lookup(array)?.element)
+}
+
+driver_api! { process;
+    @ptds fn cuMemcpy(to: *mut c_void, from: *const c_void, count: usize) {
+        copy_bytes(process, to, from, count, ANY, DEFAULT, true)
+    }
+
+    @ptsz fn cuMemcpyAsync(to: *mut c_void, from: *const c_void, count: usize, stream: cudaStream_t) {
+        copy_bytes(process, to, from, count, ANY, stream, false)
+    }
+
+    @ptds fn cuMemcpyHtoD_v2(to: *mut c_void, from: *const c_void, count: usize) {
+        copy_bytes(process, to, from, count, TO_DEVICE, DEFAULT, true)
+    }
+
+    @ptsz fn cuMemcpyHtoDAsync_v2(to: *mut c_void, from: *const c_void, count: usize, stream: cudaStream_t) {
+        copy_bytes(process, to, from, count, TO_DEVICE, stream, false)
+    }
+
+    @ptds fn cuMemcpyDtoH_v2(to: *mut c_void, from: *const c_void, count: usize) {
+        copy_bytes(process, to, from, count, TO_HOST, DEFAULT, true)
+    }
+
+    @ptsz fn cuMemcpyDtoHAsync_v2(to: *mut c_void, from: *const c_void, count: usize, stream: cudaStream_t) {
+        copy_bytes(process, to, from, count, TO_HOST, stream, false)
+    }
+
+    @ptds fn cuMemcpyDtoD_v2(to: *mut c_void, from: *const c_void, count: usize) {
+        copy_bytes(process, to, from, count, ON_DEVICE, DEFAULT, true)
+    }
+
+    @ptsz fn cuMemcpyDtoDAsync_v2(to: *mut c_void, from: *const c_void, count: usize, stream: cudaStream_t) {
+        copy_bytes(process, to, from, count, ON_DEVICE, stream, false)
+    }
+
+    @ptds fn cuMemcpyPeer(to: *mut c_void, to_context: *mut c_void, from: *const c_void, from_context: *mut c_void, count: usize) {
+        contexts::check(process, to_context.addr())?;
+        contexts::check(process, from_context.addr())?;
+        copy_bytes(process, to, from, count, ON_DEVICE, DEFAULT, true)
+    }
+
+    @ptsz fn cuMemcpyPeerAsync(to: *mut c_void, to_context: *mut c_void, from: *const c_void, from_context: *mut c_void, count: usize, stream: cudaStream_t) {
+        contexts::check(process, to_context.addr())?;
+        contexts::check(process, from_context.addr())?;
+        copy_bytes(process, to, from, count, ON_DEVICE, stream, false)
+    }
+
+    @ptds fn cuMemcpy2D_v2(p: *const CUDA_MEMCPY2D) { copy_3d(process, &get(p)?.parameters(|array| element(process, array))?, DEFAULT, true) }
+
+    @ptds fn cuMemcpy2DUnaligned_v2(p: *const CUDA_MEMCPY2D) { copy_3d(process, &get(p)?.parameters(|array| element(process, array))?, DEFAULT, true) }
+
+    @ptsz fn cuMemcpy2DAsync_v2(p: *const CUDA_MEMCPY2D, stream: cudaStream_t) { copy_3d(process, &get(p)?.parameters(|array| element(process, array))?, stream, false) }
+
+    @ptds fn cuMemcpy3D_v2(p: *const CUDA_MEMCPY3D) { copy_3d(process, &get(p)?.parameters(|array| element(process, array))?, DEFAULT, true) }
+
+    @ptsz fn cuMemcpy3DAsync_v2(p: *const CUDA_MEMCPY3D, stream: cudaStream_t) { copy_3d(process, &get(p)?.parameters(|array| element(process, array))?, stream, false) }
+
+    @ptds fn cuMemsetD8_v2(to: *mut c_void, value: u8, count: usize) {
+        fill_elements(process, to, 0, (count, 1), (value.into(), 1), DEFAULT, true)
+    }
+
+    @ptsz fn cuMemsetD8Async(to: *mut c_void, value: u8, count: usize, stream: cudaStream_t) {
+        fill_elements(process, to, 0, (count, 1), (value.into(), 1), stream, false)
+    }
+
+    @ptds fn cuMemsetD16_v2(to: *mut c_void, value: u16, count: usize) {
+        fill_elements(process, to, 0, (count, 1), (value.into(), 2), DEFAULT, true)
+    }
+
+    @ptsz fn cuMemsetD16Async(to: *mut c_void, value: u16, count: usize, stream: cudaStream_t) {
+        fill_elements(process, to, 0, (count, 1), (value.into(), 2), stream, false)
+    }
+
+    @ptds fn cuMemsetD32_v2(to: *mut c_void, value: u32, count: usize) {
+        fill_elements(process, to, 0, (count, 1), (value, 4), DEFAULT, true)
+    }
+
+    @ptsz fn cuMemsetD32Async(to: *mut c_void, value: u32, count: usize, stream: cudaStream_t) {
+        fill_elements(process, to, 0, (count, 1), (value, 4), stream, false)
+    }
+
+    @ptds fn cuMemsetD2D8_v2(to: *mut c_void, pitch: usize, value: u8, width: usize, height: usize) {
+        fill_elements(process, to, pitch, (width, height), (value.into(), 1), DEFAULT, true)
+    }
+
+    @ptsz fn cuMemsetD2D8Async(to: *mut c_void, pitch: usize, value: u8, width: usize, height: usize, stream: cudaStream_t) {
+        fill_elements(process, to, pitch, (width, height), (value.into(), 1), stream, false)
+    }
+
+    @ptds fn cuMemsetD2D16_v2(to: *mut c_void, pitch: usize, value: u16, width: usize, height: usize) {
+        fill_elements(process, to, pitch, (width, height), (value.into(), 2), DEFAULT, true)
+    }
+
+    @ptsz fn cuMemsetD2D16Async(to: *mut c_void, pitch: usize, value: u16, width: usize, height: usize, stream: cudaStream_t) {
+        fill_elements(process, to, pitch, (width, height), (value.into(), 2), stream, false)
+    }
+
+    @ptds fn cuMemsetD2D32_v2(to: *mut c_void, pitch: usize, value: u32, width: usize, height: usize) {
+        fill_elements(process, to, pitch, (width, height), (value, 4), DEFAULT, true)
+    }
+
+    @ptsz fn cuMemsetD2D32Async(to: *mut c_void, pitch: usize, value: u32, width: usize, height: usize, stream: cudaStream_t) {
+        fill_elements(process, to, pitch, (width, height), (value, 4), stream, false)
+    }
+}
