@@ -381,11 +381,23 @@ pub fn counts(report: &Report) -> String {
 
 /// Returns ``missing barrier: shared variable `tile` in `reduce` ``.
 pub fn finding_title(cause: CauseKind, kernel: Option<&str>, race: &Race) -> String {
-    let mut text = format!("{}: {}", cause.words(), object_name(race));
+    let words = if cause == CauseKind::Other { other_cause(race).to_owned() } else { cause.words() };
+    let mut text = format!("{words}: {}", object_name(race));
     if let Some(kernel) = kernel {
         let _ = write!(text, " in `{}`", short_name(kernel));
     }
     text
+}
+
+/// Returns what is wrong, where that is not the missing order.
+fn other_cause(race: &Race) -> &'static str {
+    let (earlier, later) = (race.earlier(), race.later());
+    let is_one_line = earlier.line.is_some() && (&earlier.file, earlier.line) == (&later.file, later.line);
+    match (race.kind.earlier(), race.kind.later()) {
+        (Effect::Atomic, Effect::Atomic) => "overlapping atomics",
+        (Effect::Write, Effect::Write) if is_one_line => "several writers",
+        _ => "missing atomic",
+    }
 }
 
 /// Returns the name of the memory object of a race as the kernel's programmer calls it, without its size.
