@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::annotation::{Known, Program};
 use crate::compare::{Mismatch, compare};
 use crate::precompiled;
-use crate::report::Report;
+use crate::report::{Finding, Report};
 use crate::toolchain::{Outcome, programs, run, tool, work_folder};
 
 /// The exit status of a program with a race, unless the option `exitcode` sets another one.
@@ -172,7 +172,7 @@ impl Case {
             let is_last_level = self.program.opt_levels(self.revision()).last() == Some(&self.opt);
             if let (Ok(report), true) = (&report, is_last_level) {
                 self.try_fixes(report, &folder, &mut findings)?;
-                self.count_findings(report, &seed, &mut findings);
+                self.compare_findings(report, &seed, &mut findings);
             }
             self.judge(&outcome, report, &mut findings);
             if findings.count() > before {
@@ -254,17 +254,20 @@ impl Case {
         Ok(())
     }
 
-    /// Checks that a racy build has one finding for each mistake, under the schedule without a seed. Programs with
-    /// several mistakes declare their number.
-    fn count_findings(&self, report: &Report, seed: &str, findings: &mut Findings) {
-        let declared = self.program.words(self.revision(), "findings").first().and_then(|n| n.parse().ok());
+    /// Checks that a racy build has the declared findings, under the schedule without a seed. A build whose races
+    /// are certain must declare them.
+    fn compare_findings(&self, report: &Report, seed: &str, findings: &mut Findings) {
+        let mut wanted = self.program.words(self.revision(), "findings");
         let is_racy = self.program.races(self.revision()).iter().any(|race| !race.optional);
-        let wanted = declared.unwrap_or(usize::from(is_racy));
-        let found = report.findings.iter().filter(|finding| finding.cause != "fault").count();
-        let known = self.program.known(self.revision());
-        if seed == "0" && known.is_none() && found != wanted && (is_racy || declared.is_some()) {
-            let names: Vec<_> = report.findings.iter().map(|finding| finding.title.as_str()).collect();
-            findings.failures.push(format!("{found} findings instead of {wanted}: {}", names.join("; ")));
+        if seed != "0" || self.program.known(self.revision()).is_some() || wanted.is_empty() && !is_racy {
+            return;
+        }
+        let mut found: Vec<String> = report.findings.iter().filter_map(Finding::name).collect();
+        wanted.sort_unstable();
+        found.sort();
+        if found != wanted {
+            let [found, wanted] = [found.join(" "), wanted.join(" ")];
+            findings.failures.push(format!("findings: `{found}`, declared: `{wanted}`"));
         }
     }
 

@@ -397,6 +397,18 @@ pub struct KernelStats {
     pub checks_executed: u64,
 }
 
+impl Finding {
+    /// Returns the name by which programs declare the finding: its cause, or what its title says if that is
+    /// `other`. `None` for a fault, which programs declare otherwise.
+    pub fn name(&self) -> Option<String> {
+        match self.cause.as_str() {
+            "fault" => None,
+            "other" => Some(self.title.split(':').next().unwrap_or_default().replace(' ', "-")),
+            cause => Some(cause.to_owned()),
+        }
+    }
+}
+
 impl Report {
     /// Reads a report.
     ///
