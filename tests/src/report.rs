@@ -279,6 +279,9 @@ pub struct Element {
     pub byte: u64,
     /// The type of the elements of an allocation.
     pub r#type: Option<String>,
+    /// The field of the element, if it is a struct.
+    #[serde(default)]
+    pub field: Option<String>,
 }
 
 /// One side of a race.

@@ -12,10 +12,10 @@ use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
+use crate::analysis::address;
 use crate::analysis::regions::Graph;
 use crate::analysis::spins;
 use crate::analysis::uniform::{Inputs, Uniformity};
-use crate::analysis::address;
 use crate::checks::sites::{Access, AccessSite};
 use crate::ir;
 use crate::ir::entry_calls::EntryCall;
@@ -41,8 +41,9 @@ pub unsafe fn of_kernels(module: LLVMModuleRef, accesses: &[AccessSite]) -> Hash
             _ => Step::Access(number),
         };
         sites.entry(access.instruction).or_default().push(step);
-        if let Access::Atomic { kind: AtomicKind::Load | AtomicKind::VolatileLoad | AtomicKind::Rmw, .. } =
-            access.access
+        if let Access::Atomic {
+            kind: AtomicKind::Load | AtomicKind::VolatileLoad | AtomicKind::Rmw, ..
+        } = access.access
         {
             observed.insert(access.instruction);
         }
