@@ -400,12 +400,28 @@ impl Case {
         if !lines.is_empty() && outcome.stdout.lines().collect::<Vec<_>>() != lines {
             findings.failures.push(format!("printed:\n{}wanted:\n{}", outcome.stdout, lines.join("\n")));
         }
+        for line in too_wide(&outcome.stderr) {
+            findings.failures.push(format!("a line of the report is too wide:\n{line}"));
+        }
         for fragment in self.program.all(revision, "stderr-contains") {
             if !outcome.stderr.contains(fragment) {
                 findings.failures.push(format!("no `{fragment}` on standard error"));
             }
         }
     }
+}
+
+/// Returns the lines of a text report that are wider than a terminal, although they could be shorter: calls, source
+/// lines and words stay whole.
+pub fn too_wide(text: &str) -> impl Iterator<Item = &str> {
+    let report =
+        text.lines().skip_while(|line| !line.starts_with("=====")).take_while(|line| !line.is_empty());
+    report.filter(|line| {
+        let text = line.trim_start();
+        let is_whole = text.starts_with(['#', '-', '|']) || text.contains(" | ");
+        let longest = text.split(' ').map(|word| word.chars().count()).max().unwrap_or_default();
+        line.chars().count() > 100 && longest < 90 && !is_whole
+    })
 }
 
 /// Returns a text with the lines that a unified diff inserts.

@@ -101,7 +101,8 @@ fn kind(
         }
         // First all count, then all look: a barrier is what lacks.
         (Effect::Atomic, _) | (_, Effect::Atomic)
-            if race.scope <= Scope::Block && relation.is_some_and(|relation| relation.is_sequence) => {}
+            if race.scope <= Scope::Block
+                && relation.is_some_and(|relation| relation.is_sequence && !relation.may_poll) => {}
         (Effect::Atomic, _) | (_, Effect::Atomic) => return CauseKind::Other,
         (Effect::Write, Effect::Write) if race.same_value == Some(true) && is_one_place(race) => {
             return CauseKind::SameValue;
@@ -140,8 +141,8 @@ pub(crate) fn has_atomic(race: &Race) -> bool {
 /// True if one thread seems to tell another one something by the bytes: a loop waits for them to change, or their
 /// accesses are `volatile`, and no barrier could order them.
 fn is_flag(race: &Race, facts: [SideFacts; 2], kernel: Option<InKernel<'_>>) -> bool {
-    let spins = kernel
-        .is_some_and(|kernel| kernel.pair.into_iter().any(|site| barriers::spins(kernel.flow, site)));
+    let spins =
+        kernel.is_some_and(|kernel| kernel.pair.into_iter().any(|site| barriers::spins(kernel.flow, site)));
     spins || race.scope > Scope::Block && facts.iter().any(|side| side.volatile)
 }
 

@@ -185,8 +185,11 @@ fn two_plain(race: &Race, facts: [SideFacts; 2], is_reversed: bool) -> Option<St
         }
         Scope::System => return None,
     };
-    if race.scope <= Scope::Grid {
-        if facts.iter().any(|side| side.volatile) {
+    let volatile = facts.iter().any(|side| side.volatile);
+    if race.scope <= Scope::Block && volatile {
+        hint.push_str("; `volatile` does not order threads");
+    } else if race.scope <= Scope::Grid {
+        if volatile {
             hint.push_str(
                 "; `volatile` is not atomic: read by atomicAdd(&x, 0) and write by atomicExch(&x, value), or use a \
                  relaxed cuda::atomic_ref for both",
