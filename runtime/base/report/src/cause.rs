@@ -4,6 +4,7 @@ use gpurace_abi::flow::Flow;
 use gpurace_abi::scope::Scope as AtomicScope;
 
 use crate::barriers::{self, Level, Pair, Relation};
+use crate::flags;
 use crate::hint::{self, SideFacts};
 use crate::schema::{Access, CauseKind, Effect, Op, Race, Scope};
 use crate::words;
@@ -66,6 +67,10 @@ pub fn of(race: &Race, facts: [SideFacts; 2], kernel: Option<InKernel<'_>>) -> C
         CauseKind::Other if !has_atomic(race) && is_flag(race, facts, kernel) => {
             Some(hint::of_plain_flag(race))
         }
+        // A barrier mends this, whatever the line is.
+        CauseKind::LoopBackEdge => {
+            hint::hint(race, facts, is_reversed).map(|hint| hint.replace(hint::IF_UPDATE, ""))
+        }
         _ => hint::hint(race, facts, is_reversed),
     };
     let why = why(race, kind, relation);
@@ -111,7 +116,7 @@ fn kind(
     }
     let has_fences = facts.iter().any(|side| side.fences);
     let is_sequence = relation.is_some_and(|relation| relation.is_sequence);
-    let is_handed_over = kernel.is_some_and(|kernel| barriers::is_handed_over(kernel.flow, kernel.pair));
+    let is_handed_over = kernel.is_some_and(|kernel| flags::is_handed_over(kernel.flow, kernel.pair));
     let needs_flag = has_fences || race.scope > Scope::Block || !is_sequence;
     if is_handed_over && needs_flag && !is_flag(race, facts, kernel) {
         return CauseKind::MissingFence;
@@ -142,7 +147,7 @@ pub(crate) fn has_atomic(race: &Race) -> bool {
 /// accesses are `volatile`, and no barrier could order them.
 fn is_flag(race: &Race, facts: [SideFacts; 2], kernel: Option<InKernel<'_>>) -> bool {
     let spins =
-        kernel.is_some_and(|kernel| kernel.pair.into_iter().any(|site| barriers::spins(kernel.flow, site)));
+        kernel.is_some_and(|kernel| kernel.pair.into_iter().any(|site| flags::spins(kernel.flow, site)));
     spins || race.scope > Scope::Block && facts.iter().any(|side| side.volatile)
 }
 

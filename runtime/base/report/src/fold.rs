@@ -39,11 +39,7 @@ fn words(text: &str) -> Vec<&str> {
     for (at, character) in text.char_indices() {
         match character {
             '`' => is_quoted = !is_quoted,
-            // A number stays with what it counts, an index with what it is of.
-            ' ' if !is_quoted
-                && !text[start..at].trim_start_matches('(').chars().all(|c| c.is_ascii_digit())
-                && !text[at + 1..].starts_with('(') =>
-            {
+            ' ' if !is_quoted && may_break(&text[start..at], &text[at + 1..]) => {
                 words.push(&text[start..at]);
                 start = at + 1;
             }
@@ -52,6 +48,16 @@ fn words(text: &str) -> Vec<&str> {
     }
     words.push(&text[start..]);
     words
+}
+
+/// True if a line may end between two words. A number stays with what it counts, an index with what it is of, and a
+/// place with `at`, so that it can be searched for.
+fn may_break(before: &str, after: &str) -> bool {
+    let last = before.rsplit(' ').next().unwrap_or_default();
+    let is_number = !last.is_empty() && last.trim_start_matches('(').chars().all(|c| c.is_ascii_digit());
+    let belongs =
+        after.starts_with('(') || after.starts_with(|c: char| c.is_ascii_digit()) && !last.ends_with(',');
+    !is_number && last != "at" && !after.starts_with("at ") && !belongs
 }
 
 #[cfg(test)]

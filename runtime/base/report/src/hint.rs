@@ -53,6 +53,9 @@ pub fn hint(race: &Race, facts: [SideFacts; 2], is_reversed: bool) -> Option<Str
     }
 }
 
+/// What a hint says of a line that reads and writes.
+pub(crate) const IF_UPDATE: &str = "; if the line is an update, make it atomic (such as atomicAdd)";
+
 /// Returns the hint if a flag or a lock lacks a fence.
 pub(crate) fn of_flag_or_lock(race: &Race) -> String {
     let fence = if race.scope <= Scope::Block { "__threadfence_block()" } else { "__threadfence()" };
@@ -245,7 +248,7 @@ fn in_one_launch(race: &Race, is_reversed: bool, missing: &str, who: &str) -> St
             } else {
                 format!("{missing} the {did} at {from} before the {does} there by another thread")
             };
-            format!("{order}; if the line is an update, make it atomic (such as atomicAdd)")
+            format!("{order}{IF_UPDATE}")
         }
     }
 }
