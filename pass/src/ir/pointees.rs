@@ -76,7 +76,7 @@ mod tests {
 
     /// A struct of a struct of two floats and of an array of shorts; a pointer to ints.
     const MODULE: &str = r#"
-        define void @k(ptr %p, ptr %q) !dbg !4 { ret void, !dbg !20 }
+        define ptx_kernel void @k(ptr %p, ptr %q) !dbg !4 { ret void, !dbg !20 }
         !llvm.dbg.cu = !{!0}
         !llvm.module.flags = !{!2}
         !0 = distinct !DICompileUnit(language: DW_LANG_C_plus_plus, file: !1, emissionKind: FullDebug)
