@@ -57,7 +57,7 @@ fn may_break(before: &str, after: &str) -> bool {
     let is_number = !last.is_empty() && last.trim_start_matches('(').chars().all(|c| c.is_ascii_digit());
     let belongs =
         after.starts_with('(') || after.starts_with(|c: char| c.is_ascii_digit()) && !last.ends_with(',');
-    !is_number && last != "at" && !after.starts_with("at ") && !belongs
+    !is_number && last != "at" && !(after.starts_with("at ") && !last.ends_with(',')) && !belongs
 }
 
 #[cfg(test)]
