@@ -412,13 +412,15 @@ impl Case {
 }
 
 /// Returns the lines of a text report that are wider than a terminal, although they could be shorter: calls, source
-/// lines and words stay whole.
+/// lines, words and the message of a fault stay whole.
 pub fn too_wide(text: &str) -> impl Iterator<Item = &str> {
     let report =
         text.lines().skip_while(|line| !line.starts_with("=====")).take_while(|line| !line.is_empty());
-    report.filter(|line| {
+    let mut follows_fault = false;
+    report.filter(move |line| {
+        let is_message = std::mem::replace(&mut follows_fault, line.starts_with("WARNING: gpurace: fault"));
         let text = line.trim_start();
-        let is_whole = text.starts_with(['#', '-', '|']) || text.contains(" | ");
+        let is_whole = is_message || text.starts_with(['#', '-', '|']) || text.contains(" | ");
         let longest = text.split(' ').map(|word| word.chars().count()).max().unwrap_or_default();
         line.chars().count() > 100 && longest < 90 && !is_whole
     })

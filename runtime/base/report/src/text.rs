@@ -216,7 +216,8 @@ impl TextRenderer<'_> {
     /// Returns the text of a fault.
     pub fn fault(&self, fault: &Fault) -> String {
         let mut text = Block::new(self, "fault");
-        text.line(format_args!("  {}", fault.message));
+        // One line, however long: scripts look for it.
+        text.out.push_str(&format!("  {}\n", fault.message));
         text.line(format_args!("  In launch {}", fault.launch));
         if let (Some(file), Some(line)) = (&fault.file, fault.line) {
             match fault.column {
