@@ -55,9 +55,11 @@ fn words(text: &str) -> Vec<&str> {
 fn may_break(before: &str, after: &str) -> bool {
     let last = before.rsplit(' ').next().unwrap_or_default();
     let is_number = !last.is_empty() && last.trim_start_matches('(').chars().all(|c| c.is_ascii_digit());
-    let belongs =
-        after.starts_with('(') || after.starts_with(|c: char| c.is_ascii_digit()) && !last.ends_with(',');
-    !is_number && last != "at" && !(after.starts_with("at ") && !last.ends_with(',')) && !belongs
+    let ends_part = last.ends_with(',');
+    let counts = after.starts_with(|c: char| c.is_ascii_digit()) && !ends_part;
+    let is_place = last == "at" || after.starts_with("at ") && !ends_part;
+    let belongs = is_number || is_place || counts || after.starts_with('(');
+    !belongs
 }
 
 #[cfg(test)]
