@@ -42,6 +42,8 @@ pub struct Args {
     pub opt_level: u8,
     /// An option chooses the amount of debug info.
     pub debug_info: bool,
+    /// The last option on debug info asks for none.
+    pub no_debug_info: bool,
     /// The last `-march`.
     pub march: Option<String>,
     /// The option that asks for separate compilation, as spelled.
@@ -226,6 +228,7 @@ impl Args {
     fn note(&mut self, word: &str, value: Option<&str>) -> Role {
         if clang::chooses_debug_info(word) {
             self.debug_info = true;
+            self.no_debug_info = word == "-g0" || word == "-ggdb0";
         }
         if matches!(word, "--cuda-device-only" | "--offload-device-only") {
             self.device_only = Some(word.to_owned());

@@ -11,7 +11,7 @@ use crate::flags::Prune;
 pub const VARIABLE: &str = "GPURACE_PASS";
 
 /// The version of the plugin's configuration that this driver writes.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// [`PassConfig::exec`] of a compilation that only makes code for a GPU of another architecture.
 pub const ANOTHER_ARCH: &str = "another-arch";
@@ -59,6 +59,8 @@ pub struct PassConfig {
     pub main_file: String,
     /// `CUDART_VERSION` of the toolkit; 0 without one.
     pub cuda: u32,
+    /// The module has the debug info of types, of which only the description keeps anything.
+    pub strip_types: bool,
     /// Where to write the bitcode of a separately compiled unit. The plugin then writes nothing else.
     pub part: Option<PathBuf>,
 }

@@ -438,6 +438,7 @@ mod tests {
             rpass: false,
             rpass_missed: false,
             main_file: name.into(),
+            strip_types: false,
             cuda: 13000,
             part: None,
         };

@@ -67,7 +67,9 @@ fn flags_page() -> String {
          `gclang` and `gclang++` take every argument of clang, and nvcc's arguments that are common in build files. They\n\
          add the flags below. This page is generated from `driver/src/flags.rs`. `gclang --help` prints the same list.\n\n{}\n\
          With `-fsanitize=gpurace`, device code is compiled for `sm_80` if no architecture is named, and\n\
-         `-gline-tables-only` is added if no option chooses debug info. It can be combined with clang's other\n\
+         `-gline-tables-only` is added if no option chooses debug info. The plugin also reads\n\
+         the debug info of device code's types, for the names of fields, and takes it out again.\n\
+         `-fsanitize=gpurace` can be combined with clang's other\n\
          `-fsanitize=` values. `-Rpass=gpurace` prints a remark on each proved access, and `-Rpass-missed=gpurace` on\n\
          each other access. `-fgpurace-exec=cpu` without `-fsanitize=gpurace` builds the plain program for the host.\n",
         gpurace_driver::flags::markdown_table()

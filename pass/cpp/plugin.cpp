@@ -1,9 +1,13 @@
 // What llvm-c cannot do: registers the pass with LLVM's new pass manager, and
 // gives a few of LLVM's own transformations to the Rust side (src/lib.rs), which
 // is all the rest.
+#include "llvm-c/Core.h"
 #include "llvm-c/TargetMachine.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/Utils/Local.h"
+#include "llvm/BinaryFormat/Dwarf.h"
+#include "llvm/IR/DebugInfo.h"
+#include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -65,9 +69,94 @@ struct KeepGroups : llvm::PassInfoMixin<KeepGroups> {
   }
 };
 
+// A type without its qualifiers and other names.
+const llvm::DIType *bareType(const llvm::DIType *type) {
+  using namespace llvm::dwarf;
+  while (auto *derived = llvm::dyn_cast_or_null<llvm::DIDerivedType>(type)) {
+    if (!llvm::is_contained({DW_TAG_typedef, DW_TAG_const_type, DW_TAG_volatile_type, DW_TAG_restrict_type},
+                            derived->getTag()))
+      break;
+    type = derived->getBaseType();
+  }
+  return type;
+}
+
+constexpr unsigned deepestField = 4;
+
+// Appends `PATH\tOFFSET\tSIZE\tELEMENT\n` for each field of a struct, those of its structs, too.
+void appendFields(const llvm::DICompositeType *type, const std::string &path, uint64_t start, unsigned depth,
+                  std::string &out) {
+  for (const llvm::DINode *node : type->getElements()) {
+    auto *member = llvm::dyn_cast_or_null<llvm::DIDerivedType>(node);
+    if (!member || member->isStaticMember()) continue;
+    const llvm::DIType *inner = bareType(member->getBaseType());
+    uint64_t offset = start + member->getOffsetInBits() / 8;
+    auto *composite = llvm::dyn_cast_or_null<llvm::DICompositeType>(inner);
+    bool isArray = composite && composite->getTag() == llvm::dwarf::DW_TAG_array_type;
+    bool isBase = member->getTag() == llvm::dwarf::DW_TAG_inheritance;
+    if (!isBase && member->getTag() != llvm::dwarf::DW_TAG_member) continue;
+    std::string name = isBase || member->getName().empty() ? path : path + member->getName().str();
+    if (composite && !isArray && !composite->getElements().empty() && depth < deepestField) {
+      appendFields(composite, name.empty() || name.back() == '.' ? name : name + ".", offset, depth + 1, out);
+      continue;
+    }
+    if (name.empty() || name.back() == '.') continue;
+    uint64_t element = 0;
+    if (isArray)
+      if (auto *of = bareType(composite->getBaseType())) element = of->getSizeInBits() / 8;
+    uint64_t size = (member->getSizeInBits() + 7) / 8;
+    for (uint64_t number : {offset, size, element}) name += "\t" + std::to_string(number);
+    out += name + "\n";
+  }
+}
+
 } // namespace
 
 extern "C" {
+
+// The struct that a parameter of a function points to, from its debug info: a line with its name and size, then
+// one for each field. Empty if it is no struct, or unknown. The caller disposes of the text.
+char *gpurace_pointee(LLVMValueRef function, unsigned index) {
+  std::string out;
+  auto *program = llvm::unwrap<llvm::Function>(function)->getSubprogram();
+  if (program && program->getType()) {
+    auto types = program->getType()->getTypeArray();
+    const llvm::DIType *parameter = index + 1 < types.size() ? bareType(types[index + 1]) : nullptr;
+    auto *pointer = llvm::dyn_cast_or_null<llvm::DIDerivedType>(parameter);
+    if (pointer && llvm::is_contained({llvm::dwarf::DW_TAG_pointer_type, llvm::dwarf::DW_TAG_reference_type},
+                                      pointer->getTag())) {
+      auto *type = llvm::dyn_cast_or_null<llvm::DICompositeType>(bareType(pointer->getBaseType()));
+      if (type && type->getTag() != llvm::dwarf::DW_TAG_array_type && type->getSizeInBits() != 0) {
+        out = type->getName().str() + "\t" + std::to_string(type->getSizeInBits() / 8) + "\n";
+        appendFields(type, "", 0, 0, out);
+      }
+    }
+  }
+  return LLVMCreateMessage(out.c_str());
+}
+
+// Leaves of the debug info what clang gives optimised device code: lines.
+void gpurace_keep_lines(LLVMModuleRef module) {
+  llvm::Module &m = *llvm::unwrap(module);
+  llvm::stripNonLineTableDebugInfo(m);
+  // Line tables alone would still make tables of the whole program, and PTX for a debugger.
+  llvm::DenseMap<llvm::DICompileUnit *, llvm::DICompileUnit *> units;
+  if (llvm::NamedMDNode *all = m.getNamedMetadata("llvm.dbg.cu"))
+    for (unsigned i = 0; i < all->getNumOperands(); i++) {
+      auto *old = llvm::cast<llvm::DICompileUnit>(all->getOperand(i));
+      auto *unit = llvm::DICompileUnit::getDistinct(
+          m.getContext(), old->getSourceLanguage(), old->getFile(), old->getProducer(), old->isOptimized(),
+          old->getFlags(), old->getRuntimeVersion(), "", llvm::DICompileUnit::DebugDirectivesOnly, nullptr,
+          nullptr, nullptr, nullptr, nullptr, 0, false, false,
+          llvm::DICompileUnit::DebugNameTableKind::None, false, "", "");
+      units[old] = unit;
+      all->setOperand(i, unit);
+    }
+  llvm::DebugInfoFinder left;
+  left.processModule(m);
+  for (llvm::DISubprogram *program : left.subprograms())
+    if (auto *unit = units.lookup(program->getUnit())) program->replaceUnit(unit);
+}
 
 // What llvmGetPassPluginInfo (defined in Rust, so that the library exports it)
 // returns.

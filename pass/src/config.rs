@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The environment variable that carries the [`Config`].
 pub const VARIABLE: &str = "GPURACE_PASS";
 /// [`Config::version`] of this build.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// [`Config::exec`] of a compilation that makes [`Config::gpu`] for another architecture than
 /// the executor's, and nothing else.
@@ -56,6 +56,8 @@ pub struct Config {
     pub main_file: String,
     /// `CUDART_VERSION` of the toolkit, for the module's description.
     pub cuda: u32,
+    /// The module has the debug info of types, of which only the description keeps anything.
+    pub strip_types: bool,
     /// Separate compilation: where to write the module as bitcode. The names
     /// in it go to `meta`, and nothing else is made.
     pub part: Option<String>,

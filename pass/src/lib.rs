@@ -152,6 +152,7 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
         if let Some(bitcode) = &config.part {
             return keep_for_link(module, bitcode, config);
         }
+        let pointees = ir::pointees::take(module, config.strip_types);
         let clusters = prepare(module, config)?;
         write_gpu_code(module, &clusters, config)?;
         if config.exec == config::ANOTHER_ARCH {
@@ -179,6 +180,11 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
         )?;
         for kernel in &mut kernels {
             kernel.flow = flows.get(&kernel.name).cloned();
+            for (param, pointee) in
+                kernel.params.iter_mut().zip(pointees.get(&kernel.name).into_iter().flatten())
+            {
+                param.pointee.clone_from(pointee);
+            }
         }
         remove_code(module);
         let meta = ModuleMeta {

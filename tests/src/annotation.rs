@@ -13,7 +13,8 @@
 //! //@ exit: 3                    exit status, if it is not 0 or 66
 //! //@ stdout: text               a line of standard output; these lines are all of it
 //! //@ stderr-contains: text      a fragment of the run's standard error
-//! //@[racy] findings: 2          the number of findings of a racy build, if it is not 1
+//! //@[racy] findings: alias mask the cause of each finding of a racy build
+//! //@[racy] wrong-finding: why   a declared finding is not what the program does wrong
 //! //@ compile-error: text        the build fails, and its standard error has this fragment
 //! //@ requires: gpu              skipped on a machine without a GPU
 //! //@[racy] known-miss: why      a declared race is not reported; fails on the day that it is
@@ -109,6 +110,7 @@ const KEYS: &[&str] = &[
     "stdout",
     "stderr-contains",
     "findings",
+    "wrong-finding",
     "compile-error",
     "requires",
     "known-miss",

@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::annotation::{Known, Program};
 use crate::compare::{Mismatch, compare};
 use crate::precompiled;
-use crate::report::Report;
+use crate::report::{Finding, Report};
 use crate::toolchain::{Outcome, programs, run, tool, work_folder};
 
 /// The exit status of a program with a race, unless the option `exitcode` sets another one.
@@ -172,7 +172,7 @@ impl Case {
             let is_last_level = self.program.opt_levels(self.revision()).last() == Some(&self.opt);
             if let (Ok(report), true) = (&report, is_last_level) {
                 self.try_fixes(report, &folder, &mut findings)?;
-                self.count_findings(report, &seed, &mut findings);
+                self.compare_findings(report, &seed, &mut findings);
             }
             self.judge(&outcome, report, &mut findings);
             if findings.count() > before {
@@ -254,17 +254,20 @@ impl Case {
         Ok(())
     }
 
-    /// Checks that a racy build has one finding for each mistake, under the schedule without a seed. Programs with
-    /// several mistakes declare their number.
-    fn count_findings(&self, report: &Report, seed: &str, findings: &mut Findings) {
-        let declared = self.program.words(self.revision(), "findings").first().and_then(|n| n.parse().ok());
+    /// Checks that a racy build has the declared findings, under the schedule without a seed. A build whose races
+    /// are certain must declare them.
+    fn compare_findings(&self, report: &Report, seed: &str, findings: &mut Findings) {
+        let mut wanted = self.program.words(self.revision(), "findings");
         let is_racy = self.program.races(self.revision()).iter().any(|race| !race.optional);
-        let wanted = declared.unwrap_or(usize::from(is_racy));
-        let found = report.findings.iter().filter(|finding| finding.cause != "fault").count();
-        let known = self.program.known(self.revision());
-        if seed == "0" && known.is_none() && found != wanted && (is_racy || declared.is_some()) {
-            let names: Vec<_> = report.findings.iter().map(|finding| finding.title.as_str()).collect();
-            findings.failures.push(format!("{found} findings instead of {wanted}: {}", names.join("; ")));
+        if seed != "0" || self.program.known(self.revision()).is_some() || wanted.is_empty() && !is_racy {
+            return;
+        }
+        let mut found: Vec<String> = report.findings.iter().filter_map(Finding::name).collect();
+        wanted.sort_unstable();
+        found.sort();
+        if found != wanted {
+            let [found, wanted] = [found.join(" "), wanted.join(" ")];
+            findings.failures.push(format!("findings: `{found}`, declared: `{wanted}`"));
         }
     }
 
@@ -406,12 +409,30 @@ impl Case {
         if !lines.is_empty() && outcome.stdout.lines().collect::<Vec<_>>() != lines {
             findings.failures.push(format!("printed:\n{}wanted:\n{}", outcome.stdout, lines.join("\n")));
         }
+        for line in too_wide(&outcome.stderr) {
+            findings.failures.push(format!("a line of the report is too wide:\n{line}"));
+        }
         for fragment in self.program.all(revision, "stderr-contains") {
             if !outcome.stderr.contains(fragment) {
                 findings.failures.push(format!("no `{fragment}` on standard error"));
             }
         }
     }
+}
+
+/// Returns the lines of a text report that are wider than a terminal, although they could be shorter: calls, source
+/// lines, words and the message of a fault stay whole.
+pub fn too_wide(text: &str) -> impl Iterator<Item = &str> {
+    let report =
+        text.lines().skip_while(|line| !line.starts_with("=====")).take_while(|line| !line.is_empty());
+    let mut follows_fault = false;
+    report.filter(move |line| {
+        let is_message = std::mem::replace(&mut follows_fault, line.starts_with("WARNING: gpurace: fault"));
+        let text = line.trim_start();
+        let is_whole = is_message || text.starts_with(['#', '-', '|']) || text.contains(" | ");
+        let longest = text.split(' ').map(|word| word.chars().count()).max().unwrap_or_default();
+        line.chars().count() > 100 && longest < 90 && !is_whole
+    })
 }
 
 /// Returns a text with the lines that a unified diff inserts.

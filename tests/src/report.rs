@@ -279,6 +279,9 @@ pub struct Element {
     pub byte: u64,
     /// The type of the elements of an allocation.
     pub r#type: Option<String>,
+    /// The field of the element, if it is a struct.
+    #[serde(default)]
+    pub field: Option<String>,
 }
 
 /// One side of a race.
@@ -395,6 +398,18 @@ pub struct KernelStats {
     pub launches: u64,
     /// Dynamic checks that ran in it.
     pub checks_executed: u64,
+}
+
+impl Finding {
+    /// Returns the name by which programs declare the finding: its cause, or what its title says if that is
+    /// `other`. `None` for a fault, which programs declare otherwise.
+    pub fn name(&self) -> Option<String> {
+        match self.cause.as_str() {
+            "fault" => None,
+            "other" => Some(self.title.split(':').next().unwrap_or_default().replace(' ', "-")),
+            cause => Some(cause.to_owned()),
+        }
+    }
 }
 
 impl Report {

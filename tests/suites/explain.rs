@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use gpurace_tests::toolchain::{Outcome, run, tool, work_folder};
+use gpurace_tests::report::Finding;
+use gpurace_tests::toolchain::{Outcome, compile, programs, run, run_checked, tool, work_folder};
 
 const SOURCE: &str = "\
 __global__ void rows(int pitch, int width, int* out) {
@@ -111,4 +112,65 @@ fn what_there_is_not_is_named() {
     let said = explain("missing", &["nowhere.cu"]);
     assert_eq!(said.status, Some(1));
     assert!(said.stderr.contains("`nowhere.cu` did not compile"), "{}", said.stderr);
+}
+
+/// The kernels of `mistakes.cu`: the finding, a fragment of the race's hint, and one of what `explain` says where
+/// the kernel alone is enough to see the mistake.
+const MISTAKES: [(&str, &str, &str, &str); 20] = [
+    ("barrier", "missing-barrier", "no __syncthreads() orders line", "no __syncthreads() orders line"),
+    ("warp", "missing-barrier", "or __syncwarp() orders line", "or __syncwarp() orders line"),
+    (
+        "blocks",
+        "missing-barrier",
+        "use two launches, or a grid-wide barrier",
+        "give each block bytes of its own",
+    ),
+    ("last", "several-writers", "let one of them write", ""),
+    ("same", "same-value", "let one of them write", ""),
+    ("update", "missing-atomic", "make the update atomic (such as atomicAdd)", ""),
+    ("alias", "alias", "pass different buffers: `in` and `out` both point into", "disjoint(in, out)"),
+    ("half_atomic", "missing-atomic", "make both atomic, or order them", "give each block bytes of its own"),
+    ("scope", "narrow-scope", "use a device-scope one (such as atomicAdd)", ""),
+    ("rounds", "loop-back-edge", "no __syncthreads() orders line", "n"),
+    ("mask", "mask", "or __syncwarp() orders line", "put a barrier between this access and"),
+    (
+        "fence",
+        "missing-fence",
+        "put a __threadfence() before the atomic",
+        "may touch the same bytes without order",
+    ),
+    ("lock", "missing-fence", "let both sides use the same flag or lock", ""),
+    ("flag", "missing-atomic", "`volatile` is not atomic", "may touch the same bytes without order"),
+    ("index", "several-writers", "let one of them write", "let one of them write"),
+    ("sizes", "overlapping-atomics", "use one address and one size", "races (with"),
+    (
+        "histogram",
+        "missing-barrier",
+        "no __syncthreads() orders line",
+        "put a barrier between this access and",
+    ),
+    ("copied", "unwaited-copy", "until its thread waits for it", ""),
+    ("pitch", "several-writers", "let one of them write", "width"),
+    ("stream", "unordered-operations", "put them in one stream, or order them with an event", ""),
+];
+
+#[test]
+fn twenty_mistakes_get_advice_from_the_report_and_from_explain() {
+    let folder = work_folder("explain_mistakes").unwrap();
+    let source = programs().join("report/mistakes.cu");
+    let source = source.to_str().unwrap();
+    compile(&["-fsanitize=gpurace", "-Wno-gpurace", "-O1", source, "-o", "mistakes"], &folder).unwrap();
+    let report = run_checked(&folder.join("mistakes"), &[], "", &folder).unwrap().report.unwrap();
+    let explained = gpurace(&[source], &folder).stdout;
+    assert_eq!(report.findings.len(), MISTAKES.len(), "{:?}", report.findings);
+    for (kernel, cause, advice, why) in MISTAKES {
+        let own = |finding: &&Finding| finding.kernel.as_deref() == Some(kernel);
+        let finding = report.findings.iter().find(own).unwrap_or_else(|| panic!("no finding in `{kernel}`"));
+        assert_eq!(finding.name().as_deref(), Some(cause), "{kernel}");
+        let hint = report.races[finding.races[0]].hint.as_deref().unwrap_or_default();
+        assert!(hint.contains(advice), "{kernel}: {hint}");
+        let start = explained.find(&format!("`{kernel}(")).unwrap_or_else(|| panic!("{explained}"));
+        let own = explained[start..].split("\n`").next().unwrap();
+        assert!(own.contains(why), "{kernel}: {own}");
+    }
 }

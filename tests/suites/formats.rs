@@ -6,6 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use gpurace_tests::case::too_wide;
+use gpurace_tests::report::Report;
 use gpurace_tests::toolchain::{compile, run, run_checked, tool, work_folder};
 
 /// The programs: name, device code, host code.
@@ -166,4 +168,67 @@ fn ten_thousand_races_of_one_mistake_are_one_finding() {
             insta::assert_snapshot!(format!("many_{format}"), comparable(&report, &folder));
         }
     }
+}
+
+#[test]
+fn a_race_that_was_found_hides_no_other_in_any_format() {
+    // 32 lines without a barrier beside four other racy kernels.
+    let mut device = String::from(
+        "__global__ void lines(int* out) {\n    __shared__ int tile[64];\n    int t = threadIdx.x, sum = 0;\n",
+    );
+    for line in 0..16 {
+        device += &format!("    tile[(t + {line}) % 64] = t;\n");
+    }
+    for line in 0..16 {
+        device += &format!("    sum += tile[(t + {line}) % 64];\n");
+    }
+    device += "    out[t] = sum;\n}\n\
+        __global__ void last(int* out) { *out = threadIdx.x; }\n\
+        __global__ void update(int* out) { *out += 1; }\n\
+        __global__ void shift(int* out) { int t = threadIdx.x; out[t] = out[t + 1]; }\n\
+        __global__ void scope(int* out) { atomicAdd_block(out, 1); }\n";
+    let launches: Vec<String> = ["lines<<<1", "last<<<1", "update<<<1", "shift<<<1", "scope<<<2"]
+        .iter()
+        .map(|launch| format!("{launch}, 64>>>(d);\n    cudaDeviceSynchronize();"))
+        .collect();
+    let folder = report_of("hidden", &device, &launches.join("\n    "));
+    let json = std::fs::read_to_string(folder.join("report.json")).unwrap();
+    let report = Report::parse(&json).unwrap();
+    assert_eq!(report.findings.len(), 5, "{json}");
+    assert!(report.findings[0].pairs > 100 && report.races.len() > 104, "{}", report.races.len());
+    for format in FORMATS {
+        let text = rendered(&folder, format);
+        for kernel in ["lines", "last", "update", "shift", "scope"] {
+            assert!(text.contains(kernel), "{format}: {kernel}");
+        }
+        assert!(format != "text" || text.lines().count() < 120, "{text}");
+        if format == "sarif" {
+            let log: serde_json::Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(log["runs"][0]["results"].as_array().unwrap().len(), report.findings.len());
+        }
+    }
+}
+
+#[test]
+fn no_line_of_a_text_report_is_wider_than_a_terminal() {
+    let snapshots = Path::new(env!("CARGO_MANIFEST_DIR")).join("suites/snapshots");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(snapshots).unwrap() {
+        let path = entry.unwrap().path();
+        if path.to_string_lossy().ends_with("_text.snap") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            assert_eq!(too_wide(&text).next(), None, "{}", path.display());
+            seen += 1;
+        }
+    }
+    assert!(seen >= 7, "{seen}");
+    // Names of 400 characters.
+    let name = "a_name_that_goes_on".repeat(20);
+    let device = format!(
+        "template <class T> __global__ void {name}(T* {name}_out) {{ __shared__ T {name}_tile[64];\n\
+         {name}_tile[threadIdx.x] = 1;\n{name}_out[0] = {name}_tile[63 - threadIdx.x]; }}"
+    );
+    let folder = report_of("names", &device, &format!("{name}<<<1, 64>>>(d);"));
+    let text = rendered(&folder, "text");
+    assert_eq!(too_wide(&text).next(), None, "{text}");
 }

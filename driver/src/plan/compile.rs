@@ -60,6 +60,12 @@ impl Planner<'_> {
         command.args(["-Wno-unknown-cuda-version", "-Qunused-arguments"]);
     }
 
+    /// True if device code is compiled with the debug info of types, for the names of fields. The pass reads it and
+    /// takes it out again. The bitcode of a separately compiled unit would keep it.
+    fn adds_types(&self) -> bool {
+        self.args.asked.sanitize && !self.args.no_debug_info && self.args.separate_compilation.is_none()
+    }
+
     /// Returns the architecture whose code the executor runs.
     pub(super) fn arch(&self) -> &str {
         self.args.gpu_archs.first().map_or(DEFAULT_GPU_ARCH, |arch| arch)
@@ -98,6 +104,10 @@ impl Planner<'_> {
         if self.args.asked.sanitize {
             // Texts about proofs use the names of parameters.
             command.arg("-fno-discard-value-names");
+        }
+        if self.adds_types() {
+            // clang gives optimised device code lines only, even for `-g`.
+            command.args(["-Xclang", "-debug-info-kind=constructor"]);
         }
         // This follows the user's `-O`, so the front end is the same for all levels and verdicts do not
         // depend on the level. The pass gets the user's level in its configuration.
@@ -143,6 +153,7 @@ impl Planner<'_> {
             rpass: asked.rpass,
             rpass_missed: asked.rpass_missed,
             main_file: main_file.to_owned(),
+            strip_types: self.adds_types(),
             cuda: self.toolchain.toolkit.as_ref().map_or(0, |toolkit| toolkit.version.number()),
             part: self
                 .args

@@ -1,17 +1,20 @@
 //! The control flow of each kernel with its accesses, barriers and source lines, from which the report finds
 //! the barrier that is missing ([`gpurace_abi::flow`]).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use gpurace_abi::entry::Entry;
 use gpurace_abi::flow::{Flow, FlowBlock, Step};
+use gpurace_abi::scope::AtomicKind;
 use gpurace_protocol::protocol::Uniform;
 use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
+use crate::analysis::address;
 use crate::analysis::regions::Graph;
+use crate::analysis::spins;
 use crate::analysis::uniform::{Inputs, Uniformity};
 use crate::checks::sites::{Access, AccessSite};
 use crate::ir;
@@ -21,6 +24,9 @@ use crate::ir::position::OwnLines;
 /// Larger kernels are not described: a barrier is searched for at each of their lines.
 const MOST_BLOCKS: usize = 400;
 
+/// Most values that an address is followed through.
+const MOST_ADDRESS_STEPS: usize = 16;
+
 /// Returns the control flow of the kernels, by name. A kernel that is too large, or whose control flow is not
 /// made of loops with one entry, has none.
 ///
@@ -28,16 +34,23 @@ const MOST_BLOCKS: usize = 400;
 /// `module` is live and normalised, and `accesses` are all of it.
 pub unsafe fn of_kernels(module: LLVMModuleRef, accesses: &[AccessSite]) -> HashMap<String, Flow> {
     let mut sites: HashMap<LLVMValueRef, Vec<Step>> = HashMap::new();
+    let mut observed = HashSet::new();
     for (access, number) in accesses.iter().zip(0..) {
         let step = match access.access {
             Access::Atomic { .. } => Step::Atomic(number),
             _ => Step::Access(number),
         };
         sites.entry(access.instruction).or_default().push(step);
+        if let Access::Atomic {
+            kind: AtomicKind::Load | AtomicKind::VolatileLoad | AtomicKind::Rmw, ..
+        } = access.access
+        {
+            observed.insert(access.instruction);
+        }
     }
     // SAFETY: by contract.
     unsafe {
-        let flow = |kernel| Some((ir::name(kernel), of_kernel(module, kernel, &sites)?));
+        let flow = |kernel| Some((ir::name(kernel), of_kernel(module, kernel, &sites, &observed)?));
         ir::kernels(module).into_iter().filter_map(|(kernel, _)| flow(kernel)).collect()
     }
 }
@@ -46,6 +59,7 @@ unsafe fn of_kernel(
     module: LLVMModuleRef,
     kernel: LLVMValueRef,
     sites: &HashMap<LLVMValueRef, Vec<Step>>,
+    observed: &HashSet<LLVMValueRef>,
 ) -> Option<Flow> {
     // SAFETY: by contract.
     unsafe {
@@ -63,9 +77,13 @@ unsafe fn of_kernel(
             warps: None,
         };
         let uniformity = Uniformity::of(module, Rc::clone(&graph), inputs);
+        let deciding = deciding(&graph, observed);
+        let spinning = spins::headers(kernel);
         let blocks = graph.blocks.iter().zip(&graph.instructions).enumerate();
         let blocks = blocks.map(|(index, (&block, instructions))| FlowBlock {
             uniform: uniformity.control(index) >= Uniform::Block,
+            decides: deciding.contains(&block),
+            spins: spinning.contains(&block),
             next: ir::successors(block)
                 .iter()
                 .filter_map(|next| graph.index.get(next).map(|&next| next as u32))
@@ -73,6 +91,51 @@ unsafe fn of_kernel(
             steps: steps(instructions, &lines, sites),
         });
         Some(Flow { blocks: blocks.collect() })
+    }
+}
+
+/// Returns the blocks whose end depends on a value that an atomic has read, also where shared or device variables
+/// hand the value on.
+unsafe fn deciding(graph: &Graph, observed: &HashSet<LLVMValueRef>) -> HashSet<LLVMBasicBlockRef> {
+    // SAFETY: by contract.
+    unsafe {
+        let all = || graph.instructions.iter().flatten().copied();
+        let mut pending: Vec<LLVMValueRef> = all().filter(|i| observed.contains(i)).collect();
+        let mut tainted: HashSet<LLVMValueRef> = pending.iter().copied().collect();
+        let mut deciding = HashSet::new();
+        while let Some(value) = pending.pop() {
+            for user in ir::users(value) {
+                if LLVMIsAInstruction(user).is_null() {
+                    continue;
+                }
+                if !LLVMIsATerminatorInst(user).is_null() {
+                    deciding.insert(LLVMGetInstructionParent(user));
+                } else if ir::opcode(user) == LLVMOpcode::LLVMStore {
+                    if let Some(variable) = variable(LLVMGetOperand(user, 1))
+                        && LLVMGetOperand(user, 0) == value
+                    {
+                        let holds = |load: &LLVMValueRef| {
+                            ir::opcode(*load) == LLVMOpcode::LLVMLoad
+                                && self::variable(LLVMGetOperand(*load, 0)) == Some(variable)
+                        };
+                        pending.extend(all().filter(holds).filter(|&load| tainted.insert(load)));
+                    }
+                } else if tainted.insert(user) {
+                    pending.push(user);
+                }
+            }
+        }
+        deciding
+    }
+}
+
+/// The variable that an address is in.
+unsafe fn variable(pointer: LLVMValueRef) -> Option<LLVMValueRef> {
+    // SAFETY: by contract.
+    unsafe {
+        let starts = address::starts(pointer, MOST_ADDRESS_STEPS, |_| false)?;
+        let &[start] = &starts[..] else { return None };
+        (!LLVMIsAGlobalVariable(start).is_null()).then_some(start)
     }
 }
 

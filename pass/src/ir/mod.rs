@@ -14,6 +14,7 @@ pub mod jit;
 pub mod modules;
 pub mod parameters;
 pub mod passes;
+pub mod pointees;
 pub mod position;
 
 use std::collections::HashSet;

@@ -1,5 +1,6 @@
 //@ seeds: 0
 //@ stderr-contains: illegal read of address 0x1000 in kernel `add(Node const*, int*, int*)`, block (0,0,0), thread (37,0,0)
+//@ findings: missing-barrier
 // One thread of many comes to an address that is none in a loop of its own: what all threads have read in theirs is
 // looked at together, names it, and the race of those before it.
 #include "check.h"

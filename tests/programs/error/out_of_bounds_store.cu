@@ -1,5 +1,6 @@
 //@ seeds: 0
 //@ stderr-contains: append
+//@ findings: missing-atomic
 // A thread that leaves its array by far meets no memory but the device's: the launch ends with
 // `cudaErrorIllegalAddress`, and the races that were found before are reported.
 #include "check.h"

@@ -1,5 +1,6 @@
 //@ seeds: 0
 //@ stderr-contains: illegal write of address 0x1000 in kernel `store(int*, int*)`, block (0,0,0), thread (37,0,0)
+//@ findings: several-writers
 // One thread of many stores through a wild pointer: checks that look at all threads' accesses together
 // name it, and the race of those before it.
 #include "check.h"

@@ -14,6 +14,7 @@ use gpurace_tests::annotation::Program;
 use gpurace_tests::case::{Build, Case};
 use gpurace_tests::compare::{Side, sides};
 use gpurace_tests::precompiled;
+use gpurace_tests::report::Finding;
 use gpurace_tests::toolchain::{programs, work_folder};
 
 /// Sides, space and scope of a race.
@@ -46,8 +47,11 @@ fn bless(file: &Path, write: bool) -> Result<(), String> {
     let mut labels = program.labels.clone();
     let mut declarations = Vec::new();
     for revision in &program.revisions {
-        let (seen, runs) = observe(&program, revision.clone())?;
+        let (seen, runs, names) = observe(&program, revision.clone())?;
         let tag = revision.as_ref().map_or(String::new(), |r| format!("[{r}]"));
+        if !names.is_empty() {
+            println!("//@{tag} findings: {}", names.join(" "));
+        }
         for ((pair, space, scope), count) in seen {
             let mark = if count == runs { "" } else { "?" };
             let names = pair.clone().map(|(_, line)| label(line, &mut labels));
@@ -71,10 +75,13 @@ fn bless(file: &Path, write: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs one revision at all levels and with all seeds. Returns its races, each with the number of runs that
-/// reported it, and the number of all runs.
-fn observe(program: &Program, revision: Option<String>) -> Result<(BTreeMap<RaceKey, usize>, usize), String> {
-    let (mut seen, mut runs) = (BTreeMap::new(), 0);
+/// Races, each with the number of runs that reported it; the number of all runs; the findings of the last level's
+/// run without a seed.
+type Observed = (BTreeMap<RaceKey, usize>, usize, Vec<String>);
+
+/// Runs one revision at all levels and with all seeds.
+fn observe(program: &Program, revision: Option<String>) -> Result<Observed, String> {
+    let (mut seen, mut runs, mut names) = (BTreeMap::new(), 0, Vec::new());
     for opt in program.opt_levels(revision.as_deref()) {
         let case = Case { program: program.clone(), revision: revision.clone(), opt };
         let folder: PathBuf = work_folder(&case.name())?;
@@ -85,6 +92,9 @@ fn observe(program: &Program, revision: Option<String>) -> Result<(BTreeMap<Race
         for seed in program.seeds(revision.as_deref()) {
             let report = case.run_seed(&executable, &folder, &seed)?.1?;
             runs += 1;
+            if seed == "0" {
+                names = report.findings.iter().filter_map(Finding::name).collect();
+            }
             let mut keys: Vec<RaceKey> = report
                 .races
                 .iter()
@@ -97,7 +107,8 @@ fn observe(program: &Program, revision: Option<String>) -> Result<(BTreeMap<Race
             }
         }
     }
-    Ok((seen, runs))
+    names.sort();
+    Ok((seen, runs, names))
 }
 
 /// Returns the label of a line. A line without a label gets a new one.

@@ -198,6 +198,7 @@ impl Session {
             at += 1;
         }
         join::join(report);
+        join::share_barriers(report);
     }
 
     /// The barriers that would order all these races.

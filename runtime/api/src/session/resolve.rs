@@ -175,6 +175,23 @@ fn element_of_parameter(object: &schema::Object, kernel: Option<&str>) -> Option
         index: vec![offset / size],
         byte: offset % size,
         ty: Some(ty.to_owned()),
+        field: None,
+    })
+}
+
+/// The element of an allocation, if the kernel's parameter points to structs.
+fn element_of_structs(object: &schema::Object, kernel: &Kernel) -> Option<schema::Element> {
+    let (number, offset) = (object.parameter.as_ref()?.number as usize, object.offset?);
+    let pointee = kernel.meta().params.get(number.checked_sub(1)?)?.pointee.as_ref()?;
+    if pointee.size == 0 || object.size? % pointee.size != 0 || pointee.name.is_empty() {
+        return None;
+    }
+    let byte = offset % pointee.size;
+    Some(schema::Element {
+        index: vec![offset / pointee.size],
+        byte,
+        ty: Some(pointee.name.clone()),
+        field: pointee.field_at(byte),
     })
 }
 
@@ -248,7 +265,7 @@ pub fn shared_object(launch: &LaunchRecord, offset: u64) -> MemoryObject {
 /// The element of a variable that holds this byte.
 fn element(elements: &Elements, offset: u64) -> Option<schema::Element> {
     let (index, byte) = elements.at(offset)?;
-    Some(schema::Element { index, byte, ty: None })
+    Some(schema::Element { index, byte, ty: None, field: None })
 }
 
 /// The variable or allocation that holds a global address.
@@ -359,7 +376,10 @@ pub fn race_at(
     if let Some(object) = &mut race.object {
         object.parameter.clone_from(&race.accesses[0].parameter);
         if object.element.is_none() {
-            object.element = element_of_parameter(object, race.kernel.as_deref());
+            let kernel = later_launch.as_ref().map(|launch| launch.kernel);
+            object.element = kernel
+                .and_then(|kernel| element_of_structs(object, kernel))
+                .or_else(|| element_of_parameter(object, race.kernel.as_deref()));
         }
     }
     let facts = [

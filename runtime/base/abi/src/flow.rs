@@ -16,6 +16,12 @@ pub struct FlowBlock {
     /// All threads of a thread block run it together, or none does.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub uniform: bool,
+    /// Which block follows depends on a value that an atomic has read.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub decides: bool,
+    /// It is a loop that waits for a plain value to change.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub spins: bool,
     /// The blocks that may follow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub next: Vec<u32>,

@@ -205,6 +205,51 @@ pub struct Param {
     pub offset: u32,
     /// Size, bytes.
     pub size: u32,
+    /// The struct that it points to, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pointee: Option<Pointee>,
+}
+
+/// A struct that a parameter points to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pointee {
+    /// Its name in the source; empty if it has none.
+    pub name: String,
+    /// Its size, bytes.
+    pub size: u64,
+    /// Its fields, and the fields of these. Those of a union overlap.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<Field>,
+}
+
+/// A field of a struct.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Field {
+    /// Its name, with those of the fields that it is part of: `vel.y`.
+    pub name: String,
+    /// Offset from the start of the whole struct, bytes.
+    pub offset: u64,
+    /// Size, bytes.
+    pub size: u64,
+    /// Size of its elements if it is an array, else 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub element: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl Pointee {
+    /// Returns the name of the field that holds a byte of the struct.
+    pub fn field_at(&self, byte: u64) -> Option<String> {
+        let field =
+            self.fields.iter().find(|f| (f.offset..f.offset.saturating_add(f.size)).contains(&byte))?;
+        Some(match (byte - field.offset).checked_div(field.element) {
+            Some(index) => format!("{}[{index}]", field.name),
+            None => field.name.clone(),
+        })
+    }
 }
 
 /// A static `__shared__` variable.

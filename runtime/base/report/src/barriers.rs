@@ -47,6 +47,10 @@ pub struct Relation {
     pub over_back_edge: Option<bool>,
     /// The later access comes first in the program.
     pub is_reversed: bool,
+    /// A thread that makes one of them comes to the other one later.
+    pub is_sequence: bool,
+    /// A loop without a barrier has both: threads may look there for what others do.
+    pub may_poll: bool,
     /// Threads may synchronise through atomics between them.
     pub has_atomics: bool,
     /// A synchronisation of some lanes is between them.
@@ -62,10 +66,12 @@ pub fn relation(flow: &Flow, [earlier, later]: Pair, level: Level) -> Option<Rel
     }
     let (places, reverse) = (places(flow), reversed(flow));
     let (from, to) = (*places.get(&earlier)?, *places.get(&later)?);
-    let common: BTreeSet<usize> = loops(flow, &reverse)
+    let around: Vec<_> = loops(flow, &reverse)
         .filter(|(_, blocks)| blocks.contains(&from.0) && blocks.contains(&to.0))
-        .map(|(header, _)| header)
         .collect();
+    let has_barrier = |block: &usize| flow.blocks[*block].steps.iter().any(|&step| parts(step, level));
+    let may_poll = around.iter().any(|(_, blocks)| !blocks.iter().any(has_barrier));
+    let common: BTreeSet<usize> = around.into_iter().map(|(header, _)| header).collect();
     let none = BTreeSet::new();
     // Forward: in one iteration of the loops around both.
     let after = |place, forward| walk(flow, &Next(flow), place, level, if forward { &common } else { &none });
@@ -93,13 +99,15 @@ pub fn relation(flow: &Flow, [earlier, later]: Pair, level: Level) -> Option<Rel
         interval: shared.trailing_zeros(),
         over_back_edge,
         is_reversed,
+        is_sequence: over_back_edge.is_some() || after(first, true).contains(&second),
+        may_poll,
         has_atomics: meets(&after(from, false), is_atomic) && meets(&before(to), is_atomic),
         has_lanes: meets(&between, |step| matches!(step, Step::Lanes)),
     })
 }
 
 /// True if no line begins between two accesses of one basic block.
-fn is_one_statement(flow: &Flow, a: StepPlace, b: StepPlace) -> bool {
+pub(crate) fn is_one_statement(flow: &Flow, a: StepPlace, b: StepPlace) -> bool {
     let between = a.1.min(b.1)..a.1.max(b.1);
     a.0 == b.0 && flow.blocks[a.0].steps[between].iter().all(|step| !matches!(step, Step::Line(_)))
 }
@@ -135,8 +143,13 @@ pub struct Missing {
 }
 
 /// Returns barriers that order all races. All threads of a block reach each of the places together. `accepts`
-/// says before which lines a statement can stand.
-pub fn missing(all: &[Unordered<'_>], level: Level, accepts: impl Fn(u32) -> bool) -> Option<Missing> {
+/// says before which lines a statement can stand, `begins_loop` which lines begin with the head of a loop.
+pub fn missing(
+    all: &[Unordered<'_>],
+    level: Level,
+    accepts: impl Fn(u32) -> bool,
+    begins_loop: impl Fn(u32) -> bool,
+) -> Option<Missing> {
     let in_every_launch = |lines| Some(Missing { lines, in_every_launch: true });
     if all.iter().map(|kernel| kernel.pairs.len()).sum::<usize>() > MOST_PAIRS {
         return None;
@@ -151,7 +164,7 @@ pub fn missing(all: &[Unordered<'_>], level: Level, accepts: impl Fn(u32) -> boo
     }
     let mut lines: Option<BTreeSet<u32>> = None;
     for kernel in all {
-        let own: BTreeSet<u32> = first_of_lines(kernel.flow)
+        let own: BTreeSet<u32> = places_of_lines(kernel.flow, &begins_loop)
             .into_iter()
             .filter(|(_, (block, _))| kernel.flow.blocks[*block].uniform)
             .map(|(line, _)| line)
@@ -168,7 +181,7 @@ pub fn missing(all: &[Unordered<'_>], level: Level, accepts: impl Fn(u32) -> boo
     }
     let order_all = |lines: &[u32]| {
         all.iter().all(|kernel| {
-            let first = first_of_lines(kernel.flow);
+            let first = places_of_lines(kernel.flow, &begins_loop);
             let added: Vec<StepPlace> = lines.iter().filter_map(|line| first.get(line).copied()).collect();
             reaching(kernel.flow, &added, level).is_some_and(|reaching| {
                 kernel.pairs.iter().all(|pair| match pair.map(|site| reaching.get(&site)) {
@@ -183,7 +196,7 @@ pub fn missing(all: &[Unordered<'_>], level: Level, accepts: impl Fn(u32) -> boo
     }
     let barriers = |line: u32| {
         let barrier = |kernel: &Unordered<'_>| {
-            let place = first_of_lines(kernel.flow).get(&line).copied()?;
+            let place = places_of_lines(kernel.flow, &begins_loop).get(&line).copied()?;
             let barrier = new_barrier(kernel.flow, place, level)?;
             let reaches = |pair: &Pair| pair.iter().any(|site| barrier.precedes.contains(site));
             kernel.pairs.iter().all(reaches).then_some(barrier)
@@ -260,7 +273,7 @@ fn loops<'a>(
 }
 
 /// A step: its block, and its index there.
-type StepPlace = (usize, usize);
+pub(crate) type StepPlace = (usize, usize);
 
 /// Returns the first step of each line.
 fn first_of_lines(flow: &Flow) -> HashMap<u32, StepPlace> {
@@ -275,8 +288,36 @@ fn first_of_lines(flow: &Flow) -> HashMap<u32, StepPlace> {
     first
 }
 
+/// Returns the place before each line. Before the head of a loop is before the loop, and no place if the loop is not
+/// the line's own.
+fn places_of_lines(flow: &Flow, begins_loop: &impl Fn(u32) -> bool) -> HashMap<u32, StepPlace> {
+    let reverse = reversed(flow);
+    let before = |line: u32, (block, at): StepPlace| {
+        if !begins_loop(line) {
+            return Some((block, at));
+        }
+        let all: Vec<_> = loops(flow, &reverse).filter(|(_, blocks)| blocks.contains(&block)).collect();
+        // An outer loop has earlier lines. So has one of whose head nothing is left but a step.
+        let lines = |blocks: &BTreeSet<usize>| {
+            let steps = blocks.iter().flat_map(|&block| &flow.blocks[block].steps);
+            steps.filter_map(|step| if let Step::Line(line) = *step { Some(line) } else { None }).min()
+        };
+        match all.iter().find(|(_, blocks)| lines(blocks) >= Some(line)) {
+            None => Some((block, at)),
+            Some((header, _)) => {
+                let outer = &mut reverse[*header].iter().copied().filter(|from| from < header);
+                let from = outer.next().filter(|_| outer.next().is_none())?;
+                let is_only_way = flow.blocks[from].next.len() == 1;
+                is_only_way.then(|| (from, flow.blocks[from].steps.len()))
+            }
+        }
+    };
+    let first = first_of_lines(flow);
+    first.into_iter().filter_map(|(line, place)| Some((line, before(line, place)?))).collect()
+}
+
 /// Returns the step of each access.
-fn places(flow: &Flow) -> HashMap<u32, StepPlace> {
+pub(crate) fn places(flow: &Flow) -> HashMap<u32, StepPlace> {
     let mut places = HashMap::new();
     for (block, body) in flow.blocks.iter().enumerate() {
         for (at, step) in body.steps.iter().enumerate() {
@@ -306,6 +347,10 @@ fn reaching(flow: &Flow, added: &[StepPlace], level: Level) -> Option<HashMap<u3
                 bits.insert((block, at), bits.len() as u32 + 1);
             }
         }
+        let end = (block, body.steps.len());
+        if added.contains(&end) {
+            bits.insert(end, bits.len() as u32 + 1);
+        }
     }
     if bits.len() as u32 > MOST_BARRIERS {
         return None;
@@ -324,6 +369,9 @@ fn reaching(flow: &Flow, added: &[StepPlace], level: Level) -> Option<HashMap<u3
                 if let Step::Access(site) | Step::Atomic(site) = step {
                     of_access.insert(site, now);
                 }
+            }
+            if let Some(bit) = bits.get(&(block, body.steps.len())) {
+                now = 1 << bit;
             }
             for &next in &body.next {
                 let target = entering.get_mut(next as usize)?;
@@ -423,17 +471,18 @@ fn reversed(flow: &Flow) -> Vec<Vec<usize>> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use gpurace_abi::flow::FlowBlock;
 
     use super::*;
 
-    /// Builds a flow from lines such as `u 1,2: L17 a0 B`: uniform, successors, steps.
-    fn flow(text: &str) -> Flow {
+    /// Builds a flow from lines such as `ud 1,2: L17 a0 B`: uniform, decides by an atomic (or spins, `s`), successors,
+    /// steps.
+    pub(crate) fn flow(text: &str) -> Flow {
         let block = |line: &str| {
             let (head, steps) = line.split_once(':').unwrap();
-            let uniform = head.trim_start().starts_with('u');
-            let next = head.trim_start_matches([' ', 'u']).split(',');
+            let uniform = head.contains('u');
+            let next = head.trim_start_matches([' ', 'u', 'd', 's']).split(',');
             let next = next.filter_map(|next| next.trim().parse().ok()).collect();
             let step = |step: &str| {
                 let number = || step[1..].parse().unwrap();
@@ -446,15 +495,25 @@ mod tests {
                     _ => Step::Lanes,
                 }
             };
-            FlowBlock { uniform, next, steps: steps.split_whitespace().map(step).collect() }
+            FlowBlock {
+                uniform,
+                decides: head.contains('d'),
+                spins: head.contains('s'),
+                next,
+                steps: steps.split_whitespace().map(step).collect(),
+            }
         };
         Flow { blocks: text.lines().filter(|line| !line.trim().is_empty()).map(block).collect() }
     }
 
     fn fix(text: &str, pairs: &[Pair]) -> Option<Vec<u32>> {
+        fix_with(text, pairs, None)
+    }
+
+    fn fix_with(text: &str, pairs: &[Pair], head: Option<u32>) -> Option<Vec<u32>> {
         let flow = flow(text);
         let all = [Unordered { flow: &flow, pairs: pairs.to_vec(), runs_clean: &|_, _| false }];
-        missing(&all, Level::Block, |_| true).map(|found| found.lines)
+        missing(&all, Level::Block, |_| true, |line| Some(line) == head).map(|found| found.lines)
     }
 
     #[test]
@@ -463,6 +522,23 @@ mod tests {
         let found = relation(&flow(text), [0, 1], Level::Block).unwrap();
         assert_eq!((found.interval, found.over_back_edge), (0, None));
         assert_eq!(fix(text, &[[0, 1]]), Some(vec![18]));
+    }
+
+    #[test]
+    fn before_the_head_of_a_loop_is_before_the_loop() {
+        // A tile is stored and then added up by a loop of one line, in an outer loop that ends with a barrier.
+        let tiled = "u 1: L1\nu 2: L6 L7 a0\nu 2,3: L9 a1\nu 1,4: L10 B\nu:";
+        assert_eq!(fix_with(tiled, &[[0, 1]], Some(9)), Some(vec![9]));
+        // The same with the loop unrolled: the line is not a loop of its own any more.
+        assert_eq!(fix_with("u 1: L1\nu 1,2: L6 a0 L9 a1 L10 B\nu:", &[[0, 1]], Some(9)), Some(vec![9]));
+        // Without the barrier at the end, the next iteration's store needs one, too.
+        let open = "u 1: L1\nu 2: L6 L7 a0\nu 2,3: L9 a1\nu 1,4: L10\nu:";
+        assert_eq!(fix_with(open, &[[0, 1]], Some(9)), Some(vec![9, 10]));
+        // What iterations of the loop do to each other stays.
+        assert_eq!(fix_with("u 1: L1\nu 1,2: L9 a0 a1\nu:", &[[1, 0]], Some(9)), None);
+        // Some threads skip the loop: the place before it is not that of the line alone.
+        let skipped = "u 1: L1 a0\nu 2,3: L8\nu 2,3: L9 a1\nu:";
+        assert_eq!(fix_with(skipped, &[[0, 1]], Some(9)), Some(vec![8]));
     }
 
     #[test]
@@ -578,10 +654,10 @@ mod tests {
     fn a_line_must_be_one_place_in_all_kernels() {
         let (one, two) = (flow("u: L17 a0 L18 a1"), flow("u 1: L17 a0\n : L18 a1"));
         let of = |flow| Unordered { flow, pairs: vec![[0, 1]], runs_clean: &|_, _| false };
-        let found = missing(&[of(&one)], Level::Block, |_| true);
+        let found = missing(&[of(&one)], Level::Block, |_| true, |_| false);
         assert_eq!(found, Some(Missing { lines: vec![18], in_every_launch: true }));
-        assert_eq!(missing(&[of(&one), of(&two)], Level::Block, |_| true), None);
-        assert_eq!(missing(&[of(&one)], Level::Block, |line| line != 18), None);
+        assert_eq!(missing(&[of(&one), of(&two)], Level::Block, |_| true, |_| false), None);
+        assert_eq!(missing(&[of(&one)], Level::Block, |line| line != 18, |_| false), None);
     }
 
     #[test]
@@ -602,7 +678,7 @@ mod tests {
                 answer
             };
             let all = [Unordered { flow: &flow, pairs: vec![[0, 1]], runs_clean: &runs_clean }];
-            let found = missing(&all, Level::Block, |line| line == 18);
+            let found = missing(&all, Level::Block, |line| line == 18, |_| false);
             let wanted = Missing { lines: vec![18], in_every_launch: false };
             assert_eq!(found, answer.then_some(wanted));
             let precedes = BTreeSet::from([0, 1]);

@@ -4,7 +4,8 @@ use gpurace_abi::flow::Flow;
 use gpurace_abi::scope::Scope as AtomicScope;
 
 use crate::barriers::{self, Level, Pair, Relation};
-use crate::hint::{SideFacts, hint};
+use crate::flags;
+use crate::hint::{self, SideFacts};
 use crate::schema::{Access, CauseKind, Effect, Op, Race, Scope};
 use crate::words;
 
@@ -36,7 +37,7 @@ pub struct Cause {
 pub fn of(race: &Race, facts: [SideFacts; 2], kernel: Option<InKernel<'_>>) -> Cause {
     let level = if race.scope == Scope::Warp { Level::Warp } else { Level::Block };
     let relation = kernel.and_then(|kernel| barriers::relation(kernel.flow, kernel.pair, level));
-    let kind = kind(race, facts, relation);
+    let kind = kind(race, facts, kernel, relation);
     let mut parts =
         vec![kind.as_str().to_owned(), kernel_name(race.kernel.as_deref().unwrap_or("")).to_owned()];
     match kind {
@@ -59,12 +60,29 @@ pub fn of(race: &Race, facts: [SideFacts; 2], kernel: Option<InKernel<'_>>) -> C
         }
         _ => {}
     }
-    let hint = hint(race, facts, relation.is_some_and(|relation| relation.is_reversed));
+    let is_reversed = relation.is_some_and(|relation| relation.is_reversed);
+    let hint = match kind {
+        CauseKind::MissingFence => Some(hint::of_flag_or_lock(race)),
+        CauseKind::MissingBarrier if has_atomic(race) => Some(hint::of_barrier(race, is_reversed)),
+        CauseKind::Other if !has_atomic(race) && is_flag(race, facts, kernel) => {
+            Some(hint::of_plain_flag(race))
+        }
+        // A barrier mends this, whatever the line is.
+        CauseKind::LoopBackEdge => {
+            hint::hint(race, facts, is_reversed).map(|hint| hint.replace(hint::IF_UPDATE, ""))
+        }
+        _ => hint::hint(race, facts, is_reversed),
+    };
     let why = why(race, kind, relation);
     Cause { kind, hint, why, fingerprint: parts.join(":"), is_traced: true }
 }
 
-fn kind(race: &Race, facts: [SideFacts; 2], relation: Option<Relation>) -> CauseKind {
+fn kind(
+    race: &Race,
+    facts: [SideFacts; 2],
+    kernel: Option<InKernel<'_>>,
+    relation: Option<Relation>,
+) -> CauseKind {
     let ops = race.accesses.each_ref().map(|access| access.op);
     if ops.contains(&Op::Host) {
         return CauseKind::Host;
@@ -86,17 +104,27 @@ fn kind(race: &Race, facts: [SideFacts; 2], relation: Option<Relation>) -> Cause
         (Effect::Atomic, _) | (_, Effect::Atomic) if facts.iter().any(|side| side.volatile) => {
             return of_atomics(race.scope, facts);
         }
+        // First all count, then all look: a barrier is what lacks.
+        (Effect::Atomic, _) | (_, Effect::Atomic)
+            if race.scope <= Scope::Block
+                && relation.is_some_and(|relation| relation.is_sequence && !relation.may_poll) => {}
         (Effect::Atomic, _) | (_, Effect::Atomic) => return CauseKind::Other,
         (Effect::Write, Effect::Write) if race.same_value == Some(true) && is_one_place(race) => {
             return CauseKind::SameValue;
         }
         _ => {}
     }
-    if is_one_place(race) {
-        // An update by several threads: no barrier helps.
+    let has_fences = facts.iter().any(|side| side.fences);
+    let is_sequence = relation.is_some_and(|relation| relation.is_sequence);
+    let is_handed_over = kernel.is_some_and(|kernel| flags::is_handed_over(kernel.flow, kernel.pair));
+    let needs_flag = has_fences || race.scope > Scope::Block || !is_sequence;
+    if is_handed_over && needs_flag && !is_flag(race, facts, kernel) {
+        return CauseKind::MissingFence;
+    }
+    if is_one_place(race) || is_flag(race, facts, kernel) {
+        // An update by several threads, or a flag: no barrier helps.
         return CauseKind::Other;
     }
-    let has_fences = facts.iter().any(|side| side.fences);
     if has_fences && relation.map_or(race.scope > Scope::Block, |relation| relation.has_atomics) {
         return CauseKind::MissingFence;
     }
@@ -109,6 +137,18 @@ fn kind(race: &Race, facts: [SideFacts; 2], relation: Option<Relation>) -> Cause
         }
         _ => CauseKind::MissingBarrier,
     }
+}
+
+pub(crate) fn has_atomic(race: &Race) -> bool {
+    [race.kind.earlier(), race.kind.later()].contains(&Effect::Atomic)
+}
+
+/// True if one thread seems to tell another one something by the bytes: a loop waits for them to change, or their
+/// accesses are `volatile`, and no barrier could order them.
+fn is_flag(race: &Race, facts: [SideFacts; 2], kernel: Option<InKernel<'_>>) -> bool {
+    let spins =
+        kernel.is_some_and(|kernel| kernel.pair.into_iter().any(|site| flags::spins(kernel.flow, site)));
+    spins || race.scope > Scope::Block && facts.iter().any(|side| side.volatile)
 }
 
 fn of_atomics(scope: Scope, facts: [SideFacts; 2]) -> CauseKind {
@@ -184,7 +224,12 @@ fn why(race: &Race, kind: CauseKind, relation: Option<Relation>) -> String {
             _ => format!("no barrier stands between {between}"),
         },
         CauseKind::MissingFence => {
-            format!("no fence and atomic order {earlier} before {later}")
+            if is_one_place(race) {
+                let line = race.later().line.map_or_else(String::new, |line| format!(" at line {line}"));
+                format!("no lock or flag with fences orders the accesses{line}")
+            } else {
+                format!("no flag or lock with fences orders {earlier} before {later}")
+            }
         }
         CauseKind::Mask => {
             format!("the masks of the warp's synchronisations do not order {earlier} before {later}")

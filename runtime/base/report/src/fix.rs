@@ -10,7 +10,10 @@ use crate::sources::Sources;
 const CONTEXT: usize = 3;
 
 /// Words that begin a line before which a statement would change what the code means.
-const NO_STATEMENT: [&str; 7] = ["else", "for", "while", "do", "case", "default", "catch"];
+const NO_STATEMENT: [&str; 5] = ["else", "do", "case", "default", "catch"];
+
+/// Words that begin a loop whose head is a line's first statement.
+const LOOPS: [&str; 2] = ["for", "while"];
 
 /// Barriers that order all races of a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +43,7 @@ pub fn barriers(
     let text = sources.text(file)?;
     let old: Vec<&str> = text.split_inclusive('\n').collect();
     let Missing { lines, in_every_launch } =
-        missing(kernels, level, |line| statement_may_precede(&old, line))?;
+        missing(kernels, level, |line| statement_may_precede(&old, line), |line| begins_loop(&old, line))?;
     let mut new = String::new();
     for (number, line) in (1..).zip(&old) {
         if lines.contains(&number) {
@@ -96,9 +99,11 @@ fn statement_may_precede(lines: &[&str], line: u32) -> bool {
         return false;
     };
     let own = own.trim_start();
-    let word = own.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+    let word = first_word(own);
     let begins_statement = own.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '*' || c == '(');
-    if !begins_statement || NO_STATEMENT.contains(&word) {
+    // This may be the end of a loop that begins with `do`.
+    let may_end_loop = word == "while" && own.trim_end().ends_with(';');
+    if !begins_statement || NO_STATEMENT.contains(&word) || may_end_loop {
         return false;
     }
     let before = lines[..at - 1].iter().rev().map(|line| line.split("//").next().unwrap_or_default().trim());
@@ -112,6 +117,16 @@ fn statement_may_precede(lines: &[&str], line: u32) -> bool {
         (opened + line.matches('(').count(), closed + line.matches(')').count())
     });
     opened == closed
+}
+
+/// True for a line that begins with the head of a loop.
+fn begins_loop(lines: &[&str], line: u32) -> bool {
+    let own = (line as usize).checked_sub(1).and_then(|index| lines.get(index));
+    own.is_some_and(|own| LOOPS.contains(&first_word(own.trim_start())))
+}
+
+fn first_word(text: &str) -> &str {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -150,6 +165,6 @@ mod tests {
                     return;";
         let lines: Vec<&str> = text.lines().collect();
         let may: Vec<u32> = (0..30).filter(|&line| statement_may_precede(&lines, line)).collect();
-        assert_eq!(may, [3, 5, 6, 12, 17, 18, 20]);
+        assert_eq!(may, [3, 5, 6, 11, 12, 14, 17, 18, 20]);
     }
 }

@@ -53,6 +53,42 @@ pub fn hint(race: &Race, facts: [SideFacts; 2], is_reversed: bool) -> Option<Str
     }
 }
 
+/// What a hint says of a line that reads and writes.
+pub(crate) const IF_UPDATE: &str = "; if the line is an update, make it atomic (such as atomicAdd)";
+
+/// Returns the hint if a flag or a lock lacks a fence.
+pub(crate) fn of_flag_or_lock(race: &Race) -> String {
+    let fence = if race.scope <= Scope::Block { "__threadfence_block()" } else { "__threadfence()" };
+    let mut hint = format!(
+        "let both sides use the same flag or lock, and put a {fence} before the atomic that sets or releases it and \
+         after the atomic that waits for it"
+    );
+    if race.scope > Scope::Block {
+        hint.push_str(
+            "; where one thread does this for its block, put a __syncthreads() between it and the other threads",
+        );
+    }
+    hint
+}
+
+/// Returns the hint if a barrier is missing, whatever the accesses are.
+pub(crate) fn of_barrier(race: &Race, is_reversed: bool) -> String {
+    let missing = match race.scope {
+        Scope::Warp => "no __syncthreads() or __syncwarp() orders",
+        _ => "no __syncthreads() orders",
+    };
+    in_one_launch(race, is_reversed, missing, "threads")
+}
+
+/// Returns the hint if a flag is not atomic.
+pub(crate) fn of_plain_flag(race: &Race) -> String {
+    let place = position(race.later()).map_or_else(String::new, |at| format!(" of {at}"));
+    format!(
+        "`volatile` is not atomic, and a plain flag is not either: read the value{place} by atomicAdd(&x, 0) and write it \
+         by atomicExch(&x, value), or use a cuda::atomic_ref for both"
+    )
+}
+
 /// The hint if one side is the end of a block of a cluster.
 const END_OF_BLOCK: &str = "shared memory ends with its block, and nothing makes the block wait for the access: let all threads of \
                             the cluster reach a barrier (cluster.sync()) after the last access to another block's shared memory";
@@ -152,8 +188,11 @@ fn two_plain(race: &Race, facts: [SideFacts; 2], is_reversed: bool) -> Option<St
         }
         Scope::System => return None,
     };
-    if race.scope <= Scope::Grid {
-        if facts.iter().any(|side| side.volatile) {
+    let volatile = facts.iter().any(|side| side.volatile);
+    if race.scope <= Scope::Block && volatile {
+        hint.push_str("; `volatile` does not order threads");
+    } else if race.scope <= Scope::Grid {
+        if volatile {
             hint.push_str(
                 "; `volatile` is not atomic: read by atomicAdd(&x, 0) and write by atomicExch(&x, value), or use a \
                  relaxed cuda::atomic_ref for both",
@@ -209,7 +248,7 @@ fn in_one_launch(race: &Race, is_reversed: bool, missing: &str, who: &str) -> St
             } else {
                 format!("{missing} the {did} at {from} before the {does} there by another thread")
             };
-            format!("{order}; if the line is an update, make it atomic (such as atomicAdd)")
+            format!("{order}{IF_UPDATE}")
         }
     }
 }

@@ -58,6 +58,23 @@ pub fn join_into(report: &mut Report, from: usize, into: usize) {
     }
 }
 
+/// Gives a finding of a warp the barrier of the block that another finding of its kernel needs at the same place.
+pub fn share_barriers(report: &mut Report) {
+    for at in 0..report.findings.len() {
+        let finding = &report.findings[at];
+        let wide =
+            finding.fix.advice.as_ref().map(|advice| advice.replace("__syncwarp();", "__syncthreads();"));
+        let needs_it = |other: &&Finding| {
+            other.kernel == finding.kernel && other.fix.diff.is_some() && other.fix.advice == wide
+        };
+        if finding.fix.diff.is_some()
+            && let Some(other) = report.findings.iter().find(needs_it)
+        {
+            report.findings[at].fix = other.fix.clone();
+        }
+    }
+}
+
 fn place(access: &Access) -> Option<SourcePlace<'_>> {
     Some((access.file.as_deref()?, access.line?, access.column))
 }

@@ -25,6 +25,8 @@ pub mod cause;
 pub mod collect;
 pub mod coverage;
 pub mod fix;
+mod flags;
+mod fold;
 pub mod hint;
 pub mod join;
 pub mod merge;

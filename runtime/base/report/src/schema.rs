@@ -364,6 +364,9 @@ pub struct Element {
     /// The type of the elements of an allocation, which is that of the kernel's parameter.
     #[serde(rename = "type")]
     pub ty: Option<String>,
+    /// The field of the element, if it is a struct: `vel.y`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
 }
 
 /// A parameter of a kernel.

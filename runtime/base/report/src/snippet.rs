@@ -4,7 +4,11 @@ use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
+use crate::fold::WIDTH;
 use crate::sources::Sources;
+
+/// What stands before each line.
+const INDENT: &str = "  ";
 
 /// A place in a source file with a label.
 #[derive(Clone, Debug)]
@@ -70,6 +74,7 @@ fn render_file(file: &str, text: &str, marks: &[&Mark<'_>], color: bool) -> Opti
         snippet = snippet.annotation(kind.span(span).label(labels.join(" and ")));
     }
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
+    let renderer = renderer.term_width(WIDTH - INDENT.len());
     let mut drawn = renderer.render(&[Group::with_level(Level::WARNING).element(snippet)]);
     // The header has the start of the first primary mark, or else of the first mark. The report's column is that
     // of clang, or is not known.
@@ -82,7 +87,7 @@ fn render_file(file: &str, text: &str, marks: &[&Mark<'_>], color: bool) -> Opti
         let end = digits.map_or(header_end, |length| colon + 1 + length);
         drawn.replace_range(colon..end, &column.unwrap_or_default());
     }
-    Some(drawn.lines().map(|line| format!("  {line}\n")).collect())
+    Some(drawn.lines().map(|line| format!("{INDENT}{line}\n")).collect())
 }
 
 /// Returns the range of each line, without its end.

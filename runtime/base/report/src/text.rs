@@ -5,6 +5,7 @@ use std::fmt::{self, Write};
 use anstyle::{AnsiColor, Style};
 
 use crate::coverage;
+use crate::fold::{WIDTH, fold};
 use crate::schema::{Access, Call, Dim3, Divergence, Fault, Race, Report, Sites, Waiting};
 use crate::snippet::{self, Mark};
 use crate::sources::Sources;
@@ -14,6 +15,9 @@ use crate::words::{
 
 /// The line before each finding and after the last.
 const RULE: &str = "==================\n";
+
+/// A function's name in a call has at least so many characters.
+const SHORTEST_NAME: usize = 20;
 
 /// Renders a report or parts of one. It does not read the terminal or the environment.
 #[derive(Clone, Copy)]
@@ -74,15 +78,18 @@ impl TextRenderer<'_> {
                 continue;
             }
             // Writing to a `String` does not fail.
-            let _ = writeln!(out, "{style}{}:{style:#} {}", finding.id, finding.title);
+            let title = fold(&format!("{}: {}", finding.id, finding.title));
+            let (id, title) = title.split_once(':').unwrap_or_default();
+            let _ = writeln!(out, "{style}{id}:{style:#}{title}");
             if finding.races.is_empty() {
                 continue;
             }
             let races = plural(finding.pairs, "race", "races");
-            let _ = writeln!(out, "    {}: {races}, seen {}", finding.why, words::times(finding.count));
+            let why = format!("    {}: {races}, seen {}", finding.why, words::times(finding.count));
+            let _ = writeln!(out, "{}", fold(&why));
             // Other advice is the hint of the race.
             if let (Some(_), Some(advice)) = (&finding.fix.diff, &finding.fix.advice) {
-                let _ = writeln!(out, "    fix: {advice}");
+                let _ = writeln!(out, "{}", fold(&format!("    fix: {advice}")));
             }
         }
         if not_listed > 0 {
@@ -209,7 +216,8 @@ impl TextRenderer<'_> {
     /// Returns the text of a fault.
     pub fn fault(&self, fault: &Fault) -> String {
         let mut text = Block::new(self, "fault");
-        text.line(format_args!("  {}", fault.message));
+        // One line, however long: scripts look for it.
+        text.out.push_str(&format!("  {}\n", fault.message));
         text.line(format_args!("  In launch {}", fault.launch));
         if let (Some(file), Some(line)) = (&fault.file, fault.line) {
             match fault.column {
@@ -231,7 +239,12 @@ impl TextRenderer<'_> {
     /// Returns the notes, one on each line.
     pub fn notes(&self, notes: &[String]) -> String {
         let style = self.style(Style::new().bold());
-        notes.iter().map(|note| format!("{style}note:{style:#} {note}\n")).collect()
+        let note = |note| {
+            let folded = fold(&format!("note: {note}"));
+            let text = folded.strip_prefix("note:").unwrap_or(&folded);
+            format!("{style}note:{style:#}{text}\n")
+        };
+        notes.iter().map(note).collect()
     }
 
     /// Returns the last line with the numbers of races and divergences. Empty if there are none.
@@ -268,14 +281,14 @@ impl TextRenderer<'_> {
             );
         }
         for kernel in &stats.kernels {
-            let _ = writeln!(
-                out,
+            let line = format!(
                 "  `{}`: {}, {}, {}",
                 short_name(&kernel.name),
                 plural(kernel.launches, "launch", "launches"),
                 sites(&kernel.sites),
                 plural(kernel.checks_executed, "check executed", "checks executed"),
             );
+            let _ = writeln!(out, "{}", fold(&line));
         }
         if let Some(line) = coverage::line(report).filter(|_| !report.has_findings()) {
             let _ = writeln!(out, "  coverage: {line}");
@@ -304,8 +317,7 @@ impl<'a> Block<'a> {
     }
 
     fn line(&mut self, line: fmt::Arguments<'_>) {
-        // Writing to a `String` does not fail.
-        let _ = self.out.write_fmt(line);
+        self.out.push_str(&fold(&line.to_string()));
         self.out.push('\n');
     }
 
@@ -316,23 +328,27 @@ impl<'a> Block<'a> {
             None if has_place(access) => "[no debug info: build with -g]".to_owned(),
             None => return,
         };
-        match &access.function {
-            Some(function) => self.line(format_args!("    #0 {} {place}", short_name(function))),
-            None => self.line(format_args!("    #0 {place}")),
-        }
+        self.call(0, access.function.as_deref(), &place);
         self.calls(1, access.frames.get(1..).unwrap_or_default());
     }
 
     /// Adds calls, the innermost first, numbered from `first`.
     fn calls(&mut self, first: usize, calls: &[Call]) {
         for (number, call) in (first..).zip(calls) {
-            let function = call.function.as_deref().map_or_else(|| "<unknown>".to_owned(), short_name);
-            let (file, line) = (&call.file, call.line);
-            match call.column {
-                Some(column) => self.line(format_args!("    #{number} {function} {file}:{line}:{column}")),
-                None => self.line(format_args!("    #{number} {function} {file}:{line}")),
-            }
+            let function = call.function.as_deref().unwrap_or("<unknown>");
+            let column = call.column.map(|column| format!(":{column}")).unwrap_or_default();
+            self.call(number, Some(function), &format!("{}:{}{column}", call.file, call.line));
         }
+    }
+
+    /// Adds a call, in one line, which other tools read. The path is whole, so the name has what is left.
+    fn call(&mut self, number: usize, function: Option<&str>, place: &str) {
+        let mut line = format!("    #{number}");
+        if let Some(function) = function {
+            let left = WIDTH.saturating_sub(line.len() + 2 + place.chars().count());
+            line.extend([" ", &words::short_name_of(function, left.clamp(SHORTEST_NAME, words::NAME_WIDTH))]);
+        }
+        self.out.extend([&line, " ", place, "\n"]);
     }
 
     /// Names the schedule, if it is not the program's own.
@@ -345,7 +361,9 @@ impl<'a> Block<'a> {
     fn hint(&mut self, hint: Option<&str>) {
         if let Some(hint) = hint {
             let style = self.renderer.style(AnsiColor::Cyan.on_default().bold());
-            self.line(format_args!("  {style}hint:{style:#} {hint}"));
+            let folded = fold(&format!("  hint: {hint}"));
+            let text = folded.strip_prefix("  hint:").unwrap_or(&folded);
+            self.out.push_str(&format!("  {style}hint:{style:#}{text}\n"));
         }
     }
 }

@@ -121,13 +121,16 @@ pub fn location(object: &Object) -> String {
 /// Returns `` `tile[3][7]` `` or ``element 17, `float` ``, and the byte within the element if it is not the first.
 fn element_name(object: &Object, element: &Element) -> String {
     let mut text = match (&object.name, &element.ty, &element.index[..]) {
-        (_, Some(ty), [index]) => format!("element {index}, `{ty}`"),
+        (_, Some(ty), [index]) => match &element.field {
+            Some(field) => format!("element {index}, field `{field}` of `{ty}`"),
+            None => format!("element {index}, `{ty}`"),
+        },
         (name, _, index) => {
             let index: String = index.iter().map(|at| format!("[{at}]")).collect();
             format!("`{}{index}`", name.as_deref().unwrap_or_default())
         }
     };
-    if element.byte != 0 {
+    if element.byte != 0 && element.field.is_none() {
         let _ = write!(text, ", its byte {}", element.byte);
     }
     text
@@ -179,12 +182,17 @@ pub fn launches(stats: &Stats) -> String {
 }
 
 /// The most characters of a function's name in text for a terminal.
-const NAME_WIDTH: usize = 60;
+pub(crate) const NAME_WIDTH: usize = 60;
 
 /// Returns a function's name, shortened if it is long: first its template arguments and parameters, then its
 /// middle.
 pub fn short_name(name: &str) -> String {
-    if name.chars().count() <= NAME_WIDTH {
+    short_name_of(name, NAME_WIDTH)
+}
+
+/// The same for other widths.
+pub(crate) fn short_name_of(name: &str, width: usize) -> String {
+    if name.chars().count() <= width {
         return name.to_owned();
     }
     let mut short = String::new();
@@ -203,11 +211,11 @@ pub fn short_name(name: &str) -> String {
         }
     }
     let count = short.chars().count();
-    if count <= NAME_WIDTH {
+    if count <= width {
         return short;
     }
-    let start: String = short.chars().take(NAME_WIDTH / 2 - 3).collect();
-    let end: String = short.chars().skip(count - NAME_WIDTH / 2).collect();
+    let start: String = short.chars().take(width / 2 - 3).collect();
+    let end: String = short.chars().skip(count - width / 2).collect();
     format!("{start}...{end}")
 }
 
@@ -381,11 +389,23 @@ pub fn counts(report: &Report) -> String {
 
 /// Returns ``missing barrier: shared variable `tile` in `reduce` ``.
 pub fn finding_title(cause: CauseKind, kernel: Option<&str>, race: &Race) -> String {
-    let mut text = format!("{}: {}", cause.words(), object_name(race));
+    let words = if cause == CauseKind::Other { other_cause(race).to_owned() } else { cause.words() };
+    let mut text = format!("{words}: {}", object_name(race));
     if let Some(kernel) = kernel {
         let _ = write!(text, " in `{}`", short_name(kernel));
     }
     text
+}
+
+/// Returns what is wrong, where that is not the missing order.
+fn other_cause(race: &Race) -> &'static str {
+    let (earlier, later) = (race.earlier(), race.later());
+    let is_one_line = earlier.line.is_some() && (&earlier.file, earlier.line) == (&later.file, later.line);
+    match (race.kind.earlier(), race.kind.later()) {
+        (Effect::Atomic, Effect::Atomic) => "overlapping atomics",
+        (Effect::Write, Effect::Write) if is_one_line => "several writers",
+        _ => "missing atomic",
+    }
 }
 
 /// Returns the name of the memory object of a race as the kernel's programmer calls it, without its size.

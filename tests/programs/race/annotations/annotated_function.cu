@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: several-writers
 // A function that is marked is not checked, nor what it calls, whatever is
 // inlined into what. Its neighbour on the next word is.
 #include <gpurace/gpurace.h>

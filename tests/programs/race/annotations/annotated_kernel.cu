@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: several-writers
 // A marked kernel beside one that is not.
 #include <gpurace/gpurace.h>
 #include "check.h"

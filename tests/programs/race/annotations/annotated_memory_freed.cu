@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: several-writers
 // What is allocated where annotated memory was is not annotated.
 #include <gpurace/gpurace.h>
 #include "check.h"

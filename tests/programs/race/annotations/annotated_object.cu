@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: 2
+//@[racy] findings: same-value several-writers
 // Races on one object are meant: said by the host of allocated memory, by the
 // kernel of shared memory. The same lines race on another object.
 #include <gpurace/gpurace.h>

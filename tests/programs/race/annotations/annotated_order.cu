@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // A flag of relaxed atomics orders nothing; the program vouches for it. An
 // annotation of another address orders nothing either.
 #include <gpurace/gpurace.h>

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: unwaited-copy
 // Asynchronous copies of one thread are not ordered to each other.
 #include <cuda_pipeline.h>
 #include "check.h"

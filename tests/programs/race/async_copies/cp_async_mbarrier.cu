@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: unwaited-copy
 // An mbarrier that tracks copies tells all who wait for its phase that they are
 // done; a block barrier instead of that wait does not.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: unwaited-copy
 // `cp.async.wait_group` waits for groups: a copy that was not committed to one
 // is not waited for. `cp.async.wait_all` waits for it, too.
 #include "check.h"

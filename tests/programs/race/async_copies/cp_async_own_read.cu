@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: unwaited-copy
 // Even the thread that began an asynchronous copy has to wait for it.
 #include <cuda_pipeline.h>
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: unwaited-copy
 // What an asynchronous copy reads must stay until the copy is waited for.
 #include <cuda_pipeline.h>
 #include "check.h"

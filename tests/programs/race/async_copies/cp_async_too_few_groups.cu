@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: unwaited-copy
 // Two groups are under way; the racy program waits for the first one only and
 // reads the second.
 #include <cuda_pipeline.h>

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: unwaited-copy
 // While one stage is used the next is copied. In round `i` all groups but the
 // newest must be there; the racy program waits for one less, so that a stage may also be copied to twice at once.
 #include <cuda_pipeline.h>

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: unwaited-copy
 // A thread that waits for its copies knows nothing of other threads' copies.
 #include <cuda_pipeline.h>
 #include "check.h"

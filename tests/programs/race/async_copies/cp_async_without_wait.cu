@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: unwaited-copy
 // An asynchronous copy into shared memory is there only after the wait.
 #include <cuda_pipeline.h>
 #include "check.h"

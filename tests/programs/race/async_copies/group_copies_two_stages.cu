@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: unwaited-copy
 // Two stages of copies by a group, of which only the older one is waited for.
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: unwaited-copy
 // cooperative_groups::memcpy_async copies together, cooperative_groups::wait
 // waits for all of it.
 #include <cooperative_groups.h>

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: unwaited-copy
 // A block-wide cuda::pipeline of two stages: the consumer has to wait for a stage.
 #include <cooperative_groups.h>
 #include <cuda/pipeline>

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // Threads count atomically; others look at the counter without waiting.
 #include "check.h"
 

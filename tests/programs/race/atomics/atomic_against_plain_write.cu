@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // The counter is cleared while others may have counted already.
 #include "check.h"
 

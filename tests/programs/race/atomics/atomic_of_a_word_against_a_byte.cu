@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-atomic
 // An atomic on a word against a plain load of its lowest byte.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: overlapping-atomics
 // Two atomics do not race only where they cover exactly the same bytes.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: narrow-scope
 // Counters of one block each, then after a barrier of the grid of the next one: block scope is
 // enough for each, but not where two blocks count in one.
 #include <cooperative_groups.h>

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: narrow-scope
 // An atomic of block scope is atomic for the threads of one block only.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: same-value
 // Breadth-first search, a launch per level, from an old array of levels to a new one.
 // Neighbours of two nodes are given their level twice: the same value, and a race all
 // the same.

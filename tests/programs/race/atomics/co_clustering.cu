@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-atomic
 // Co-clustering of a matrix: every block sums up its rows into row and column clusters, held in
 // shared memory. The racy form adds to the clusters' sums without atomics, and so do several threads.
 #include "check.h"

@@ -1,4 +1,6 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
+//@[racy] wrong-finding: the update needs `atomicMin`; a barrier does not help
 // Labels spread along edges to the smaller one: by `atomicMin`, or by compare and store.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: several-writers
 // A `__device__` variable, counted up by one thread of each block.
 #include "check.h"
 

@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: 2
+//@[racy] findings: missing-fence overlapping-atomics
 // The elements of a strong vector are accesses of their own (PTX ISA, "Vector Data-types"): one agrees with an atomic access of
 // its size, and none with one of the whole vector's. A vector that releases does so by each of its elements.
 #include <cstdint>

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-atomic
 // A barrier of the grid whose last block sets the count back and then turns the sense. The racy one turns the sense first, so that
 // the count is set back beside the arrivals of the next round.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-atomic
 // Bins in global memory, counted by plain increments from several blocks.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-atomic
 // Bins in shared memory, counted by a plain increment.
 #include "check.h"
 

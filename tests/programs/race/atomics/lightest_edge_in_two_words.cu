@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: several-writers
 // Boruvka's step: each node wants the lightest edge at it, weight and number. Packed into
 // one word an `atomicMin` finds it; weight by atomic and number by a store do not agree.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: several-writers
 // Nodes are put in front of a list: by compare-and-swap on its head, or by a store.
 #include "check.h"
 

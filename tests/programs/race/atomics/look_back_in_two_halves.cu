@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: overlapping-atomics
 // Flag and value of a look-back share one 64-bit word, which is loaded and stored as a whole, without any fence. The racy
 // program stores its halves one after the other.
 #include <cuda/atomic>

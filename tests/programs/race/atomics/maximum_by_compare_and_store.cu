@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: several-writers
 // `if (x > *m) *m = x` by many threads, against `atomicMax`.
 #include "check.h"
 

@@ -1,5 +1,6 @@
 //@ revisions: racy fixed
-//@[racy] findings: 2
+//@[racy] findings: missing-barrier missing-barrier
+//@[racy] wrong-finding: the flag has to be atomic
 // One block hands a value to another one through a plain flag.
 #include "check.h"
 

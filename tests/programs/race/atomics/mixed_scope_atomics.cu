@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: narrow-scope
 // One block counts with device scope, the other with block scope.
 #include "check.h"
 

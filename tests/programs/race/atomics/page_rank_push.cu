@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-atomic
 // Every page pushes its share to the pages that it links to; several push to one.
 #include "check.h"
 

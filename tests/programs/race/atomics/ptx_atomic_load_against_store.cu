@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-atomic
 // A relaxed load at device scope is an atomic one; the store that it meets must be, too.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: several-writers
 // A generator of random numbers with one state for all threads of a block.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: same-value
 // Many threads raise one flag. All write 1: a race still, told apart.
 #include "check.h"
 

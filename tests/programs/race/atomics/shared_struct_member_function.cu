@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-atomic
 // A stack in shared memory with member functions: `push` counts plainly, or atomically.
 #include "check.h"
 

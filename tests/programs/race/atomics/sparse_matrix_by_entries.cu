@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-atomic
 // A sparse matrix as a list of entries: one thread each, and rows share their sum.
 #include "check.h"
 

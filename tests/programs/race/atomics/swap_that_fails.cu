@@ -1,5 +1,6 @@
 //@ revisions: racy fixed
-//@[racy] findings: 3
+//@[fixed] findings: missing-atomic
+//@[racy] findings: missing-atomic missing-atomic missing-barrier
 // A compare-and-swap that fails writes nothing: it races with a plain write as a load does, and
 // not with a read. One that succeeds does.
 #include "check.h"

@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: 2
+//@[racy] findings: missing-atomic narrow-scope
 // A volatile load is atomic beside atomics of the same bytes. It is not atomic beside those of more bytes.
 #include "check.h"
 

@@ -1,5 +1,6 @@
 //@ revisions: racy fixed
 //@ options: volatile=relaxed
+//@[racy] findings: missing-atomic
 // With `volatile=relaxed` a volatile flag does not race with itself. It races with a plain access as an atomic does.
 #include "check.h"
 

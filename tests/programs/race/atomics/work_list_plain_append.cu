@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-atomic
 // Threads append to a list whose length is counted up plainly.
 #include "check.h"
 

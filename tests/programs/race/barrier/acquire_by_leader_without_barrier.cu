@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // Thread 0 acquires; the other threads of its block know nothing of it until a barrier.
 #include "check.h"
 

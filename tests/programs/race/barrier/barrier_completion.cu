@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // The completion function of a barrier runs once all have arrived and before any waits no longer.
 #include <cuda/barrier>
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // Two buffers in turn need a barrier in each round; one in two rounds is too few.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // To arrive at a cuda::barrier orders nothing: the thread has to wait, too.
 #include <cuda/barrier>
 #include "check.h"

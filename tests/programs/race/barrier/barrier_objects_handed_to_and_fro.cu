@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // Two `cuda::barrier`s hand a buffer from a producing warp to a consuming one and
 // back, many times. Given back before it is read, it is written while it is read.
 #include <cuda/barrier>

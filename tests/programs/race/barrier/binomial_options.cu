@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: loop-back-edge
 // Option prices by a binomial tree: each step takes every node's value from two nodes of the step before, in one
 // shared array. The racy form has a barrier between reads and writes, but none before the next step.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // An exclusive scan by up-sweep and down-sweep in shared memory, a barrier per level. The
 // racy form leaves out the one of the second level on the way down.
 #include "check.h"

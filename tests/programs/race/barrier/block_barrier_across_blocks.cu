@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // `__syncthreads` orders the threads of one block, not those of two.
 #include "check.h"
 

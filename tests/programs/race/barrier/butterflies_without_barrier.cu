@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // A Walsh-Hadamard transform by butterflies in shared memory, a barrier per stage.
 #include "check.h"
 

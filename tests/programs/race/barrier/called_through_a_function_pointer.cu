@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // The racing accesses are reached through pointers to device functions.
 #include "check.h"
 

@@ -1,5 +1,6 @@
 //@ revisions: racy fixed
 //@[racy] seeds: 0 12
+//@[racy] findings: missing-barrier
 // A minimum by halves in dynamic shared memory whose blocks note when they began and ended. The racy
 // form lacks the barrier within the loop. Threads in reverse order (seed 2) would find nothing to store at B.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // A tile with a halo: the first threads load the halo after everybody's own element.
 // The barrier stands between the two loads instead of behind both.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: divergence
 // Two warps wait at two different `__syncthreads`. They meet there, but CUDA allows one in a
 // branch only where the whole block takes it.
 #include "check.h"

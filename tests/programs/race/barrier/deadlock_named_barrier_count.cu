@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: divergence
 // A named barrier for 96 threads, of which only 64 ever come.
 #include "check.h"
 

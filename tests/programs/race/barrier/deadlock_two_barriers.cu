@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: divergence
 // One warp waits at the block's barrier, the other at a named one for both.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: loop-back-edge
 // One barrier per round is enough with two buffers, and too little with one.
 #include "check.h"
 

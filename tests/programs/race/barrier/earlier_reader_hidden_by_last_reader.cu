@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // Two readers, then a writer. The later reader is ordered before the writer by
 // `__syncwarp`; the earlier one, in another warp, is not.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // Threads that write and leave are not ordered before those that stay.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // A step of EM clustering: each thread holds one point's share of every cluster in shared memory, and the
 // first threads add the shares up. The racy form adds before all threads have stored theirs.
 #include "check.h"

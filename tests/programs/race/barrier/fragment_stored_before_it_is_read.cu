@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // Two warps of a block: one stores a matrix to shared memory by a fragment, the other loads it. `wmma` itself orders no
 // memory, not even among the lanes of its warp.
 #include <mma.h>

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // One function works on shared and on global memory; only the shared array races.
 #include "check.h"
 

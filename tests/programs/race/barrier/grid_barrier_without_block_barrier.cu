@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // A grid barrier by hand: thread 0 counts its block in and waits for the others.
 // Without the block's barriers around it, only thread 0 is ordered.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // A stencil over all blocks waits for its own block only, where the whole grid is meant.
 #include <cooperative_groups.h>
 #include "check.h"

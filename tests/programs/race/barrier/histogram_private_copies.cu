@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // Each warp counts into a private histogram, and then all are added up: after a barrier.
 #include "check.h"
 

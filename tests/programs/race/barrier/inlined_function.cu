@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // The accesses are in functions that are always inlined: their own lines count.
 #include "check.h"
 

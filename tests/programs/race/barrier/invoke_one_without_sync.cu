@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // One thread of a group runs a function for all of it; the others do not wait for it.
 #include <cooperative_groups.h>
 #include "check.h"

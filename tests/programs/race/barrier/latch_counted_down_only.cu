@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // Threads write and count a latch down. Who only counts down has waited for nobody.
 #include <cuda/latch>
 #include "check.h"

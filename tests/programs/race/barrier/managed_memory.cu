@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // Memory of `cudaMallocManaged` is global memory for the kernel.
 #include "check.h"
 

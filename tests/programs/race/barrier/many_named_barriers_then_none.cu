@@ -1,5 +1,6 @@
 //@ revisions: racy fixed
 //@ seeds: 0 1
+//@[racy] findings: missing-barrier
 // Two warps meet 1,000 times at one of eight named barriers in turn; the racy form
 // leaves out one meeting in the middle, for both.
 #include "check.h"

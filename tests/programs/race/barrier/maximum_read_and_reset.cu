@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // A maximum by atomics in shared memory, read by all and reset by one for the next round.
 #include "check.h"
 __global__ void rounds(const int* in, int* out) {

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // `memset` in a kernel writes its whole destination.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // `bar.arrive` lets the consumer go on; who only arrives has waited for nobody.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: loop-back-edge
 // A producer warp fills two slots in turn for a consumer warp. The consumer says
 // `empty` before it has read the slot, so the producer may overwrite it.
 #include "check.h"

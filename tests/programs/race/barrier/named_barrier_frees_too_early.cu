@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: loop-back-edge
 // Two buffers between a warp that fills and one that empties them: a buffer is free once it has been read.
 #include "check.h"
 __global__ void run(int* out) {

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // Each half of the block waits at a barrier of its own; the exchange crosses halves.
 #include "check.h"
 

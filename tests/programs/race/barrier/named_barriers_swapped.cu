@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // Producer and consumer warps meet at named barriers; the consumer waits at the wrong one.
 #include "check.h"
 

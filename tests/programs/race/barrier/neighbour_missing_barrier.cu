@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // Each thread writes its element and reads its neighbour's.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // The accesses are in functions that are called, not inlined.
 #include "check.h"
 

@@ -1,5 +1,6 @@
 //@ revisions: racy fixed
 //@[racy] seeds: 0 12
+//@[racy] findings: missing-barrier
 // Odd-even transposition sort: odd and even pairs take turns, with a barrier between. Threads in reverse order (seed 2) read
 // nothing that others store at B.
 #include "check.h"

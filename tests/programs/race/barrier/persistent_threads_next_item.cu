@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: loop-back-edge
 // Blocks that stay take their next item from a counter: thread 0 asks, a barrier tells the
 // others, and another one must stand before thread 0 asks again.
 #include "check.h"

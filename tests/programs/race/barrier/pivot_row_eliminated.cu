@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // Gaussian elimination in one block: the factor of a row is read from the column that
 // the round clears. Threads of the row must all have read it first.
 #include "check.h"

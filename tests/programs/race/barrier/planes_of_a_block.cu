@@ -1,4 +1,6 @@
 //@ revisions: racy other_row fixed
+//@[other_row] findings: missing-barrier
+//@[racy] findings: missing-barrier
 // A block of three dimensions: each thread's element follows from all three of its indices.
 #include "check.h"
 

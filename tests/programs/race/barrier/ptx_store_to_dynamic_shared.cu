@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // PTX stores to dynamic shared memory, the only one of the kernel, at an address that is an integer; a neighbour reads it.
 #include "check.h"
 

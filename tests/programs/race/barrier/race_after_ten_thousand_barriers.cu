@@ -1,6 +1,7 @@
 //@ revisions: racy fixed
 //@ opt: O2
 //@ seeds: 0 1
+//@[racy] findings: missing-barrier
 // The barrier of one round among 10,000 is skipped. One word is left from the very
 // first round: what was ordered then is still ordered.
 #include "check.h"

@@ -1,4 +1,9 @@
 //@ revisions: racy barrier branch moving atomic fixed
+//@[atomic] findings: missing-fence
+//@[barrier] findings: loop-back-edge
+//@[branch] findings: missing-barrier
+//@[moving] findings: missing-barrier
+//@[racy] findings: missing-barrier
 // A thread reads one element in each iteration of a loop, which is checked in the first. With a barrier
 // or an atomic in the loop, on one way only, or at another place in each, every iteration counts.
 #include "check.h"

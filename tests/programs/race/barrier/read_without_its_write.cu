@@ -1,4 +1,12 @@
 //@ revisions: barrier warp branch loop element size function twice fixed
+//@[barrier] findings: missing-barrier
+//@[branch] findings: missing-barrier
+//@[element] findings: missing-barrier
+//@[function] findings: missing-barrier
+//@[loop] findings: missing-barrier
+//@[size] findings: alias
+//@[twice] findings: missing-barrier
+//@[warp] findings: missing-barrier
 // A thread reads an element and writes it later, and a neighbour races with the read alone: what stands
 // between the two orders it before the write, or the write is of another element, or not made.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // Everybody reads, one thread writes without waiting for them.
 #include "check.h"
 

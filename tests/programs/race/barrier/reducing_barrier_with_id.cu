@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // `barrier.cta.red` with an id orders those whom it counts, the first two warps.
 #include "check.h"
 

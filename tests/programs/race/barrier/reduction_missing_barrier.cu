@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: loop-back-edge
 // A tree reduction in shared memory without a barrier between its rounds.
 #include "check.h"
 

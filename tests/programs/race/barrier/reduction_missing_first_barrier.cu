@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // The barriers between the rounds are there, the one after the load is not.
 #include "check.h"
 

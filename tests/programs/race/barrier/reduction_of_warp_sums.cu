@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // Each warp sums by shuffles and leaves its sum in shared memory; the first warp adds
 // the sums up. Between the two stands a barrier of the block, not of a warp.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // A block-wide sum in a function, called twice: its shared memory is still being read
 // by slow warps when the fast ones begin the second sum.
 #include "check.h"

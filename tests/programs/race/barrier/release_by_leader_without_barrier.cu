@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // All threads of a block write, thread 0 releases for all of them: that holds only
 // after a barrier, which hands their writes to thread 0.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: loop-back-edge
 // Scalar products of pairs of vectors, one pair after the other in each block: partial sums lie in shared memory and are
 // added by halves. The racy form starts on its next pair while its first thread may still read the sum.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // A Hillis-Steele scan in one buffer needs a barrier after its reads, too.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // One shared array serves two purposes, without a barrier between them.
 #include "check.h"
 

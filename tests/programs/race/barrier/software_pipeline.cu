@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // While a tile is worked on, the next one is fetched into registers and stored into the
 // other buffer. With three stages in two buffers, the store meets the work.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // A sparse matrix of five diagonals times a vector, as a stencil: a block loads its part of the vector and the
 // halo into shared memory. The racy form multiplies before the halo is there.
 #include "check.h"

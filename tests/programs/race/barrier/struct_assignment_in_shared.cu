@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // A struct of three fields is assigned whole, while another thread counts in one of them.
 #include "check.h"
 

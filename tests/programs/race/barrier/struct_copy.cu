@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // A copy of a struct reads every field, the one that another thread writes too.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // One line of a template is several sites, one for each instance.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // A texture of linear memory shows what other threads of the launch write there: nothing orders the fetch.
 #include "check.h"
 

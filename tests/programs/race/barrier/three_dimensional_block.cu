@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // In a 4 x 4 x 4 block, thread (x, y, z) and (x, y, z - 1) are 16 threads apart.
 #include "check.h"
 

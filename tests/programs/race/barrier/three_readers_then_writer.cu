@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // Three warps read in three different ways, then a fourth one writes, after it has
 // met two of them. The reader that it did not meet is neither first nor last.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // A tile of 64 threads orders its two warps, and nobody else. Its tiles share one word to meet at, so that one
 // may by chance be ordered after what another did before.
 #include <cooperative_groups.h>

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: loop-back-edge
 // A tiled loop: the next round overwrites the tile that slow threads still read.
 #include "check.h"
 

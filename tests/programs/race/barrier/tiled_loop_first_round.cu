@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // The barrier at the loop's head is skipped in the first round, whose tile was
 // filled before the loop: the first round reads what nobody has waited for.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // The loop skips its barrier in the last round, and what follows reuses the tile.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // A transposition by tiles whose blocks are renumbered along diagonals. The racy form reads a tile's columns before
 // all of its rows are there.
 #include "check.h"

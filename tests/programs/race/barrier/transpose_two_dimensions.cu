@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // A 16 x 16 block transposes through shared memory without a barrier.
 #include "check.h"
 

@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: 2
+//@[racy] findings: missing-barrier missing-barrier
 // A race found on a word does not hide a later, different one on it.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // `__any_sync` is no `__syncthreads_or`.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // Edit distance by anti-diagonals in one block: a diagonal needs the two before it, and
 // so a barrier after each.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // Two bit-fields of one unit: writing one reads and writes the other's bits.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-atomic
 // Flags packed into bytes are set by load, or, store: eight threads share a byte.
 #include "check.h"
 

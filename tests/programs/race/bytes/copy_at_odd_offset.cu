@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: several-writers
 // Records of seven bytes, packed: neighbours share words, not bytes.
 #include "check.h"
 struct __attribute__((packed)) Record { char kind; int value; short more; };

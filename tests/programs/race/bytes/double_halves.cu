@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // One thread writes a double, another one reads its upper half as an int.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // A `float2` store writes both halves; another thread reads the second one.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // A vector store covers a word that another thread reads.
 #include "check.h"
 

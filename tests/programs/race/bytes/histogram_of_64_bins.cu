@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-atomic
 // A histogram of 64 bins: each thread counts in bytes of its own, which lie so that neighbouring threads use
 // different banks; then each of the first threads adds up one bin. The racy form shares a thread's bytes.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // A 4-byte clear of two counters of 2 bytes, of which another warp adds to one.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: several-writers
 // Each thread copies ten bytes into slots of eight: two bytes of the next slot are hit.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // An unaligned field covers bytes of two words; the race is on the second one.
 #include "check.h"
 

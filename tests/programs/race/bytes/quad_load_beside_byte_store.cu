@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // Sixteen bytes are read at once, one of which another thread writes.
 #include "check.h"
 __global__ void look(unsigned char* out) {

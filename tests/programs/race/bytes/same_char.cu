@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: several-writers
 // Two threads of different warps store to one byte.
 #include "check.h"
 

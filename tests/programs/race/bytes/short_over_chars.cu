@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // A 2-byte store against a 1-byte store of its second byte.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: several-writers
 // Pixels of three bytes straddle words. Writing each pixel's bytes alone is no race;
 // writing four bytes at a pixel's address reaches into the next one.
 #include "check.h"

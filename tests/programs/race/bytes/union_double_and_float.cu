@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // An 8-byte store against a 4-byte load of its upper half.
 #include "check.h"
 

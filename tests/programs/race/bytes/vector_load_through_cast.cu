@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // Four ints are loaded as one `int4` through a cast: the last one is being written.
 #include "check.h"
 

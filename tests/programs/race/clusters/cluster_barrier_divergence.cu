@@ -1,5 +1,6 @@
 //@ revisions: racy fixed
 //@ compile-flags: --cuda-gpu-arch=sm_90
+//@[racy] findings: divergence divergence
 // All threads of a cluster have to come to its barrier. In the racy form the second block has a
 // warp that waits for its own block first, which nobody else of the block does.
 #include <cooperative_groups.h>

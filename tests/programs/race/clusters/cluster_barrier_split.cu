@@ -1,5 +1,6 @@
 //@ revisions: racy fixed
 //@ compile-flags: --cuda-gpu-arch=sm_90
+//@[racy] findings: missing-barrier
 // Blocks hand a value to the next block between the two halves of the cluster's barrier. What a
 // thread does between its arrival and its wait is in no phase: the racy form writes there.
 #include <cooperative_groups.h>

@@ -1,6 +1,8 @@
 //@ revisions: racy observed fixed counted
 //@ compile-flags: --cuda-gpu-arch=sm_90
 //@[racy] stderr-contains: by the end of block (
+//@[observed] findings: missing-barrier
+//@[racy] findings: missing-barrier
 // Blocks reach the shared memory of another one of their cluster, which may have ended meanwhile,
 // and its memory with it: all threads of the cluster have to wait for each other once more. In the observed form it is
 // an atomic that comes too late, in the counted one the block stays until it has seen all of them.

@@ -1,5 +1,6 @@
 //@ revisions: racy fixed
 //@ compile-flags: --cuda-gpu-arch=sm_90
+//@[racy] findings: missing-barrier
 // Blocks of a cluster hand values on in global memory: the cluster's barrier orders that, the
 // block's does not.
 #include <cooperative_groups.h>

@@ -1,5 +1,6 @@
 //@ revisions: racy fixed
 //@ compile-flags: --cuda-gpu-arch=sm_90
+//@[racy] findings: missing-barrier
 // A stencil whose blocks keep their part in shared memory and read their neighbours' first
 // and last elements there. The racy form waits for its own block only.
 #include <cooperative_groups.h>

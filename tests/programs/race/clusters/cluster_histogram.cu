@@ -1,5 +1,7 @@
 //@ revisions: racy narrow fixed
 //@ compile-flags: --cuda-gpu-arch=sm_90
+//@[narrow] findings: narrow-scope
+//@[racy] findings: missing-atomic
 // A histogram whose bins are spread over the shared memory of a cluster: each block holds some, and
 // all add to them. One racy form adds without atomics, the other with atomics of the block, which
 // do not reach the other blocks.

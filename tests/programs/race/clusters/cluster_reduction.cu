@@ -1,5 +1,6 @@
 //@ revisions: racy fixed
 //@ compile-flags: --cuda-gpu-arch=sm_90
+//@[racy] findings: missing-barrier
 // A sum over distributed shared memory: each block sums its part, and the first block of the
 // cluster sums what it reads from the others. The racy form lacks the barrier between.
 #include <cooperative_groups.h>

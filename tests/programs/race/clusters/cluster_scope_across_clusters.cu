@@ -1,5 +1,6 @@
 //@ revisions: racy fixed
 //@ compile-flags: --cuda-gpu-arch=sm_90
+//@[racy] findings: narrow-scope
 // Atomics at cluster scope are atomic to the blocks of one cluster, and to no others.
 #include "check.h"
 

@@ -1,6 +1,7 @@
 //@ revisions: racy narrow fixed
-//@[racy] findings: 2
 //@ compile-flags: --cuda-gpu-arch=sm_90
+//@[narrow] findings: narrow-scope
+//@[racy] findings: missing-atomic missing-barrier
 // Blocks count in the first one's shared memory, claim it, and leave each other a value, all by inline PTX at 32-bit
 // addresses of the cluster, their own memory's too. The racy form waits for its own block alone; the narrow one counts by atomics of
 // the block.

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: several-writers
 // Rows are reached through an array of pointers, and one row occurs in it twice.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: alias
 // All pairs of bodies, tile by tile: positions are updated in place by blocks that are
 // done, while others still load them.
 #include "check.h"

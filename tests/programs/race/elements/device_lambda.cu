@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: several-writers
 // The racing store is in a lambda that the kernel is given.
 #include "check.h"
 

@@ -1,4 +1,6 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
+//@[racy] wrong-finding: the second array begins too early; a barrier only hides that
 // Two arrays carved out of dynamic shared memory: the second one starts
 // before the first one ends, as its author counted bytes for elements.
 #include "check.h"

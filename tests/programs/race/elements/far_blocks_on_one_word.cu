@@ -1,6 +1,7 @@
 //@ revisions: racy fixed
 //@ opt: O2
 //@ seeds: 0
+//@[racy] findings: missing-atomic
 // Blocks 0 and 65,536 share a word: ids must not be cut to 16 bits.
 #include "check.h"
 

@@ -1,6 +1,6 @@
 //@ revisions: near narrow fixed
-//@[near] findings: 2
-//@[narrow] findings: 2
+//@[narrow] findings: several-writers several-writers
+//@[near] findings: several-writers several-writers
 // Two warps store fragments side by side, two more the same by columns: exactly apart; the second begins within the
 // first; rows lie closer to each other than two fragments are wide, so that one's row reaches into the other's next.
 #include <mma.h>

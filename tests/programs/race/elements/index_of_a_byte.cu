@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: several-writers
 // An index of one byte wraps around: threads 256 apart write to one place.
 #include "check.h"
 

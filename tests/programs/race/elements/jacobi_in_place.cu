@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: alias
 // A Jacobi step computes all new values from old ones. In place, neighbours in other
 // blocks see either.
 #include "check.h"

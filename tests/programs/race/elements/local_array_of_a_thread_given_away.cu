@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: several-writers
 // Private arrays are no race, whatever their index. What is copied out of them is one
 // where two threads copy to one place.
 #include "check.h"

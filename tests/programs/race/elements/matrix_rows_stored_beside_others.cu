@@ -1,5 +1,7 @@
 //@ revisions: racy transposed fixed
 //@ compile-flags: --cuda-gpu-arch=sm_90
+//@[racy] findings: same-value
+//@[transposed] findings: same-value
 // Two warps store four matrices each by `stmatrix`, 32 rows. Those of the second begin behind the first's, or at the last
 // of them.
 #include <cstdint>

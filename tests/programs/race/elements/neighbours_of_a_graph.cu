@@ -1,4 +1,5 @@
 //@ revisions: racy fixed barrier
+//@[racy] findings: alias
 // Each vertex takes the least label among its neighbours: in place, others may read its label meanwhile.
 #include "check.h"
 

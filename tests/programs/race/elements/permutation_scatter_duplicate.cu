@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: several-writers
 // A scatter through an index array races exactly where an index occurs twice.
 #include "check.h"
 

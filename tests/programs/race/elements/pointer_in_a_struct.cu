@@ -1,4 +1,6 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
+//@[racy] wrong-finding: an index is too small; a barrier only hides that
 // Two fields of a kernel argument point into one allocation, one element apart too near.
 #include "check.h"
 

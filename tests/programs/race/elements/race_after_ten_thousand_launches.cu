@@ -1,6 +1,7 @@
 //@ revisions: racy fixed
 //@ opt: O2
 //@ seeds: 0
+//@[racy] findings: missing-atomic
 // 10,000 launches in order on the same words, and one more whose blocks overlap.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: alias
 // `__ldg` and `const __restrict__` promise that nobody writes; somebody does.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: several-writers
 // A recursive sum writes its partial results to a scratch area: one per thread, or one.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // Red-black Gauss-Seidel updates in place, one colour per launch: neighbours have the
 // other colour. With the colour taken from the column alone, those above have the same.
 #include "check.h"

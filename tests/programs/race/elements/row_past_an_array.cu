@@ -1,4 +1,6 @@
 //@ revisions: racy fixed
+//@[racy] findings: alias
+//@[racy] wrong-finding: a row is stored past its array
 // The last block stores a row past its array, into the array that other blocks read. The program has so many arrays that
 // these two lie side by side.
 #include <vector>

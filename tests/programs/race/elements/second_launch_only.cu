@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: alias
 // The first launch is free of races, the second one is not.
 #include "check.h"
 

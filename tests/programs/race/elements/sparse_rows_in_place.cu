@@ -1,4 +1,5 @@
 //@ revisions: racy own barrier
+//@[racy] findings: missing-barrier
 // Each thread adds up its row of a sparse matrix, however long that is, and leaves the sum among the values: in the
 // last one of its own row, or in the first one of the next row, which that row's thread may still be reading.
 #include "check.h"

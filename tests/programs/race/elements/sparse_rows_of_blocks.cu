@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // Rows of pairs and of quadruples, which blocks go through in turn: each row's sum is left after it is read. A row
 // begins where the one before ends; written past its end, the sum is read by the next row's thread.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: alias
 // A stencil that updates its input reads neighbours which other blocks update.
 #include "check.h"
 

@@ -1,5 +1,6 @@
 //@ revisions: racy fixed
-//@[racy] findings: 2
+//@[racy] findings: missing-barrier missing-barrier
+//@[racy] wrong-finding: an index is too large; a barrier only hides that
 // A store that leaves a shared array or a device variable may reach the one behind it. A proof must not take the two for apart.
 #include "check.h"
 

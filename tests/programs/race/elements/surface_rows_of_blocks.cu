@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // Blocks share rows of a surface: each stores one row and loads the row above, which another block stores.
 #include "check.h"
 

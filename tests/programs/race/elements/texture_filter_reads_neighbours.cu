@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // A linear filter mixes two texels, so a fetch between them reads what the neighbour stores through the surface. At a
 // texel's centre the other has no weight, and is not read.
 #include "check.h"

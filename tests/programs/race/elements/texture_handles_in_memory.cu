@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // Handles that a kernel loads from constant and global memory. Each block smooths its own layer in place; the block below is
 // read, too, where the layer is the wrong one.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // A square matrix is transposed in place by swaps: each pair by one thread, or by both.
 #include "check.h"
 

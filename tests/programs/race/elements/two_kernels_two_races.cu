@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: 2
+//@[racy] findings: missing-barrier several-writers
 // Two kernels with a race each: neither report hides the other.
 #include "check.h"
 

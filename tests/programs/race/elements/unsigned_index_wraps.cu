@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // Unsigned index arithmetic may wrap around for some threads of a block and come back: what each thread
 // accesses is what the arithmetic of 32 bits gives.
 #include "check.h"

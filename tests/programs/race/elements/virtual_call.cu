@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: several-writers
 // The accesses are in virtual functions.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: several-writers
 // A warp takes slots of a list by one atomic, and each lane its own by the number of lanes before it. The racy program takes
 // one slot too few: the last lane's is the next warp's, too.
 #include "check.h"

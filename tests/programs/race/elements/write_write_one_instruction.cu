@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: several-writers
 // All lanes of a warp store to one word by the same instruction.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: narrow-scope
 // Release and acquire at block scope do not reach another block.
 #include <cuda/atomic>
 #include "check.h"

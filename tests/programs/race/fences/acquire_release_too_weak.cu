@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // `cuda::atomic_ref`: a relaxed flag hands over nothing, release and acquire do.
 #include <cuda/atomic>
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // `cuda::atomic_ref` with each order in one relay: `release` to `acquire`, `acq_rel`, and
 // `seq_cst`. The racy form has one weak link on each way.
 #include <cuda/atomic>

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // `cuda::atomic_thread_fence` at block scope does not hand over to another block.
 #include <cuda/atomic>
 #include "check.h"

@@ -1,4 +1,6 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
+//@[racy] wrong-finding: the flag lacks an acquire
 // One block waits, by the wait of libcu++, until another has notified. A relaxed wait acquires nothing.
 #include <cuda/atomic>
 #include "check.h"

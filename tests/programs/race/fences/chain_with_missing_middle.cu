@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // Warp 0 hands over to warp 1 of its block at block scope, warp 1 hands on to the
 // other block at device scope: order passes through both. The racy form's middle
 // link waits, but releases without having acquired.

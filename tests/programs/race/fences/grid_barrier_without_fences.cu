@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // A sense-reversing grid barrier of atomics alone: it makes blocks wait, and
 // orders nothing, as legacy atomics are relaxed.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // A reader announces what it reads and looks again; the writer replaces it and overwrites the old one when nobody
 // announces it. The reader's withdrawal has to release.
 #include <cuda/atomic>

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // A block fence is too narrow for a result that another block reads.
 #include "check.h"
 

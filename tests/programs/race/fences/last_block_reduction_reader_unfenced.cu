@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // The block that finishes last has seen all others' releases, and must acquire them before it reads: by a fence, or by a
 // barrier, of which it has neither here.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // The block that finishes last adds up the results of all blocks; each result
 // must be fenced before the block counts itself done.
 #include "check.h"

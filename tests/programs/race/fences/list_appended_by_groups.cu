@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // The lanes of a branch append to a list together; the last block to arrive reads all of it.
 #include <cooperative_groups.h>
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // Look-back with inclusive prefixes: a block passes on the prefix of the one before
 // it. Flag and value in one 64-bit word need no order; in two words they do.
 #include "check.h"

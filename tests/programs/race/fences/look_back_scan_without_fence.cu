@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // A decoupled look-back: each block publishes its sum and a flag, then adds up the
 // sums before it. The flag must be released, and acquired by who looks back.
 #include "check.h"

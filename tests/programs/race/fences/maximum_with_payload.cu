@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // A running maximum whose holder's payload is read by the last one to count.
 #include <cuda/atomic>
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-atomic
 // A volatile flag with fences orders the payload; the flag itself still races.
 #include "check.h"
 

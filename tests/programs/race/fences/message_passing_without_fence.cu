@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // Two warps hand over a value through an atomic flag; without fences the flag
 // is no race, and orders nothing.
 #include "check.h"

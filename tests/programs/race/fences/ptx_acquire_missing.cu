@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // The release is there, and nobody acquires: a relaxed load of the flag orders nothing.
 #include "check.h"
 

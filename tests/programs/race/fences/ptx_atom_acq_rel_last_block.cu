@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // The last block is told by one `atom.acq_rel`: it releases the block's own
 // result and acquires those of the others. A mere `atom.release` acquires none.
 #include "check.h"

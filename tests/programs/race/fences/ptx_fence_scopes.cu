@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // `fence.acq_rel.cta` around relaxed accesses is too narrow for two blocks.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // `membar.cta` holds for a block, `membar.gl` for the device, `membar.sys` for all.
 // The racy form has the narrow one on one side only: that side decides.
 #include "check.h"

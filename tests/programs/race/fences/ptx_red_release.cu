@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // Producers count themselves done by `red`; the consumer acquires the count.
 // `red.relaxed` counts, and hands over nothing.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: narrow-scope
 // A release at `.cta` scope and an acquire at `.gpu` scope: the scopes must hold
 // both threads on both sides. The flag itself is then no pair of atomics either.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // Somebody acquires, and nobody has released.
 #include "check.h"
 

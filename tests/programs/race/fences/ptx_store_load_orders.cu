@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // Inline PTX: `st.release` and `ld.acquire` hand a value over, `st.relaxed` and
 // `ld.relaxed` do not.
 #include "check.h"

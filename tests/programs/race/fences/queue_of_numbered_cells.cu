@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // Many producers and consumers, a queue of cells with a sequence number each (Vyukov): only the cell's number orders.
 #include <cuda/atomic>
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // Each block fences 70 times among its own accesses; the last hand-over to the
 // other block lacks the acquire.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // A node is filled and then published by its pointer. The reader follows the
 // pointer, but a pointer alone orders nothing: fences must stand on both sides.
 #include "check.h"

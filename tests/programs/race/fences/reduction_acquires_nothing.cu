@@ -1,4 +1,5 @@
 //@ revisions: racy continued fixed
+//@[racy] findings: missing-fence
 // PTX ISA, "Reductions do not form Acquire Patterns": a fence after `red` acquires nothing by it, nor by an
 // `atom` with the destination `_`. But a `red` goes on with the chain of read-modify-writes that a release
 // has begun: who reads its value is ordered after that.

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // Block 0 releases, block 1 counts on by a relaxed read-modify-write, block 2
 // acquires what block 1 wrote: still block 0's release. A relaxed store by
 // block 1 breaks that chain, though it is as atomic.

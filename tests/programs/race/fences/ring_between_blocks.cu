@@ -1,4 +1,6 @@
 //@ revisions: unread unwritten fixed
+//@[unread] findings: missing-fence
+//@[unwritten] findings: missing-fence
 // A ring buffer from block 0 to block 1: the consumer must see the item, and the producer that it was read.
 #include <cuda/atomic>
 #include "check.h"

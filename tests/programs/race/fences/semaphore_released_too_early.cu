@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // A counting semaphore of libcu++ hands items from one block to another: what is written after its release is not handed over.
 #include <cuda/semaphore>
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // A release pattern needs a write: who reads the location after a compare-and-swap that has failed
 // is not ordered after what came before that, whatever its order. It acquires all the same.
 #include "check.h"

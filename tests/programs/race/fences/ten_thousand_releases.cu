@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // Two blocks hand one value to and fro ten thousand times without any barrier: epochs beyond what a word holds.
 #include <cuda/atomic>
 #include "check.h"

@@ -1,3 +1,4 @@
+//@ findings: missing-fence
 // Three writers of one word, each at a line of its own. When the third comes, memory
 // holds what the second wrote, which says nothing of the first: had `A` and `C` been
 // taken for equal, `same_value=ignore` would hide their race.

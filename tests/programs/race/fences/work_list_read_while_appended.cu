@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // Blocks put items into a list and take them in the same launch. A place in the list is
 // got by an atomic; that the item is there must be told by another one, and released.
 #include "check.h"

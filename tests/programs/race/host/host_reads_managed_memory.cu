@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: host
 // The host reads the result before it waits for the kernel.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: host
 // The host reads the result before it waits for the kernel. The first that it has waited for was a copy: no kernel had run before.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: host
 // As with allocated memory, for a `__managed__` variable.
 #include "check.h"
 

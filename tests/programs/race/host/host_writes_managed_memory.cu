@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: host
 // The host prepares the next input in the buffer that the kernel still reads,
 // by itself and through the C library.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: host
 // The host waits for an event before it reads managed memory. An event that was recorded before the launch says nothing of it.
 #include "check.h"
 

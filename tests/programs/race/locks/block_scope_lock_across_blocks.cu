@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: narrow-scope
 // A lock of block scope: nothing keeps two blocks from holding it at once, its own
 // accesses race, and what it guards does.
 #include "check.h"

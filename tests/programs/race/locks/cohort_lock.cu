@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // A lock of the block inside of a lock of the device: who takes both is ordered after all who held
 // the outer one. The racy form opens the outer lock with a fence of the block.
 #include <cuda/atomic>

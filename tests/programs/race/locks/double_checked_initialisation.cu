@@ -1,5 +1,6 @@
 //@ revisions: racy fixed
-//@[racy] findings: 2
+//@[racy] findings: missing-barrier missing-fence
+//@[racy] wrong-finding: `ready` has to be atomic
 // The first one in initialises a table under a lock; others look at a plain
 // `ready` first, without the lock.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // One thread takes the device's lock for its block and hands it on inside, at block scope; the last one opens it.
 // What the earlier holders did has to reach the next block: by cumulativity it does, if the hand-over orders.
 #include <cuda/atomic>

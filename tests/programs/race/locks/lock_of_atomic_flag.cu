@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // A lock made of a flag of libcu++. It is set with acquire, and has to be cleared with release.
 #include <cuda/std/atomic>
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // Lane 0 takes and drops a lock for its warp, all lanes work on what it guards.
 // Without a warp sync before the unlock, the others may still be at work.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // Peterson's lock for two warps of a block, on atomics in shared memory. It keeps
 // them apart; without fences nothing of the section is handed over.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // A lock for many readers or one writer. A reader that leaves must release, too:
 // else the next writer is not ordered after its read.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-atomic
 // A plain store opens the lock: that store races with those who try to take it.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // The unlock is fenced, the lock is not: what the last holder wrote is not acquired.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // A lock by compare-and-swap: without fences it excludes, and orders nothing.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // The lock is fenced, the unlock is not: the write may leak out of the section.
 #include "check.h"
 

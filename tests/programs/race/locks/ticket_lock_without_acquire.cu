@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // A ticket lock whose waiters never acquire what the last holder did.
 #include "check.h"
 

@@ -1,4 +1,6 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-atomic
+//@[racy] wrong-finding: the result of the lock is ignored
 // Who does not get the lock must not go in.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // Odd and even blocks take different locks and then touch one counter.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // A transfer needs the locks of both accounts, taken in order of their numbers.
 // With the lock of the source alone, the destination is unguarded.
 #include "check.h"

@@ -1,5 +1,9 @@
 //@ revisions: writer_first writer_last reader_first reader_last fixed
 //@ opt: O1
+//@[reader_first] findings: missing-fence
+//@[reader_last] findings: missing-fence
+//@[writer_first] findings: missing-fence
+//@[writer_last] findings: missing-fence
 // A block hands a value to another one, which looks once whether it is there. Without the writer's fence or
 // the reader's, this is a race, but only if the reader comes later.
 #include "check.h"

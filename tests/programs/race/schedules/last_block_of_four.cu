@@ -1,5 +1,8 @@
 //@ revisions: one_releases_nothing last_releases_nothing one_acquires_nothing fixed
 //@ opt: O1
+//@[last_releases_nothing] findings: missing-fence
+//@[one_acquires_nothing] findings: missing-fence
+//@[one_releases_nothing] findings: missing-fence
 // The last of four blocks adds up what all have stored. One of them has no fence: a race if it is not the
 // last, or, if its fence should acquire, only if it is.
 #include "check.h"

@@ -1,5 +1,7 @@
 //@ revisions: sums totals fixed
 //@ opt: O1
+//@[sums] findings: missing-fence
+//@[totals] findings: missing-fence
 // A look-back with two flags: a block's own sum is there, or the total up to it. Which of the two a block
 // finds depends on how far the blocks before it are. One of the two is not released.
 #include "check.h"

@@ -1,5 +1,11 @@
 //@ revisions: first_releases_nothing last_releases_nothing first_acquires_nothing last_acquires_nothing first_releases_in_block last_acquires_in_block fixed
 //@ opt: O1
+//@[first_acquires_nothing] findings: missing-fence
+//@[first_releases_in_block] findings: missing-fence
+//@[first_releases_nothing] findings: missing-fence
+//@[last_acquires_in_block] findings: missing-fence
+//@[last_acquires_nothing] findings: missing-fence
+//@[last_releases_nothing] findings: missing-fence
 // One of two blocks uses a lock wrongly. If it must release, the race shows only if it takes the lock
 // first; if it must acquire, only if it takes it second. Another run of the launch turns the order round.
 #include "check.h"

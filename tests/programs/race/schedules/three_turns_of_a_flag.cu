@@ -1,5 +1,6 @@
 //@ revisions: racy fixed
 //@ opt: O1
+//@[racy] findings: missing-fence
 // Two threads pass a value to and fro by a flag that each looks at while it does something else. The way
 // back lacks a fence, and is taken only if the threads take turns.
 #include "check.h"

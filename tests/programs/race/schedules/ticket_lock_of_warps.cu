@@ -1,5 +1,9 @@
 //@ revisions: first_releases_nothing last_releases_nothing first_acquires_nothing last_acquires_nothing fixed
 //@ opt: O1
+//@[first_acquires_nothing] findings: missing-fence
+//@[first_releases_nothing] findings: missing-fence
+//@[last_acquires_nothing] findings: missing-fence
+//@[last_releases_nothing] findings: missing-fence
 // One of four warps uses a ticket lock in shared memory wrongly: a race if it is not the last to hold the
 // lock, or not the first.
 #include "check.h"

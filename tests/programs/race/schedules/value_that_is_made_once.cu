@@ -1,5 +1,7 @@
 //@ revisions: maker_releases_nothing late_reader_acquires_nothing fixed
 //@ opt: O1
+//@[late_reader_acquires_nothing] findings: missing-fence
+//@[maker_releases_nothing] findings: missing-fence
 // Double-checked initialisation: who finds no value makes it under a lock. Threads come before, while and
 // after it is made, and each way has a fence of its own.
 #include "check.h"

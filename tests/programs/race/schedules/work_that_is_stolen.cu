@@ -1,5 +1,6 @@
 //@ revisions: racy fixed
 //@ opt: O1
+//@[racy] findings: missing-fence
 // Each of two blocks puts tasks into a list of its own and takes them out again; who has none left takes
 // those of the other one. The owner does not release what it puts in, so a theft is a race.
 #include "check.h"

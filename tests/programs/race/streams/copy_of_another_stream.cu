@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: unordered-operations
 // A copy back on a second stream does not wait for the kernel of the first.
 #include "check.h"
 

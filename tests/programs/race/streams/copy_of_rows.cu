@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: unordered-operations
 // A copy of a rectangle touches its rows, not what lies between them.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: unordered-operations
 // A device variable is changed while a kernel that reads it may run.
 #include "check.h"
 

@@ -1,5 +1,6 @@
 //@ revisions: racy fixed
 //@[racy] compile-flags: -fgpu-default-stream=per-thread
+//@[racy] findings: unordered-operations
 // The legacy default stream waits for all blocking streams, and they for it. With
 // one default stream for each host thread, nothing orders it and another stream.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: unordered-operations
 // A wait is for what the event was recorded after when the wait was called; recording it again later changes nothing.
 #include "check.h"
 __global__ void fill(int* data) { data[threadIdx.x] = threadIdx.x; } //~ W

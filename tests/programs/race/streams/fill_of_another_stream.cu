@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: unordered-operations
 // Counters are cleared for the next round while this round's kernel may run.
 #include "check.h"
 

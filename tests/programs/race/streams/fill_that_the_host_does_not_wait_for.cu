@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: unordered-operations
 // `cudaMemset` of device memory returns before it is done, and a stream that
 // does not block does not wait for the default stream.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: unordered-operations
 // A fill and a kernel of one graph, with or without an edge between.
 #include "check.h"
 __global__ void add(int* data) { data[threadIdx.x] += 1; } //~ K

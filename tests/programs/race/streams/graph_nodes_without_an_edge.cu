@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: unordered-operations
 // Two kernels of a graph write and read one buffer: the edges of the graph are their only order.
 #include "check.h"
 

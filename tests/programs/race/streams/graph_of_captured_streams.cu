@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: unordered-operations
 // Two streams are captured; the second one's fill is joined to the first, or only its kernel before it is.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: unordered-operations
 // A node without edges may run before all others of the graph and after them, wherever it was added; but not before what
 // the graph's stream did before the launch.
 #include "check.h"

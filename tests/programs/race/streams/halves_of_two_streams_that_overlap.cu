@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: unordered-operations
 // Two streams that do not block, each with a half of one array; where the halves have one element in common the
 // kernels race on it. Each launch by itself is proved, and runs without checks until another may meet it.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: unordered-operations
 // A host function in one stream stands between two kernels' streams; without the event nothing orders them.
 #include "check.h"
 __global__ void fill(int* data) { data[threadIdx.x] = threadIdx.x; } //~ W

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: unordered-operations
 // The kernel starts although the copy of its input may still be under way. The
 // copy touches the first half; nobody copies what the second kernel reads.
 #include "check.h"

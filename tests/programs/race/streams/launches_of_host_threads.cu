@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: unordered-operations
 // Two host threads launch on streams of their own; an event that one records and the other waits for orders them.
 #include <thread>
 #include <atomic>

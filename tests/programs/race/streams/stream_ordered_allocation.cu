@@ -1,4 +1,5 @@
 //@ revisions: used_elsewhere freed_elsewhere fixed
+//@[used_elsewhere] findings: unordered-operations
 // Memory that a stream allocates is used on another stream, which has to wait for it, and freed on a stream that has
 // to wait for its last use.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: unordered-operations
 // The default stream waits for blocking streams, and they for it; not so streams that do not block.
 #include "check.h"
 __global__ void fill(int* data) { data[threadIdx.x] = threadIdx.x; } //~ W

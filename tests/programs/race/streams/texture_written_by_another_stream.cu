@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: unordered-operations
 // A kernel fetches from an array into which a kernel of another stream stores: an event between the two is what orders them.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: unordered-operations
 // Two streams copy into buffers that overlap by one element; no kernel at all.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: mask
 // `binary_partition` parts a tile by a predicate; the exchange goes across the parts.
 #include <cooperative_groups.h>
 #include "check.h"

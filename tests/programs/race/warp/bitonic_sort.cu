@@ -1,5 +1,6 @@
 //@ revisions: racy fixed
-//@[racy] findings: 2
+//@[racy] findings: missing-barrier several-writers
+//@[racy] wrong-finding: both findings are of one mistake
 // Bitonic sort in shared memory. Steps whose partners lie in one warp are left without
 // a barrier, and nothing else syncs them.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: mask
 // `coalesced_threads()` in a branch holds the branch's lanes: its barrier orders
 // them, and not those of the other branch.
 #include <cooperative_groups.h>

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: divergence
 // Half of a warp waits for the other half, which waits at the block's barrier.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // Reductions and scans of cooperative groups exchange values by shuffles. They order no memory.
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>

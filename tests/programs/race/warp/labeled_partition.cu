@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: mask
 // `labeled_partition` makes one group of the lanes with one label; lanes with
 // another label are not waited for.
 #include <cooperative_groups.h>

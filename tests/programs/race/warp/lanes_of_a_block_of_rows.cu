@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: mask
 // Quads by `threadIdx.x`, in a block whose rows have eight threads: only in the first row of a warp is it
 // the lane. The others name lanes of the first row, not their own.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // `__match_any_sync` makes lanes meet, but orders no memory access.
 #include "check.h"
 

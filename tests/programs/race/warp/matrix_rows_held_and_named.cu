@@ -1,4 +1,5 @@
 //@ revisions: named held
+//@[named] findings: missing-barrier
 // Who reads an element that `ldmatrix` loads is the lane whose register holds it, not the one that names its row
 // (docs/soundness.md): a lane that stores its own row has others read it, one that stores what it is to hold does not.
 #include <cstdint>

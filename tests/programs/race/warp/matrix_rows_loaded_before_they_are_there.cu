@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // `ldmatrix` reads the rows that other lanes name, and orders nothing: what lanes have stored needs a barrier before it,
 // and so does what they store behind it.
 #include <cstdint>

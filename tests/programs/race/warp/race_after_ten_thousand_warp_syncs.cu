@@ -1,6 +1,7 @@
 //@ revisions: racy fixed
 //@ opt: O2
 //@ seeds: 0 1
+//@[racy] findings: missing-barrier
 // The same with `__syncwarp`: 10,000 of them, and one that is missing near the end.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: mask
 // Eight lanes sum up their numbers, but only four wait for each other.
 #include <cooperative_groups.h>
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: loop-back-edge
 // The classical unrolled tail, `tile[t] += tile[t + 32]` and so on, was written for warps
 // in lockstep. Each step needs its reads, a warp sync, its writes and another one.
 #include "check.h"

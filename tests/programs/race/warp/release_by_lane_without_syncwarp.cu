@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-fence
 // Lane 0 releases what all lanes of its warp wrote: after `__syncwarp`, not before.
 #include "check.h"
 

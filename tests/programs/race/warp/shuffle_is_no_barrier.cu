@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // A shuffle makes lanes meet, but orders no memory access.
 #include "check.h"
 

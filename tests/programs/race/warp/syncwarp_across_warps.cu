@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // `__syncwarp` orders nothing between two warps.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: mask
 // The mask leaves out the lanes whose values are read.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: mask
 // One half of the warp synchronises twice among itself: that counts for nothing
 // against the other half, although both halves have synchronised.
 #include "check.h"

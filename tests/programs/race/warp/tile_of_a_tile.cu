@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: mask
 // A tile of 4 cut out of a tile of 16: the barrier of the small one is too small.
 #include <cooperative_groups.h>
 #include "check.h"

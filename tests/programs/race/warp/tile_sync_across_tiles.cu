@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: mask
 // Cooperative groups: the barrier of a tile orders the tile, not its neighbours.
 #include <cooperative_groups.h>
 #include "check.h"

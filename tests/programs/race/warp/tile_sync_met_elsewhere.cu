@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: mask
 // The first lane of each quad waits once more. Its sync is met by the others' first one, so it is ahead.
 #include "check.h"
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // One lane adds for all lanes that are active; the others take their numbers from it by
 // a shuffle. Through shared memory they would need a warp sync.
 #include "check.h"

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: mask
 // A warp reduction syncs, after each step, only the lanes that have just added. Those
 // of the next step read what lanes wrote that were in that mask, save in the last
 // step, where one lane syncs with itself while its partner still adds.

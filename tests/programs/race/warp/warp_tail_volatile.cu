@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: loop-back-edge
 // `volatile` keeps the compiler from holding values back; it orders nothing.
 #include "check.h"
 

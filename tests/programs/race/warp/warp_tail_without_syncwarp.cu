@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // The last rounds of a reduction stay in one warp, which is no order by itself.
 #include "check.h"
 

@@ -205,9 +205,13 @@ fn what_to_add_to_a_fence_and_what_to_write_instead_of_volatile() {
     facts[0].volatile = true;
     assert_eq!(
         hint(&race, facts, false).unwrap(),
-        "no __syncthreads() orders line 17 before line 18; `volatile` is not atomic: read by atomicAdd(&x, 0) \
-         and write by atomicExch(&x, value), or use a relaxed cuda::atomic_ref for both"
+        "no __syncthreads() orders line 17 before line 18; `volatile` does not order threads"
     );
+    let race = at(RaceKind::WriteRead, Scope::Grid, (17, 13), (18, 15));
+    assert!(hint(&race, facts, false).unwrap().ends_with(
+        "; `volatile` is not atomic: read by atomicAdd(&x, 0) and write by atomicExch(&x, value), or use a relaxed \
+         cuda::atomic_ref for both"
+    ));
 }
 
 #[test]

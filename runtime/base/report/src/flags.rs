@@ -1,0 +1,83 @@
+//! Flags and locks: whether a program seems to order two accesses by what atomics have read.
+
+use std::collections::BTreeSet;
+
+use gpurace_abi::flow::{Flow, Step};
+
+use crate::barriers::{Pair, is_one_statement, places};
+
+/// True if the program seems to order two accesses by a flag or a lock: an atomic follows the earlier one, and what
+/// an atomic has read decides whether or when a thread comes to the later one.
+pub fn is_handed_over(flow: &Flow, [earlier, later]: Pair) -> bool {
+    let places = places(flow);
+    let (Some(&from), Some(&to)) = (places.get(&earlier), places.get(&later)) else {
+        return false;
+    };
+    let is_atomic = |step: &Step| matches!(step, Step::Atomic(_));
+    let has_atomic = |block: usize| flow.blocks[block].steps.iter().any(is_atomic);
+    let follows = flow.blocks[from.0].steps[from.1 + 1..].iter().any(is_atomic)
+        || successors(flow, from.0).any(|next| reached(flow, next, true).into_iter().any(has_atomic));
+    let reaches = |block: usize| reached(flow, block, false).contains(&to.0);
+    let in_sequence = !is_one_statement(flow, from, to)
+        && (from.0 == to.0 && from.1 < to.1 || from.0 != to.0 && reaches(from.0));
+    let from_first = if in_sequence { reached(flow, from.0, false) } else { BTreeSet::new() };
+    follows
+        && (0..flow.blocks.len()).any(|block| {
+            flow.blocks[block].decides
+                && (!in_sequence || from_first.contains(&block))
+                && successors(flow, block).any(|next| next > block && reaches(next))
+                && successors(flow, block).any(|next| next <= block || !reaches(next))
+        })
+}
+
+/// True if an access is in a loop that waits for a plain value to change.
+pub fn spins(flow: &Flow, site: u32) -> bool {
+    places(flow).get(&site).is_some_and(|&(block, _)| flow.blocks[block].spins)
+}
+
+fn successors(flow: &Flow, block: usize) -> impl Iterator<Item = usize> + '_ {
+    let next = flow.blocks[block].next.iter().map(|&next| next as usize);
+    next.filter(|&next| next < flow.blocks.len())
+}
+
+/// Returns a block and those that it reaches. Without `back`, ways back to the start of a loop are left out.
+fn reached(flow: &Flow, block: usize, back: bool) -> BTreeSet<usize> {
+    let mut reached = BTreeSet::from([block]);
+    let mut pending = vec![block];
+    while let Some(block) = pending.pop() {
+        let next = successors(flow, block).filter(|&next| back || next > block);
+        pending.extend(next.filter(|&next| reached.insert(next)));
+    }
+    reached
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::barriers::tests::flow;
+
+    #[test]
+    fn a_flag_or_a_lock_hands_over() {
+        for (text, handed_over) in [
+            // One thread stores and sets a flag, another one waits for it and loads.
+            ("u 1,2:\n 4: L1 a0 L2 x2\nd 2,3: L5 x3\n 4: L6 a1\nu:", true),
+            // The wait is there, but nobody sets anything behind the store.
+            ("u 1,2:\n 4: L1 x2 L2 a0\nd 2,3: L5 x3\n 4: L6 a1\nu:", false),
+            // The flag is set, but nobody looks at it.
+            ("u 1,2:\n 4: L1 a0 L2 x2\n 2,3: L5 x3\n 4: L6 a1\nu:", false),
+            // A lock around one statement.
+            ("d 0,1: L1 x3\n 2: L2 a0 a1 L3 x2\nu:", true),
+            // The loop with the compare-and-swap comes before both.
+            ("d 0,1: L1 x3\n 2: L2 a0 L3 a1 x2\nu:", false),
+            // It is between them.
+            ("u 1: L2 a0\nd 1,2: L1 x3\nu: L3 a1", true),
+            // The last one to count looks at all; barriers stand between.
+            ("u 1: L1 a0 B L2 x2\nd 2,3: B\n 3: L5 a1\nu:", true),
+            // What the atomic gave decides something else.
+            ("u 1: L1 a0 L2 x2\nd 2,3:\n 3: L5 a9\nu: L6 a1", false),
+        ] {
+            assert_eq!(is_handed_over(&flow(text), [0, 1]), handed_over, "{text}");
+        }
+        assert!(spins(&flow("s 0,1: a0\nu: a1"), 0) && !spins(&flow("s 0,1: a0\nu: a1"), 1));
+    }
+}
