@@ -34,10 +34,11 @@
 //! - **An instruction that cannot be translated** becomes a call of
 //!   [`Unsupported`](gpurace_abi::entry::Entry::Unsupported). A program that never reaches the call
 //!   runs.
-//! - **One checked variant and a bare one.** Only a launch shows if a proof's conditions hold and
-//!   if anything may overlap it. So checked code has the checks of proved accesses too. The checker
+//! - **A checked variant, a bare one, and one between them.** Only a launch shows if a proof's conditions
+//!   hold and if anything may overlap it. So checked code has the checks of proved accesses too. The checker
 //!   gets the set of proved sites and returns at once for them, except that a proved atomic keeps
-//!   its effect on order. A variant for each set of proofs would cost compile time and code.
+//!   its effect on order. Kernels with proved and open sites also have [open code](codegen::open), for
+//!   launches that meet all conditions. A variant for each set of proofs would cost compile time and code.
 //!
 //! Invariant: nothing unwinds into LLVM. An error is reported through clang's
 //! diagnostics and fails the compilation.
@@ -169,15 +170,8 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
         instrument::insert_checks(module, &sites.accesses, &spared);
         let syncs = sync::number(module, &mut positions);
         let arch = (translate::nvvm::architecture(module) / 10) as u32;
-        let (mut kernels, variables) = generate_code(
-            module,
-            bare,
-            &sites,
-            &open::proved_sites(&proofs.kernels),
-            &clusters,
-            &mut positions,
-            config,
-        )?;
+        let (mut kernels, variables) =
+            generate_code(module, bare, &sites, &proofs.proved_sites(), &clusters, &mut positions, config)?;
         for kernel in &mut kernels {
             kernel.flow = flows.get(&kernel.name).cloned();
             for (param, pointee) in

@@ -16,6 +16,7 @@ use llvm_sys::prelude::*;
 
 use crate::checks::annotations;
 use crate::checks::sites::AccessSite;
+use crate::codegen::open::ProvedSites;
 use crate::config::{Config, Prune};
 use crate::{ir, protocol};
 
@@ -32,6 +33,17 @@ pub struct Proofs {
     pub kernels: Vec<KernelFacts>,
     /// What travels in the program.
     pub section: ModuleProofs,
+}
+
+impl Proofs {
+    /// The sites that are proved, perhaps under conditions, of each kernel.
+    pub fn proved_sites(&self) -> ProvedSites {
+        let proved = |of: &KernelFacts| {
+            let sites = of.sites.iter().filter(|(_, facts)| facts.verdict.is_proof());
+            sites.map(|(&site, _)| site).collect()
+        };
+        self.kernels.iter().map(|of| (of.name.clone(), proved(of))).collect()
+    }
 }
 
 /// What was found of a kernel.

@@ -15,22 +15,12 @@ use llvm_sys::prelude::*;
 
 use crate::ir;
 use crate::ir::entry_calls::EntryCall;
-use crate::prove::KernelFacts;
 
 /// Prefix of the symbol of a kernel's open code.
 const OPEN: &str = "gpurace.open.";
 
 /// The sites that are proved while compiling, perhaps under conditions, by the kernel's name.
 pub type ProvedSites = BTreeMap<String, HashSet<u32>>;
-
-/// The proved sites of all kernels.
-pub fn proved_sites(known: &[KernelFacts]) -> ProvedSites {
-    let proved = |of: &KernelFacts| {
-        let sites = of.sites.iter().filter(|(_, facts)| facts.verdict.is_proof());
-        sites.map(|(&site, _)| site).collect()
-    };
-    known.iter().map(|of| (of.name.clone(), proved(of))).collect()
-}
 
 /// Adds open code for each kernel that has proved and open sites. Returns the names of these kernels.
 ///
