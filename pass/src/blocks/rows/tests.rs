@@ -147,8 +147,15 @@ fn loops_that_all_threads_run_alike() {
 
 #[test]
 fn loops_with_variables_of_the_threads_are_not_cut() {
-    let body = format!("%v = alloca i32\n store i32 %t, ptr %v\n {}", looped("%n", "READ 0"));
-    assert_eq!(rows_of(&body), Found { rows: vec![vec![0, 9]], calls: 1, needs_context: false });
+    let body = |index: &str| {
+        let element = format!("%element = getelementptr [8 x i32], ptr %v, i32 0, i32 {index}");
+        let body = looped("%n", "%w = load i32, ptr %element\n store i32 %w, ptr %element\n READ 0");
+        format!("%v = alloca [8 x i32]\n {element}\n store i32 %t, ptr %element\n {body}")
+    };
+    let gathered = Found { rows: vec![vec![0, 9]], calls: 1, needs_context: false };
+    assert_eq!(rows_of(&body("%t")), gathered);
+    // An element that the code names is a value.
+    assert_eq!(rows_of(&body("3")), all(&[&[0], &[9, 0]]));
 }
 
 #[test]

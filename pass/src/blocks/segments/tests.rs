@@ -22,6 +22,8 @@ fn module(body: &str) -> String {
            call void @again(ptr %c)
            ret void
          }}
+         declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+         declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
          declare void @use(i32)
          @table = constant [4 x i32] [i32 1, i32 2, i32 3, i32 4]
          %pair = type {{ i32, i32 }}
@@ -206,9 +208,18 @@ fn variables_of_a_thread() {
     let s = "%q = load i32, ptr %p\n";
     assert_eq!(cut_of(&body(s)).map(|c| (c.2, c.3)), Some((0, false)));
     assert_eq!(cut_of(&body("BARRIER")).map(|c| c.2), Some(32));
-    // The checker would take a place in the frame for memory that blocks share.
     assert_eq!(cut_with(&body(s), Checks::Kept).map(|c| c.2), Some(0));
-    assert_eq!(cut_with(&body("BARRIER"), Checks::Kept), None);
+    assert_eq!(cut_with(&body("BARRIER"), Checks::Kept).map(|c| c.2), Some(32));
+    // The checker would take a place in the frame for memory that blocks share.
+    for escapes in [
+        "store ptr %v, ptr %p",
+        "%place = getelementptr i32, ptr %v, i32 %t\n %any = select i1 true, ptr %place, ptr %p\n store i32 1, ptr %any",
+        "call void @llvm.memcpy.p0.p0.i64(ptr %p, ptr %v, i64 32, i1 false)",
+    ] {
+        assert_eq!(cut_with(&body(&format!("{escapes}\n BARRIER")), Checks::Kept), None, "{escapes}");
+    }
+    let filled = "call void @llvm.memset.p0.i64(ptr %v, i8 0, i64 32, i1 false)\n BARRIER";
+    assert_eq!(cut_with(&body(filled), Checks::Kept).map(|c| c.2), Some(32));
     let grows = "%v = alloca i32, i32 %n\n BARRIER\n ret void";
     assert_eq!(cut_of(grows), None);
 }
