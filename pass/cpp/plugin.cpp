@@ -114,8 +114,8 @@ void appendFields(const llvm::DICompositeType *type, const std::string &path, ui
 
 extern "C" {
 
-// The struct that a parameter of a function points to, from its debug info: a line with its name and size, then
-// one for each field. Empty if it is no struct, or unknown. The caller disposes of the text.
+// The struct that a parameter of a function points to, from its debug info: a line with its name and size,
+// then one for each field. Empty if it is no struct, or unknown. The caller disposes of the text.
 char *gpurace_pointee(LLVMValueRef function, unsigned index) {
   std::string out;
   auto *program = llvm::unwrap<llvm::Function>(function)->getSubprogram();
@@ -147,8 +147,8 @@ void gpurace_keep_lines(LLVMModuleRef module) {
       auto *unit = llvm::DICompileUnit::getDistinct(
           m.getContext(), old->getSourceLanguage(), old->getFile(), old->getProducer(), old->isOptimized(),
           old->getFlags(), old->getRuntimeVersion(), "", llvm::DICompileUnit::DebugDirectivesOnly, nullptr,
-          nullptr, nullptr, nullptr, nullptr, 0, false, false,
-          llvm::DICompileUnit::DebugNameTableKind::None, false, "", "");
+          nullptr, nullptr, nullptr, nullptr, 0, false, false, llvm::DICompileUnit::DebugNameTableKind::None,
+          false, "", "");
       units[old] = unit;
       all->setOperand(i, unit);
     }

@@ -431,7 +431,9 @@ pub fn too_wide(text: &str) -> impl Iterator<Item = &str> {
         let text = line.trim_start();
         let is_whole = is_message || text.starts_with(['#', '-', '|']) || text.contains(" | ");
         let longest = text.split(' ').map(|word| word.chars().count()).max().unwrap_or_default();
-        line.chars().count() > 100 && longest < 90 && !is_whole
+        // To break a line does not shorten a word.
+        let width = line.chars().count();
+        width > 100 && width - longest > 30 && !is_whole
     })
 }
 

@@ -154,7 +154,7 @@ const MOST_LANE_BYTES: u64 = 1024;
 /// the elements of local arrays become values. A part of a loop is not unrolled: its accesses would be rows
 /// beside those that stay calls.
 const UNROLL: &str = "loop-simplify,lcssa,loop(loop-rotate),\
-    loop-unroll<O3;no-partial;no-peeling;no-profile-peeling;no-runtime;no-upperbound>,sroa";
+    loop-unroll<O2;no-partial;no-peeling;no-profile-peeling;no-runtime;no-upperbound>,sroa";
 
 /// Most calls of functions with cuts that become part of a kernel.
 const MOST_INLINED: usize = 256;

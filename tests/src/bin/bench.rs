@@ -2,7 +2,7 @@
 //! `scripts/bench` measures all kernels, and `scripts/bench KERNEL...` these ones. `scripts/bench
 //! gmrace` measures those of GMRace's paper, `scripts/bench covered` those in which nothing is proved
 //! and one check covers several reads, and `scripts/bench ablation` the gain of each mechanism that
-//! only buys speed.
+//! only buys speed. `scripts/bench kinds` measures kernels of further kinds.
 //!
 //! Each kernel of `tests/bench` is built without checks, with every check (`-fgpurace-prune=off`),
 //! and with proofs at launch (`-fgpurace-prune=launch`). If the machine has OpenCL for its processor,
@@ -38,10 +38,13 @@ const KERNELS: [&str; 12] = [
     "compact",
 ];
 /// The kernels of GMRace's paper, by the names of their files. They have no twins in OpenCL, and
-/// neither have those in [`COVERED`].
+/// neither have those in [`COVERED`] and [`KINDS`].
 const GMRACE: [&str; 6] = ["cocluster", "em", "scan", "sweeps", "diagonals", "binomial"];
 /// Kernels in which nothing is proved, and in which another access's check covers reads.
 const COVERED: [&str; 2] = ["update", "rounds"];
+/// Kernels of further kinds: with a site that no proof covers, with sums in registers, with loops that read and
+/// write, with structs.
+const KINDS: [&str; 6] = ["radix", "walsh", "registers", "march", "insertion", "fields"];
 /// Rounds in which each variant runs once.
 const ROUNDS: usize = 5;
 /// Timed repetitions in a run.
@@ -106,14 +109,14 @@ fn main() -> ExitCode {
 }
 
 fn bench(wanted: &[String], ablation: bool) -> Result<String, String> {
-    let groups = [("gmrace", &GMRACE[..]), ("covered", &COVERED[..])];
+    let groups = [("gmrace", &GMRACE[..]), ("covered", &COVERED[..]), ("kinds", &KINDS[..])];
     let group_of = |k: &str| groups.iter().find(|group| group.1.contains(&k)).map(|group| group.0);
-    let all = || KERNELS.into_iter().chain(GMRACE).chain(COVERED);
+    let all = || KERNELS.into_iter().chain(GMRACE).chain(COVERED).chain(KINDS);
     let known = |w: &str| groups.iter().any(|group| group.0 == w) || all().any(|k| k == w);
     if let Some(unknown) = wanted.iter().find(|w| !known(w)) {
         let all: Vec<_> = all().collect();
         return Err(format!(
-            "found kernel `{unknown}`, wanted `gmrace`, `covered` or one of {}",
+            "found kernel `{unknown}`, wanted `gmrace`, `covered`, `kinds` or one of {}",
             all.join(", ")
         ));
     }

@@ -297,6 +297,11 @@ fn run(session: &'static Session, executor: &Executor, launch: &KernelLaunch<'_>
             Ok(())
         }
         Err(fault) => {
+            // Open code has no check that tells of a proved access.
+            let launch = gpurace_cpu::KernelLaunch {
+                entry: if checks.is_some() { code.run } else { entry },
+                ..launch.clone()
+            };
             let with_line = |known: &_| fault_of_one_thread(session, executor, &launch, &begun, known);
             let ended = end_with(session, &fault, &begun, with_line);
             session.end(&begun, checks.as_deref(), EndedLaunch::default());

@@ -44,13 +44,15 @@ typedef struct {
     uint64_t frame_bytes, needs_whole_warps;
     void *block_checked;
     uint64_t checked_frame_bytes, checked_sets_threads;
+    void *open, *block_open;
+    uint64_t open_frame_bytes, open_sets_threads;
 } Kernel;
 typedef struct { const char *name; void *address; uint64_t size; } Variable;
 
 static const Kernel kernels[] = {
-    {"_Z5scalePiPKii", scale, NULL, NULL, 0, 0, NULL, 0, 0},
-    {"_Z5clashPi", clash, NULL, NULL, 0, 0, NULL, 0, 0},
-    {"_Z5faultv", fault, NULL, NULL, 0, 0, NULL, 0, 0},
+    {"_Z5scalePiPKii", scale, NULL, NULL, 0, 0, NULL, 0, 0, NULL, NULL, 0, 0},
+    {"_Z5clashPi", clash, NULL, NULL, 0, 0, NULL, 0, 0, NULL, NULL, 0, 0},
+    {"_Z5faultv", fault, NULL, NULL, 0, 0, NULL, 0, 0, NULL, NULL, 0, 0},
 };
 static const Variable variables[] = {{"factor", &factor_storage, 4}};
 

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 //@ module: yes
 // A kernel that the driver API loads lacks a barrier between writes and reads of shared memory.
 #include "driver.h"

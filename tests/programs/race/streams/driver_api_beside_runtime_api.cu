@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: unordered-operations
 //@ module: yes
 // A kernel of the driver API reads on a stream of the runtime API what a kernel of the runtime API writes on
 // another.

@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: unordered-operations
 //@ module: yes
 // Two launches of the driver API write the same bytes on two streams.
 #include "driver.h"
