@@ -17,7 +17,7 @@
 //! Where a warp has collectives, its lanes run in the same way from one to the next, and the warps of the
 //! block one after another (hierarchical collapsing: Han et al., "COX", 2022). A segment then ends at a
 //! barrier or at a collective. Such code serves launches alone in which each warp has 32 lanes in one row
-//! of the block.
+//! of the block. A warp whose lanes may not meet at each collective *parts*: each lane has a point of its own.
 //!
 //! | module | what it does |
 //! |---|---|
@@ -26,12 +26,16 @@
 //! | `frame` | places in the frame; local variables move there |
 //! | `crossing` | values that are needed after a barrier are computed again or kept in the frame |
 //! | `batches` | checks become batches in the frame |
+//! | `meeting` | functions in which threads meet become part of the kernel |
+//! | `parting` | what lanes leave for each other; where a lane of a warp that parts is |
 
 mod batches;
 mod collectives;
 mod context;
 mod crossing;
 mod frame;
+mod meeting;
+mod parting;
 
 use std::collections::HashSet;
 use std::mem::offset_of;
@@ -40,6 +44,7 @@ use gpurace_abi::ablation::{self, Mechanism};
 use gpurace_abi::batch::{BLOCK_ENDED, FrameBatch, FrameCommon, SHARED_VALUES};
 use gpurace_abi::context::WARP_SIZE;
 use gpurace_abi::entry::Entry;
+use gpurace_abi::warp::{WaitsFor, WarpLanes, WarpPoint};
 use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
@@ -48,17 +53,17 @@ use super::affine_rows::AffineFunctions;
 use super::entries::Checks;
 use crate::analysis::uniform::BlockUniform;
 use crate::ir;
-use crate::ir::entry_calls::entry_of;
+use crate::ir::entry_calls::{EntryCall, entry_of};
 use crate::ir::passes::run_passes_on;
 
 use batches::AffineRows;
 pub use collectives::is_collective;
 pub use context::FIELDS;
 pub use frame::in_common;
+pub use meeting::meeting_functions;
 
 unsafe extern "C" {
     fn gpurace_clone_function(function: LLVMValueRef) -> LLVMValueRef;
-    fn gpurace_inline(call: LLVMValueRef) -> bool;
     fn gpurace_split_before(instruction: LLVMValueRef) -> LLVMBasicBlockRef;
 }
 
@@ -100,6 +105,8 @@ pub enum Runs {
     Warp,
     /// The first lane of a warp for all its lanes, which have all reached the point.
     FirstLane,
+    /// Lanes of a warp that have waited for each other there.
+    Met(WaitsFor),
 }
 
 /// Where a segment ends and another one begins.
@@ -109,6 +116,8 @@ struct Cut {
     at: LLVMValueRef,
     /// Who runs what follows.
     runs: Runs,
+    /// The synchronisation there, if it is one.
+    sync: u32,
 }
 
 /// A kernel that was cut.
@@ -118,6 +127,10 @@ pub struct Segments {
     pub function: LLVMValueRef,
     /// Who runs from each point: the start, the barriers, and the loops or collectives that are cut.
     pub runs: Vec<Runs>,
+    /// For each point, the synchronisation there.
+    syncs: Vec<u32>,
+    /// Each lane of a warp may be at another point.
+    pub parts: bool,
     /// How many points are barriers; these have the numbers from 1 on.
     pub barriers: u32,
     /// Fields of the thread context that are equal for all threads: offset, type.
@@ -145,6 +158,18 @@ impl Segments {
     pub fn has_warps(&self) -> bool {
         self.runs.iter().any(|&runs| runs != Runs::Block)
     }
+
+    /// The points of a warp that parts.
+    pub fn warp_points(&self) -> impl Iterator<Item = WarpPoint> {
+        self.runs.iter().zip(&self.syncs).map(|(&runs, &sync)| {
+            let waits = match runs {
+                Runs::Block => WaitsFor::Block,
+                Runs::Warp | Runs::FirstLane => WaitsFor::Nothing,
+                Runs::Met(waits) => waits,
+            };
+            WarpPoint { waits, sync }
+        })
+    }
 }
 
 /// Most bytes that a lane keeps over collectives. They lie on the stack.
@@ -155,50 +180,6 @@ const MOST_LANE_BYTES: u64 = 1024;
 /// beside those that stay calls.
 const UNROLL: &str = "loop-simplify,lcssa,loop(loop-rotate),\
     loop-unroll<O2;no-partial;no-peeling;no-profile-peeling;no-runtime;no-upperbound>,sroa";
-
-/// Most calls of functions with cuts that become part of a kernel.
-const MOST_INLINED: usize = 256;
-
-/// The functions in which threads meet, or which call such ones.
-///
-/// # Safety
-/// `module` is live.
-pub unsafe fn meeting_functions(module: LLVMModuleRef) -> HashSet<LLVMValueRef> {
-    // SAFETY: by contract.
-    unsafe {
-        let calls = |f| ir::instructions(f).into_iter().filter(|&i| ir::opcode(i) == LLVMOpcode::LLVMCall);
-        let mut found = HashSet::new();
-        loop {
-            let meets = |&i: &LLVMValueRef| {
-                is_barrier(i) || is_collective(i) || ir::callee(i).is_some_and(|f| found.contains(&f))
-            };
-            let new = ir::definitions(module).filter(|f| !found.contains(f) && calls(*f).any(|i| meets(&i)));
-            let new: Vec<_> = new.collect();
-            if new.is_empty() {
-                return found;
-            }
-            found.extend(new);
-        }
-    }
-}
-
-/// Makes the functions in which threads meet part of a kernel. False if that does not end.
-unsafe fn inline(kernel: LLVMValueRef, meeting: &HashSet<LLVMValueRef>) -> bool {
-    // SAFETY: by contract.
-    unsafe {
-        let calls = |&i: &LLVMValueRef| {
-            ir::opcode(i) == LLVMOpcode::LLVMCall && ir::callee(i).is_some_and(|f| meeting.contains(&f))
-        };
-        for _ in 0..MOST_INLINED {
-            match ir::instructions(kernel).iter().find(|i| calls(i)) {
-                Some(&call) if gpurace_inline(call) => {}
-                Some(_) => return false,
-                None => return true,
-            }
-        }
-        false
-    }
-}
 
 /// Cuts `kernel`, which has the context as first parameter. Without checks, the functions of `meeting` become
 /// part of it. `None` if its threads may not reach
@@ -216,7 +197,7 @@ pub unsafe fn cut(
     unsafe {
         let with = |loops| {
             let copy = gpurace_clone_function(kernel);
-            if checks == Checks::None && !inline(copy, meeting) {
+            if checks == Checks::None && !meeting::inline(copy, meeting) {
                 LLVMDeleteFunction(copy);
                 return None;
             }
@@ -253,6 +234,8 @@ struct Cutter {
     thread_bytes: u64,
     lane_bytes: u64,
     exchanged_bytes: u64,
+    /// The lanes of a warp may not meet at each collective.
+    parts: bool,
 }
 
 impl Cutter {
@@ -306,6 +289,7 @@ impl Cutter {
                 thread_bytes: 0,
                 lane_bytes: 0,
                 exchanged_bytes: 0,
+                parts: false,
             }
         }
     }
@@ -346,12 +330,14 @@ impl Cutter {
             if barriers.iter().any(|&b| uniform.is_divergent(LLVMGetInstructionParent(b))) {
                 return None;
             }
-            let mut cuts: Vec<_> = barriers.iter().map(|&at| Cut { at, runs: Runs::Block }).collect();
+            let sync = |at| EntryCall::of(at).and_then(|call| call.sync()).unwrap_or(0);
+            let at_barrier = |&at: &LLVMValueRef| Cut { at, runs: Runs::Block, sync: sync(at) };
+            let mut cuts: Vec<_> = barriers.iter().map(at_barrier).collect();
             if loops && parallel {
                 let ends = super::rows::loop_ends(self.function).into_iter();
                 let ends = ends.filter(|&end| !uniform.is_divergent(end));
                 let mark = |end| self.mark(LLVMGetBasicBlockTerminator(end));
-                cuts.extend(ends.map(|end| Cut { at: mark(end), runs: Runs::Block }));
+                cuts.extend(ends.map(|end| Cut { at: mark(end), runs: Runs::Block, sync: 0 }));
             }
             if !collectives.is_empty() {
                 cuts.extend(self.replace_collectives(&collectives, &mut uniform)?);
@@ -386,6 +372,8 @@ impl Cutter {
             Some(Segments {
                 function: self.function,
                 runs: std::iter::once(Runs::Block).chain(cuts.iter().map(|cut| cut.runs)).collect(),
+                syncs: std::iter::once(0).chain(cuts.iter().map(|cut| cut.sync)).collect(),
+                parts: self.parts,
                 barriers: barriers.len() as u32,
                 fields: std::mem::take(&mut self.fields),
                 shared,
@@ -410,11 +398,24 @@ impl Cutter {
         }
     }
 
+    /// Where a thread stores the point that it has reached.
+    unsafe fn next_point(&self) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe {
+            if self.parts {
+                self.at_start();
+                self.of_lane(offset_of!(WarpLanes, points))
+            } else {
+                self.common_place(offset_of!(FrameCommon, next))
+            }
+        }
+    }
+
     /// Lets a thread that returns store that the block has ended.
     unsafe fn end(&mut self) {
         // SAFETY: by contract.
         unsafe {
-            let next = self.common_place(offset_of!(FrameCommon, next));
+            let next = self.next_point();
             let int = LLVMInt32TypeInContext(self.context);
             for block in ir::blocks(self.function) {
                 let last = LLVMGetBasicBlockTerminator(block);

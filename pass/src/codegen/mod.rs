@@ -78,6 +78,7 @@ pub unsafe fn to_object(
         let table: Vec<_> = addresses.iter().map(|name| name.as_str()).zip(&variables).collect();
         image::add_table(module, &names, &of_blocks, &of_checked_blocks, &table, config.cpu == "x86-64-v3");
         object::internalise(module);
+        object::keep_frame_pointers(module);
         verify(module)?;
         object::emit(module, &machine, config.opt_level, &config.object)?;
         Ok((metas, variables))

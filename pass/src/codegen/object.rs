@@ -3,6 +3,7 @@
 use std::ffi::c_uint;
 use std::ptr;
 
+use gpurace_abi::entry::Entry;
 use gpurace_abi::image::IMAGE_SYMBOL;
 use inkwell::OptimizationLevel;
 use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
@@ -107,6 +108,21 @@ pub unsafe fn internalise(module: LLVMModuleRef) {
                 LLVMSetVisibility(global, LLVMVisibility::LLVMDefaultVisibility);
                 LLVMSetLinkage(global, LLVMLinkage::LLVMInternalLinkage);
             }
+        }
+    }
+}
+
+/// Lets all functions keep frame pointers if a thread asks which lanes are active: the runtime then follows the
+/// calls that led to the question.
+///
+/// # Safety
+/// `module` is live.
+pub unsafe fn keep_frame_pointers(module: LLVMModuleRef) {
+    // SAFETY: by contract.
+    unsafe {
+        let asks = LLVMGetNamedFunction(module, ir::c(Entry::Activemask.symbol()).as_ptr());
+        if !asks.is_null() {
+            ir::definitions(module).for_each(|f| ir::set_string_attribute(f, "frame-pointer", "all"));
         }
     }
 }

@@ -125,6 +125,16 @@ impl EntryCall {
         site.map(|site| site as u32)
     }
 
+    /// The place in the source of a synchronisation.
+    ///
+    /// # Safety
+    /// The call is live.
+    pub unsafe fn sync(self) -> Option<u32> {
+        // SAFETY: by contract; the operand is of the list.
+        let sync = self.entry.sync_operand().and_then(|index| unsafe { self.constant(index) });
+        sync.map(|sync| sync as u32)
+    }
+
     /// True if this is a barrier that all threads of the block reach: barrier 0, without a number
     /// of threads.
     ///

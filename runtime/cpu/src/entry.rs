@@ -6,6 +6,7 @@ use std::ffi::{CStr, c_char, c_void};
 use std::sync::OnceLock;
 use std::time::Instant;
 
+use gpurace_abi::batch::FrameCommon;
 use gpurace_abi::context::ThreadCtx;
 use gpurace_abi::scope::{AtomicKind, Order, Scope};
 use gpurace_abi::texture::{FetchPoint, SurfaceAccess};
@@ -140,6 +141,19 @@ entries! {
     /// A block barrier between two segments of a block entry.
     fn __gpurace_block_barrier(ctx) {
         checks::block_barrier(&mut *block_of(ctx));
+    }
+
+    /// The lanes of a warp that run on in a block entry.
+    fn __gpurace_warp_step(ctx, lanes: *mut c_void, frame: *mut c_void, points: *mut c_void, first: u32) -> u64 {
+        let common = frame.cast::<FrameCommon>().sub(1);
+        let step = sync::step_warp(ctx, &mut *lanes.cast(), points.cast_const().cast(), first);
+        match step {
+            sync::WarpStep::Run { lanes, from } => u64::from(lanes) | u64::from(from) << 32,
+            sync::WarpStep::Wait { at } => {
+                (*common).next = at;
+                0
+            }
+        }
     }
 
     /// `bar.sync`.

@@ -67,17 +67,18 @@ unsafe extern "C" fn give_way(ctx: *mut ThreadCtx, frame: *const u64) {
 pub unsafe extern "C" fn __gpurace_activemask(ctx: *mut ThreadCtx) -> u32 {
     naked_asm!(
         "mov rsi, rsp",
+        "mov rdx, rbp",
         "jmp {active_lanes}",
         active_lanes = sym active_lanes,
     )
 }
 
-/// `frame` points to the caller's return address and its stack.
-unsafe extern "C" fn active_lanes(ctx: *mut ThreadCtx, frame: *const u64) -> u32 {
+/// `returns` points to the return address into the caller, `frame` is the caller's frame pointer.
+unsafe extern "C" fn active_lanes(ctx: *mut ThreadCtx, returns: *const u64, frame: usize) -> u32 {
     // SAFETY: the lowering's contract; the stack is readable to its top.
     unsafe {
         let top = (*lane_of(ctx)).stack.top();
         let code = (*(*block_of(ctx)).launch).code();
-        sync::active_lanes(ctx, stack_frame::call_chain(frame, top, code))
+        sync::active_lanes(ctx, stack_frame::call_chain(returns, frame, top, code))
     }
 }

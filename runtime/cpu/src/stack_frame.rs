@@ -29,21 +29,33 @@ pub(crate) unsafe fn digest(frame: *const u64, top: usize) -> u64 {
     words.iter().fold(words.len() as u64, |d, &w| mix(d, w)) | 1
 }
 
-/// A digest of the calls that led here: the return address at `frame`, and every word of the stack
-/// that points into `code` (start and size). Stale words can make equal chains differ, but never
-/// different chains equal.
+/// A digest of the calls that led here: the return address at `returns`, and those of the functions above it in
+/// `code` (start and size). Code that asks for it keeps frame pointers: `frame` is that of the innermost function,
+/// and each leads to the next one below a return address.
 ///
 /// # Safety
-/// As [`words`].
-pub(crate) unsafe fn call_chain(frame: *const u64, top: usize, code: (usize, usize)) -> u64 {
-    // SAFETY: the caller's.
-    let words = unsafe { words(frame, top) };
-    let first = words.first().copied().unwrap_or(0);
-    words
-        .iter()
-        .skip(1)
-        .filter(|&&w| (w as usize).wrapping_sub(code.0) < code.1)
-        .fold(mix(0, first), |d, &w| mix(d, w))
+/// The stack is readable from `returns`, which is 8-aligned, to `top`.
+pub(crate) unsafe fn call_chain(
+    returns: *const u64,
+    mut frame: usize,
+    top: usize,
+    code: (usize, usize),
+) -> u64 {
+    // SAFETY: the caller's; each word that is read lies between `returns` and `top`.
+    unsafe {
+        let mut chain = mix(0, *returns);
+        let mut below = returns.addr();
+        while frame > below && frame.is_multiple_of(8) && frame + 16 <= top {
+            let words = returns.with_addr(frame);
+            let (next, address) = (*words as usize, *words.add(1));
+            if (address as usize).wrapping_sub(code.0) >= code.1 {
+                break;
+            }
+            chain = mix(chain, address);
+            (below, frame) = (frame, next);
+        }
+        chain
+    }
 }
 
 /// Start and size of the executable segment that holds `function`, or zeros if there is none.
@@ -92,6 +104,26 @@ mod tests {
         let (start, len) = code_around(here);
         assert!((start..start + len).contains(&here));
         assert_eq!(code_around(8), (0, 0));
+    }
+
+    #[test]
+    fn a_call_chain_follows_frame_pointers() {
+        // A return address, a stale one, the caller's frame, that of its caller, and one outside of the code.
+        let mut stack = [100u64, 101, 0, 102, 0, 7];
+        let start = stack.as_ptr().addr();
+        stack[2] = start as u64 + 32;
+        let of = |stack: &[u64; 6]| {
+            // SAFETY: the array is readable to its end.
+            unsafe { call_chain(stack.as_ptr(), start + 16, start + 48, (100, 10)) }
+        };
+        let chain = of(&stack);
+        assert_eq!(chain, mix(mix(0, 100), 102));
+        stack[1] = 105;
+        assert_eq!(of(&stack), chain, "a stale word is no call");
+        stack[5] = 8;
+        assert_eq!(of(&stack), chain, "nor is the runtime's");
+        stack[3] = 103;
+        assert_ne!(of(&stack), chain);
     }
 
     #[test]

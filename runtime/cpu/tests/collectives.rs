@@ -201,10 +201,17 @@ fn a_mask_without_its_caller_is_reported() {
     assert_eq!(out[3], 3);
 }
 
-#[inline(never)]
-unsafe extern "C" fn helper(ctx: *mut ThreadCtx) -> u32 {
-    // SAFETY: the thread runs.
-    std::hint::black_box(unsafe { __gpurace_activemask(ctx) })
+/// A function with a frame pointer, as the pass makes those of code that asks for active lanes.
+#[unsafe(naked)]
+unsafe extern "C" fn helper(_ctx: *mut ThreadCtx) -> u32 {
+    std::arch::naked_asm!(
+        "push rbp",
+        "mov rbp, rsp",
+        "call {asks}",
+        "pop rbp",
+        "ret",
+        asks = sym __gpurace_activemask,
+    )
 }
 
 /// Lanes ask which are active in two branches, through one helper function.

@@ -1,5 +1,7 @@
 //! Builds the code of a block entry.
 
+mod warps;
+
 use std::ffi::{CStr, c_uint};
 use std::mem::offset_of;
 
@@ -14,7 +16,7 @@ use super::Checks;
 use crate::blocks::affine_rows::AffineFunctions;
 use crate::blocks::batch;
 use crate::blocks::number::to_number;
-use crate::blocks::segments::{self, Runs, Segments, in_common};
+use crate::blocks::segments::{self, Segments, in_common};
 use crate::ir;
 use crate::ir::entry_calls::EntryCalls;
 use crate::ir::parameters::{copy_by_value, load_arguments};
@@ -89,6 +91,9 @@ impl BlockEntryBuilder<'_> {
                 latches: Vec::new(),
                 of_warp,
             };
+            if segments.parts {
+                entry.begin_parting();
+            }
             entry.load_context();
             entry.points(kernel);
             if segments.parallel && !segments.needs_context {
@@ -111,7 +116,7 @@ impl BlockEntryBuilder<'_> {
         unsafe { in_common(self.builder, LLVMGetParam(self.function, 2), offset) }
     }
 
-    unsafe fn new_block(&self, name: &CStr) -> LLVMBasicBlockRef {
+    pub(super) unsafe fn new_block(&self, name: &CStr) -> LLVMBasicBlockRef {
         // SAFETY: by contract.
         unsafe { LLVMAppendBasicBlockInContext(self.context, self.function, name.as_ptr()) }
     }
@@ -153,7 +158,11 @@ impl BlockEntryBuilder<'_> {
                 LLVMPositionBuilderAtEnd(b, start);
                 let shared = self.shared();
                 self.indices(WARP_SIZE, |entry, first, linear| {
-                    entry.warp(kernel, point, first, linear, &shared);
+                    if entry.segments.parts {
+                        entry.parting_warp(kernel, point, first, linear, &shared);
+                    } else {
+                        entry.warp(kernel, point, first, linear, &shared);
+                    }
                 });
                 self.go_on(point, choose);
             } else {
@@ -180,7 +189,7 @@ impl BlockEntryBuilder<'_> {
     }
 
     /// Positions the builder in a new basic block for a point. Returns its number.
-    unsafe fn case(&self, switch: LLVMValueRef, point: usize) -> LLVMValueRef {
+    pub(super) unsafe fn case(&self, switch: LLVMValueRef, point: usize) -> LLVMValueRef {
         // SAFETY: by contract.
         unsafe {
             let start = self.new_block(c"point");
@@ -192,7 +201,7 @@ impl BlockEntryBuilder<'_> {
     }
 
     /// Loads the point that threads have reached.
-    unsafe fn next(&self) -> LLVMValueRef {
+    pub(super) unsafe fn next(&self) -> LLVMValueRef {
         // SAFETY: by contract.
         unsafe {
             let int = LLVMInt32TypeInContext(self.context);
@@ -211,85 +220,6 @@ impl BlockEntryBuilder<'_> {
             let from = LLVMGetInsertBlock(self.builder);
             LLVMAddIncoming(point, [next].as_mut_ptr(), [from].as_mut_ptr(), 1);
             LLVMBuildBr(self.builder, choose);
-        }
-    }
-
-    /// Runs the lanes of a warp from a point of the block to the next one. The warp's first lane has the
-    /// index `first`; `shared` are the values at the point of the block.
-    unsafe fn warp(
-        &mut self,
-        kernel: LLVMValueRef,
-        at: LLVMValueRef,
-        first: [LLVMValueRef; 3],
-        linear: LLVMValueRef,
-        shared: &[LLVMValueRef],
-    ) {
-        // SAFETY: by contract.
-        unsafe {
-            let (b, none) = (self.builder, c"".as_ptr());
-            let int = LLVMInt32TypeInContext(self.context);
-            let (choose, done) = (self.new_block(c"choose_in_warp"), self.new_block(c""));
-            let before = LLVMGetInsertBlock(b);
-            LLVMBuildBr(b, choose);
-            LLVMPositionBuilderAtEnd(b, choose);
-            let point = LLVMBuildPhi(b, int, none);
-            LLVMAddIncoming(point, [at].as_mut_ptr(), [before].as_mut_ptr(), 1);
-            let switch = LLVMBuildSwitch(b, point, done, self.segments.runs.len() as u32);
-            for (p, &runs) in self.segments.runs.iter().enumerate() {
-                let number = self.case(switch, p);
-                let of_warp = (runs != Runs::Block).then(|| self.shared());
-                self.lanes(kernel, number, first, linear, runs, of_warp.as_deref().unwrap_or(shared));
-                let next = self.next();
-                let from = LLVMGetInsertBlock(b);
-                // The warp goes on unless it has reached a barrier or its end.
-                let go = LLVMBuildSwitch(b, next, done, 4);
-                for (q, _) in self.segments.runs.iter().enumerate().filter(|(_, to)| **to != Runs::Block) {
-                    LLVMAddCase(go, LLVMConstInt(int, q as u64, 0), choose);
-                    LLVMAddIncoming(point, [next].as_mut_ptr(), [from].as_mut_ptr(), 1);
-                }
-            }
-            LLVMPositionBuilderAtEnd(b, done);
-        }
-    }
-
-    /// Builds the loop over a warp's lanes at a point.
-    unsafe fn lanes(
-        &mut self,
-        kernel: LLVMValueRef,
-        point: LLVMValueRef,
-        [x, y, z]: [LLVMValueRef; 3],
-        first: LLVMValueRef,
-        runs: Runs,
-        shared: &[LLVMValueRef],
-    ) {
-        // SAFETY: by contract.
-        unsafe {
-            let (b, none) = (self.builder, c"".as_ptr());
-            let (int, long) = (LLVMInt32TypeInContext(self.context), LLVMInt64TypeInContext(self.context));
-            let count = if runs == Runs::FirstLane { 1 } else { WARP_SIZE };
-            let before = LLVMGetInsertBlock(b);
-            let (body, done) = (self.new_block(c"lanes"), self.new_block(c""));
-            LLVMBuildBr(b, body);
-            LLVMPositionBuilderAtEnd(b, body);
-            let lane = LLVMBuildPhi(b, long, none);
-            LLVMAddIncoming(lane, [LLVMConstInt(long, 0, 0)].as_mut_ptr(), [before].as_mut_ptr(), 1);
-            let x = LLVMBuildNUWAdd(b, x, LLVMBuildTrunc(b, lane, int, none), none);
-            let linear = LLVMBuildNUWAdd(b, first, lane, none);
-            if self.segments.needs_context {
-                self.set_context([x, y, z], linear);
-            }
-            let [warp, exchanged] = self.of_warp;
-            let call =
-                self.call(self.segments.function, [x, y, z], linear, point, [lane, warp, exchanged], shared);
-            if self.segments.copies {
-                copy_by_value(kernel, call);
-            }
-            let next = LLVMBuildNUWAdd(b, lane, LLVMConstInt(long, 1, 0), none);
-            let more = LLVMConstInt(long, count.into(), 0);
-            let more = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntULT, next, more, none);
-            self.latches.push(LLVMBuildCondBr(b, more, body, done));
-            LLVMAddIncoming(lane, [next].as_mut_ptr(), [LLVMGetInsertBlock(b)].as_mut_ptr(), 1);
-            LLVMPositionBuilderAtEnd(b, done);
         }
     }
 
@@ -338,7 +268,7 @@ impl BlockEntryBuilder<'_> {
     }
 
     /// Loads the values that the threads share at a point, before a thread stores new ones.
-    unsafe fn shared(&self) -> Vec<LLVMValueRef> {
+    pub(super) unsafe fn shared(&self) -> Vec<LLVMValueRef> {
         // SAFETY: by contract.
         unsafe {
             let long = LLVMInt64TypeInContext(self.context);
@@ -349,7 +279,7 @@ impl BlockEntryBuilder<'_> {
     }
 
     /// Calls a function that has the parameters of the segments' function.
-    unsafe fn call(
+    pub(super) unsafe fn call(
         &self,
         function: LLVMValueRef,
         index: [LLVMValueRef; 3],
@@ -469,7 +399,7 @@ impl BlockEntryBuilder<'_> {
     }
 
     /// Stores the index of a thread in the context.
-    unsafe fn set_context(&self, index: [LLVMValueRef; 3], linear: LLVMValueRef) {
+    pub(super) unsafe fn set_context(&self, index: [LLVMValueRef; 3], linear: LLVMValueRef) {
         // SAFETY: by contract.
         unsafe {
             let (b, none) = (self.builder, c"".as_ptr());

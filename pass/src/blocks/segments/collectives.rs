@@ -1,7 +1,11 @@
-//! Collectives of a warp become plain code between cuts, where all lanes of a warp provably meet: each
-//! lane leaves its operand beside those of the others; after a cut, a lane reads what it gets, or the
-//! first lane computes what all get; after another cut, the lanes go on (hierarchical collapsing: Han
-//! et al., "COX", 2022, section 3). `gpurace_cpu::collective` has the same rules for fibers.
+//! Collectives of a warp become plain code between cuts: each lane leaves its operand beside those of
+//! the others; after a cut, a lane reads what it gets; after another cut, the lanes go on (hierarchical
+//! collapsing: Han et al., "COX", 2022, section 3). `gpurace_cpu::collective` has the same rules for
+//! fibers.
+//!
+//! If all lanes of a warp provably meet at each collective, the warp is never parted, and its first lane
+//! can compute what all get. Otherwise each lane leaves its mask too ([`super::parting`]), and at the first
+//! cut it waits until the lanes of its mask have come.
 
 use gpurace_abi::context::WARP_SIZE;
 use gpurace_abi::entry::Entry;
@@ -11,6 +15,7 @@ use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
+use super::parting::{Group, Operands};
 use super::{Cut, Cutter, Runs, ThreadParameter};
 use crate::analysis::uniform::{BlockUniform, WholeWarps};
 use crate::ir;
@@ -42,8 +47,8 @@ impl Cutter {
         }
     }
 
-    /// Replaces collectives, and returns where the function is cut for them. `None` if lanes of a warp may
-    /// not meet at each of them, or if one is not for all lanes.
+    /// Replaces collectives, and returns where the function is cut for them. `None` if one cannot be
+    /// replaced. If lanes may not meet at each of them, the warp parts.
     pub(super) unsafe fn replace_collectives(
         &mut self,
         collectives: &[LLVMValueRef],
@@ -54,25 +59,43 @@ impl Cutter {
             let calls: Vec<_> = collectives.iter().filter_map(|&call| EntryCall::of(call)).collect();
             let meet =
                 |&call: &LLVMValueRef| uniform.control(LLVMGetInstructionParent(call)) >= Uniform::Warp;
-            if !collectives.iter().all(meet) {
-                return None;
+            let masks = collectives.iter().all(meet).then(|| calls.iter().map(|&call| self.mask_of(call)));
+            let masks = masks.and_then(|masks| masks.collect::<Option<Vec<_>>>());
+            if masks.is_none() {
+                self.part();
             }
-            let masks = calls.iter().map(|&call| self.mask_of(call)).collect::<Option<Vec<_>>>()?;
             let mut cuts = Vec::new();
-            for ((&at, call), mask) in collectives.iter().zip(calls).zip(masks) {
+            for (i, (&at, call)) in collectives.iter().zip(calls).enumerate() {
                 let mode = || call.constant(0);
+                let group = match &masks {
+                    Some(masks) => Group::Known(masks[i]),
+                    None => Group::Met(call),
+                };
                 match call.entry {
-                    Entry::Activemask => {
-                        LLVMReplaceAllUsesWith(at, LLVMConstAllOnes(LLVMTypeOf(at)));
-                        LLVMInstructionEraseFromParent(at);
+                    Entry::Activemask => self.active_mask(at, group, &mut cuts),
+                    Entry::Syncwarp => {
+                        let runs = self.waits(at, group);
+                        cuts.push(Cut { at, runs, sync: call.sync().unwrap_or(0) });
                     }
-                    Entry::Syncwarp => cuts.push(Cut { at, runs: Runs::Warp }),
-                    Entry::Shfl => self.shuffle(at, call, mode()?, mask, &mut cuts),
-                    Entry::Match => self.matching(at, call, mode()?, mask, &mut cuts),
-                    _ => self.together(at, call, mode()?, mask, &mut cuts, uniform),
+                    Entry::Shfl => self.shuffle(at, call, mode()?, group, &mut cuts),
+                    Entry::Match => self.matching(at, call, mode()?, group, &mut cuts),
+                    _ => self.together(at, call, mode()?, group, &mut cuts, uniform),
                 }
             }
             Some(cuts)
+        }
+    }
+
+    /// The active lanes.
+    unsafe fn active_mask(&mut self, at: LLVMValueRef, group: Group, cuts: &mut Vec<Cut>) {
+        // SAFETY: by contract.
+        unsafe {
+            let mask = match group {
+                Group::Known(_) => LLVMConstAllOnes(LLVMTypeOf(at)),
+                Group::Met(_) => self.meet(at, group, cuts),
+            };
+            LLVMReplaceAllUsesWith(at, mask);
+            LLVMInstructionEraseFromParent(at);
         }
     }
 
@@ -82,7 +105,7 @@ impl Cutter {
         at: LLVMValueRef,
         call: EntryCall,
         mode: u64,
-        group: LLVMValueRef,
+        group: Group,
         cuts: &mut Vec<Cut>,
     ) {
         // SAFETY: by contract.
@@ -90,15 +113,14 @@ impl Cutter {
             let (b, none) = (self.builder, c"".as_ptr());
             let (int, long) = (LLVMInt32TypeInContext(self.context), LLVMInt64TypeInContext(self.context));
             let n = |v: u64| LLVMConstInt(int, v, 0);
+            let operands = self.exchanged(Operands::Shuffled);
             LLVMPositionBuilderBefore(b, at);
-            // A lane may read beside the operands, and then does not use what it read.
-            let operands = self.exchanged(3 * u64::from(WARP_SIZE) * 4);
             let operands = ir::at_byte(b, operands, i64::from(WARP_SIZE) * 4);
             let place =
                 |index| ir::at_offset(b, operands, LLVMBuildMul(b, index, LLVMConstInt(long, 4, 0), none));
             let lane = self.parameter(ThreadParameter::Lane);
             LLVMBuildStore(b, call.operand(2), place(lane));
-            self.cut_before(at, Runs::Warp, cuts);
+            let group = self.meet(at, group, cuts);
             // The PTX ISA, "shfl.sync": the segment's mask and the last lane to read from.
             let lane = LLVMBuildTrunc(b, lane, int, none);
             let by = LLVMBuildAnd(b, call.operand(3), n(31), none);
@@ -154,14 +176,14 @@ impl Cutter {
         at: LLVMValueRef,
         call: EntryCall,
         mode: u64,
-        group: LLVMValueRef,
+        group: Group,
         cuts: &mut Vec<Cut>,
     ) {
         // SAFETY: by contract.
         unsafe {
             let (b, none) = (self.builder, c"".as_ptr());
             let (int, long) = (LLVMInt32TypeInContext(self.context), LLVMInt64TypeInContext(self.context));
-            let operands = self.exchanged(u64::from(WARP_SIZE) * 8);
+            let operands = self.exchanged(Operands::Matched);
             LLVMPositionBuilderBefore(b, at);
             let mut own = call.operand(2);
             if call.constant(3) != Some(64) {
@@ -170,7 +192,7 @@ impl Cutter {
             let lane = self.parameter(ThreadParameter::Lane);
             let place = ir::at_offset(b, operands, LLVMBuildMul(b, lane, LLVMConstInt(long, 8, 0), none));
             LLVMBuildStore(b, own, place);
-            self.cut_before(at, Runs::Warp, cuts);
+            let group = self.meet(at, group, cuts);
             let all = self.load_all(long, operands);
             let mut equal = LLVMGetUndef(LLVMTypeOf(all));
             for i in 0..u64::from(WARP_SIZE) {
@@ -192,13 +214,13 @@ impl Cutter {
         }
     }
 
-    /// A vote or a reduction: one result for all lanes, which the first one computes.
+    /// A vote or a reduction: one result for all lanes. The first one computes it if all lanes meet.
     unsafe fn together(
         &mut self,
         at: LLVMValueRef,
         call: EntryCall,
         mode: u64,
-        group: LLVMValueRef,
+        group: Group,
         cuts: &mut Vec<Cut>,
         uniform: &mut BlockUniform,
     ) {
@@ -208,8 +230,9 @@ impl Cutter {
             let (int, long) = (LLVMInt32TypeInContext(self.context), LLVMInt64TypeInContext(self.context));
             let byte = LLVMInt8TypeInContext(self.context);
             let votes = call.entry == Entry::Vote;
-            let (ty, bytes) = if votes { (byte, 1) } else { (int, 4) };
-            let operands = self.exchanged(u64::from(WARP_SIZE) * bytes);
+            let (ty, bytes, operands) =
+                if votes { (byte, 1, Operands::Votes) } else { (int, 4, Operands::Reduced) };
+            let operands = self.exchanged(operands);
             LLVMPositionBuilderBefore(b, at);
             let mut own = call.operand(2);
             if votes {
@@ -219,18 +242,50 @@ impl Cutter {
             let lane = self.parameter(ThreadParameter::Lane);
             let place = ir::at_offset(b, operands, LLVMBuildMul(b, lane, LLVMConstInt(long, bytes, 0), none));
             LLVMBuildStore(b, own, place);
-            self.cut_before(at, Runs::FirstLane, cuts);
-            let all = self.load_all(ty, operands);
+            let group = match group {
+                Group::Known(mask) => {
+                    self.cut_before(at, Runs::FirstLane, cuts);
+                    mask
+                }
+                Group::Met(_) => self.meet(at, group, cuts),
+            };
+            let mut all = self.load_all(ty, operands);
             let of_warp = if votes {
                 self.mask(LLVMBuildICmp(b, LLVMIntNE, all, LLVMConstNull(LLVMTypeOf(all)), none))
             } else {
-                let by = ["add", "umin", "umax", "smin", "smax", "and", "or", "xor"][mode.min(7) as usize];
+                let (by, neutral) = [
+                    ("add", 0),
+                    ("umin", u32::MAX),
+                    ("umax", 0),
+                    ("smin", i32::MAX as u32),
+                    ("smax", i32::MIN as u32),
+                    ("and", u32::MAX),
+                    ("or", 0),
+                    ("xor", 0),
+                ][mode.min(7) as usize];
+                if !is_full(group) {
+                    let vector = |value: &dyn Fn(u32) -> u32| {
+                        let mut all: Vec<_> =
+                            (0..WARP_SIZE).map(|lane| LLVMConstInt(int, value(lane).into(), 0)).collect();
+                        LLVMConstVector(all.as_mut_ptr(), WARP_SIZE)
+                    };
+                    let mut groups = LLVMGetUndef(LLVMTypeOf(all));
+                    for lane in 0..WARP_SIZE {
+                        let lane = LLVMConstInt(int, lane.into(), 0);
+                        groups = LLVMBuildInsertElement(b, groups, group, lane, none);
+                    }
+                    let bits = LLVMBuildAnd(b, groups, vector(&|lane| 1 << lane), none);
+                    let inside = LLVMBuildICmp(b, LLVMIntNE, bits, vector(&|_| 0), none);
+                    all = LLVMBuildSelect(b, inside, all, vector(&|_| neutral), none);
+                }
                 let name = format!("llvm.vector.reduce.{by}");
                 let id = LLVMLookupIntrinsicID(name.as_ptr().cast(), name.len());
                 let reduce = LLVMGetIntrinsicDeclaration(self.module, id, [LLVMTypeOf(all)].as_mut_ptr(), 1);
                 ir::call(b, reduce, &[all])
             };
-            uniform.add(of_warp, Uniform::Warp);
+            if !self.parts {
+                uniform.add(of_warp, Uniform::Warp);
+            }
             self.cut_before(at, Runs::Warp, cuts);
             let result = if votes { self.vote(of_warp, mode, group) } else { of_warp };
             if is_full(group) {
@@ -259,19 +314,12 @@ impl Cutter {
         }
     }
 
-    /// Memory of the warp in which its lanes exchange operands, of at least these bytes. No two
-    /// exchanges are under way at once.
-    unsafe fn exchanged(&mut self, bytes: u64) -> LLVMValueRef {
-        self.exchanged_bytes = self.exchanged_bytes.max(bytes);
-        // SAFETY: by contract.
-        unsafe { self.parameter(ThreadParameter::Exchanged) }
-    }
-
     /// Cuts the function before an instruction.
-    unsafe fn cut_before(&self, at: LLVMValueRef, runs: Runs, cuts: &mut Vec<Cut>) {
+    pub(super) unsafe fn cut_before(&self, at: LLVMValueRef, runs: Runs, cuts: &mut Vec<Cut>) {
         // SAFETY: by contract.
         unsafe {
-            cuts.push(Cut { at: self.mark(at), runs });
+            let sync = EntryCall::of(at).and_then(|call| call.sync()).unwrap_or(0);
+            cuts.push(Cut { at: self.mark(at), runs, sync });
             LLVMPositionBuilderBefore(self.builder, at);
         }
     }

@@ -117,9 +117,12 @@ impl Cutter {
                     // Shared values are passed as 64-bit numbers.
                     let ty = LLVMTypeOf(value);
                     let in_warp = points.iter().all(|&p| cuts[p].runs != Runs::Block);
-                    // Warps run one after another, and each loads what it has stored itself.
+                    // Warps run one after another, and each loads what it has stored itself. Lanes that part
+                    // may be in different iterations.
                     let group = if in_warp { Uniform::Warp } else { Uniform::Block };
-                    let may_be = uniform.group(value) >= group
+                    let parts = self.parts && points.iter().any(|&p| cuts[p].runs != Runs::Block);
+                    let may_be = !parts
+                        && uniform.group(value) >= group
                         && ir::alloc_size(self.module, ty) <= 8
                         && is_number(ty)
                         && shared < SHARED_VALUES;
@@ -179,7 +182,7 @@ impl Cutter {
                     kept[p].push((variable, ty, place, !is_kept));
                 }
             }
-            let next = self.common_place(offset_of!(FrameCommon, next));
+            let next = self.next_point();
             let int = LLVMInt32TypeInContext(self.context);
             for (p, (&Cut { at: barrier, .. }, &block)) in cuts.iter().zip(after).enumerate() {
                 for &(variable, ty, (place, parameter), is_stored) in &kept[p] {

@@ -42,13 +42,23 @@ fn module(body: &str) -> String {
     .replace("SYNCWARP", "call void @__gpurace_syncwarp(ptr %c, i32 -1, i32 7)")
 }
 
-/// What cutting the kernel gives: points, shared slots, bytes of each thread, and
-/// whether the threads' loop is free of places that they share.
-fn cut_of(body: &str) -> Option<(u32, usize, u64, bool)> {
+/// What cutting the kernel gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Found {
+    points: u32,
+    /// Values that all threads share.
+    shared: usize,
+    thread_bytes: u64,
+    /// The threads' loop is free of places that they share.
+    parallel: bool,
+    parts: bool,
+}
+
+fn cut_of(body: &str) -> Option<Found> {
     cut_with(body, Checks::None)
 }
 
-fn cut_with(body: &str, checks: Checks) -> Option<(u32, usize, u64, bool)> {
+fn cut_with(body: &str, checks: Checks) -> Option<Found> {
     let text = module(body);
     // SAFETY: the module is live.
     ir::testing::with_module(&text, |module| unsafe {
@@ -60,12 +70,24 @@ fn cut_with(body: &str, checks: Checks) -> Option<(u32, usize, u64, bool)> {
             let left = ir::instructions(s.function).into_iter().any(|i| is_barrier(i) || is_collective(i));
             assert!(!left, "a barrier or collective is left");
         }
-        found.map(|s| (s.runs.len() as u32, s.shared, s.thread_bytes, s.parallel))
+        found.map(|s| Found {
+            points: s.runs.len() as u32,
+            shared: s.shared,
+            thread_bytes: s.thread_bytes,
+            parallel: s.parallel,
+            parts: s.parts,
+        })
     })
 }
 
+/// The points of a kernel whose warps never part.
 fn points(body: &str) -> Option<u32> {
-    cut_of(body).map(|c| c.0)
+    cut_of(body).filter(|found| !found.parts).map(|found| found.points)
+}
+
+/// The points of a kernel whose warps may part.
+fn parting_points(body: &str) -> Option<u32> {
+    cut_of(body).filter(|found| found.parts).map(|found| found.points)
 }
 
 #[test]
@@ -154,8 +176,9 @@ fn barrier_in_a_loop() {
              %x = icmp slt i32 %j, {bound}\n br i1 %x, label %h, label %e\n e:\n call void @use(i32 %j)\n ret void"
         )
     };
-    let (points, shared, bytes, _) = cut_of(&body("%n")).expect("a common bound");
-    assert_eq!((points, shared, bytes), (2, 1, 0), "the counter is the block's");
+    let found = cut_of(&body("%n")).expect("a common bound");
+    let kept = (found.points, found.shared, found.thread_bytes);
+    assert_eq!(kept, (2, 1, 0), "the counter is the block's");
     assert_eq!(cut_of(&body("%t")), None);
 }
 
@@ -182,19 +205,19 @@ fn loop_left_apart_before_the_barrier() {
         )
     };
     // All wait after it; the number of rounds is each thread's own.
-    let (_, shared, bytes, _) = cut_of(&body("%t")).expect("joined");
-    assert_eq!((shared, bytes), (0, 16));
-    let (_, shared, bytes, _) = cut_of(&body("%n")).expect("joined");
-    assert_eq!((shared, bytes), (1, 0));
+    let found = cut_of(&body("%t")).expect("joined");
+    assert_eq!((found.shared, found.thread_bytes), (0, 16));
+    let found = cut_of(&body("%n")).expect("joined");
+    assert_eq!((found.shared, found.thread_bytes), (1, 0));
 }
 
 #[test]
 fn values_over_a_barrier() {
     // What the index gives is computed again; what memory gave is kept.
     let again = "%v = mul i32 %t, 3\n BARRIER\n call void @use(i32 %v)\n ret void";
-    assert_eq!(cut_of(again).map(|c| (c.1, c.2)), Some((0, 0)));
+    assert_eq!(cut_of(again).map(|c| (c.shared, c.thread_bytes)), Some((0, 0)));
     let kept = "%v = load i32, ptr %p\n BARRIER\n call void @use(i32 %v)\n ret void";
-    assert_eq!(cut_of(kept).map(|c| (c.1, c.2)), Some((0, 16)));
+    assert_eq!(cut_of(kept).map(|c| (c.shared, c.thread_bytes)), Some((0, 16)));
 }
 
 #[test]
@@ -206,10 +229,10 @@ fn variables_of_a_thread() {
     };
     // In one segment LLVM gives all threads one place in turn: no loop without dependences.
     let s = "%q = load i32, ptr %p\n";
-    assert_eq!(cut_of(&body(s)).map(|c| (c.2, c.3)), Some((0, false)));
-    assert_eq!(cut_of(&body("BARRIER")).map(|c| c.2), Some(32));
-    assert_eq!(cut_with(&body(s), Checks::Kept).map(|c| c.2), Some(0));
-    assert_eq!(cut_with(&body("BARRIER"), Checks::Kept).map(|c| c.2), Some(32));
+    assert_eq!(cut_of(&body(s)).map(|c| (c.thread_bytes, c.parallel)), Some((0, false)));
+    assert_eq!(cut_of(&body("BARRIER")).map(|c| c.thread_bytes), Some(32));
+    assert_eq!(cut_with(&body(s), Checks::Kept).map(|c| c.thread_bytes), Some(0));
+    assert_eq!(cut_with(&body("BARRIER"), Checks::Kept).map(|c| c.thread_bytes), Some(32));
     // The checker would take a place in the frame for memory that blocks share.
     for escapes in [
         "store ptr %v, ptr %p",
@@ -219,7 +242,7 @@ fn variables_of_a_thread() {
         assert_eq!(cut_with(&body(&format!("{escapes}\n BARRIER")), Checks::Kept), None, "{escapes}");
     }
     let filled = "call void @llvm.memset.p0.i64(ptr %v, i8 0, i64 32, i1 false)\n BARRIER";
-    assert_eq!(cut_with(&body(filled), Checks::Kept).map(|c| c.2), Some(32));
+    assert_eq!(cut_with(&body(filled), Checks::Kept).map(|c| c.thread_bytes), Some(32));
     let grows = "%v = alloca i32, i32 %n\n BARRIER\n ret void";
     assert_eq!(cut_of(grows), None);
 }
@@ -265,6 +288,39 @@ fn collectives_of_a_warp() {
     assert_eq!(tile(0xffff, "%t, 15", "%l, -16"), None);
     assert_eq!(tile(0xffff, "%n, 31", "%l, -16"), None);
     assert_eq!(all("%n"), None);
+}
+
+#[test]
+fn warps_that_part() {
+    let under = |condition: &str, body: &str| {
+        parting_points(&format!(
+            "%x = icmp slt i32 {condition}, 8\n br i1 %x, label %some, label %end\n some:\n {body}\n br label %end\n
+             end:\n ret void"
+        ))
+    };
+    let shuffle = |mask: &str| {
+        format!("%got = call i64 @__gpurace_shfl(ptr %c, i32 2, i32 {mask}, i32 %t, i32 1, i32 31, i32 5)")
+    };
+    // An exchange has two cuts, a sync and the question which lanes are active have one.
+    assert_eq!(under("%t", &shuffle("255")), Some(3));
+    assert_eq!(under("%t", "SYNCWARP"), Some(2));
+    assert_eq!(under("%t", "%m = call i32 @__gpurace_activemask(ptr %c)\n call void @use(i32 %m)"), Some(2));
+    assert_eq!(under("%b", &shuffle("255")), Some(3), "the mask is that of some lanes");
+    assert_eq!(under("%b", &shuffle("-1")), None, "all lanes meet");
+    // A barrier of the block that some lanes reach is no cut.
+    assert_eq!(under("%t", &format!("{}\n BARRIER", shuffle("255"))), None);
+    // Lanes in different iterations share no value, not even a counter with a common bound.
+    let kept = |start: &str, mask: &str| {
+        let body = format!(
+            "%x = icmp slt i32 {start}, 8\n br i1 %x, label %h, label %e\n
+             h:\n %i = phi i32 [ 0, %0 ], [ %j, %h ]\n
+             %got = call i64 @__gpurace_shfl(ptr %c, i32 2, i32 {mask}, i32 %i, i32 1, i32 31, i32 5)\n
+             %j = add i32 %i, 1\n %y = icmp slt i32 %j, %n\n br i1 %y, label %h, label %e\n e:\n ret void"
+        );
+        cut_of(&body).map(|found| (found.parts, found.shared))
+    };
+    assert_eq!(kept("%b", "-1"), Some((false, 1)));
+    assert_eq!(kept("%t", "255"), Some((true, 0)));
 }
 
 #[test]
@@ -390,5 +446,5 @@ fn collective_in_a_function() {
     assert_eq!(points("call void @meet(ptr %c)\n call void @meet(ptr %c)\n ret void"), Some(3));
     assert_eq!(points("call void @again(ptr %c)\n ret void"), None);
     let checked = "call void @meet(ptr %c)\n ret void";
-    assert_eq!(cut_with(checked, Checks::Kept).map(|c| c.0), Some(1), "the call stays");
+    assert_eq!(cut_with(checked, Checks::Kept).map(|c| c.points), Some(1), "the call stays");
 }

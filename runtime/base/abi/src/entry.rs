@@ -65,7 +65,7 @@ pub enum Effect {
     Fence,
     /// Says what the checker shall not check, or cannot see.
     Annotation,
-    /// Says that all threads of the block have passed a barrier.
+    /// Tells where threads are, in code that runs whole blocks.
     Passed,
     /// Arrives or waits at a barrier of the block, a named one included.
     Barrier,
@@ -180,6 +180,11 @@ macro_rules! entry_points {
             /// All threads of the block have reached a barrier, in code that runs whole blocks. No
             /// thread waits here.
             BlockBarrier = __gpurace_block_barrier() -> Void, Passed;
+            /// Says which lanes of a warp run on, in code that runs whole blocks: the low word of the result
+            /// is their mask, the high word their point. `lanes` is a `WarpLanes`, `points` are
+            /// `WarpPoint`s, `first` is the linear index of the warp's first lane. If the mask is 0, all lanes
+            /// wait for the block or have ended, and `frame` names their point.
+            WarpStep = __gpurace_warp_step(lanes: Ptr, frame: Ptr, points: Ptr, first: I32) -> I64, Passed;
             /// `bar.sync id, threads`; `threads` 0 means the whole block.
             Barrier = __gpurace_barrier(id: I32, threads: I32, sync: I32) -> Void, Barrier;
             /// `bar.arrive id, threads`.

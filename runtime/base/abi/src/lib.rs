@@ -17,6 +17,7 @@
 //! | [`scope`] | CUDA's scopes and memory orders, as numbers that are passed to entry points |
 //! | `symbol` | demangling |
 //! | `texture` | textures and surfaces, and which memory a fetch accesses |
+//! | [`warp`] | warps whose lanes may part, in code that runs whole blocks |
 //!
 //! Not here: anything that allocates shadow memory, runs
 //! threads or formats a report.
@@ -45,5 +46,6 @@ pub mod scope;
 pub mod symbol;
 #[cfg(feature = "meta")]
 pub mod texture;
+pub mod warp;
 
 pub use launch_shape::LaunchShape;

@@ -26,7 +26,11 @@ pub(crate) unsafe fn collective(
         let (lane, b) = (lane_of(ctx), block_of(ctx));
         let (w, l) = ((*ctx).warp as usize, (*ctx).lane);
         if mask >> l & 1 == 0 {
-            report_outside_mask(ctx, b, kind, mask, sync);
+            let waiting = match kind {
+                Collective::Sync => WaitKind::SyncWarp(mask),
+                _ => WaitKind::Collective(mask),
+            };
+            report_outside_mask(b, waiting, sync, (*ctx).tid);
             return operand.value;
         }
         if in_loop(b) {
@@ -118,26 +122,21 @@ unsafe fn complete(b: *mut Block, w: usize, kind: Collective, mask: u32, group: 
 }
 
 /// Reports, once for each place, that a mask leaves out its caller.
-unsafe fn report_outside_mask(ctx: *mut ThreadCtx, b: *mut Block, kind: Collective, mask: u32, sync: u32) {
-    // SAFETY: the caller's thread runs.
+///
+/// # Safety
+/// `b` is live and bound to a live launch.
+pub(super) unsafe fn report_outside_mask(b: *mut Block, kind: WaitKind, sync: u32, tid: [u32; 3]) {
+    // SAFETY: the caller's.
     unsafe {
         let seen = &mut (*b).outside_mask;
         if seen.contains(&sync) {
             return;
         }
         seen.push(sync);
-        let kind = match kind {
-            Collective::Sync => WaitKind::SyncWarp(mask),
-            Collective::Shuffle
-            | Collective::Vote
-            | Collective::Match
-            | Collective::Reduce
-            | Collective::Multiply => WaitKind::Collective(mask),
-        };
         (*(*b).launch).report(Divergence {
             reason: DivergenceReason::CallerNotInMask,
-            block: (*ctx).ctaid,
-            waiting: vec![Waiting { sync, kind, threads: 1, example: (*ctx).tid }],
+            block: (*b).ctaid(),
+            waiting: vec![Waiting { sync, kind, threads: 1, example: tid }],
             exited: 0,
             exited_example: None,
         });

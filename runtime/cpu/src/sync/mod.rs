@@ -3,9 +3,11 @@
 
 mod barriers;
 mod collectives;
+mod warp_step;
 
 pub(crate) use barriers::{Arrival, barrier};
 pub(crate) use collectives::{collective, completes_without};
+pub(crate) use warp_step::{WarpStep, step_warp};
 
 use gpurace_abi::context::ThreadCtx;
 

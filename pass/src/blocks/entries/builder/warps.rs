@@ -1,0 +1,244 @@
+//! Runs the lanes of warps: all of a warp from one point to the next or, where the warp parts, those that the
+//! runtime chooses.
+
+use std::mem::offset_of;
+
+use gpurace_abi::context::WARP_SIZE;
+use gpurace_abi::entry::Entry;
+use gpurace_abi::warp::{WarpLanes, WarpPoint};
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+use llvm_sys::{LLVMIntPredicate, LLVMLinkage};
+
+use super::BlockEntryBuilder;
+use crate::blocks::segments::Runs;
+use crate::ir;
+use crate::ir::entry_calls::EntryCalls;
+use crate::ir::parameters::copy_by_value;
+
+impl BlockEntryBuilder<'_> {
+    /// Clears what lanes leave for each other: nobody is stuck yet, and what a lane reads beside its group must
+    /// not be left to chance.
+    pub(super) unsafe fn begin_parting(&self) {
+        // SAFETY: by contract.
+        unsafe {
+            let [byte, long] = [LLVMInt8TypeInContext(self.context), LLVMInt64TypeInContext(self.context)];
+            let bytes = LLVMConstInt(long, self.segments.warp_bytes[1], 0);
+            LLVMBuildMemSet(self.builder, self.of_warp[1], LLVMConstInt(byte, 0, 0), bytes, 64);
+        }
+    }
+
+    /// Runs the lanes of a warp from a point of the block to the next one. The warp's first lane has the
+    /// index `first`; `shared` are the values at the point of the block.
+    pub(super) unsafe fn warp(
+        &mut self,
+        kernel: LLVMValueRef,
+        at: LLVMValueRef,
+        first: [LLVMValueRef; 3],
+        linear: LLVMValueRef,
+        shared: &[LLVMValueRef],
+    ) {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, none) = (self.builder, c"".as_ptr());
+            let int = LLVMInt32TypeInContext(self.context);
+            let (choose, done) = (self.new_block(c"choose_in_warp"), self.new_block(c""));
+            let before = LLVMGetInsertBlock(b);
+            LLVMBuildBr(b, choose);
+            LLVMPositionBuilderAtEnd(b, choose);
+            let point = LLVMBuildPhi(b, int, none);
+            LLVMAddIncoming(point, [at].as_mut_ptr(), [before].as_mut_ptr(), 1);
+            let switch = LLVMBuildSwitch(b, point, done, self.segments.runs.len() as u32);
+            for (p, &runs) in self.segments.runs.iter().enumerate() {
+                let number = self.case(switch, p);
+                let of_warp = (runs != Runs::Block).then(|| self.shared());
+                self.lanes(kernel, number, first, linear, runs, of_warp.as_deref().unwrap_or(shared));
+                let next = self.next();
+                let from = LLVMGetInsertBlock(b);
+                // The warp goes on unless it has reached a barrier or its end.
+                let go = LLVMBuildSwitch(b, next, done, 4);
+                for (q, _) in self.segments.runs.iter().enumerate().filter(|(_, to)| **to != Runs::Block) {
+                    LLVMAddCase(go, LLVMConstInt(int, q as u64, 0), choose);
+                    LLVMAddIncoming(point, [next].as_mut_ptr(), [from].as_mut_ptr(), 1);
+                }
+            }
+            LLVMPositionBuilderAtEnd(b, done);
+        }
+    }
+
+    /// Runs the lanes of a warp that may part, from a point of the block until all wait for the block or
+    /// have ended.
+    pub(super) unsafe fn parting_warp(
+        &mut self,
+        kernel: LLVMValueRef,
+        at: LLVMValueRef,
+        first: [LLVMValueRef; 3],
+        linear: LLVMValueRef,
+        shared: &[LLVMValueRef],
+    ) {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, none) = (self.builder, c"".as_ptr());
+            let (int, long) = (LLVMInt32TypeInContext(self.context), LLVMInt64TypeInContext(self.context));
+            let [_, lanes] = self.of_warp;
+            let begun = LLVMBuildInsertElement(
+                b,
+                LLVMGetUndef(LLVMVectorType(int, WARP_SIZE)),
+                at,
+                LLVMConstInt(int, 0, 0),
+                none,
+            );
+            let zeros = LLVMConstNull(LLVMVectorType(int, WARP_SIZE));
+            let begun = LLVMBuildShuffleVector(b, begun, LLVMGetUndef(LLVMTypeOf(begun)), zeros, none);
+            LLVMBuildStore(b, begun, ir::at_byte(b, lanes, offset_of!(WarpLanes, points) as i64));
+            // The lanes have met at the point, which a barrier may be.
+            LLVMBuildStore(
+                b,
+                LLVMConstAllOnes(int),
+                ir::at_byte(b, lanes, offset_of!(WarpLanes, met) as i64),
+            );
+            let points = self.warp_points();
+            let (choose, done) = (self.new_block(c"step"), self.new_block(c""));
+            let step = EntryCalls::new(self.module).threaded(Entry::WarpStep);
+            LLVMBuildBr(b, choose);
+            LLVMPositionBuilderAtEnd(b, choose);
+            let (context, frame) = (LLVMGetParam(self.function, 0), LLVMGetParam(self.function, 2));
+            let first_lane = LLVMBuildTrunc(b, linear, int, none);
+            let step = ir::call(b, step, &[context, lanes, frame, points, first_lane]);
+            let running = LLVMBuildTrunc(b, step, int, none);
+            let point = LLVMBuildTrunc(b, LLVMBuildLShr(b, step, LLVMConstInt(long, 32, 0), none), int, none);
+            let run = self.new_block(c"run");
+            let any = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntNE, running, LLVMConstInt(int, 0, 0), none);
+            LLVMBuildCondBr(b, any, run, done);
+            LLVMPositionBuilderAtEnd(b, run);
+            let all = LLVMConstAllOnes(int);
+            let all = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntEQ, running, all, none);
+            let unknown = self.new_block(c"");
+            let switch = LLVMBuildSwitch(b, point, unknown, self.segments.runs.len() as u32);
+            for p in 0..self.segments.runs.len() {
+                let number = self.case(switch, p);
+                let (together, some) = (self.new_block(c"all"), self.new_block(c"some"));
+                LLVMBuildCondBr(b, all, together, some);
+                LLVMPositionBuilderAtEnd(b, together);
+                self.lanes(kernel, number, first, linear, Runs::Warp, shared);
+                LLVMBuildBr(b, choose);
+                LLVMPositionBuilderAtEnd(b, some);
+                self.some_lanes(kernel, number, first, linear, running, shared);
+                LLVMBuildBr(b, choose);
+            }
+            LLVMPositionBuilderAtEnd(b, unknown);
+            LLVMBuildUnreachable(b);
+            LLVMPositionBuilderAtEnd(b, done);
+        }
+    }
+
+    /// The table of the points of a warp that parts.
+    unsafe fn warp_points(&self) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe {
+            let int = LLVMInt32TypeInContext(self.context);
+            let words = self.segments.warp_points().flat_map(|at| [at.waits as u32, at.sync]);
+            let mut words: Vec<_> = words.map(|word| LLVMConstInt(int, word.into(), 0)).collect();
+            const { assert!(size_of::<WarpPoint>() == 8, "two words") };
+            let table = LLVMConstArray2(int, words.as_mut_ptr(), words.len() as u64);
+            let global = LLVMAddGlobal(self.module, LLVMTypeOf(table), c"gpurace.warp_points".as_ptr());
+            LLVMSetInitializer(global, table);
+            LLVMSetLinkage(global, LLVMLinkage::LLVMPrivateLinkage);
+            LLVMSetGlobalConstant(global, 1);
+            global
+        }
+    }
+
+    /// Builds the loop over the lanes of a mask, which is not 0, at a point.
+    unsafe fn some_lanes(
+        &mut self,
+        kernel: LLVMValueRef,
+        point: LLVMValueRef,
+        first: [LLVMValueRef; 3],
+        linear: LLVMValueRef,
+        mask: LLVMValueRef,
+        shared: &[LLVMValueRef],
+    ) {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, none) = (self.builder, c"".as_ptr());
+            let (int, long) = (LLVMInt32TypeInContext(self.context), LLVMInt64TypeInContext(self.context));
+            let before = LLVMGetInsertBlock(b);
+            let (body, done) = (self.new_block(c"lanes"), self.new_block(c""));
+            LLVMBuildBr(b, body);
+            LLVMPositionBuilderAtEnd(b, body);
+            let left = LLVMBuildPhi(b, int, none);
+            LLVMAddIncoming(left, [mask].as_mut_ptr(), [before].as_mut_ptr(), 1);
+            let name = "llvm.cttz";
+            let id = LLVMLookupIntrinsicID(name.as_ptr().cast(), name.len());
+            let count = LLVMGetIntrinsicDeclaration(self.module, id, [int].as_mut_ptr(), 1);
+            let not_zero = LLVMConstAllOnes(LLVMInt1TypeInContext(self.context));
+            let lane = ir::call(b, count, &[left, not_zero]);
+            let lane = LLVMBuildZExt(b, lane, long, none);
+            self.lane(kernel, point, first, linear, lane, shared);
+            let others = LLVMBuildAnd(b, left, LLVMBuildSub(b, left, LLVMConstInt(int, 1, 0), none), none);
+            let more = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntNE, others, LLVMConstInt(int, 0, 0), none);
+            LLVMBuildCondBr(b, more, body, done);
+            LLVMAddIncoming(left, [others].as_mut_ptr(), [LLVMGetInsertBlock(b)].as_mut_ptr(), 1);
+            LLVMPositionBuilderAtEnd(b, done);
+        }
+    }
+
+    /// Builds the loop over a warp's lanes at a point.
+    unsafe fn lanes(
+        &mut self,
+        kernel: LLVMValueRef,
+        point: LLVMValueRef,
+        first: [LLVMValueRef; 3],
+        linear: LLVMValueRef,
+        runs: Runs,
+        shared: &[LLVMValueRef],
+    ) {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, none) = (self.builder, c"".as_ptr());
+            let long = LLVMInt64TypeInContext(self.context);
+            let count = if runs == Runs::FirstLane { 1 } else { WARP_SIZE };
+            let before = LLVMGetInsertBlock(b);
+            let (body, done) = (self.new_block(c"lanes"), self.new_block(c""));
+            LLVMBuildBr(b, body);
+            LLVMPositionBuilderAtEnd(b, body);
+            let lane = LLVMBuildPhi(b, long, none);
+            LLVMAddIncoming(lane, [LLVMConstInt(long, 0, 0)].as_mut_ptr(), [before].as_mut_ptr(), 1);
+            self.lane(kernel, point, first, linear, lane, shared);
+            let next = LLVMBuildNUWAdd(b, lane, LLVMConstInt(long, 1, 0), none);
+            let more = LLVMConstInt(long, count.into(), 0);
+            let more = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntULT, next, more, none);
+            self.latches.push(LLVMBuildCondBr(b, more, body, done));
+            LLVMAddIncoming(lane, [next].as_mut_ptr(), [LLVMGetInsertBlock(b)].as_mut_ptr(), 1);
+            LLVMPositionBuilderAtEnd(b, done);
+        }
+    }
+
+    /// Calls the segments' function for a lane of a warp whose first lane has the index `first`.
+    unsafe fn lane(
+        &self,
+        kernel: LLVMValueRef,
+        point: LLVMValueRef,
+        [x, y, z]: [LLVMValueRef; 3],
+        first: LLVMValueRef,
+        lane: LLVMValueRef,
+        shared: &[LLVMValueRef],
+    ) {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, none, int) = (self.builder, c"".as_ptr(), LLVMInt32TypeInContext(self.context));
+            let x = LLVMBuildNUWAdd(b, x, LLVMBuildTrunc(b, lane, int, none), none);
+            let linear = LLVMBuildNUWAdd(b, first, lane, none);
+            if self.segments.needs_context {
+                self.set_context([x, y, z], linear);
+            }
+            let [warp, exchanged] = self.of_warp;
+            let call =
+                self.call(self.segments.function, [x, y, z], linear, point, [lane, warp, exchanged], shared);
+            if self.segments.copies {
+                copy_by_value(kernel, call);
+            }
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! The lanes of a warp in a block entry: which of them run on, and from where. The same lanes meet as
+//! those that have fibers ([`super::collectives`]).
+
+use gpurace_abi::batch::BLOCK_ENDED;
+use gpurace_abi::context::{ThreadCtx, WARP_SIZE};
+use gpurace_abi::warp::{WaitsFor, WarpLanes, WarpPoint};
+
+use super::collectives::report_outside_mask;
+use crate::collective::lanes;
+use crate::fault::{Divergence, DivergenceReason, WaitKind, WaitingGroups};
+use crate::thread::block_of;
+
+/// What a warp does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WarpStep {
+    /// Lanes run on from a point.
+    Run { lanes: u32, from: u32 },
+    /// All lanes wait for the block at a point, or have ended.
+    Wait { at: u32 },
+}
+
+/// What one step found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    /// Go on so.
+    Step(WarpStep),
+    /// This lane waits with a mask that leaves it out.
+    OutsideMask(u32),
+    /// Lanes wait for others that do not come.
+    Stuck,
+}
+
+/// Finds what a warp does next. `first` is the linear index of its first lane.
+///
+/// # Safety
+/// `ctx` is that of the running block entry, `points` are those of its kernel.
+pub(crate) unsafe fn step_warp(
+    ctx: *mut ThreadCtx,
+    warp: &mut WarpLanes,
+    points: *const WarpPoint,
+    first: u32,
+) -> WarpStep {
+    // SAFETY: the lanes' points are those of the kernel; the block and its launch are live.
+    unsafe {
+        let waits = |point: u32| (point != BLOCK_ENDED).then(|| *points.add(point as usize));
+        let b = block_of(ctx);
+        let tid = |lane: u32| (*(*b).launch).shape.thread_index(first + lane);
+        loop {
+            match next(warp, |point| waits(point).map(|at| at.waits)) {
+                Found::Step(WarpStep::Wait { .. }) if warp.stuck != 0 => {
+                    return WarpStep::Wait { at: BLOCK_ENDED };
+                }
+                Found::Step(step) => return step,
+                Found::OutsideMask(lane) => {
+                    let at = lane as usize;
+                    if let Some(WarpPoint { waits, sync }) = waits(warp.points[at]) {
+                        let waiting = wait_kind(waits, warp.masks[at]).unwrap_or(WaitKind::Collective(0));
+                        report_outside_mask(b, waiting, sync, tid(lane));
+                    }
+                    meet(warp, 1 << lane);
+                }
+                Found::Stuck => {
+                    warp.stuck = 1;
+                    let mut groups = WaitingGroups::default();
+                    let (mut exited, mut exited_example) = (0, None);
+                    for (lane, (&point, &mask)) in (0..).zip(warp.points.iter().zip(&warp.masks)) {
+                        match waits(point) {
+                            Some(at) => {
+                                let kind = wait_kind(at.waits, mask).unwrap_or(WaitKind::Barrier(0));
+                                groups.add(at.sync, kind, tid(lane));
+                            }
+                            None => {
+                                exited += 1;
+                                exited_example.get_or_insert(tid(lane));
+                            }
+                        }
+                    }
+                    (*(*b).launch).report(Divergence {
+                        reason: DivergenceReason::Stuck,
+                        block: (*b).ctaid(),
+                        waiting: groups.waiting,
+                        exited,
+                        exited_example,
+                    });
+                    return WarpStep::Wait { at: BLOCK_ENDED };
+                }
+            }
+        }
+    }
+}
+
+/// What lanes wait for, as reports say it; `None` for other waits than for lanes.
+fn wait_kind(waits: WaitsFor, mask: u32) -> Option<WaitKind> {
+    match waits {
+        WaitsFor::Nothing | WaitsFor::Block | WaitsFor::ActiveLanes => None,
+        WaitsFor::Sync => Some(WaitKind::SyncWarp(mask)),
+        WaitsFor::Shuffle | WaitsFor::Vote | WaitsFor::Match | WaitsFor::Reduce => {
+            Some(WaitKind::Collective(mask))
+        }
+    }
+}
+
+/// Notes that lanes have met.
+fn meet(warp: &mut WarpLanes, group: u32) {
+    for lane in lanes(group) {
+        warp.groups[lane] = group;
+    }
+    warp.met |= group;
+}
+
+/// The lanes for which a test of their two words holds.
+fn lanes_with(points: &[u32; WARP_SIZE as usize], test: impl Fn(u32) -> bool) -> u32 {
+    (0..).zip(points).fold(0, |mask, (lane, &point)| mask | u32::from(test(point)) << lane)
+}
+
+/// Finds the lanes that run next. Lanes that have met run before all others, since these may leave new
+/// operands where the former read. `waits` says what a lane waits for at a point, `None` at the end.
+fn next(warp: &mut WarpLanes, waits: impl Fn(u32) -> Option<WaitsFor>) -> Found {
+    let first = warp.points[0];
+    let differs = |words: &[u32; WARP_SIZE as usize], from: u32| words.iter().fold(0, |d, &w| d | (w ^ from));
+    if differs(&warp.points, first) == 0 && warp.met == 0 {
+        // The warp is together.
+        match waits(first) {
+            None | Some(WaitsFor::Block) => return Found::Step(WarpStep::Wait { at: first }),
+            Some(WaitsFor::Nothing) => return run(u32::MAX, first),
+            Some(WaitsFor::ActiveLanes) => {
+                warp.groups.fill(u32::MAX);
+                return run(u32::MAX, first);
+            }
+            Some(_) if differs(&warp.masks, u32::MAX) == 0 => {
+                warp.groups.fill(u32::MAX);
+                return run(u32::MAX, first);
+            }
+            Some(_) => {}
+        }
+    }
+    loop {
+        if warp.met != 0 {
+            let from = warp.points[warp.met.trailing_zeros() as usize];
+            let group = lanes_with(&warp.points, |point| point == from) & warp.met;
+            warp.met &= !group;
+            return run(group, from);
+        }
+        let ended = lanes_with(&warp.points, |point| point == BLOCK_ENDED);
+        let (mut asking, mut open) = (0, !ended);
+        let mut waiting = None;
+        while open != 0 {
+            let lane = open.trailing_zeros() as usize;
+            let (from, mask) = (warp.points[lane], warp.masks[lane]);
+            let together = lanes_with(&warp.points, |point| point == from) & open;
+            let Some(kind) = waits(from) else { break };
+            match kind {
+                WaitsFor::Nothing => return run(together, from),
+                WaitsFor::Block => open &= !together,
+                WaitsFor::ActiveLanes => {
+                    asking |= together;
+                    open &= !together;
+                }
+                _ => {
+                    if mask >> lane & 1 == 0 {
+                        return Found::OutsideMask(lane as u32);
+                    }
+                    let same =
+                        |&lane: &usize| warp.masks[lane] == mask && waits(warp.points[lane]) == Some(kind);
+                    let come = lanes(open).filter(same).fold(0, |come, lane| come | 1 << lane);
+                    if mask & !ended & !come == 0 {
+                        waiting = Some(come);
+                        break;
+                    }
+                    open &= !come;
+                }
+            }
+        }
+        let group = match waiting {
+            Some(come) => come,
+            None if asking != 0 => {
+                let from = warp.points[asking.trailing_zeros() as usize];
+                lanes_with(&warp.points, |point| point == from)
+            }
+            None => {
+                let live = lanes(!ended).map(|lane| warp.points[lane]);
+                let mut at = BLOCK_ENDED;
+                for point in live {
+                    at = point;
+                    if waits(point) != Some(WaitsFor::Block) {
+                        return Found::Stuck;
+                    }
+                }
+                return Found::Step(WarpStep::Wait { at });
+            }
+        };
+        meet(warp, group);
+    }
+}
+
+fn run(lanes: u32, from: u32) -> Found {
+    Found::Step(WarpStep::Run { lanes, from })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: WaitsFor = WaitsFor::Shuffle;
+
+    /// Points: 0 nothing, 1 block, 2 shuffle, 3 shuffle at another place, 4 vote, 5 active lanes.
+    fn waits(point: u32) -> Option<WaitsFor> {
+        use WaitsFor::*;
+        [Nothing, Block, HERE, HERE, Vote, ActiveLanes].get(point as usize).copied()
+    }
+
+    fn warp(point: impl Fn(u32) -> u32, mask: impl Fn(u32) -> u32) -> WarpLanes {
+        let each = |of: &dyn Fn(u32) -> u32| std::array::from_fn(|lane| of(lane as u32));
+        WarpLanes { points: each(&point), masks: each(&mask), groups: [0; 32], met: 0, stuck: 0 }
+    }
+
+    fn steps(warp: &mut WarpLanes) -> Found {
+        next(warp, waits)
+    }
+
+    #[test]
+    fn a_warp_that_is_together() {
+        let at = |point| steps(&mut warp(|_| point, |_| u32::MAX));
+        assert_eq!(at(0), run(u32::MAX, 0));
+        assert_eq!(at(1), Found::Step(WarpStep::Wait { at: 1 }));
+        assert_eq!(at(2), run(u32::MAX, 2));
+        assert_eq!(at(5), run(u32::MAX, 5));
+        assert_eq!(at(BLOCK_ENDED), Found::Step(WarpStep::Wait { at: BLOCK_ENDED }));
+        let mut meets = warp(|_| 4, |_| u32::MAX);
+        assert_eq!((steps(&mut meets), meets.groups), (run(u32::MAX, 4), [u32::MAX; 32]));
+    }
+
+    #[test]
+    fn lanes_meet_those_of_their_mask() {
+        // Eight lanes shuffle, the others wait for the block.
+        let mut some = warp(|lane| if lane < 8 { 2 } else { 1 }, |_| 0xff);
+        assert_eq!((steps(&mut some), some.groups[7], some.met), (run(0xff, 2), 0xff, 0));
+        // Two halves under masks of their own, from one place.
+        let mut halves = warp(|_| 2, |lane| if lane < 16 { 0xffff } else { 0xffff_0000 });
+        assert_eq!(steps(&mut halves), run(0xffff, 2));
+        (0..16).for_each(|lane| halves.points[lane] = 0);
+        assert_eq!(steps(&mut halves), run(0xffff, 0), "who waits for nothing runs");
+        (0..16).for_each(|lane| halves.points[lane] = 1);
+        assert_eq!(steps(&mut halves), run(0xffff_0000, 2));
+        // One mask at two places of the same kind: both run before anything else.
+        let mut places = warp(|lane| 2 + lane % 2, |_| u32::MAX);
+        assert_eq!(steps(&mut places), run(0x5555_5555, 2));
+        (0..32).step_by(2).for_each(|lane| places.points[lane] = 0);
+        assert_eq!(steps(&mut places), run(0xaaaa_aaaa, 3));
+        assert_eq!(places.groups, [u32::MAX; 32]);
+    }
+
+    #[test]
+    fn lanes_that_have_ended_are_not_waited_for() {
+        let mut some = warp(|lane| if lane < 20 { 4 } else { BLOCK_ENDED }, |_| u32::MAX);
+        assert_eq!((steps(&mut some), some.groups[3]), (run(0xf_ffff, 4), 0xf_ffff));
+    }
+
+    #[test]
+    fn active_lanes_are_known_when_no_other_lane_runs() {
+        let mut asking = warp(|lane| if lane < 4 { 5 } else { 0 }, |_| 0);
+        assert_eq!(steps(&mut asking), run(!0xf, 0));
+        (4..32).for_each(|lane| asking.points[lane] = 1);
+        assert_eq!((steps(&mut asking), asking.groups[0]), (run(0xf, 5), 0xf));
+    }
+
+    #[test]
+    fn lanes_that_never_meet() {
+        // Of another kind, and with another mask.
+        assert_eq!(steps(&mut warp(|lane| if lane < 16 { 2 } else { 4 }, |_| u32::MAX)), Found::Stuck);
+        let mut masks = warp(|_| 2, |lane| if lane < 16 { u32::MAX } else { 0xffff_ffff << 1 });
+        assert_eq!(steps(&mut masks), Found::Stuck);
+        // The others are at the barrier of the block.
+        assert_eq!(steps(&mut warp(|lane| if lane < 16 { 2 } else { 1 }, |_| u32::MAX)), Found::Stuck);
+        assert_eq!(steps(&mut warp(|_| 2, |_| 1 << 5)), Found::OutsideMask(0));
+    }
+}
