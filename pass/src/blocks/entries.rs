@@ -8,10 +8,9 @@
 //! Where a kernel has collectives of warps, the loop is over the warps. For each warp there are loops over its
 //! lanes, one for each segment between two collectives.
 //!
-//! Checked kernels have block entries as well, if they have no such collectives. Each thread in turn runs
-//! to the next barrier, as threads with stacks of their own do, so that the checker sees the same accesses
-//! in the same order. No thread waits at a barrier there, so the code tells the checker of it between two
-//! segments.
+//! Checked kernels have block entries as well. Each thread in turn runs to the next barrier or collective, as
+//! threads with stacks of their own do. No thread waits at a barrier there, so the code tells the checker of
+//! it between two segments. Warps run by steps, and the runtime tells the checker which lanes have synced.
 //!
 //! Two kinds of checked kernels have none. If a kernel with barriers has variables in memory, they
 //! would lie in the block frame, where the checker does not know that each belongs to one thread.
@@ -79,8 +78,8 @@ impl BlockEntryCandidate {
     }
 }
 
-/// Returns the kernels whose threads wait for others only at barriers of the whole block, without checks
-/// also at collectives of a warp. With checks, only the kernel itself may have barriers.
+/// Returns the kernels whose threads wait for others only at barriers of the whole block and at collectives of
+/// a warp. With checks, only the kernel itself may have these.
 ///
 /// # Safety
 /// `kernels` are live, not threaded yet, and `reach` is theirs.
@@ -110,7 +109,9 @@ pub unsafe fn candidates(
             for &function in all() {
                 for i in ir::instructions(function) {
                     let is_call = ir::opcode(i) == LLVMOpcode::LLVMCall;
-                    let is_cut = is_block_barrier(i) || checks == Checks::None && segments::is_collective(i);
+                    let is_collective = segments::is_collective(i);
+                    let is_cut = is_block_barrier(i) || is_collective;
+                    in_rows &= !is_collective;
                     if is_call && !((function == kernel || inlines) && is_cut) {
                         sync_features::add_features(i, &mut features);
                         features.suspends |= by_thread(i);

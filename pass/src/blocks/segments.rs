@@ -340,7 +340,7 @@ impl Cutter {
                 cuts.extend(ends.map(|end| Cut { at: mark(end), runs: Runs::Block, sync: 0 }));
             }
             if !collectives.is_empty() {
-                cuts.extend(self.replace_collectives(&collectives, &mut uniform)?);
+                cuts.extend(self.replace_collectives(&collectives, &mut uniform, checks)?);
                 self.compute_at_start();
             }
             let after: Vec<_> =

@@ -105,13 +105,17 @@ pub unsafe fn add_table(
                     let of_block = of_blocks.iter().find(|b| b.name == name);
                     LLVMConstInt(i64, of_block.map_or(0, what), 0)
                 };
+                let needs_whole_warps = |k: &str| {
+                    let all = of_blocks.iter().chain(of_checked_blocks);
+                    all.into_iter().any(|b| (b.name == k || b.name == open) && b.needs_whole_warps)
+                };
                 let mut fields = [
                     string(module, k),
                     entry(ENTRY, k),
                     entry(BARE_ENTRY, k),
                     entry(BLOCK_ENTRY, k),
                     number(of_blocks, k, |b| b.thread_bytes),
-                    number(of_blocks, k, |b| b.needs_whole_warps.into()),
+                    LLVMConstInt(i64, needs_whole_warps(k).into(), 0),
                     entry(CHECKED_BLOCK_ENTRY, k),
                     number(of_checked_blocks, k, |b| b.thread_bytes),
                     number(of_checked_blocks, k, |b| b.sets_threads.into()),

@@ -208,27 +208,22 @@ unsafe fn kernels(table: &ImageTable) -> Result<Vec<Kernel>, ImageError> {
             .iter()
             .map(|k| {
                 let run = k.run.ok_or(ImageError::Malformed)?;
-                let of_blocks = |run: Option<BlockFn>, frame_bytes, sets_threads, needs_whole_warps| {
+                let needs_whole_warps = k.needs_whole_warps != 0;
+                let of_blocks = |run: Option<BlockFn>, frame_bytes, sets_threads| {
                     run.map(|run| BlockEntry { run, frame_bytes, sets_threads, needs_whole_warps })
                 };
                 Ok(Kernel {
                     name: name(k.name)?,
                     run,
                     run_bare: k.run_bare,
-                    run_block: of_blocks(k.run_block, k.frame_bytes, false, k.needs_whole_warps != 0),
+                    run_block: of_blocks(k.run_block, k.frame_bytes, false),
                     run_block_checked: of_blocks(
                         k.run_block_checked,
                         k.checked_frame_bytes,
                         k.checked_sets_threads != 0,
-                        false,
                     ),
                     run_open: k.run_open,
-                    run_block_open: of_blocks(
-                        k.run_block_open,
-                        k.open_frame_bytes,
-                        k.open_sets_threads != 0,
-                        false,
-                    ),
+                    run_block_open: of_blocks(k.run_block_open, k.open_frame_bytes, k.open_sets_threads != 0),
                 })
             })
             .collect()

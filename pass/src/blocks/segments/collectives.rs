@@ -18,6 +18,7 @@ use llvm_sys::prelude::*;
 use super::parting::{Group, Operands};
 use super::{Cut, Cutter, Runs, ThreadParameter};
 use crate::analysis::uniform::{BlockUniform, WholeWarps};
+use crate::blocks::entries::Checks;
 use crate::ir;
 use crate::ir::entry_calls::{EntryCall, entry_of};
 
@@ -48,18 +49,21 @@ impl Cutter {
     }
 
     /// Replaces collectives, and returns where the function is cut for them. `None` if one cannot be
-    /// replaced. If lanes may not meet at each of them, the warp parts.
+    /// replaced. If lanes may not meet at each of them, the warp parts. With checks it counts as parting, since
+    /// then the runtime knows which lanes meet.
     pub(super) unsafe fn replace_collectives(
         &mut self,
         collectives: &[LLVMValueRef],
         uniform: &mut BlockUniform,
+        checks: Checks,
     ) -> Option<Vec<Cut>> {
         // SAFETY: by contract; each call is erased once.
         unsafe {
             let calls: Vec<_> = collectives.iter().filter_map(|&call| EntryCall::of(call)).collect();
             let meet =
                 |&call: &LLVMValueRef| uniform.control(LLVMGetInstructionParent(call)) >= Uniform::Warp;
-            let masks = collectives.iter().all(meet).then(|| calls.iter().map(|&call| self.mask_of(call)));
+            let together = checks == Checks::None && collectives.iter().all(meet);
+            let masks = together.then(|| calls.iter().map(|&call| self.mask_of(call)));
             let masks = masks.and_then(|masks| masks.collect::<Option<Vec<_>>>());
             if masks.is_none() {
                 self.part();

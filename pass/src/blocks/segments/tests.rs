@@ -335,7 +335,10 @@ fn checked_kernels_with_collectives() {
             crate::blocks::entries::candidates(&kernels, &reach, checks).len()
         })
     };
-    assert_eq!((cut(Checks::None), cut(Checks::Kept)), (1, 0));
+    assert_eq!((cut(Checks::None), cut(Checks::Kept)), (1, 1));
+    // The runtime tells the checker which lanes have met, also where all lanes do.
+    let parts = |checks| cut_with("SYNCWARP\n ret void", checks).map(|found| found.parts);
+    assert_eq!((parts(Checks::None), parts(Checks::Kept)), (Some(false), Some(true)));
 }
 
 /// The points of a kernel with a collective under the condition `%x`.

@@ -106,7 +106,7 @@ pub struct KernelEntry {
     pub run_block: Option<BlockFn>,
     /// Bytes of the block frame of `run_block` for each thread.
     pub frame_bytes: u64,
-    /// 1 if `run_block` serves launches alone whose warps are whole
+    /// 1 if the kernel's block entries serve launches alone whose warps are whole
     /// ([`LaunchShape::has_whole_warps`](crate::launch_shape::LaunchShape::has_whole_warps)).
     pub needs_whole_warps: u64,
     /// The block entry of the kernel as built, if it has one.

@@ -50,7 +50,20 @@ pub(crate) unsafe fn step_warp(
                 Found::Step(WarpStep::Wait { .. }) if warp.stuck != 0 => {
                     return WarpStep::Wait { at: BLOCK_ENDED };
                 }
-                Found::Step(step) => return step,
+                Found::Step(step) => {
+                    // A group whose lanes stand at several points runs in several steps, its lowest lane first.
+                    if let WarpStep::Run { lanes, from } = step
+                        && let Some(WaitsFor::Sync) = waits(from).map(|at| at.waits)
+                        && let Some(checks) = &mut (*b).checks
+                    {
+                        let lowest = lanes.trailing_zeros() as usize & 31;
+                        if warp.groups[lowest].trailing_zeros() as usize == lowest {
+                            // Lanes that have exited count as arrived, as at a barrier.
+                            checks.syncwarp(first / WARP_SIZE, warp.masks[lowest]);
+                        }
+                    }
+                    return step;
+                }
                 Found::OutsideMask(lane) => {
                     let at = lane as usize;
                     if let Some(WarpPoint { waits, sync }) = waits(warp.points[at]) {
