@@ -1,1 +1,499 @@
-//! To come.
+//! Functions whose elements' types are parameters (`Ex`).
+
+use std::ffi::c_void;
+
+use half::{bf16, f16};
+
+use crate::call::Call;
+use crate::exports::products::ProductShape;
+use crate::exports::{Int, IntResult, IndexPlace, blas};
+use crate::numeric::mixed::{Computed, ElementType, MixedMatrix, MixedProduct, whole_numbers};
+use crate::numeric::vectors;
+use crate::scalar::{Complex32, Complex64};
+use crate::status::{Outcome, Status, size, step, valid};
+use crate::stored::Vector;
+use crate::touched::{Batch, Touches};
+
+/// The type that a product computes in, and that its scalars have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ComputeType {
+    /// Single precision, with scalars of 16 bits.
+    Half,
+    /// Single precision.
+    Float,
+    /// Double precision.
+    Double,
+    /// Whole numbers.
+    Int,
+}
+
+impl ComputeType {
+    /// The `cublasComputeType_t` with this number.
+    ///
+    /// # Errors
+    /// `CUBLAS_STATUS_INVALID_VALUE` if there is none.
+    pub fn new(number: u32) -> Outcome<Self> {
+        match number {
+            64 | 65 => Ok(Self::Half),
+            68 | 69 | 74 | 75 | 77 | 78 => Ok(Self::Float),
+            70 | 71 | 79 => Ok(Self::Double),
+            72 | 73 => Ok(Self::Int),
+            _ => Err(Status::INVALID_VALUE),
+        }
+    }
+}
+
+/// A scalar of a product, as its bytes: what they mean depends on the types.
+#[derive(Clone, Copy)]
+pub struct MixedScalar {
+    bytes: [u8; 16],
+    /// Where it is in the device's memory.
+    at: Option<*const u8>,
+    ty: ElementType,
+}
+
+impl MixedScalar {
+    /// A scalar of this type. `on_device`: it is read when the operation runs.
+    ///
+    /// # Errors
+    /// `CUBLAS_STATUS_INVALID_VALUE` for a null pointer.
+    pub fn new(at: *const c_void, ty: ElementType, on_device: bool) -> Outcome<Self> {
+        valid(!at.is_null())?;
+        let mut bytes = [0; 16];
+        if !on_device {
+            // SAFETY: the program passes a valid pointer.
+            unsafe { std::ptr::copy_nonoverlapping(at.cast(), bytes.as_mut_ptr(), ty.size()) };
+        }
+        Ok(Self { bytes, at: on_device.then_some(at.cast()), ty })
+    }
+
+    /// Adds what is read of the device's memory.
+    pub fn touch(&self, touches: &mut Touches) {
+        if let Some(at) = self.at {
+            touches.elements(at, self.ty.size(), false);
+        }
+    }
+
+    fn place(&self) -> *const u8 {
+        self.at.unwrap_or(self.bytes.as_ptr())
+    }
+
+    /// The value in the type of the computation.
+    ///
+    /// # Safety
+    /// The runtime has checked the memory.
+    pub unsafe fn get<T: Computed>(&self) -> T {
+        // SAFETY: by contract.
+        unsafe { T::load(self.place(), self.ty) }
+    }
+
+    unsafe fn whole(&self) -> i32 {
+        // SAFETY: as above.
+        unsafe { self.place().cast::<i32>().read_unaligned() }
+    }
+
+    fn is_zero(&self) -> bool {
+        self.at.is_none() && self.bytes == [0; 16]
+    }
+}
+
+/// The types of a product.
+#[derive(Clone, Copy)]
+pub struct ProductTypes {
+    /// Of the factors and of the result.
+    pub elements: [ElementType; 3],
+    compute: ComputeType,
+}
+
+impl ProductTypes {
+    /// The types with these numbers. Others than those that cuBLAS documents may be accepted too.
+    ///
+    /// # Errors
+    /// `CUBLAS_STATUS_NOT_SUPPORTED`, with a message.
+    pub fn new(call: &Call, elements: [u32; 3], compute: ComputeType) -> Outcome<Self> {
+        let refused = || call.refuse("gpurace's cuBLAS does not support these types");
+        let [Some(a), Some(b), Some(c)] = elements.map(ElementType::new) else { return Err(refused()) };
+        let fits = match compute {
+            ComputeType::Int => {
+                (a, b, c) == (ElementType::Byte, ElementType::Byte, ElementType::Int)
+            }
+            ComputeType::Half => (a, b, c) == (ElementType::Half, ElementType::Half, ElementType::Half),
+            ComputeType::Float => {
+                let narrow = |ty| !matches!(ty, ElementType::Double | ElementType::DoubleComplex | ElementType::Int);
+                narrow(a) && narrow(b) && narrow(c) && a.is_complex() == c.is_complex() && c != ElementType::Byte
+            }
+            ComputeType::Double => {
+                matches!(c, ElementType::Double | ElementType::DoubleComplex) && a == c && b == c
+            }
+        };
+        if !fits || a.is_complex() != b.is_complex() {
+            return Err(refused());
+        }
+        Ok(Self { elements: [a, b, c], compute })
+    }
+
+    /// The type of the scalars.
+    fn scalars(&self) -> ElementType {
+        match (self.compute, self.elements[2].is_complex()) {
+            (ComputeType::Half, _) => ElementType::Half,
+            (ComputeType::Int, _) => ElementType::Int,
+            (ComputeType::Float, false) => ElementType::Float,
+            (ComputeType::Float, true) => ElementType::Complex,
+            (ComputeType::Double, false) => ElementType::Double,
+            (ComputeType::Double, true) => ElementType::DoubleComplex,
+        }
+    }
+}
+
+/// A product of matrices whose types are parameters.
+#[derive(Clone, Copy)]
+struct TypedProduct {
+    shape: ProductShape,
+    types: ProductTypes,
+    alpha: MixedScalar,
+    beta: MixedScalar,
+}
+
+impl TypedProduct {
+    fn new(
+        call: &Call,
+        shape: ProductShape,
+        types: ProductTypes,
+        alpha: *const c_void,
+        beta: *const c_void,
+    ) -> Outcome<Self> {
+        let scalar = |at| MixedScalar::new(at, types.scalars(), call.scalars_on_device());
+        Ok(Self { shape, types, alpha: scalar(alpha)?, beta: scalar(beta)? })
+    }
+
+    fn touch(&self, touches: &mut Touches, places: [usize; 3], batches: [Batch; 3]) {
+        let element = |i: usize| self.types.elements[i].size();
+        let places = [0, 1, 2].map(|i| (places[i], element(i), batches[i]));
+        self.shape.touch(touches, !self.alpha.is_zero(), places);
+    }
+
+    /// Computes one product.
+    ///
+    /// # Safety
+    /// The runtime has checked the memory.
+    unsafe fn run(&self, places: [usize; 3]) {
+        let [a, b, c] = [0, 1, 2].map(|i| MixedMatrix {
+            start: places[i],
+            ty: self.types.elements[i],
+            leading: self.shape.leading[i],
+        });
+        let [a_operation, b_operation] = self.shape.operations;
+        let product = MixedProduct { size: self.shape.size, a_operation, b_operation };
+        // SAFETY: by contract.
+        unsafe {
+            match (self.types.compute, c.ty.is_complex()) {
+                (ComputeType::Int, _) => {
+                    whole_numbers(product, (self.alpha.whole(), a, b), (self.beta.whole(), c));
+                }
+                (ComputeType::Half | ComputeType::Float, false) => self.compute::<f32>(product, a, b, c),
+                (ComputeType::Half | ComputeType::Float, true) => self.compute::<Complex32>(product, a, b, c),
+                (ComputeType::Double, false) => self.compute::<f64>(product, a, b, c),
+                (ComputeType::Double, true) => self.compute::<Complex64>(product, a, b, c),
+            }
+        }
+    }
+
+    unsafe fn compute<T: Computed>(&self, product: MixedProduct, a: MixedMatrix, b: MixedMatrix, c: MixedMatrix) {
+        // SAFETY: the callers' contract.
+        unsafe {
+            let (alpha, beta) = (self.alpha.get::<T>(), self.beta.get::<T>());
+            product.compute((alpha, a, b), (beta, c), c, |value, _, _| value);
+        }
+    }
+
+    fn submit(self, call: Call, places: [usize; 3], strides: [i64; 3], count: usize) -> Outcome {
+        if self.shape.is_empty() || count == 0 {
+            return Ok(());
+        }
+        let batches = strides.map(|stride| Batch { count, stride: stride as isize });
+        let touched = move |touches: &mut Touches| {
+            self.alpha.touch(touches);
+            self.beta.touch(touches);
+            self.touch(touches, places, batches);
+        };
+        call.submit(touched, move || {
+            for i in 0..count as isize {
+                let place = |at: usize| {
+                    let bytes = self.types.elements[at].size() as isize;
+                    places[at].wrapping_add_signed(i * batches[at].stride * bytes)
+                };
+                // SAFETY: the runtime has checked the memory.
+                unsafe { self.run([0, 1, 2].map(place)) };
+            }
+        })
+    }
+
+    fn submit_batched(self, call: Call, arrays: [*const *mut c_void; 3], count: usize) -> Outcome {
+        if self.shape.is_empty() || count == 0 {
+            return Ok(());
+        }
+        let touched = move |touches: &mut Touches| {
+            self.alpha.touch(touches);
+            self.beta.touch(touches);
+            let [a, b, c] = arrays.map(|array| touches.addresses(array, count));
+            for ((a, b), c) in a.into_iter().zip(b).zip(c) {
+                self.touch(touches, [a, b, c].map(|at| at.addr()), [Batch::ONE; 3]);
+            }
+        };
+        call.submit(touched, move || {
+            for i in 0..count {
+                // SAFETY: the runtime has checked the memory.
+                unsafe { self.run(arrays.map(|array| array.add(i).read_unaligned().addr())) };
+            }
+        })
+    }
+}
+
+/// A vector of elements of some type.
+#[derive(Clone, Copy)]
+struct MixedVector {
+    at: MixedMatrix,
+    n: usize,
+    step: isize,
+}
+
+impl MixedVector {
+    fn new(call: &Call, start: *const c_void, ty: u32, n: i64, distance: i64) -> Outcome<Self> {
+        let ty = ElementType::new(ty)
+            .filter(|ty| ty.is_real() || ty.is_complex())
+            .ok_or_else(|| call.refuse("gpurace's cuBLAS does not support these types"))?;
+        let at = MixedMatrix { start: start.addr(), ty, leading: 1 };
+        Ok(Self { at, n: size(n.max(0))?, step: step(distance)? })
+    }
+
+    fn place(&self, index: usize) -> *mut u8 {
+        let at = if self.step < 0 { self.n - 1 - index } else { index };
+        self.at.place(at * self.step.unsigned_abs(), 0)
+    }
+
+    fn touch(&self, touches: &mut Touches, writes: bool) {
+        let bytes = self.at.ty.size();
+        let leading = self.step.unsigned_abs();
+        touches.matrices(self.at.start, bytes, (1, self.n), leading, Batch::ONE, writes);
+    }
+
+    unsafe fn load<T: Computed>(&self) -> Vec<T> {
+        // SAFETY: the runtime has checked the memory.
+        (0..self.n).map(|i| unsafe { T::load(self.place(i), self.at.ty) }).collect()
+    }
+
+    unsafe fn store<T: Computed>(&self, values: &[T]) {
+        for (i, &value) in values.iter().enumerate() {
+            // SAFETY: as above.
+            unsafe { value.store(self.place(i), self.at.ty) };
+        }
+    }
+}
+
+fn dense<T: Copy>(values: &[T]) -> Vector<T> {
+    Vector::read(values.as_ptr(), values.len(), 1)
+}
+
+/// Writes a scalar result of some type: the host waits, unless it is in the device's memory.
+fn submit_result<T: Computed>(
+    call: Call,
+    (to, ty): (*mut c_void, u32),
+    touched: impl Fn(&mut Touches) + 'static,
+    compute: impl Fn() -> T + 'static,
+) -> Outcome {
+    match ElementType::new(ty) {
+        Some(ElementType::Half) => call.submit_with_result(to.cast(), touched, move || {
+            f16::from_f64(compute().to_f64())
+        }),
+        Some(ElementType::Bfloat) => call.submit_with_result(to.cast(), touched, move || {
+            bf16::from_f64(compute().to_f64())
+        }),
+        Some(ElementType::Float) => {
+            call.submit_with_result(to.cast(), touched, move || compute().to_f64() as f32)
+        }
+        Some(ElementType::Double) => {
+            call.submit_with_result(to.cast(), touched, move || compute().to_f64())
+        }
+        Some(ty @ (ElementType::Complex | ElementType::DoubleComplex)) => {
+            let parts = move || {
+                let value = compute();
+                (value.to_f64(), T::of_real(value.im()).to_f64())
+            };
+            if ty == ElementType::Complex {
+                call.submit_with_result(to.cast(), touched, move || {
+                    let (re, im) = parts();
+                    Complex32 { re: re as f32, im: im as f32 }
+                })
+            } else {
+                call.submit_with_result(to.cast(), touched, move || {
+                    let (re, im) = parts();
+                    Complex64 { re, im }
+                })
+            }
+        }
+        _ => Err(call.refuse("gpurace's cuBLAS does not support this type of a result")),
+    }
+}
+
+fn submit_dot(
+    call: Call,
+    (x, y): (MixedVector, MixedVector),
+    conj: bool,
+    result: (*mut c_void, u32),
+) -> Outcome {
+    let touched = move |touches: &mut Touches| {
+        x.touch(touches, false);
+        y.touch(touches, false);
+    };
+    // SAFETY: the runtime has checked the memory.
+    submit_result(call, result, touched, move || unsafe {
+        let (x, y) = (x.load::<Complex64>(), y.load::<Complex64>());
+        vectors::dot(dense(&x), dense(&y), conj)
+    })
+}
+
+fn submit_extreme(call: Call, x: MixedVector, to: IndexPlace, largest: bool) -> Outcome {
+    let touched = move |touches: &mut Touches| x.touch(touches, false);
+    // SAFETY: the runtime has checked the memory.
+    let find = move || unsafe { vectors::extreme(dense(&x.load::<Complex64>()), largest) };
+    match to {
+        IndexPlace::Narrow(to) => call.submit_with_result(to, touched, move || find() as i32),
+        IndexPlace::Wide(to) => call.submit_with_result(to, touched, move || find() as i64),
+    }
+}
+
+fn vector_scalar(call: &Call, at: *const c_void, ty: u32) -> Outcome<MixedScalar> {
+    let refused = || call.refuse("gpurace's cuBLAS does not support these types");
+    MixedScalar::new(at, ElementType::new(ty).ok_or_else(refused)?, call.scalars_on_device())
+}
+
+// The numbers of `cudaDataType` that the names of the functions say.
+const R_32F: ComputeType = ComputeType::Float;
+
+blas! {
+    "GemmEx" ["" ()] "" "" (call; transa: u32, transb: u32, m: Int, n: Int, k: Int, alpha: *const c_void, a: *const c_void, a_type: u32, lda: Int, b: *const c_void, b_type: u32, ldb: Int, beta: *const c_void, c: *mut c_void, c_type: u32, ldc: Int, compute: u32, _algorithm: i32) {
+        let shape = ProductShape::new((transa, transb), (m, n, k), (lda, ldb, ldc))?;
+        let types = ProductTypes::new(&call, [a_type, b_type, c_type], ComputeType::new(compute)?)?;
+        let product = TypedProduct::new(&call, shape, types, alpha, beta)?;
+        product.submit(call, [a.addr(), b.addr(), c.addr()], [0; 3], 1)
+    }
+
+    "GemmStridedBatchedEx" ["" ()] "" "" (call; transa: u32, transb: u32, m: Int, n: Int, k: Int, alpha: *const c_void, a: *const c_void, a_type: u32, lda: Int, a_stride: i64, b: *const c_void, b_type: u32, ldb: Int, b_stride: i64, beta: *const c_void, c: *mut c_void, c_type: u32, ldc: Int, c_stride: i64, count: Int, compute: u32, _algorithm: i32) {
+        let shape = ProductShape::new((transa, transb), (m, n, k), (lda, ldb, ldc))?;
+        let types = ProductTypes::new(&call, [a_type, b_type, c_type], ComputeType::new(compute)?)?;
+        let product = TypedProduct::new(&call, shape, types, alpha, beta)?;
+        product.submit(call, [a.addr(), b.addr(), c.addr()], [a_stride, b_stride, c_stride], size(count)?)
+    }
+
+    "GemmBatchedEx" ["" ()] "" "" (call; transa: u32, transb: u32, m: Int, n: Int, k: Int, alpha: *const c_void, a: *const *mut c_void, a_type: u32, lda: Int, b: *const *mut c_void, b_type: u32, ldb: Int, beta: *const c_void, c: *const *mut c_void, c_type: u32, ldc: Int, count: Int, compute: u32, _algorithm: i32) {
+        let shape = ProductShape::new((transa, transb), (m, n, k), (lda, ldb, ldc))?;
+        let types = ProductTypes::new(&call, [a_type, b_type, c_type], ComputeType::new(compute)?)?;
+        let product = TypedProduct::new(&call, shape, types, alpha, beta)?;
+        product.submit_batched(call, [a, b, c], size(count)?)
+    }
+
+    "" ["S" (), "C" ()] "gemmEx" "" (call; transa: u32, transb: u32, m: Int, n: Int, k: Int, alpha: *const c_void, a: *const c_void, a_type: u32, lda: Int, b: *const c_void, b_type: u32, ldb: Int, beta: *const c_void, c: *mut c_void, c_type: u32, ldc: Int) {
+        let shape = ProductShape::new((transa, transb), (m, n, k), (lda, ldb, ldc))?;
+        let types = ProductTypes::new(&call, [a_type, b_type, c_type], R_32F)?;
+        let product = TypedProduct::new(&call, shape, types, alpha, beta)?;
+        product.submit(call, [a.addr(), b.addr(), c.addr()], [0; 3], 1)
+    }
+
+    "Cgemm3mEx" ["" ()] "" "" (call; transa: u32, transb: u32, m: Int, n: Int, k: Int, alpha: *const c_void, a: *const c_void, a_type: u32, lda: Int, b: *const c_void, b_type: u32, ldb: Int, beta: *const c_void, c: *mut c_void, c_type: u32, ldc: Int) {
+        let shape = ProductShape::new((transa, transb), (m, n, k), (lda, ldb, ldc))?;
+        let types = ProductTypes::new(&call, [a_type, b_type, c_type], R_32F)?;
+        let product = TypedProduct::new(&call, shape, types, alpha, beta)?;
+        product.submit(call, [a.addr(), b.addr(), c.addr()], [0; 3], 1)
+    }
+
+    "AxpyEx" ["" ()] "" "" (call; n: Int, alpha: *const c_void, alpha_type: u32, x: *const c_void, x_type: u32, incx: Int, y: *mut c_void, y_type: u32, incy: Int, _execution: u32) {
+        let alpha = vector_scalar(&call, alpha, alpha_type)?;
+        let (x, y) = (MixedVector::new(&call, x, x_type, n, incx)?, MixedVector::new(&call, y, y_type, n, incy)?);
+        let touched = move |touches: &mut Touches| {
+            alpha.touch(touches);
+            if !alpha.is_zero() {
+                x.touch(touches, false);
+                y.touch(touches, true);
+            }
+        };
+        // SAFETY: the runtime has checked the memory.
+        call.submit(touched, move || unsafe {
+            let (x, sums) = (x.load::<Complex64>(), y.load::<Complex64>());
+            vectors::axpy(alpha.get(), dense(&x), dense(&sums));
+            y.store(&sums);
+        })
+    }
+
+    "ScalEx" ["" ()] "" "" (call; n: Int, alpha: *const c_void, alpha_type: u32, x: *mut c_void, x_type: u32, incx: Int, _execution: u32) {
+        let alpha = vector_scalar(&call, alpha, alpha_type)?;
+        let x = MixedVector::new(&call, x, x_type, n, incx)?;
+        let touched = move |touches: &mut Touches| {
+            alpha.touch(touches);
+            x.touch(touches, true);
+        };
+        // SAFETY: the runtime has checked the memory.
+        call.submit(touched, move || unsafe {
+            let values = x.load::<Complex64>();
+            vectors::scal(alpha.get(), dense(&values));
+            x.store(&values);
+        })
+    }
+
+    "DotEx" ["" ()] "" "" (call; n: Int, x: *const c_void, x_type: u32, incx: Int, y: *const c_void, y_type: u32, incy: Int, result: *mut c_void, result_type: u32, _execution: u32) {
+        let vectors = (MixedVector::new(&call, x, x_type, n, incx)?, MixedVector::new(&call, y, y_type, n, incy)?);
+        submit_dot(call, vectors, false, (result, result_type))
+    }
+
+    "DotcEx" ["" ()] "" "" (call; n: Int, x: *const c_void, x_type: u32, incx: Int, y: *const c_void, y_type: u32, incy: Int, result: *mut c_void, result_type: u32, _execution: u32) {
+        let vectors = (MixedVector::new(&call, x, x_type, n, incx)?, MixedVector::new(&call, y, y_type, n, incy)?);
+        submit_dot(call, vectors, true, (result, result_type))
+    }
+
+    "Nrm2Ex" ["" ()] "" "" (call; n: Int, x: *const c_void, x_type: u32, incx: Int, result: *mut c_void, result_type: u32, _execution: u32) {
+        let x = MixedVector::new(&call, x, x_type, n, incx)?;
+        // SAFETY: the runtime has checked the memory.
+        submit_result(call, (result, result_type), move |touches| x.touch(touches, false), move || unsafe {
+            vectors::nrm2(dense(&x.load::<Complex64>()))
+        })
+    }
+
+    "AsumEx" ["" ()] "" "" (call; n: Int, x: *const c_void, x_type: u32, incx: Int, result: *mut c_void, result_type: u32, _execution: u32) {
+        let x = MixedVector::new(&call, x, x_type, n, incx)?;
+        // SAFETY: the runtime has checked the memory.
+        submit_result(call, (result, result_type), move |touches| x.touch(touches, false), move || unsafe {
+            vectors::asum(dense(&x.load::<Complex64>()))
+        })
+    }
+
+    "IamaxEx" ["" ()] "" "" (call; n: Int, x: *const c_void, x_type: u32, incx: Int, result: IntResult) {
+        submit_extreme(call, MixedVector::new(&call, x, x_type, n, incx)?, result, true)
+    }
+
+    "IaminEx" ["" ()] "" "" (call; n: Int, x: *const c_void, x_type: u32, incx: Int, result: IntResult) {
+        submit_extreme(call, MixedVector::new(&call, x, x_type, n, incx)?, result, false)
+    }
+
+    "CopyEx" ["" ()] "" "" (call; n: Int, x: *const c_void, x_type: u32, incx: Int, y: *mut c_void, y_type: u32, incy: Int) {
+        let (x, y) = (MixedVector::new(&call, x, x_type, n, incx)?, MixedVector::new(&call, y, y_type, n, incy)?);
+        let touched = move |touches: &mut Touches| {
+            x.touch(touches, false);
+            y.touch(touches, true);
+        };
+        // SAFETY: the runtime has checked the memory.
+        call.submit(touched, move || unsafe { y.store(&x.load::<Complex64>()) })
+    }
+
+    "SwapEx" ["" ()] "" "" (call; n: Int, x: *mut c_void, x_type: u32, incx: Int, y: *mut c_void, y_type: u32, incy: Int) {
+        let (x, y) = (MixedVector::new(&call, x, x_type, n, incx)?, MixedVector::new(&call, y, y_type, n, incy)?);
+        let touched = move |touches: &mut Touches| {
+            x.touch(touches, true);
+            y.touch(touches, true);
+        };
+        // SAFETY: the runtime has checked the memory.
+        call.submit(touched, move || unsafe {
+            let (kept, other) = (x.load::<Complex64>(), y.load::<Complex64>());
+            x.store(&other);
+            y.store(&kept);
+        })
+    }
+}
