@@ -92,7 +92,8 @@ impl MixedScalar {
         unsafe { self.place().cast::<i32>().read_unaligned() }
     }
 
-    fn is_zero(&self) -> bool {
+    /// True if the value is known to be 0.
+    pub fn is_zero(&self) -> bool {
         self.at.is_none() && self.bytes == [0; 16]
     }
 }

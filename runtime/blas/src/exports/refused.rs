@@ -29,4 +29,8 @@ refused! {
     cublasCsyrkEx cublasCsyrkEx_64 cublasCsyrk3mEx cublasCsyrk3mEx_64
     cublasRotEx cublasRotEx_64 cublasRotmEx cublasRotmEx_64 cublasRotgEx cublasRotmgEx
     cublasUint8gemmBias
+    cublasLtMatmulAlgoCapGetAttribute cublasLtMatmulAlgoConfigGetAttribute cublasLtMatmulPreferenceGetAttribute
+    cublasLtMatrixTransform cublasLtMatrixTransformDescCreate cublasLtMatrixTransformDescDestroy
+    cublasLtMatrixTransformDescGetAttribute cublasLtMatrixTransformDescInit_internal
+    cublasLtMatrixTransformDescSetAttribute
 }
