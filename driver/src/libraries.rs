@@ -40,9 +40,7 @@ pub fn takes_own_blas(args: &Args, asked: impl Fn(&str) -> Option<PathBuf>) -> b
     let mut files = args.inputs().map(|input| input.path.to_string_lossy().into_owned());
     let names_file = files.any(|file| clang_options::is_file_of(clang_options::BLAS_LIBRARIES, &file));
     match args.asked.exec.unwrap_or_default() {
-        Exec::Cpu => {
-            names_file || named.any(|name| clang_options::BLAS_LIBRARIES.contains(&name.as_str()))
-        }
+        Exec::Cpu => names_file || named.any(|name| clang_options::BLAS_LIBRARIES.contains(&name.as_str())),
         Exec::Auto => {
             let folders = folders(args);
             named.any(|name| {
@@ -78,7 +76,11 @@ pub fn check(args: &Args, asked: impl Fn(&str) -> Option<PathBuf>) -> Result<(),
             && !is_own(&name)
             && !is_found(&name)
         {
-            let own = if known == &"cuBLAS" { "has one for the host only (`-fgpurace-exec=cpu`)" } else { "has none of its own" };
+            let own = if known == &"cuBLAS" {
+                "has one for the host only (`-fgpurace-exec=cpu`)"
+            } else {
+                "has none of its own"
+            };
             return Err(Error::new(format!("`-l{name}`: the library of {known} was not found")).hint(
                 format!("gpurace {own}, and NVIDIA's runs on GPUs only: leave out what calls it, or name its folder with `-L`"),
             ));

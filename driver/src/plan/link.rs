@@ -52,6 +52,12 @@ impl Planner<'_> {
         command.arg(self.installation.include_dir.join(FALLBACK_HEADERS));
     }
 
+    /// True if these words name a library that gpurace's own replaces in this link.
+    fn is_replaced(&self, words: &[OsString]) -> bool {
+        names_one_of(clang::REPLACED_LIBRARIES, words)
+            || (self.args.takes_own_blas && names_one_of(clang::BLAS_LIBRARIES, words))
+    }
+
     /// Returns the link, which also compiles the inputs that are not CUDA.
     pub(super) fn link(&self, objects: &[PathBuf], to: &LinkTo) -> ToolCommand {
         let compiles = self.args.inputs().any(|input| input.kind() == InputKind::Host);
@@ -82,10 +88,7 @@ impl Planner<'_> {
                 {
                     command.args.extend(words.iter().cloned());
                 }
-                Item::Option { words, role: Role::Link }
-                    if !names_one_of(clang::REPLACED_LIBRARIES, words)
-                        && !(self.args.takes_own_blas && names_one_of(clang::BLAS_LIBRARIES, words)) =>
-                {
+                Item::Option { words, role: Role::Link } if !self.is_replaced(words) => {
                     command.args.extend(words.iter().cloned());
                 }
                 Item::Option { words, role: Role::Any } => {

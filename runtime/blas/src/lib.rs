@@ -16,11 +16,11 @@
 //! The runtime orders, checks and runs the operations (`gpurace_abi::library`). The names are cuBLAS's.
 #![allow(non_snake_case)]
 
-pub mod call;
-pub mod exports;
-pub mod handle;
-pub mod numeric;
-pub mod scalar;
-pub mod status;
-pub mod stored;
-pub mod touched;
+mod call;
+mod exports;
+mod handle;
+mod numeric;
+mod scalar;
+mod status;
+mod stored;
+mod touched;

@@ -12,6 +12,8 @@ pub type Outcome<T = ()> = Result<T, Status>;
 
 macro_rules! statuses {
     ($($id:ident = $number:literal, $name:literal, $text:literal;)*) => {
+        // Programs ask for the names of all.
+        #[allow(dead_code)]
         impl Status {
             $(#[doc = $name] pub const $id: Self = Self($number);)*
 

@@ -49,7 +49,7 @@ impl<T: Copy> Vector<T> {
     ///
     /// # Safety
     /// The vector is valid.
-    pub unsafe fn to_vec(&self) -> Vec<T> {
+    pub unsafe fn to_vec(self) -> Vec<T> {
         // SAFETY: by contract.
         (0..self.n).map(|index| unsafe { self.get(index) }).collect()
     }

@@ -111,9 +111,8 @@ impl LibraryCall {
         process.session.transfer(stream, waits, || {
             let callers = stack::callers();
             let site = process.session.transfer_calls.lock().site_of(callers, Some(self.name()));
-            let in_device = |rows: &&LibraryRows| {
-                TransferMemory::of(process, rows.start) != TransferMemory::Pageable
-            };
+            let in_device =
+                |rows: &&LibraryRows| TransferMemory::of(process, rows.start) != TransferMemory::Pageable;
             touched.iter().filter(in_device).map(|rows| side(rows, site)).collect()
         });
         // SAFETY: its memory was checked.

@@ -56,8 +56,7 @@ fn submit_inverse<T: Scalar>(
                 factors::invert(n, (matrix, lda), pivots, (inverse, ldc))
             } else {
                 let matrix = Stored::dense(matrix, n, n, lda);
-                let mut copy: Vec<T> =
-                    (0..n * n).map(|at| matrix.get(at % n, at / n)).collect();
+                let mut copy: Vec<T> = (0..n * n).map(|at| matrix.get(at % n, at / n)).collect();
                 let mut pivots = vec![0; n];
                 match factors::factor(n, (copy.as_mut_ptr(), n), pivots.as_mut_ptr()) {
                     0 => factors::invert(n, (copy.as_ptr(), n), pivots.as_ptr(), (inverse, ldc)),

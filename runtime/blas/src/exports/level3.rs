@@ -107,7 +107,8 @@ struct Update<T: Scalar, A: Scalar, B: Scalar> {
 fn submit_update<T: Scalar, A: Scalar, B: Scalar>(
     call: Call,
     given: Update<T, A, B>,
-    (of_alpha, of_beta): (fn(A) -> T, fn(B) -> T),
+    of_alpha: fn(A) -> T,
+    of_beta: fn(B) -> T,
 ) -> Outcome {
     let Update { hermitian, both, alpha, beta, .. } = given;
     let (n, k) = (size(given.size.0)?, size(given.size.1)?);
@@ -219,32 +220,32 @@ blas! {
 
     "" ["S" f32, "D" f64, "C" Complex32, "Z" Complex64] "syrk" "_v2" (call; uplo: u32, trans: u32, n: Int, k: Int, alpha: *const T, a: *const T, lda: Int, beta: *const T, c: *mut T, ldc: Int) {
         let (alpha, beta) = (call.param(alpha)?, call.param(beta)?);
-        submit_update(call, Update { hermitian: false, part: uplo, operation: trans, size: (n, k), alpha, a: (a, lda), b: (a, lda), beta, c: (c, ldc), both: false }, (same, same))
+        submit_update(call, Update { hermitian: false, part: uplo, operation: trans, size: (n, k), alpha, a: (a, lda), b: (a, lda), beta, c: (c, ldc), both: false }, same, same)
     }
 
     "" ["S" f32, "D" f64, "C" Complex32, "Z" Complex64] "syrkx" "" (call; uplo: u32, trans: u32, n: Int, k: Int, alpha: *const T, a: *const T, lda: Int, b: *const T, ldb: Int, beta: *const T, c: *mut T, ldc: Int) {
         let (alpha, beta) = (call.param(alpha)?, call.param(beta)?);
-        submit_update(call, Update { hermitian: false, part: uplo, operation: trans, size: (n, k), alpha, a: (a, lda), b: (b, ldb), beta, c: (c, ldc), both: false }, (same, same))
+        submit_update(call, Update { hermitian: false, part: uplo, operation: trans, size: (n, k), alpha, a: (a, lda), b: (b, ldb), beta, c: (c, ldc), both: false }, same, same)
     }
 
     "" ["S" f32, "D" f64, "C" Complex32, "Z" Complex64] "syr2k" "_v2" (call; uplo: u32, trans: u32, n: Int, k: Int, alpha: *const T, a: *const T, lda: Int, b: *const T, ldb: Int, beta: *const T, c: *mut T, ldc: Int) {
         let (alpha, beta) = (call.param(alpha)?, call.param(beta)?);
-        submit_update(call, Update { hermitian: false, part: uplo, operation: trans, size: (n, k), alpha, a: (a, lda), b: (b, ldb), beta, c: (c, ldc), both: true }, (same, same))
+        submit_update(call, Update { hermitian: false, part: uplo, operation: trans, size: (n, k), alpha, a: (a, lda), b: (b, ldb), beta, c: (c, ldc), both: true }, same, same)
     }
 
     "" ["C" Complex32, "Z" Complex64] "herk" "_v2" (call; uplo: u32, trans: u32, n: Int, k: Int, alpha: *const R, a: *const T, lda: Int, beta: *const R, c: *mut T, ldc: Int) {
         let (alpha, beta) = (call.param(alpha)?, call.param(beta)?);
-        submit_update(call, Update { hermitian: true, part: uplo, operation: trans, size: (n, k), alpha, a: (a, lda), b: (a, lda), beta, c: (c, ldc), both: false }, (T::of_real, T::of_real))
+        submit_update(call, Update { hermitian: true, part: uplo, operation: trans, size: (n, k), alpha, a: (a, lda), b: (a, lda), beta, c: (c, ldc), both: false }, T::of_real, T::of_real)
     }
 
     "" ["C" Complex32, "Z" Complex64] "herkx" "" (call; uplo: u32, trans: u32, n: Int, k: Int, alpha: *const T, a: *const T, lda: Int, b: *const T, ldb: Int, beta: *const R, c: *mut T, ldc: Int) {
         let (alpha, beta) = (call.param(alpha)?, call.param(beta)?);
-        submit_update(call, Update { hermitian: true, part: uplo, operation: trans, size: (n, k), alpha, a: (a, lda), b: (b, ldb), beta, c: (c, ldc), both: false }, (same, T::of_real))
+        submit_update(call, Update { hermitian: true, part: uplo, operation: trans, size: (n, k), alpha, a: (a, lda), b: (b, ldb), beta, c: (c, ldc), both: false }, same, T::of_real)
     }
 
     "" ["C" Complex32, "Z" Complex64] "her2k" "_v2" (call; uplo: u32, trans: u32, n: Int, k: Int, alpha: *const T, a: *const T, lda: Int, b: *const T, ldb: Int, beta: *const R, c: *mut T, ldc: Int) {
         let (alpha, beta) = (call.param(alpha)?, call.param(beta)?);
-        submit_update(call, Update { hermitian: true, part: uplo, operation: trans, size: (n, k), alpha, a: (a, lda), b: (b, ldb), beta, c: (c, ldc), both: true }, (same, T::of_real))
+        submit_update(call, Update { hermitian: true, part: uplo, operation: trans, size: (n, k), alpha, a: (a, lda), b: (b, ldb), beta, c: (c, ldc), both: true }, same, T::of_real)
     }
 
     "" ["S" f32, "D" f64, "C" Complex32, "Z" Complex64] "dgmm" "" (call; side: u32, m: Int, n: Int, a: *const T, lda: Int, x: *const T, incx: Int, c: *mut T, ldc: Int) {

@@ -7,7 +7,7 @@
 //! | [`copies`] | copies between the host's memory and the device's |
 //! | [`level1`], [`level2`], [`level3`] | BLAS's levels |
 //! | [`products`] | products of whole matrices, single and batched |
-//! | [`mixed`] | functions whose elements' types are parameters (`Ex`) |
+//! | [`mixed`], [`mixed_vectors`] | functions whose elements' types are parameters (`Ex`) |
 //! | [`batched`] | LU factors and other batched functions |
 //! | [`lt`] | cuBLASLt |
 //! | [`refused`] | functions that are not supported |
@@ -22,6 +22,7 @@ pub mod level2;
 pub mod level3;
 pub mod lt;
 pub mod mixed;
+pub mod mixed_vectors;
 pub mod products;
 pub mod refused;
 pub mod settings;

@@ -46,12 +46,7 @@ impl ProductShape {
     }
 
     /// Adds the bytes of a batch: addresses and bytes of elements of both factors and of the result.
-    pub fn touch(
-        &self,
-        touches: &mut Touches,
-        reads_factors: bool,
-        places: [(usize, usize, Batch); 3],
-    ) {
+    pub fn touch(&self, touches: &mut Touches, reads_factors: bool, places: [(usize, usize, Batch); 3]) {
         let (m, n, k) = self.size;
         let [a, b, c] = places;
         let matrices = [

@@ -169,9 +169,7 @@ pub fn by_transpose<T>(
     let turned = if hermitian { Operation::ConjugateTransposed } else { Operation::Transposed };
     let factor = |start, leading, operation| Factor { start, leading, operation };
     match operation {
-        Operation::Plain => {
-            Some((factor(a, a_leading, Operation::Plain), factor(b, b_leading, turned)))
-        }
+        Operation::Plain => Some((factor(a, a_leading, Operation::Plain), factor(b, b_leading, turned))),
         other if other == turned => {
             Some((factor(a, a_leading, turned), factor(b, b_leading, Operation::Plain)))
         }

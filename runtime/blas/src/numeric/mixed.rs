@@ -122,7 +122,9 @@ macro_rules! computed {
                         ElementType::Complex => {
                             at.cast::<Complex32>().write_unaligned(Complex32 { re: re as f32, im: im as f32 })
                         }
-                        ElementType::DoubleComplex => at.cast::<Complex64>().write_unaligned(Complex64 { re, im }),
+                        ElementType::DoubleComplex => {
+                            at.cast::<Complex64>().write_unaligned(Complex64 { re, im })
+                        }
                     }
                 }
             }
@@ -247,8 +249,10 @@ pub unsafe fn whole_numbers(
         // SAFETY: by contract.
         i32::from(unsafe { matrix.place(row, column).cast::<i8>().read() })
     };
-    let terms: Vec<i32> =
-        (0..m).flat_map(|i| (0..k).map(move |l| (i, l))).map(|(i, l)| load(&a, shape.a_operation, i, l)).collect();
+    let terms: Vec<i32> = (0..m)
+        .flat_map(|i| (0..k).map(move |l| (i, l)))
+        .map(|(i, l)| load(&a, shape.a_operation, i, l))
+        .collect();
     let mut column = vec![0; k];
     for j in 0..n {
         for (l, value) in column.iter_mut().enumerate() {

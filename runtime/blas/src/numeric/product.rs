@@ -43,7 +43,7 @@ impl<T: Scalar> Factor<T> {
     ///
     /// # Safety
     /// The matrix is valid.
-    pub unsafe fn to_vec(&self, m: usize, n: usize) -> Vec<T> {
+    pub unsafe fn to_vec(self, m: usize, n: usize) -> Vec<T> {
         // SAFETY: by contract.
         (0..n).flat_map(|j| (0..m).map(move |i| unsafe { self.get(i, j) })).collect()
     }

@@ -95,7 +95,9 @@ impl Work {
             Self::Kernel(prepared) => return prepared.run(process, stream),
             Self::Copy(copy, callers) => return stack::on_behalf_of(callers, || copy.run(process, stream)),
             Self::Fill(fill, callers) => return stack::on_behalf_of(callers, || fill.run(process, stream)),
-            Self::Library(call, callers) => return stack::on_behalf_of(callers, || call.run(process, stream)),
+            Self::Library(call, callers) => {
+                return stack::on_behalf_of(callers, || call.run(process, stream));
+            }
             Self::Host(function, data) => {
                 let _ = process.order().submit(stream);
                 if let Some(function) = *function {

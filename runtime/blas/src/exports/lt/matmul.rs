@@ -23,8 +23,7 @@ const GRADIENT_OF_A: u32 = 256;
 const GRADIENT_OF_B: u32 = 512;
 
 /// The epilogues that there are.
-const EPILOGUES: [u32; 16] =
-    [1, 2, 130, 4, 6, 134, 136, 152, 32, 160, 36, 164, 192, 208, 256, 512];
+const EPILOGUES: [u32; 16] = [1, 2, 130, 4, 6, 134, 136, 152, 32, 160, 36, 164, 192, 208, 256, 512];
 
 /// Many matrices by a layout: in columns, or in rows.
 #[derive(Clone, Copy)]
@@ -347,7 +346,7 @@ impl Kept {
         let mask = 1 << (i % 8);
         // SAFETY: the callers' contract.
         unsafe {
-            let before = if i % 8 == 0 { 0 } else { self.byte(i, j).read() };
+            let before = if i.is_multiple_of(8) { 0 } else { self.byte(i, j).read() };
             self.byte(i, j).write(if set { before | mask } else { before & !mask });
         }
     }
