@@ -51,6 +51,8 @@ pub struct Args {
     /// Objects of this link contain separately compiled device code. [`parse`](Self::parse) does not open
     /// them, so the caller sets this.
     pub links_units: bool,
+    /// The link takes gpurace's library in place of NVIDIA's cuBLAS. The caller sets this too.
+    pub takes_own_blas: bool,
     /// `-dlink`, as spelled: write an object that joins the device code of others, not a program.
     pub device_link: Option<String>,
     /// The option that asks for a static executable, as spelled.

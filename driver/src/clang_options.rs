@@ -88,13 +88,22 @@ pub fn is_cuda_source(name: &str) -> bool {
 /// Libraries of the CUDA toolkit that the runtime replaces, as `-l` names them.
 pub const REPLACED_LIBRARIES: &[&str] = &["cudart", "cudart_static", "cudadevrt", "cuda"];
 
+/// Libraries of the CUDA toolkit that `libgpurace_blas.so` replaces where kernels run on the host.
+pub const BLAS_LIBRARIES: &[&str] =
+    &["cublas", "cublas_static", "cublasLt", "cublasLt_static", "culibos", "culibos_static"];
+
 /// True if this file is one of [`REPLACED_LIBRARIES`].
 pub fn is_replaced_library_file(path: &str) -> bool {
+    is_file_of(REPLACED_LIBRARIES, path)
+}
+
+/// True if this file is one of these libraries.
+pub fn is_file_of(libraries: &[&str], path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let Some(stem) = name.strip_prefix("lib") else {
         return false;
     };
-    REPLACED_LIBRARIES.iter().any(|library| {
+    libraries.iter().any(|library| {
         stem.strip_prefix(library).is_some_and(|end| end == ".a" || end == ".so" || end.starts_with(".so."))
     })
 }

@@ -40,8 +40,12 @@ fn stages(driver: Driver) -> Result<Exit, Error> {
         );
     }
     let toolchain = find(&args, driver)?;
-    if plan::links(&args) && !args.dry_run && args.inputs().any(|_| true) {
-        libraries::check(&args, |file| libraries::of_clang(&toolchain.compiler.path, file))?;
+    if plan::links(&args) && args.inputs().any(|_| true) {
+        let asked = |file: &str| libraries::of_clang(&toolchain.compiler.path, file);
+        args.takes_own_blas = libraries::takes_own_blas(&args, asked);
+        if !args.dry_run {
+            libraries::check(&args, asked)?;
+        }
     }
     let work = Work::new(&args)?;
     let plan = plan::plan(&args, &toolchain, work.path());

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::args::{Args, Item};
+use crate::clang_options;
 use crate::diagnostic::Error;
+use crate::flags::Exec;
 use crate::toolchain::LLVM_MAJOR;
 
 /// CUDA's libraries that gpurace does not replace, with the names that users know.
@@ -31,6 +33,34 @@ const OF_CUDA: [(&str, &str); 19] = [
     ("nvptxcompiler", "the PTX compiler"),
 ];
 
+/// True if a link takes gpurace's library in place of NVIDIA's cuBLAS: kernels run on the host only, or may run there
+/// and NVIDIA's is missing. `asked` is as in [`check`].
+pub fn takes_own_blas(args: &Args, asked: impl Fn(&str) -> Option<PathBuf>) -> bool {
+    let mut named = args.items.iter().filter_map(library);
+    let mut files = args.inputs().map(|input| input.path.to_string_lossy().into_owned());
+    let names_file = files.any(|file| clang_options::is_file_of(clang_options::BLAS_LIBRARIES, &file));
+    match args.asked.exec.unwrap_or_default() {
+        Exec::Cpu => names_file || named.any(|name| clang_options::BLAS_LIBRARIES.contains(&name.as_str())),
+        Exec::Auto => {
+            let folders = folders(args);
+            named.any(|name| {
+                clang_options::BLAS_LIBRARIES.contains(&name.as_str())
+                    && !name.starts_with("culibos")
+                    && !is_found(&folders, &name, &asked)
+            })
+        }
+        Exec::Cuda => false,
+    }
+}
+
+/// True if a library is in one of these folders or in clang's.
+fn is_found(folders: &[PathBuf], name: &str, asked: impl Fn(&str) -> Option<PathBuf>) -> bool {
+    ["so", "a"].iter().any(|end| {
+        let file = format!("lib{name}.{end}");
+        folders.iter().any(|folder| folder.join(&file).exists()) || asked(&file).is_some()
+    })
+}
+
 /// Returns an error if the link needs a library of CUDA or OpenMP that neither the user's folders nor clang's
 /// have. `asked` returns the path of a file in clang's folders.
 ///
@@ -38,19 +68,21 @@ const OF_CUDA: [(&str, &str); 19] = [
 /// Names the first such library, and what to do.
 pub fn check(args: &Args, asked: impl Fn(&str) -> Option<PathBuf>) -> Result<(), Error> {
     let folders = folders(args);
-    let is_found = |name: &str| {
-        ["so", "a"].iter().any(|end| {
-            let file = format!("lib{name}.{end}");
-            folders.iter().any(|folder| folder.join(&file).exists()) || asked(&file).is_some()
-        })
-    };
+    let is_found = |name: &str| is_found(&folders, name, &asked);
+    let is_own = |name: &str| args.takes_own_blas && clang_options::BLAS_LIBRARIES.contains(&name);
     for name in args.items.iter().filter_map(library) {
         let base = name.strip_suffix("_static").unwrap_or(&name);
         if let Some((_, known)) = OF_CUDA.iter().find(|(own, _)| *own == base)
+            && !is_own(&name)
             && !is_found(&name)
         {
+            let own = if known == &"cuBLAS" {
+                "has one for the host only (`-fgpurace-exec=cpu`)"
+            } else {
+                "has none of its own"
+            };
             return Err(Error::new(format!("`-l{name}`: the library of {known} was not found")).hint(
-                "gpurace has none of its own, and NVIDIA's runs on GPUs only: leave out what calls it, or name its folder with `-L`",
+                format!("gpurace {own}, and NVIDIA's runs on GPUs only: leave out what calls it, or name its folder with `-L`"),
             ));
         }
     }
@@ -130,6 +162,22 @@ mod tests {
         let args = Args::parse(line.split(' ').map(Into::into).collect()).unwrap();
         let asked = |file: &str| clangs.contains(&file).then(|| PathBuf::from(file));
         check(&args, asked).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn gpurace_has_a_cublas_for_the_host() {
+        let takes = |line: &str, clangs: &[&str]| {
+            let args = Args::parse(line.split(' ').map(Into::into).collect()).unwrap();
+            takes_own_blas(&args, |file: &str| clangs.contains(&file).then(|| PathBuf::from(file)))
+        };
+        for library in ["-lcublas", "-lcublasLt", "-lcublas_static", "-l cublas", "/c/lib64/libcublas.so"] {
+            assert!(takes(&format!("-fgpurace-exec=cpu a.cu {library}"), &["libcublas.so"]), "{library}");
+            assert!(!takes(&format!("-fgpurace-exec=cuda a.cu {library}"), &[]), "{library}");
+        }
+        // The program may use a GPU: NVIDIA's is taken where it is.
+        assert!(takes("-fgpurace-exec=auto a.cu -lcublas", &[]));
+        assert!(!takes("-fgpurace-exec=auto a.cu -lcublas", &["libcublas.so"]));
+        assert!(!takes("-fgpurace-exec=cpu a.cu -lm", &[]));
     }
 
     #[test]

@@ -14,12 +14,13 @@ fn main() -> ExitCode {
     let args = Arguments::from_args();
     let missing =
         |also: &[&str]| !["cmake", "ctest", "ninja"].iter().chain(also).all(|program| is_there(program));
-    let tests: [(&str, Test, &[&str]); 10] = [
+    let tests: [(&str, Test, &[&str]); 11] = [
         ("a_racy_test_of_the_example_fails", a_racy_test_fails, &[]),
         ("the_repaired_example_passes", the_repaired_example_passes, &[]),
         ("only_enabled_targets_are_checked", only_enabled_targets, &[]),
         ("separable_compilation_is_linked", separable_compilation, &[]),
         ("the_driver_and_its_modules_are_built", driver_api, &[]),
+        ("cublas_is_found_and_linked", cublas, &[]),
         ("a_project_may_set_nvccs_flags", nvccs_flags, &[]),
         ("the_presets_are_read", the_presets_are_read, &[]),
         ("ccache_finds_what_was_compiled_before", ccache, &["ccache"]),
@@ -241,6 +242,57 @@ fn driver_api() -> Result<(), Failed> {
     let (failed, said) = failed_tests(&folder)?;
     assert_eq!(failed, ["host", "cuda"], "{said}");
     assert_eq!(said.matches("#0 same ").count(), 4, "{said}");
+    Ok(())
+}
+
+/// A program that calls cuBLAS: its library is a target, and a C++ file includes its header.
+const CUBLAS: &str = "\
+cmake_minimum_required(VERSION 3.25)
+project(cublas LANGUAGES CXX CUDA)
+find_package(CUDAToolkit REQUIRED)
+enable_testing()
+foreach(kind cublas cublas_static)
+  add_executable(${kind} main.cu norm.cpp)
+  target_link_libraries(${kind} PRIVATE CUDA::${kind} CUDA::cublasLt)
+  add_test(NAME ${kind} COMMAND ${kind})
+endforeach()
+";
+
+const CUBLAS_NORM: &str = "\
+#include <cublasLt.h>
+#include <cublas_v2.h>
+float norm(cublasHandle_t handle, const float* x, int n) {
+    float found = 0;
+    return cublasSnrm2(handle, n, x, 1, &found) == CUBLAS_STATUS_SUCCESS ? found : -1;
+}
+";
+
+const CUBLAS_MAIN: &str = "\
+#include <cublas_v2.h>
+float norm(cublasHandle_t handle, const float* x, int n);
+__global__ void fill(float* x) { x[threadIdx.x] = 2; }
+int main() {
+    cublasHandle_t handle;
+    float* x;
+    cublasCreate(&handle);
+    cudaMalloc(&x, 16 * sizeof(float));
+    fill<<<1, 16>>>(x);
+    bool right = norm(handle, x, 16) == 8;
+    cublasDestroy(handle);
+    return !right;
+}
+";
+
+fn cublas() -> Result<(), Failed> {
+    let folder = work_folder("cmake_cublas")?;
+    let source = folder.join("source");
+    std::fs::create_dir_all(&source).map_err(|e| e.to_string())?;
+    for (name, text) in [("CMakeLists.txt", CUBLAS), ("norm.cpp", CUBLAS_NORM), ("main.cu", CUBLAS_MAIN)] {
+        std::fs::write(source.join(name), text).map_err(|e| e.to_string())?;
+    }
+    build(&source, &folder, &["-G", "Ninja"])?;
+    let (failed, said) = failed_tests(&folder)?;
+    assert_eq!(failed, [""; 0], "{said}");
     Ok(())
 }
 

@@ -134,9 +134,38 @@ fn arguments_of_nvcc_build() {
 }
 
 #[test]
+fn cublas_is_there_under_each_of_its_names() {
+    let source = "\
+#include <cublasLt.h>
+#include <cublas_v2.h>
+int main() {
+    cublasHandle_t handle;
+    int version;
+    bool right = cublasCreate(&handle) == CUBLAS_STATUS_SUCCESS;
+    right &= cublasGetVersion(handle, &version) == CUBLAS_STATUS_SUCCESS && version == CUBLAS_VERSION;
+    right &= cublasLtGetVersion() != 0 && cublasDestroy(handle) == CUBLAS_STATUS_SUCCESS;
+    return !right;
+}
+";
+    for (test, libraries) in [
+        ("shared", vec!["-lcublas", "-lcublasLt"]),
+        ("static", vec!["-lcublas_static", "-lcublasLt_static", "-lculibos"]),
+        ("file", vec!["-fgpurace-exec=cpu", "/usr/local/cuda/lib64/libcublas.so.13"]),
+    ] {
+        let run = built(&format!("cublas_{test}"), source, &libraries);
+        assert_eq!(run.outcome.status, Some(0), "{test}: {}", run.outcome.stderr);
+    }
+}
+
+#[test]
 fn what_is_missing_or_misspelt_is_named() {
-    let said = refused("cublas", &["-lcublas"]).stderr;
+    let said = refused("cufft", &["-lcufft"]).stderr;
+    assert!(said.contains("error: `-lcufft`: the library of cuFFT was not found"), "{said}");
+    // A program for a GPU needs NVIDIA's.
+    let gpu = ["-fsanitize=gpurace", "-fgpurace-exec=cuda", "-lcublas"];
+    let said = refused("cublas", &gpu).stderr;
     assert!(said.contains("error: `-lcublas`: the library of cuBLAS was not found"), "{said}");
+    assert!(said.contains("hint: gpurace has one for the host only"), "{said}");
     let said = refused("sanitizer", &["-fsanitize=gpurce"]).stderr;
     assert!(said.contains("hint: did you mean `-fsanitize=gpurace`?"), "{said}");
     let said = refused("lib", &["--lib"]).stderr;

@@ -135,7 +135,12 @@ fn the_debian_package_holds_no_llvm() -> Result<(), Failed> {
     let files = succeed(Command::new("dpkg-deb").arg("--contents").arg(&deb), packages()).stdout;
     let links = "./usr/lib/gpurace/driver/lib64";
     let link = format!("{links}/libcuda.so.1 -> ../../libgpurace_rt.so");
-    for file in ["./usr/bin/gclang++ -> gclang", "./usr/lib/gpurace/libgpurace_rt.so", &link] {
+    for file in [
+        "./usr/bin/gclang++ -> gclang",
+        "./usr/lib/gpurace/libgpurace_rt.so",
+        "./usr/lib/gpurace/libgpurace_blas.so",
+        &link,
+    ] {
         assert!(files.contains(file), "{file}: {files}");
     }
     assert!(!files.contains("libLLVM") && !files.contains("/cuda/"), "{files}");

@@ -52,6 +52,12 @@ impl Planner<'_> {
         command.arg(self.installation.include_dir.join(FALLBACK_HEADERS));
     }
 
+    /// True if these words name a library that gpurace's own replaces in this link.
+    fn is_replaced(&self, words: &[OsString]) -> bool {
+        names_one_of(clang::REPLACED_LIBRARIES, words)
+            || (self.args.takes_own_blas && names_one_of(clang::BLAS_LIBRARIES, words))
+    }
+
     /// Returns the link, which also compiles the inputs that are not CUDA.
     pub(super) fn link(&self, objects: &[PathBuf], to: &LinkTo) -> ToolCommand {
         let compiles = self.args.inputs().any(|input| input.kind() == InputKind::Host);
@@ -73,6 +79,8 @@ impl Planner<'_> {
                         }
                     }
                     _ if clang::is_replaced_library_file(&input.path.to_string_lossy()) => {}
+                    _ if self.args.takes_own_blas
+                        && clang::is_file_of(clang::BLAS_LIBRARIES, &input.path.to_string_lossy()) => {}
                     _ => command.input(&input.path, input.language.as_deref(), &mut language),
                 },
                 Item::Option { words, role: Role::Dependency | Role::Driver }
@@ -80,7 +88,7 @@ impl Planner<'_> {
                 {
                     command.args.extend(words.iter().cloned());
                 }
-                Item::Option { words, role: Role::Link } if !is_replaced_library(words) => {
+                Item::Option { words, role: Role::Link } if !self.is_replaced(words) => {
                     command.args.extend(words.iter().cloned());
                 }
                 Item::Option { words, role: Role::Any } => {
@@ -105,6 +113,9 @@ impl Planner<'_> {
         if !self.args.bare_link {
             let library_dir = &self.installation.library_dir;
             command.arg(joined("-L", library_dir));
+            if self.args.takes_own_blas {
+                command.arg("-lgpurace_blas");
+            }
             command.arg("-lgpurace_rt");
             command.arg(joined("-Wl,-rpath,", library_dir));
             if self.toolchain.compiler.driver == Driver::C {
@@ -116,11 +127,11 @@ impl Planner<'_> {
     }
 }
 
-/// True if these words name a library that the runtime replaces, such as `-lcudart`.
-fn is_replaced_library(words: &[OsString]) -> bool {
+/// True if these words name one of these libraries, such as `-lcudart`.
+fn names_one_of(libraries: &[&str], words: &[OsString]) -> bool {
     let text: String = words.iter().map(|word| word.to_string_lossy()).collect();
     text.strip_prefix("-l").is_some_and(|name| match name.strip_prefix(':') {
-        Some(file) => clang::is_replaced_library_file(file),
-        None => clang::REPLACED_LIBRARIES.contains(&name),
+        Some(file) => clang::is_file_of(libraries, file),
+        None => libraries.contains(&name),
     })
 }

@@ -15,6 +15,7 @@ function(gpurace_make_toolkit gclangxx folder flags)
     message(FATAL_ERROR "gpurace: `${gclangxx}` named no runtime library:\n${plan}")
   endif()
   set(runtime "${CMAKE_MATCH_1}/libgpurace_rt.so")
+  set(blas "${CMAKE_MATCH_1}/libgpurace_blas.so")
   set(gpurace_runtime_dir "${CMAKE_MATCH_1}" PARENT_SCOPE)
 
   file(STRINGS "${headers}/include/cuda.h" version REGEX "^#define CUDA_VERSION [0-9]+")
@@ -23,8 +24,19 @@ function(gpurace_make_toolkit gclangxx folder flags)
   math(EXPR minor "${version} % 1000 / 10")
 
   file(MAKE_DIRECTORY "${folder}/bin" "${folder}/lib64/stubs")
-  foreach(part include nvvm)
-    file(CREATE_LINK "${headers}/${part}" "${folder}/${part}" SYMBOLIC)
+  file(CREATE_LINK "${headers}/nvvm" "${folder}/nvvm" SYMBOLIC)
+  # The toolkit's headers, and gpurace's in place of those that it lacks.
+  file(MAKE_DIRECTORY "${folder}/include")
+  find_path(gpurace_fallback cublas_api.h NO_CACHE NO_DEFAULT_PATH
+    PATHS "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../gpurace/include/gpurace/fallback"
+      "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../../include/gpurace/fallback")
+  foreach(from "${headers}/include" "${gpurace_fallback}")
+    file(GLOB parts RELATIVE "${from}" "${from}/*")
+    foreach(part IN LISTS parts)
+      if(NOT EXISTS "${folder}/include/${part}")
+        file(CREATE_LINK "${from}/${part}" "${folder}/include/${part}" SYMBOLIC)
+      endif()
+    endforeach()
   endforeach()
   file(CREATE_LINK "${runtime}" "${folder}/lib64/libcudart.so" SYMBOLIC)
   # CUDA::cuda_driver.
@@ -36,8 +48,14 @@ function(gpurace_make_toolkit gclangxx folder flags)
   file(CREATE_LINK "${runtime}" "${folder}/lib64/libgpurace_rt.so" SYMBOLIC)
   # A linker reads a library that is a text file as a script.
   file(WRITE "${folder}/lib64/libcudart_static.a" "INPUT(\"${runtime}\")\n")
+  foreach(library cublas cublasLt)
+    file(CREATE_LINK "${blas}" "${folder}/lib64/lib${library}.so" SYMBOLIC)
+    file(WRITE "${folder}/lib64/lib${library}_static.a" "INPUT(\"${blas}\")\n")
+  endforeach()
+  # A program searches for it by this name, as for the runtime.
+  file(CREATE_LINK "${blas}" "${folder}/lib64/libgpurace_blas.so" SYMBOLIC)
   # Archives without members. The runtime has the content of the first. CMake 3.25 fails without the second.
-  foreach(library cudadevrt nvToolsExt)
+  foreach(library cudadevrt nvToolsExt culibos)
     file(WRITE "${folder}/lib64/lib${library}.a" "!<arch>\n")
   endforeach()
   string(CONCAT head "#!/bin/sh\n" "# Made by gpurace's CMake toolchain file")

@@ -10,6 +10,7 @@
 //! | [`annotate`] | the host's half of `gpurace/gpurace.h` |
 //! | [`findings`] | `gpurace/findings.h`: what was found so far |
 //! | [`changed`] | functions whose parameters CUDA 13 changed |
+//! | [`libraries`] | what libraries beside the runtime call |
 //! | [`refused`] | functions that are not supported |
 //! | [`driver`] | the CUDA driver API |
 //! | the others | the part of the CUDA Runtime API that they are named after |
@@ -28,6 +29,7 @@ pub mod functions;
 pub mod graph_execs;
 pub mod graphs;
 pub mod launches;
+pub mod libraries;
 pub mod memory;
 pub mod pools;
 pub mod refused;

@@ -43,7 +43,7 @@ pub fn callers<const N: usize>() -> [CallSite; N] {
         let mut is_instruction = 0;
         // SAFETY: the unwinder's own.
         let address = unsafe { _Unwind_GetIPInfo(context, &mut is_instruction) };
-        if walk.count == 0 && base_of(address) == walk.library {
+        if walk.count == 0 && (base_of(address) == walk.library || is_in_own_library(address)) {
             return GO_ON;
         }
         let Some(caller) = walk.callers.get_mut(walk.count) else {
@@ -93,6 +93,15 @@ pub fn object_of(address: usize) -> Option<LoadedObject> {
     // SAFETY: a C string of the loader's.
     let name = unsafe { CStr::from_ptr(info.dli_fname) };
     Some(LoadedObject { name, base: info.dli_fbase as usize })
+}
+
+/// True for code of a library beside this one, such as `libgpurace_blas.so`.
+fn is_in_own_library(address: usize) -> bool {
+    object_of(address).is_some_and(|object| {
+        let name = object.name.to_bytes();
+        let name = name.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+        name.starts_with(b"libgpurace_") && name.ends_with(b".so")
+    })
 }
 
 /// The start of the object that holds a code address. 0 for none.

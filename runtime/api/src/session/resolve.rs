@@ -124,9 +124,11 @@ fn access(session: &Session, side: &Side, launch: Option<&LaunchRecord>) -> sche
         return of_host(schema::Op::Host, session.watch.callers(side.site));
     }
     if transfer_sites::is_one(side) {
-        let callers = session.transfer_calls.lock().callers(side.site);
+        let call = session.transfer_calls.lock().call(side.site);
         let size = side.size.map(u64::from);
-        return schema::Access { size, stream: Some(side.stream), ..of_host(schema::Op::Copy, callers) };
+        let function = call.and_then(|call| call.library_function).map(str::to_owned);
+        let access = of_host(schema::Op::Copy, call.map(|call| call.callers));
+        return schema::Access { size, stream: Some(side.stream), function, ..access };
     }
     let op = match effect(modules, side) {
         schema::Effect::Read => schema::Op::Read,

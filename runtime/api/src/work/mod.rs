@@ -7,6 +7,7 @@
 //! | [`launches`] | launches: limits and arguments |
 //! | [`functions`] | attributes of kernels, occupancy |
 //! | [`transfers`] | copies and fills: which bytes, and whether the host waits |
+//! | [`library_calls`] | operations of libraries beside the runtime |
 //! | [`allocations`], [`pointers`] | allocating and freeing |
 //! | [`pools`], [`stream_frees`] | stream-ordered allocation |
 //! | [`arrays`], [`textures`] | CUDA arrays, texture and surface objects |
@@ -36,6 +37,7 @@ pub mod events;
 pub mod functions;
 pub mod graph;
 pub mod launches;
+pub mod library_calls;
 pub mod pointers;
 pub mod pools;
 pub mod stream_frees;

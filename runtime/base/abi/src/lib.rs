@@ -11,6 +11,7 @@
 //! | `flow` | the control flow of a kernel, as far as the order of its accesses depends on it |
 //! | [`image`] | the container in the fat-binary slot of an object, and the table that a lowered device image exports |
 //! | [`launch_shape`] | how many blocks and threads a launch has, and how they are grouped |
+//! | [`library`] | operations of libraries beside the runtime |
 //! | [`matrix`] | matrix products of a warp: element types, layouts, and their encoding as one word |
 //! | [`meta`] | the serialised description of a device module: access sites, kernels, variables |
 //! | `part` | the external names of separately compiled device code |
@@ -36,6 +37,7 @@ pub mod flow;
 pub mod gpu_code;
 pub mod image;
 pub mod launch_shape;
+pub mod library;
 pub mod matrix;
 #[cfg(feature = "meta")]
 pub mod meta;

@@ -7,6 +7,7 @@ use gpurace_abi::scope::Scope as AtomicScope;
 
 use crate::cause;
 use crate::schema::{Access, Effect, Op, Race, Scope};
+use crate::words;
 
 /// What a hint needs to know about one side beside the race itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,15 +96,21 @@ const END_OF_BLOCK: &str = "shared memory ends with its block, and nothing makes
 
 /// Returns the hint if at least one side is a copy or the host.
 fn outside_kernels(race: &Race) -> String {
-    let ops = [race.earlier().op, race.later().op];
-    if ops.contains(&Op::Host) {
-        let other = if ops.contains(&Op::Copy) { "copy" } else { "launch" };
+    let sides = [race.earlier(), race.later()];
+    let copies: Vec<&Access> = sides.into_iter().filter(|side| side.op == Op::Copy).collect();
+    if sides.iter().any(|side| side.op == Op::Host) {
+        let other = copies.first().map_or_else(|| "launch".to_owned(), |copy| words::operation(copy));
         return format!(
             "nothing makes the host wait for the {other}: call cudaDeviceSynchronize() or \
              cudaStreamSynchronize() before the host accesses the memory"
         );
     }
-    let sides = if ops == [Op::Copy; 2] { "two copies" } else { "copy and the launch" };
+    let sides = match copies.as_slice() {
+        [first, second] if first.function.is_none() && second.function.is_none() => "two copies".to_owned(),
+        [first, second] => format!("{} and the {}", words::operation(first), words::operation(second)),
+        [copy, ..] => format!("{} and the launch", words::operation(copy)),
+        [] => "operations".to_owned(),
+    };
     format!(
         "nothing orders the {sides}: put them in one stream, or order them with an event \
          (cudaStreamWaitEvent())"

@@ -413,7 +413,7 @@ pub enum Op {
     Write,
     /// An atomic access by a kernel.
     Atomic,
-    /// A copy or a fill (`cudaMemcpy*`, `cudaMemset*`).
+    /// A copy or a fill (`cudaMemcpy*`, `cudaMemset*`), or a call of a library, which [`Access::function`] names.
     Copy,
     /// Host code.
     Host,
@@ -433,7 +433,7 @@ pub struct Access {
     pub line: Option<u32>,
     /// Column in it, from 1.
     pub column: Option<u32>,
-    /// The demangled function of that stack frame.
+    /// The demangled function of that stack frame, or the function of a library such as cuBLAS.
     pub function: Option<String>,
     /// The [`Launch::index`] of its launch.
     pub launch: Option<u64>,

@@ -60,7 +60,10 @@ pub fn target(race: &Race) -> String {
 /// the stream.
 pub fn by(access: &Access, launches: bool) -> String {
     let mut text = match access.op {
-        Op::Copy => " by a copy or fill".to_owned(),
+        Op::Copy => match &access.function {
+            Some(function) => format!(" by `{function}`"),
+            None => " by a copy or fill".to_owned(),
+        },
         Op::Host => " by the host".to_owned(),
         Op::Read | Op::Write | Op::Atomic => {
             let thread = match access.thread {
@@ -294,11 +297,16 @@ pub fn one_line(race: &Race) -> String {
     text
 }
 
+/// Returns the name of a transfer: `copy`, or for a call of a library `cublasSgemm call`, with the function in backquotes.
+pub fn operation(access: &Access) -> String {
+    access.function.as_ref().map_or_else(|| "copy".to_owned(), |function| format!("`{function}` call"))
+}
+
 /// Returns `write`, `copy (write)`.
 fn side(access: &Access, effect: Effect) -> String {
     match access.op {
         Op::Read | Op::Write | Op::Atomic => effect.as_str().to_owned(),
-        Op::Copy => format!("copy ({})", effect.as_str()),
+        Op::Copy => format!("{} ({})", operation(access), effect.as_str()),
         Op::Host => format!("host {}", effect.as_str()),
     }
 }

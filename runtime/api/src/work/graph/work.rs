@@ -1,6 +1,7 @@
 //! The operation of a graph's node. It holds everything that it needs by value.
 
 use std::ffi::{c_int, c_void};
+use std::sync::Arc;
 
 use crate::host::errors::Result;
 use crate::host::stack::{self, Callers};
@@ -8,6 +9,7 @@ use crate::host::types::{cudaEvent_t, cudaHostFn_t};
 use crate::order::StreamId;
 use crate::work::graph::Id;
 use crate::work::launches::PreparedLaunch;
+use crate::work::library_calls::LibraryCall;
 use crate::work::transfers::copies::PlannedCopy;
 use crate::work::transfers::fills::PlannedFill;
 use crate::work::{Process, events};
@@ -49,6 +51,8 @@ pub enum Work {
     Copy(PlannedCopy, Callers),
     /// A fill, and the calls that led to it.
     Fill(PlannedFill, Callers),
+    /// A call of a library, and the calls that led to it.
+    Library(Arc<LibraryCall>, Callers),
     /// A call of a host function.
     Host(cudaHostFn_t, Opaque),
     /// The nodes of another graph, which was copied.
@@ -67,7 +71,8 @@ impl Work {
     /// Its `cudaGraphNodeType`.
     pub fn number(&self) -> c_int {
         match self {
-            Self::Kernel(_) => 0,
+            // NVIDIA's libraries launch kernels.
+            Self::Kernel(_) | Self::Library(..) => 0,
             Self::Copy(..) => 1,
             Self::Fill(..) => 2,
             Self::Host(..) => 3,
@@ -90,6 +95,9 @@ impl Work {
             Self::Kernel(prepared) => return prepared.run(process, stream),
             Self::Copy(copy, callers) => return stack::on_behalf_of(callers, || copy.run(process, stream)),
             Self::Fill(fill, callers) => return stack::on_behalf_of(callers, || fill.run(process, stream)),
+            Self::Library(call, callers) => {
+                return stack::on_behalf_of(callers, || call.run(process, stream));
+            }
             Self::Host(function, data) => {
                 let _ = process.order().submit(stream);
                 if let Some(function) = *function {

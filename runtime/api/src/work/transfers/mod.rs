@@ -95,7 +95,7 @@ pub fn begin(
         };
     process.session.transfer(stream, waits, || {
         let callers = stack::callers();
-        let site = process.session.transfer_calls.lock().site_of(callers);
+        let site = process.session.transfer_calls.lock().site_of(callers, None);
         let part = |rows, memory, writes: bool| {
             (memory != TransferMemory::Pageable).then(|| TransferSide {
                 rows,

@@ -1,0 +1,193 @@
+//! A call as an operation on its handle's stream.
+
+use std::ffi::{CStr, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use gpurace_abi::library::{LibraryOperation, TellRows};
+
+use crate::handle::{self, RawHandle, Settings};
+use crate::scalar::Scalar;
+use crate::status::{Outcome, Status, valid};
+use crate::touched::Touches;
+
+unsafe extern "C" {
+    fn __gpurace_library_submit(stream: *mut c_void, operation: *const LibraryOperation) -> u32;
+}
+
+/// A call of an exported function.
+#[derive(Clone, Copy)]
+pub struct Call {
+    /// The function.
+    pub name: &'static CStr,
+    /// The settings of its handle.
+    pub settings: Settings,
+}
+
+/// A scalar that is passed by address.
+#[derive(Clone, Copy, Debug)]
+pub enum Param<T> {
+    /// On the host: its value at the time of the call.
+    Value(T),
+    /// In the device's memory: its value when the operation runs.
+    At(*const T),
+}
+
+impl<T: Copy> Param<T> {
+    /// The value.
+    ///
+    /// # Safety
+    /// The operation runs or is about to.
+    pub unsafe fn get(&self) -> T {
+        match *self {
+            Self::Value(value) => value,
+            // SAFETY: the runtime has checked the address.
+            Self::At(at) => unsafe { at.read_unaligned() },
+        }
+    }
+
+    /// Adds what is read of the device's memory.
+    pub fn touch(&self, touches: &mut Touches) {
+        if let Self::At(at) = *self {
+            touches.elements(at, 1, false);
+        }
+    }
+}
+
+impl<T: Scalar> Param<T> {
+    /// True if the value is known to be 0, so that what it multiplies is not read.
+    pub fn is_zero(&self) -> bool {
+        match *self {
+            Self::Value(value) => value == T::ZERO,
+            // The address may be no address: it is checked after this.
+            Self::At(_) => false,
+        }
+    }
+}
+
+/// What an operation does.
+struct Work {
+    touched: Box<dyn Fn(&mut Touches)>,
+    run: Box<dyn Fn()>,
+}
+
+unsafe extern "C" fn touched(data: *const c_void, tell: TellRows, to: *mut c_void) {
+    // SAFETY: `submit` passes its own data.
+    let work = unsafe { &*data.cast::<Work>() };
+    // Rows that were told before a panic stay. The panic's message says the rest.
+    let _ = catch_unwind(AssertUnwindSafe(|| (work.touched)(&mut Touches::new(tell, to))));
+}
+
+unsafe extern "C" fn run(data: *const c_void) {
+    // SAFETY: as above.
+    let work = unsafe { &*data.cast::<Work>() };
+    let _ = catch_unwind(AssertUnwindSafe(|| (work.run)()));
+}
+
+unsafe extern "C" fn free(data: *mut c_void) {
+    // SAFETY: the runtime passes it once.
+    let work = unsafe { Box::from_raw(data.cast::<Work>()) };
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(work)));
+}
+
+impl Call {
+    /// True if scalars are in the device's memory.
+    pub fn scalars_on_device(&self) -> bool {
+        self.settings.pointer_mode == 1
+    }
+
+    /// A scalar parameter.
+    ///
+    /// # Errors
+    /// `CUBLAS_STATUS_INVALID_VALUE` for a null pointer.
+    pub fn param<T: Copy>(&self, at: *const T) -> Outcome<Param<T>> {
+        valid(!at.is_null())?;
+        Ok(match self.scalars_on_device() {
+            true => Param::At(at),
+            // SAFETY: the program passes a valid pointer.
+            false => Param::Value(unsafe { at.read_unaligned() }),
+        })
+    }
+
+    /// Submits an operation. `touched` names the bytes that it accesses.
+    ///
+    /// # Errors
+    /// The runtime's.
+    pub fn submit(&self, touched: impl Fn(&mut Touches) + 'static, run: impl Fn() + 'static) -> Outcome {
+        self.submit_or_wait(false, touched, run)
+    }
+
+    /// Submits an operation with a scalar result at `result`: the host waits for it, unless the result is in the
+    /// device's memory.
+    ///
+    /// # Errors
+    /// As [`Self::submit`].
+    pub fn submit_with_result<R: Copy + 'static>(
+        &self,
+        result: *mut R,
+        touched: impl Fn(&mut Touches) + 'static,
+        compute: impl Fn() -> R + 'static,
+    ) -> Outcome {
+        valid(!result.is_null())?;
+        let on_device = self.scalars_on_device();
+        let touched = move |touches: &mut Touches| {
+            touched(touches);
+            if on_device {
+                touches.elements(result.cast_const(), 1, true);
+            }
+        };
+        // SAFETY: the program's pointer, or memory that the runtime has checked.
+        let run = move || unsafe { result.write_unaligned(compute()) };
+        self.submit_or_wait(!on_device, touched, run)
+    }
+
+    fn submit_or_wait(
+        &self,
+        waits: bool,
+        touched_by: impl Fn(&mut Touches) + 'static,
+        runs: impl Fn() + 'static,
+    ) -> Outcome {
+        let work = Work { touched: Box::new(touched_by), run: Box::new(runs) };
+        let data = Box::into_raw(Box::new(work)).cast();
+        let operation = LibraryOperation { name: self.name.as_ptr(), data, touched, run, free, waits };
+        // SAFETY: the functions fit the data.
+        match unsafe { __gpurace_library_submit(self.settings.stream, &operation) } {
+            0 => Ok(()),
+            1 => Err(Status::INVALID_VALUE),
+            // cudaErrorNotSupported
+            801 => Err(Status::NOT_SUPPORTED),
+            _ => Err(Status::EXECUTION_FAILED),
+        }
+    }
+
+    /// Says that this call has no counterpart here, and why.
+    pub fn refuse(&self, what: &str) -> Status {
+        say(self.name, what);
+        Status::NOT_SUPPORTED
+    }
+}
+
+/// Prints what a call cannot do.
+pub fn say(name: &CStr, what: &str) {
+    eprintln!("gpurace: `{}`: {what}", name.to_string_lossy());
+}
+
+/// Runs the body of an exported function of a handle. No panic leaves it.
+pub fn enter(name: &'static CStr, handle: RawHandle, body: impl FnOnce(Call) -> Outcome) -> Status {
+    let body = || {
+        let settings = handle::with(handle, |settings| *settings)?;
+        body(Call { name, settings })
+    };
+    guard(name, body)
+}
+
+/// Runs the body of an exported function. No panic leaves it.
+pub fn guard(name: &CStr, body: impl FnOnce() -> Outcome) -> Status {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => Status::SUCCESS,
+        Ok(Err(status)) => status,
+        Err(_) => {
+            say(name, "internal error");
+            Status::INTERNAL_ERROR
+        }
+    }
+}
