@@ -482,6 +482,7 @@ impl After {
             loops,
             range: None,
             loaded_by: None,
+            argument: None,
             last,
         });
         let left = self.p.exprs.add(Expr::Opaque { id, width: Width::W32 });
