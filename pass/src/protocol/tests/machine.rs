@@ -187,9 +187,19 @@ pub enum Argument {
     Inside(usize),
     /// A struct passed by value.
     Bytes(Vec<u8>),
-    /// A struct of pointers, passed by value, with these numbers behind the pointers. Each pointer has memory
-    /// of its own, with so many zeros.
-    Pointers(usize, usize, Vec<u8>),
+    /// A struct of pointers, passed by value.
+    Pointers(Pointers),
+}
+
+/// A struct of pointers.
+#[derive(Clone, Debug)]
+pub struct Pointers {
+    /// The number of pointers.
+    pub count: usize,
+    /// The number of words behind each pointer. They are zero.
+    pub words: usize,
+    /// The bytes of the struct that follow the pointers.
+    pub rest: Vec<u8>,
 }
 
 /// One access: site, operation, address, bytes, barriers passed: syncs of the warp, barriers of the
@@ -378,7 +388,7 @@ impl Machine {
                     (address + *at as u64).to_le_bytes().to_vec()
                 }
                 Argument::Bytes(bytes) => bytes.clone(),
-                Argument::Pointers(count, words, rest) => {
+                Argument::Pointers(Pointers { count, words, rest }) => {
                     let mut bytes = Vec::new();
                     for _ in 0..*count {
                         memory.push(vec![0; *words]);

@@ -54,7 +54,11 @@ pub fn places(ranges: &mut Ranges<'_>, at: ExprId) -> Option<impl Iterator<Item 
 
 /// A modulus and a residue: the expression, read as a signed number, is congruent to the residue. If the
 /// modulus is 0, it is the residue.
-fn congruence(ranges: &mut Ranges<'_>, id: ExprId, known: &mut HashMap<ExprId, (i128, i128)>) -> (i128, i128) {
+fn congruence(
+    ranges: &mut Ranges<'_>,
+    id: ExprId,
+    known: &mut HashMap<ExprId, (i128, i128)>,
+) -> (i128, i128) {
     if let Some(known) = known.get(&id) {
         return *known;
     }
