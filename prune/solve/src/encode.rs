@@ -25,6 +25,7 @@ use gpurace_protocol::protocol::Protocol;
 use gpurace_protocol::range::{Range, Ranges, View, lift_constant, special};
 
 use crate::linear::{Atom, Encoded, Formula, Lin, TooBig};
+use crate::parities::ParityValue;
 
 /// What to do if a value may wrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -113,6 +114,9 @@ pub struct Encoder<'a> {
     shared: HashMap<Key, Atom>,
     pub(crate) quotients: HashMap<Division, (Lin, Lin)>,
     pub(crate) bits: HashMap<(Lin, u32), Vec<Lin>>,
+    pub(crate) parity_values: Vec<ParityValue>,
+    /// For an expression: whether its encoding by divisions may be hard.
+    pub(crate) mixes: HashMap<ExprId, bool>,
     pub(crate) cases: HashMap<Atom, Cases>,
     pub(crate) case_products: HashMap<(Atom, Lin), Lin>,
     pub(crate) monomials: HashMap<Vec<Lin>, Atom>,
@@ -190,6 +194,8 @@ impl<'a> Encoder<'a> {
             shared: HashMap::new(),
             quotients: HashMap::new(),
             bits: HashMap::new(),
+            parity_values: Vec::new(),
+            mixes: HashMap::new(),
             cases: HashMap::new(),
             case_products: HashMap::new(),
             monomials: HashMap::new(),
@@ -365,7 +371,14 @@ impl<'a> Encoder<'a> {
                 let cond = self.cond(f, id)?;
                 self.choice(cond, &Lin::constant(1), &Lin::constant(0))
             }
-            Expr::Bin(op, a, b) => self.lift_bin(f, op, a, b, view),
+            Expr::Bin(op, a, b) => {
+                if matches!(op, BinOp::And | BinOp::Or | BinOp::Xor | BinOp::LShr)
+                    && let Some(value) = self.parities(f, id)?
+                {
+                    return Ok(value);
+                }
+                self.lift_bin(f, op, a, b, view)
+            }
             Expr::Cmp(..) => {
                 let cond = self.cond(f, id)?;
                 self.choice(cond, &Lin::constant(1), &Lin::constant(0))
