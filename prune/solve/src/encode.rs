@@ -372,7 +372,7 @@ impl<'a> Encoder<'a> {
                 self.choice(cond, &Lin::constant(1), &Lin::constant(0))
             }
             Expr::Bin(op, a, b) => {
-                if matches!(op, BinOp::And | BinOp::Or | BinOp::Xor | BinOp::LShr)
+                if matches!(op, BinOp::And | BinOp::Or | BinOp::Xor | BinOp::LShr | BinOp::Add)
                     && let Some(value) = self.parities(f, id)?
                 {
                     return Ok(value);

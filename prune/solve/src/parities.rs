@@ -9,7 +9,6 @@
 //! that all threads have, need no columns.
 
 use std::collections::HashMap;
-use std::rc::Rc;
 
 use gpurace_protocol::expr::{BinOp, Cast, Expr, ExprId, Width};
 use gpurace_protocol::range::{Range, View};
@@ -101,9 +100,16 @@ impl Parities {
 
 /// A value of one thread, and its operands.
 pub(crate) struct ParityValue {
-    shape: Rc<Parities>,
+    shape: Parities,
     operands: Vec<Lin>,
     value: Lin,
+    in_bits: Option<InBits>,
+}
+
+/// Terms with their bits, from the lowest one on.
+struct InBits {
+    operands: Vec<(Lin, Vec<Lin>)>,
+    value: (Lin, Vec<Lin>),
 }
 
 /// Parities under construction.
@@ -130,14 +136,17 @@ impl<'a> Encoder<'a> {
             return Ok(None);
         }
         let Some((shape, operands)) = used(bits, operands) else { return Ok(None) };
-        let known = self.parity_values.iter().find(|v| *v.shape == shape && v.operands == operands);
+        let known = self.parity_values.iter().find(|v| v.shape == shape && v.operands == operands);
         if let Some(known) = known {
             return Ok(Some(known.value.clone()));
         }
-        let value = self.parity_value(&shape, &operands)?;
-        let new = ParityValue { shape: Rc::new(shape), operands, value: value.clone() };
-        for other in self.parity_values.iter().filter(|v| v.shape == new.shape).take(MOST_COMPARED) {
-            self.facts.extend(told(other, &new)?);
+        let (value, in_bits) = self.parity_value(&shape, &operands)?;
+        let new = ParityValue { shape, operands, value: value.clone(), in_bits };
+        for other in self.parity_values.iter().take(MOST_COMPARED) {
+            if other.shape == new.shape {
+                self.facts.extend(told(other, &new)?);
+            }
+            self.facts.extend(alike(other, &new)?);
         }
         self.parity_values.push(new);
         Ok(Some(value))
@@ -197,12 +206,17 @@ impl<'a> Encoder<'a> {
             Expr::Bin(op @ (BinOp::Shl | BinOp::LShr | BinOp::Mul | BinOp::UDiv | BinOp::URem), a, b)
                 if width > 1 =>
             {
-                // A launch may give the amount of a shift.
-                let given = self.computed(f, b, View::Unsigned)?.as_constant();
-                let by = given.and_then(|by| u64::try_from(by).ok()).and_then(|by| match op {
-                    BinOp::Shl | BinOp::LShr => usize::try_from(by).ok(),
-                    _ => by.is_power_of_two().then(|| by.trailing_zeros() as usize),
-                });
+                let by = match op {
+                    // A launch may give the amount of a shift.
+                    BinOp::Shl | BinOp::LShr => {
+                        let by = self.computed(f, b, View::Unsigned)?.as_constant();
+                        by.and_then(|by| usize::try_from(by).ok())
+                    }
+                    _ => exprs
+                        .as_const(b)
+                        .filter(|by| by.is_power_of_two())
+                        .map(|by| by.trailing_zeros() as usize),
+                };
                 match by {
                     None => None,
                     Some(by) => {
@@ -270,22 +284,23 @@ impl<'a> Encoder<'a> {
     }
 
     /// Returns the value of these operands: bit by bit, unless there are too many bits.
-    fn parity_value(&mut self, shape: &Parities, operands: &[Lin]) -> Encoded<Lin> {
+    fn parity_value(&mut self, shape: &Parities, operands: &[Lin]) -> Encoded<(Lin, Option<InBits>)> {
         let all: u32 = shape.operands.iter().sum();
         let highest = shape.bits.iter().rposition(|parity| parity.as_constant() != Some(false));
         let mixed = shape.bits.iter().any(|parity| parity.of.len() > 1);
         if mixed && all > MOST_BITS {
             let most = highest.map_or(0, |at| (2i128 << at) - 1);
-            return Ok(Lin::atom(self.fresh("bits", Range::new(0, most))));
+            return Ok((Lin::atom(self.fresh("bits", Range::new(0, most))), None));
         }
         let mut of_operands = Vec::new();
         for (value, count) in operands.iter().zip(&shape.operands) {
-            of_operands.push(self.bits_of(value, *count)?);
+            let bits = self.bits_of(value, *count)?;
+            of_operands.push(bits);
         }
         let one = Lin::constant(1);
         let mut pairs: HashMap<(Lin, Lin), Lin> = HashMap::new();
-        let mut sum = Lin::default();
-        for (at, parity) in shape.bits.iter().enumerate() {
+        let mut bits = Vec::new();
+        for parity in &shape.bits[..highest.map_or(0, |at| at + 1)] {
             let mut bit: Option<Lin> = None;
             for &(operand, i) in &parity.of {
                 let next = of_operands[operand][i as usize].clone();
@@ -310,11 +325,42 @@ impl<'a> Encoder<'a> {
                 });
             }
             let bit = bit.unwrap_or_default();
-            let bit = if parity.flipped { one.minus(&bit)? } else { bit };
-            sum = sum.plus(1 << at, &bit)?;
+            bits.push(if parity.flipped { one.minus(&bit)? } else { bit });
         }
-        Ok(sum)
+        let mut sum = Lin::default();
+        for (at, bit) in bits.iter().enumerate() {
+            sum = sum.plus(1 << at, bit)?;
+        }
+        let operands = operands.iter().cloned().zip(of_operands).collect();
+        Ok((sum.clone(), Some(InBits { operands, value: (sum, bits) })))
     }
+}
+
+/// The facts that terms of two values have equal bits if they are equal: an index and the other one's
+/// mirror image, or two values of different kinds.
+fn alike(a: &ParityValue, b: &ParityValue) -> Encoded<Vec<Formula>> {
+    let mut facts = Vec::new();
+    let mut compare = |(x, p): &(Lin, Vec<Lin>), (y, q): &(Lin, Vec<Lin>)| {
+        // An operand has its bits, as long as it has no more.
+        let has = |value, bits: &[Lin]| Formula::within(value, Range::new(0, (1i128 << bits.len()) - 1));
+        let given = [Formula::eq(x, y)?, has(x, p)?, has(y, q)?];
+        let zero = Lin::default();
+        let bit = |bits: &[Lin], at: usize| bits.get(at).unwrap_or(&zero).clone();
+        let all = 0..p.len().max(q.len());
+        let same: Vec<Formula> =
+            all.map(|at| Formula::eq(&bit(p, at), &bit(q, at))).collect::<Encoded<_>>()?;
+        facts.push(Formula::all(given).implies(Formula::all(same)));
+        Ok(())
+    };
+    let (Some(x), Some(y)) = (&a.in_bits, &b.in_bits) else { return Ok(facts) };
+    if let ([x_operand], [y_operand]) = (&x.operands[..], &y.operands[..]) {
+        compare(x_operand, &y.value)?;
+        compare(&x.value, y_operand)?;
+    }
+    if a.shape != b.shape {
+        compare(&x.value, &y.value)?;
+    }
+    Ok(facts)
 }
 
 /// Returns the value over the operands that its bits use. `None` if there are too many.
