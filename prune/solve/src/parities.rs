@@ -113,7 +113,7 @@ struct InBits {
 }
 
 /// Parities under construction.
-struct Maker {
+struct ParityMaker {
     /// The whole expression.
     whole: ExprId,
     known: HashMap<ExprId, Vec<Parity>>,
@@ -129,9 +129,9 @@ impl<'a> Encoder<'a> {
         if !self.mixes_bits(id) {
             return Ok(None);
         }
-        let mut maker = Maker { whole: id, known: HashMap::new(), operands: Vec::new(), hard: false };
+        let mut maker = ParityMaker { whole: id, known: HashMap::new(), operands: Vec::new(), hard: false };
         let Some(bits) = self.parities_of(f, &mut maker, id)? else { return Ok(None) };
-        let Maker { operands, hard, .. } = maker;
+        let ParityMaker { operands, hard, .. } = maker;
         if !hard {
             return Ok(None);
         }
@@ -180,7 +180,7 @@ impl<'a> Encoder<'a> {
     fn parities_of(
         &mut self,
         f: &mut Frame<'a>,
-        maker: &mut Maker,
+        maker: &mut ParityMaker,
         id: ExprId,
     ) -> Encoded<Option<Vec<Parity>>> {
         if let Some(known) = maker.known.get(&id) {
@@ -254,7 +254,12 @@ impl<'a> Encoder<'a> {
     }
 
     /// Returns the bits of an expression that is not linear over other bits.
-    fn operand(&mut self, f: &mut Frame<'a>, maker: &mut Maker, id: ExprId) -> Encoded<Option<Vec<Parity>>> {
+    fn operand(
+        &mut self,
+        f: &mut Frame<'a>,
+        maker: &mut ParityMaker,
+        id: ExprId,
+    ) -> Encoded<Option<Vec<Parity>>> {
         if id == maker.whole {
             return Ok(None);
         }
