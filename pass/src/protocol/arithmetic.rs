@@ -223,7 +223,9 @@ impl Extraction<'_> {
         let mut half = width.bits() / 2;
         while half > 0 {
             // The low half of each `2 * half` bits.
-            let low = (0..width.bits()).filter(|at| at / half % 2 == 0).fold(0u64, |mask, at| mask | 1 << at);
+            let low = (0..width.bits())
+                .filter(|at| (at / half).is_multiple_of(2))
+                .fold(0u64, |mask, at| mask | 1 << at);
             let (low, by) = (self.b.constant(width, low as i64), self.b.constant(width, half.into()));
             let down = self.b.bin(BinOp::LShr, value, by);
             let (down, up) = (self.b.bin(BinOp::And, down, low), self.b.bin(BinOp::And, value, low));
