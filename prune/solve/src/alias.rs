@@ -5,6 +5,7 @@ use gpurace_protocol::condition::Condition;
 use gpurace_protocol::protocol::{ObjectId, ObjectKind, Space, Uniform};
 
 use crate::encode::Setting;
+use crate::expected::is_of_launch;
 
 /// The relation of the bytes of two objects.
 #[derive(Clone)]
@@ -38,6 +39,8 @@ pub fn alias(setting: Setting, a: ObjectId, b: ObjectId) -> Alias {
                 }
             }
             ObjectKind::Unshared => Alias::Never,
+            // All threads use one pointer.
+            ObjectKind::Slot { at } if is_of_launch(setting.exprs, *at) => Alias::Same(0),
             ObjectKind::Slot { .. } => one_pointer(setting, a, b),
             _ => Alias::Same(0),
         };

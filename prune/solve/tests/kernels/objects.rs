@@ -263,6 +263,27 @@ fn pointers_in_an_argument_that_blocks_choose() {
 }
 
 #[test]
+fn a_pointer_in_an_argument_that_the_launch_chooses() {
+    let kernel = |of_loop: bool| {
+        let mut k = Kernel::new("pick");
+        let (n, i) = (k.scalar("n"), k.gid());
+        let write = |k: &mut Kernel, which: E| {
+            let m = slots(k, which, 16);
+            k.write(m, i)
+        };
+        if of_loop {
+            k.range(0, n, write)
+        } else {
+            write(&mut k, n)
+        };
+        k
+    };
+    let disjoint = |conditions: Vec<String>| conditions.contains(&"disjoint(m.p, m.p)".to_owned());
+    assert!(!disjoint(proved(kernel(false))));
+    assert!(disjoint(proved(kernel(true))));
+}
+
+#[test]
 fn pointers_in_an_argument_that_threads_choose() {
     // `m.p[t & 3][t >> 2]`, and `m.p[t & 3][t >> 3]`, where two threads meet.
     let kernel = |apart: bool| {
