@@ -284,6 +284,74 @@ int main(int argc, char** argv) {
     }
 }
 
+/// Pointers and numbers of a struct that is passed by value, at places that threads compute. The structs
+/// have elements that no thread uses, and that lead nowhere.
+#[test]
+fn pointers_in_structs_are_told_apart_at_the_launch() {
+    let source = r#"
+#include <cstring>
+struct View { float* data; int n; };
+struct Views { View v[4]; };
+struct Parts { float* from[24]; float* to[24]; int sizes[24]; unsigned char of_block[64]; int first[64]; };
+__global__ void scale(Views m) {
+    const View& v = m.v[blockIdx.y];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < v.n) v.data[i] *= 2;
+}
+__global__ void one_by_one(Views m, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int k = 0; k < count; k++) if (i < m.v[k].n) m.v[k].data[i] *= 2;
+}
+__global__ void parts(Parts p, int most) {
+    int at = p.of_block[blockIdx.x], first = p.first[blockIdx.x] * most;
+    for (int i = threadIdx.x; i < most && first + i < p.sizes[at]; i += blockDim.x)
+        p.to[at][first + i] = p.from[at][first + i];
+}
+int main(int argc, char** argv) {
+    float* f;
+    cudaMalloc(&f, 1 << 20);
+    cudaMemset(f, 0, 1 << 20);
+    bool apart = argv[1][1] == 'a';
+    Views m;
+    memset(&m, 0x5a, sizeof m);
+    for (int i = 0; i < 3; i++) m.v[i] = {f + i * 500, 500};
+    Parts p;
+    memset(&p, 0x5a, sizeof p);
+    int blocks = 0;
+    for (int t = 0; t < 4; t++) {
+        p.sizes[t] = 300 + 100 * t;
+        p.from[t] = f + 1000 * t;
+        p.to[t] = f + 100000 + 1000 * t;
+        for (int c = 0; c * 256 < p.sizes[t]; c++) p.of_block[blocks] = t, p.first[blocks++] = c;
+    }
+    switch (argv[1][0]) {
+    // The last view begins with the last element of the one before.
+    case 's': if (!apart) m.v[2].data--; scale<<<dim3(4, 3), 128>>>(m); break;
+    case 'o': if (!apart) m.v[2].data--; one_by_one<<<4, 128>>>(m, 3); break;
+    // Two blocks copy one part; two arrays overlap.
+    case 'p': if (!apart) p.first[3] = p.first[2]; parts<<<blocks, 128>>>(p, 256); break;
+    case 'q': if (!apart) p.to[3] = p.to[2] + 499; parts<<<blocks, 128>>>(p, 256); break;
+    }
+    return cudaDeviceSynchronize();
+}
+"#;
+    let folder = work_folder("proofs_structs").unwrap();
+    std::fs::write(folder.join("k.cu"), source).unwrap();
+    for level in ["-O1", "-O2"] {
+        compile(&["-fsanitize=gpurace", level, "k.cu", "-o", "k"], &folder).unwrap();
+        let run = |launch: &str| {
+            let report =
+                run_checked(&folder.join("k"), &[launch], "cache_dir=", &folder).unwrap().report.unwrap();
+            (report.races.len(), report.stats.checks_executed)
+        };
+        for launch in ["s", "o", "p", "q"] {
+            assert_eq!(run(&format!("{launch}a")), (0, 0), "{launch} {level}");
+            let (races, checks) = run(&format!("{launch}b"));
+            assert!(races > 0 && checks > 0, "{launch} {level}");
+        }
+    }
+}
+
 /// The prover knows the barrier of a cooperative launch's grid. If its two halves are called apart,
 /// the accesses between them are not ordered by it.
 #[test]

@@ -179,6 +179,10 @@ impl Extraction<'_> {
                 "smin" => BinOp::SMin,
                 "smax" => BinOp::SMax,
                 "expect" => return operand(self, 0),
+                "bitreverse" => {
+                    let x = operand(self, 0)?;
+                    return Some(self.reversed(x));
+                }
                 "abs" => {
                     let x = operand(self, 0)?;
                     let zero = self.b.constant(self.b.width(x), 0);
@@ -210,6 +214,26 @@ impl Extraction<'_> {
             let (x, y) = (operand(self, 0)?, operand(self, 1)?);
             Some(self.b.bin(op, x, y))
         }
+    }
+
+    /// The value with its bits in the opposite order: halves of ever fewer bits are swapped.
+    fn reversed(&mut self, x: ExprId) -> ExprId {
+        let width = self.b.width(x);
+        let mut value = x;
+        let mut half = width.bits() / 2;
+        while half > 0 {
+            // The low half of each `2 * half` bits.
+            let low = (0..width.bits())
+                .filter(|at| (at / half).is_multiple_of(2))
+                .fold(0u64, |mask, at| mask | 1 << at);
+            let (low, by) = (self.b.constant(width, low as i64), self.b.constant(width, half.into()));
+            let down = self.b.bin(BinOp::LShr, value, by);
+            let (down, up) = (self.b.bin(BinOp::And, down, low), self.b.bin(BinOp::And, value, low));
+            let up = self.b.bin(BinOp::Shl, up, by);
+            value = self.b.bin(BinOp::Or, up, down);
+            half /= 2;
+        }
+        value
     }
 
     /// True if all pointers with this root count from the same address.

@@ -185,6 +185,7 @@ impl Builder {
             loops,
             range,
             loaded_by: None,
+            argument: None,
             last: None,
         });
         self.protocol.exprs.add(Expr::Opaque { id, width })
@@ -194,6 +195,13 @@ impl Builder {
     pub fn loaded_by(&mut self, opaque: ExprId, site: SiteId) {
         if let Expr::Opaque { id, .. } = self.get(opaque) {
             self.protocol.opaques[id.0 as usize].loaded_by = Some(site);
+        }
+    }
+
+    /// Records the place in the argument buffer at which an opaque value lies.
+    pub fn lies_at(&mut self, opaque: ExprId, at: ExprId) {
+        if let Expr::Opaque { id, .. } = self.get(opaque) {
+            self.protocol.opaques[id.0 as usize].argument = Some(at);
         }
     }
 

@@ -53,6 +53,7 @@ pub fn compact(protocol: &mut Protocol) {
                 if let Some(last) = &mut opaque.last {
                     last.value = of(last.value);
                 }
+                opaque.argument = opaque.argument.map(of);
                 protocol.opaques.push(opaque);
                 Expr::Opaque { id: next, width }
             }
@@ -67,6 +68,7 @@ pub fn compact(protocol: &mut Protocol) {
             let kind = match object.kind {
                 ObjectKind::Param(id) => ObjectKind::Param(renaming.params[&id]),
                 ObjectKind::Image(id) => ObjectKind::Image(renaming.params[&id]),
+                ObjectKind::Slot { at } => ObjectKind::Slot { at: renaming.exprs[&at] },
                 kind => kind,
             };
             protocol.objects.push(Object { name: object.name, kind });
@@ -130,6 +132,9 @@ impl Used {
             match stmt {
                 Stmt::Access(access) => {
                     self.objects[access.object.0 as usize] = true;
+                    if let ObjectKind::Slot { at } = protocol.objects[access.object.0 as usize].kind {
+                        self.expr(protocol, at, vars);
+                    }
                     self.expr(protocol, access.offset, vars);
                     self.expr(protocol, access.size, vars);
                 }
@@ -157,7 +162,9 @@ impl Used {
             let node = protocol.exprs.get(id);
             pending.extend(node.operands());
             if let Expr::Opaque { id, .. } = node {
-                pending.extend(protocol.opaques[id.0 as usize].last.map(|last| last.value));
+                let opaque = &protocol.opaques[id.0 as usize];
+                pending.extend(opaque.last.map(|last| last.value));
+                pending.extend(opaque.argument);
             }
             if let Expr::Var { id, .. } = node
                 && self.vars.insert(id)

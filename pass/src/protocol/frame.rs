@@ -169,6 +169,8 @@ pub struct Extraction<'a> {
     pub budget: usize,
     /// Values loaded from read-only memory: variable, offset, width (`None`: a pointer).
     pub constants: HashMap<(LLVMValueRef, ExprId, Option<Width>), Value>,
+    /// Values loaded from computed places of the arguments: place, width (`None`: a pointer).
+    pub computed: HashMap<(ExprId, Option<Width>), Value>,
     /// Local memory with known contents.
     pub locals: Vec<Vec<WrittenBytes>>,
     /// Functions that are being followed.

@@ -2,7 +2,7 @@
 //! kernels only read, and local memory.
 
 use gpurace_abi::context::offset;
-use gpurace_protocol::expr::{Axis, BinOp, Expr, ExprId, Width};
+use gpurace_protocol::expr::{Axis, BinOp, Expr, ExprId, LoopId, Width};
 use gpurace_protocol::protocol::{ObjectKind, Space, Uniform};
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
@@ -48,7 +48,8 @@ impl Extraction<'_> {
         match *root {
             Root::Context => self.register(at?, width?).map(Value::Int),
             Root::Arguments(start) => {
-                let at = u32::try_from(at?).ok()?;
+                let Some(at) = at else { return self.computed_argument(start, pointer.offset, width) };
+                let at = u32::try_from(at).ok()?;
                 let name = self.argument_names.get(&start).map(|n| format!("{n}+{at}")).unwrap_or_default();
                 Some(self.argument(&name, start.checked_add(at)?, width))
             }
@@ -96,6 +97,51 @@ impl Extraction<'_> {
                 let object = self.b.object(name, ObjectKind::Param(id));
                 Value::from(self.pointer_to(Root::Object(object)))
             }
+        }
+    }
+
+    /// The value at a computed distance behind the byte `start` of the argument buffer; `width` is `None`
+    /// for a pointer.
+    fn computed_argument(&mut self, start: u32, distance: ExprId, width: Option<Width>) -> Option<Value> {
+        if width == Some(Width::W1) {
+            return None;
+        }
+        let start_at = self.b.constant(Width::W64, start.into());
+        let at = self.b.bin(BinOp::Add, distance, start_at);
+        if let Some(known) = self.computed.get(&(at, width)) {
+            return Some(known.clone());
+        }
+        let name = self.argument_names.get(&start).cloned().unwrap_or_else(|| "an argument".to_owned());
+        let value = match width {
+            Some(width) => {
+                let (uniform, varies) = (self.b.uniform(at), self.b.varies(at));
+                let made = self.b.opaque(format!("an element of `{name}`"), width, uniform, varies);
+                self.b.lies_at(made, at);
+                Value::Int(made)
+            }
+            None => {
+                let object = self.b.object(&format!("pointers of {name}"), ObjectKind::Slot { at });
+                Value::from(self.pointer_to(Root::Object(object)))
+            }
+        };
+        self.computed.insert((at, width), value.clone());
+        Some(value)
+    }
+
+    /// A root for uses of a pointer outside of the loops in which its place varies, or in later iterations of
+    /// these loops. `inner` is the innermost loop in which the pointer must not vary.
+    pub fn root_fixed_in(&mut self, root: Root, inner: Option<LoopId>) -> Root {
+        let Root::Object(object) = root else { return root };
+        let at = match self.b.protocol.objects[object.0 as usize].kind {
+            ObjectKind::Slot { at } => Some(at),
+            _ => None,
+        };
+        match at {
+            Some(at) if !self.b.is_fixed_in(at, inner) => {
+                let kind = ObjectKind::Opaque { space: Space::Generic, uniform: Uniform::Thread };
+                Root::Object(self.b.object("a pointer of another iteration", kind))
+            }
+            _ => root,
         }
     }
 

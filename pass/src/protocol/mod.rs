@@ -103,6 +103,7 @@ unsafe fn protocol(facts: &Facts<'_>, kernel: LLVMValueRef) -> Protocol {
             b: Builder::default(),
             budget: MAX_INSTRUCTIONS,
             constants: HashMap::new(),
+            computed: HashMap::new(),
             locals: Vec::new(),
             active: Vec::new(),
             argument_names: HashMap::new(),

@@ -126,7 +126,7 @@ impl Extraction<'_> {
             }
             let aims = match width {
                 Some(_) => None,
-                None => Some(self.aims_of(f, phi)?),
+                None => Some(self.aims_of(f, phi, f.inner(graph.loops[l].parent))?),
             };
             let uniform = f.uniform.of_value(phi);
             let var_width = width.unwrap_or(Width::W64);
@@ -148,8 +148,13 @@ impl Extraction<'_> {
     }
 
     /// The possible targets of a pointer that a loop changes: those of all values that it is
-    /// computed from.
-    unsafe fn aims_of(&mut self, f: &mut Frame, phi: LLVMValueRef) -> Option<Vec<Aim>> {
+    /// computed from. `around` is the loop around that loop.
+    unsafe fn aims_of(
+        &mut self,
+        f: &mut Frame,
+        phi: LLVMValueRef,
+        around: Option<LoopId>,
+    ) -> Option<Vec<Aim>> {
         let mut aims = Vec::new();
         // SAFETY: by contract.
         unsafe {
@@ -166,7 +171,8 @@ impl Extraction<'_> {
                     self.pointer(f, value, place)
                 };
                 for aim in &pointer.aims {
-                    self.add_aim(&mut aims, Aim { root: aim.root, guard: None });
+                    let root = self.root_fixed_in(aim.root, around);
+                    self.add_aim(&mut aims, Aim { root, guard: None });
                 }
             }
         }

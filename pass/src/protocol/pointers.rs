@@ -176,7 +176,7 @@ impl Extraction<'_> {
         p.aims.iter().all(|aim| match aim.root {
             Root::Object(object) => {
                 let kind = &self.b.protocol.objects[object.0 as usize].kind;
-                matches!(kind, ObjectKind::Param(_) | ObjectKind::Variable { .. })
+                matches!(kind, ObjectKind::Param(_) | ObjectKind::Slot { .. } | ObjectKind::Variable { .. })
             }
             _ => false,
         })

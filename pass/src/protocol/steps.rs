@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use gpurace_protocol::expr::{BinOp, Cast, Expr, ExprId, LoopId, Width};
-use gpurace_protocol::protocol::{Induction, Step};
+use gpurace_protocol::protocol::{Induction, ObjectKind, Space, Step, Uniform};
 
-use super::frame::{Extraction, Frame, HeaderVar, Value};
+use super::frame::{Extraction, Frame, HeaderVar, Root, Value};
 
 impl Extraction<'_> {
     /// The variables of a loop.
@@ -49,7 +49,7 @@ impl Extraction<'_> {
         match (next, &var.aims) {
             (Some(Value::Int(next)), None) => Ok(Some(next)),
             (Some(Value::Pointer(next)), Some(aims)) => {
-                if next.aims.iter().all(|a| aims.iter().any(|known| known.root == a.root)) {
+                if next.aims.iter().all(|a| aims.iter().any(|known| self.covers(known.root, a.root))) {
                     Ok(Some(next.offset))
                 } else {
                     Err("a pointer of a loop could not be followed".to_owned())
@@ -58,6 +58,18 @@ impl Extraction<'_> {
             (_, Some(_)) => Err("a pointer of a loop has too many origins".to_owned()),
             (_, None) => Ok(None),
         }
+    }
+
+    /// True if a pointer with one root, at any distance, may be any pointer with the other one: the memory
+    /// behind a pointer of which nothing is known may be that of the arguments.
+    fn covers(&self, known: Root, other: Root) -> bool {
+        let kind = |root| match root {
+            Root::Object(object) => Some(&self.b.protocol.objects[object.0 as usize].kind),
+            _ => None,
+        };
+        let anything = ObjectKind::Opaque { space: Space::Generic, uniform: Uniform::Thread };
+        let any = || matches!(kind(other), Some(ObjectKind::Slot { .. } | ObjectKind::Opaque { .. }));
+        known == other || kind(known) == Some(&anything) && any()
     }
 
     /// The step from a variable to `next`; `None` if it is not regular.

@@ -72,7 +72,10 @@ impl Extraction<'_> {
             let aims = p
                 .aims
                 .iter()
-                .map(|aim| Aim { root: aim.root, guard: aim.guard.filter(|&g| this.b.is_fixed_in(g, inner)) })
+                .map(|aim| Aim {
+                    root: this.root_fixed_in(aim.root, inner),
+                    guard: aim.guard.filter(|&g| this.b.is_fixed_in(g, inner)),
+                })
                 .collect();
             Rc::new(Pointer { offset: last(this, p.offset), aims })
         };

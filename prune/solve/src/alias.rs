@@ -5,6 +5,7 @@ use gpurace_protocol::condition::Condition;
 use gpurace_protocol::protocol::{ObjectId, ObjectKind, Space, Uniform};
 
 use crate::encode::Setting;
+use crate::expected::is_of_launch;
 
 /// The relation of the bytes of two objects.
 #[derive(Clone)]
@@ -15,6 +16,9 @@ pub enum Alias {
     Same(i128),
     /// They share no byte if the condition holds.
     Unless(Condition),
+    /// Their pointers lie at computed places of the arguments. They share bytes only where it is one
+    /// place, if the condition holds; it does if there is none.
+    OnePointer(Option<Condition>),
     /// They may share bytes; the text says why.
     Unknown(String),
 }
@@ -35,6 +39,9 @@ pub fn alias(setting: Setting, a: ObjectId, b: ObjectId) -> Alias {
                 }
             }
             ObjectKind::Unshared => Alias::Never,
+            // All threads use one pointer.
+            ObjectKind::Slot { at } if is_of_launch(setting.exprs, *at) => Alias::Same(0),
+            ObjectKind::Slot { .. } => one_pointer(setting, a, b),
             _ => Alias::Same(0),
         };
     }
@@ -51,6 +58,12 @@ pub fn alias(setting: Setting, a: ObjectId, b: ObjectId) -> Alias {
             if p == q =>
         {
             Alias::Same(0)
+        }
+        (ObjectKind::Slot { .. }, ObjectKind::Slot { .. } | ObjectKind::Param(_))
+        | (ObjectKind::Param(_), ObjectKind::Slot { .. }) => one_pointer(setting, a, b),
+        (ObjectKind::Slot { .. }, ObjectKind::Image(_) | ObjectKind::Variable { .. })
+        | (ObjectKind::Image(_) | ObjectKind::Variable { .. }, ObjectKind::Slot { .. }) => {
+            disjoint(setting, a, b)
         }
         (
             ObjectKind::Param(_) | ObjectKind::Image(_),
@@ -69,6 +82,22 @@ pub fn alias(setting: Setting, a: ObjectId, b: ObjectId) -> Alias {
             if kept(a) && kept(b) { Alias::Never } else { disjoint(setting, a, b) }
         }
         _ => Alias::Never,
+    }
+}
+
+fn one_pointer(setting: Setting, a: ObjectId, b: ObjectId) -> Alias {
+    let condition = Condition::Disjoint(a.min(b), a.max(b));
+    match setting.launch {
+        None => Alias::OnePointer(Some(condition)),
+        Some(launch) if condition.holds(setting.protocol, setting.exprs, launch) => Alias::OnePointer(None),
+        Some(_) => {
+            let name = |object: ObjectId| &setting.protocol.objects[object.0 as usize].name;
+            Alias::Unknown(if a == b {
+                format!("two of `{}` may be the same memory", name(a))
+            } else {
+                format!("`{}` and `{}` may be the same memory", name(a), name(b))
+            })
+        }
     }
 }
 
@@ -96,7 +125,10 @@ fn disjoint(setting: Setting, a: ObjectId, b: ObjectId) -> Alias {
 /// True if an object may lie in the space.
 pub fn may_lie_in(kind: &ObjectKind, space: Space) -> bool {
     let own = match kind {
-        ObjectKind::Param(_) | ObjectKind::Image(_) | ObjectKind::Variable { .. } => Space::Global,
+        ObjectKind::Param(_)
+        | ObjectKind::Slot { .. }
+        | ObjectKind::Image(_)
+        | ObjectKind::Variable { .. } => Space::Global,
         ObjectKind::Shared { .. } | ObjectKind::DynamicShared => Space::Shared,
         ObjectKind::Opaque { space, .. } => *space,
         ObjectKind::Unshared | ObjectKind::GridBarrier => return false,

@@ -7,9 +7,9 @@ use crate::encode::{Encoder, Frame};
 use crate::linear::{Encoded, Formula, Lin, gcd};
 
 /// The largest number of bits for which an operator is encoded bit by bit.
-const MOST_BITS: u32 = 34;
+pub(crate) const MOST_BITS: u32 = 34;
 /// The largest number of runs of bits for which a mask is encoded by division.
-const MOST_FIELDS: usize = 4;
+pub(crate) const MOST_FIELDS: usize = 4;
 
 impl<'a> Encoder<'a> {
     /// Returns the value of a bitwise operator, as an unsigned number.
@@ -143,7 +143,7 @@ impl<'a> Encoder<'a> {
     }
 
     /// Returns the `count` low bits of a non-negative number that has no higher bits.
-    fn bits_of(&mut self, x: &Lin, count: u32) -> Encoded<Vec<Lin>> {
+    pub(crate) fn bits_of(&mut self, x: &Lin, count: u32) -> Encoded<Vec<Lin>> {
         if let Some(c) = x.as_constant() {
             return Ok((0..count).map(|i| Lin::constant(c >> i & 1)).collect());
         }
@@ -166,7 +166,7 @@ impl<'a> Encoder<'a> {
 }
 
 /// Returns the runs of set bits of a non-negative mask: the first bit and the length of each.
-fn fields(mask: i128) -> Vec<(u32, u32)> {
+pub(crate) fn fields(mask: i128) -> Vec<(u32, u32)> {
     let mut found = Vec::new();
     let mut at = 0;
     while mask >> at != 0 {

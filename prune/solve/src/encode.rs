@@ -9,6 +9,7 @@
 //! get unknowns with facts that define them. An execution may skip the computation of a value. The
 //! facts about such a value always have a solution, so they exclude no execution.
 
+mod arguments;
 mod cases;
 mod loops;
 
@@ -24,6 +25,7 @@ use gpurace_protocol::protocol::Protocol;
 use gpurace_protocol::range::{Range, Ranges, View, lift_constant, special};
 
 use crate::linear::{Atom, Encoded, Formula, Lin, TooBig};
+use crate::parities::ParityValue;
 
 /// What to do if a value may wrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -112,6 +114,9 @@ pub struct Encoder<'a> {
     shared: HashMap<Key, Atom>,
     pub(crate) quotients: HashMap<Division, (Lin, Lin)>,
     pub(crate) bits: HashMap<(Lin, u32), Vec<Lin>>,
+    pub(crate) parity_values: Vec<ParityValue>,
+    /// For an expression: whether its encoding by divisions may be hard.
+    pub(crate) mixes: HashMap<ExprId, bool>,
     pub(crate) cases: HashMap<Atom, Cases>,
     pub(crate) case_products: HashMap<(Atom, Lin), Lin>,
     pub(crate) monomials: HashMap<Vec<Lin>, Atom>,
@@ -189,6 +194,8 @@ impl<'a> Encoder<'a> {
             shared: HashMap::new(),
             quotients: HashMap::new(),
             bits: HashMap::new(),
+            parity_values: Vec::new(),
+            mixes: HashMap::new(),
             cases: HashMap::new(),
             case_products: HashMap::new(),
             monomials: HashMap::new(),
@@ -364,7 +371,14 @@ impl<'a> Encoder<'a> {
                 let cond = self.cond(f, id)?;
                 self.choice(cond, &Lin::constant(1), &Lin::constant(0))
             }
-            Expr::Bin(op, a, b) => self.lift_bin(f, op, a, b, view),
+            Expr::Bin(op, a, b) => {
+                if matches!(op, BinOp::And | BinOp::Or | BinOp::Xor | BinOp::LShr | BinOp::Add)
+                    && let Some(value) = self.parities(f, id)?
+                {
+                    return Ok(value);
+                }
+                self.lift_bin(f, op, a, b, view)
+            }
             Expr::Cmp(..) => {
                 let cond = self.cond(f, id)?;
                 self.choice(cond, &Lin::constant(1), &Lin::constant(0))
@@ -423,7 +437,7 @@ impl<'a> Encoder<'a> {
         Ok(())
     }
 
-    fn opaque(&mut self, f: &Frame<'a>, id: OpaqueId, width: Width, view: View) -> Encoded<Lin> {
+    fn opaque(&mut self, f: &mut Frame<'a>, id: OpaqueId, width: Width, view: View) -> Encoded<Lin> {
         let Some(opaque) = self.setting.protocol.opaques.get(id.0 as usize) else {
             return Ok(Lin::atom(self.fresh("opaque", view.all(width))));
         };
@@ -443,10 +457,22 @@ impl<'a> Encoder<'a> {
                 range = said;
             }
         }
-        if view == View::Signed && !range.within(view.all(width)) {
-            let unsigned = self.keyed(Key::Opaque(id, side, at, View::Unsigned), "opaque", range);
-            return self.wrapped(&unsigned, width, view);
+        if let (Some(launch), Some(_)) = (self.setting.launch, opaque.argument)
+            && let Some(node) = self.setting.exprs.find(Expr::Opaque { id, width })
+        {
+            let mut ranges = Ranges::new(self.setting.protocol, self.setting.exprs, Some(launch));
+            range = range.meet(ranges.computed(node, View::Unsigned));
         }
-        Ok(self.keyed(Key::Opaque(id, side, at, View::Unsigned), "opaque", range))
+        let known = self.shared.len();
+        let value = self.keyed(Key::Opaque(id, side, at, View::Unsigned), "opaque", range);
+        if self.shared.len() > known
+            && let (Some(launch), Some(place)) = (self.setting.launch, opaque.argument)
+        {
+            self.argument_facts(f, launch, place, (width, &value))?;
+        }
+        if view == View::Signed && !range.within(view.all(width)) {
+            return self.wrapped(&value, width, view);
+        }
+        Ok(value)
     }
 }

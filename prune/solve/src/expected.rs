@@ -129,7 +129,7 @@ fn behind_mask(exprs: &Exprs, mask: ExprId) -> Option<ExprId> {
 }
 
 /// True if all threads of all launches with the same arguments and shape compute the same value.
-fn is_of_launch(exprs: &Exprs, id: ExprId) -> bool {
+pub(crate) fn is_of_launch(exprs: &Exprs, id: ExprId) -> bool {
     !exprs.mentions(id, |node| {
         let fixed = matches!(node, Expr::Param { .. } | Expr::Ntid(_) | Expr::Nctaid(_) | Expr::Const { .. });
         !fixed && node.operands().next().is_none()

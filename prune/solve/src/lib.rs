@@ -7,6 +7,7 @@
 //! | [`pair`] | the formula of one pair: two threads, no barrier in between, a common byte |
 //! | [`encode`] | expressions as linear terms over the unknowns of two threads |
 //! | `operators`, `division`, `bits`, `products` | integer operators as linear terms |
+//! | `parities` | values whose bits are exclusive ors of other bits |
 //! | `digits` | facts about the digits of a sum that mixes several radices |
 //! | [`linear`] | linear terms and formulas |
 //! | [`smt`] | queries as SMT-LIB text, limits, the solver |
@@ -44,6 +45,7 @@ pub mod library;
 pub mod linear;
 mod operators;
 pub mod pair;
+mod parities;
 mod products;
 pub mod prove;
 pub mod smt;

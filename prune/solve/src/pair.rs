@@ -9,7 +9,7 @@ use gpurace_protocol::group::Group;
 use gpurace_protocol::interval::{At, Gap, Meeting, Side};
 use gpurace_protocol::lanes::{self, LaneSets};
 use gpurace_protocol::place::{Place, Turn};
-use gpurace_protocol::protocol::{Loop, Step, Test};
+use gpurace_protocol::protocol::{Loop, ObjectKind, Step, Test};
 use gpurace_protocol::range::{Range, Ranges, View};
 
 use crate::digits;
@@ -459,6 +459,24 @@ fn overlap<'a>(
     let in_digits = digits::in_digits(encoder, &d)?;
     if in_digits != d {
         common.extend(digits::cuts(encoder, &in_digits, near)?);
+    }
+    let slot = |encoder: &mut Encoder<'a>, way: &mut Way<'a>, place: &Place| {
+        let protocol = encoder.setting.protocol;
+        Ok(match protocol.objects[place.access.object.0 as usize].kind {
+            ObjectKind::Slot { at } => Some(encoder.computed(&mut way.frame, at, View::Signed)?),
+            ObjectKind::Param(id) => Some(Lin::constant(protocol.params[id.0 as usize].offset.into())),
+            _ => None,
+        })
+    };
+    let is_computed = |place: &Place| {
+        let kind = &encoder.setting.protocol.objects[place.access.object.0 as usize].kind;
+        matches!(kind, ObjectKind::Slot { .. })
+    };
+    if is_computed(a) || is_computed(b) {
+        // Through different pointers they share no byte, or the prover has not come here.
+        if let (Some(x), Some(y)) = (slot(encoder, &mut ways[0], a)?, slot(encoder, &mut ways[1], b)?) {
+            common.push(Formula::eq(&x, &y)?);
+        }
     }
     let common = Formula::all(common);
     let same_block = relation != Relation::OtherBlock;

@@ -277,6 +277,11 @@ impl<'a> Prover<'a> {
             Alias::Never => return,
             Alias::Unknown(why) => Err(Failure::Why(why)),
             Alias::Unless(condition) => Ok(BTreeSet::from([condition])),
+            Alias::OnePointer(_) if self.asker.out_of_time() => Err(Failure::Why(OUT_OF_TIME.into())),
+            Alias::OnePointer(condition) => self.same_object(i, j, 0).map(|mut conditions| {
+                conditions.extend(condition);
+                conditions
+            }),
             // Building a query costs time even if the solver no longer answers.
             Alias::Same(_) if self.asker.out_of_time() => Err(Failure::Why(OUT_OF_TIME.into())),
             Alias::Same(apart) => self.same_object(i, j, apart),

@@ -68,6 +68,7 @@ pub fn threads(encoder: &mut Encoder, solution: &HashMap<Atom, i128>) -> Option<
                 | ObjectKind::Shared { .. }
                 | ObjectKind::DynamicShared
                 | ObjectKind::Unshared
+                | ObjectKind::Slot { .. }
                 | ObjectKind::Opaque { .. } => None,
             };
             launch.objects.push(extent);
@@ -94,7 +95,10 @@ pub fn confirm(
         ObjectKind::Param(_) | ObjectKind::Variable { .. } => true,
         ObjectKind::Shared { .. } | ObjectKind::DynamicShared => same_block,
         // The address, or the touched texel, is unknown.
-        ObjectKind::Opaque { .. } | ObjectKind::Image(_) | ObjectKind::GridBarrier => false,
+        ObjectKind::Opaque { .. }
+        | ObjectKind::Slot { .. }
+        | ObjectKind::Image(_)
+        | ObjectKind::GridBarrier => false,
         ObjectKind::Unshared => false,
     };
     let mut traces = Vec::new();

@@ -10,6 +10,7 @@ mod random;
 
 use std::collections::BTreeMap;
 
+use gpurace_protocol::expr::Width;
 use gpurace_protocol::launch::{Extent, Launch, LaunchShape};
 use gpurace_protocol::protocol::*;
 use gpurace_protocol::race::races;
@@ -62,7 +63,23 @@ fn random_launch(protocol: &Protocol, r: &mut Random) -> Launch {
         };
         launch.objects.push(extent);
     }
-    launch
+    let bytes: Vec<u64> = (0..32).map(|_| r.below(5)).collect();
+    let pointers: Vec<u64> = (0..8)
+        .map(|i| if apart && r.chance(80) { (i + 50) << 44 } else { 0x10_0000 + 4 * r.below(40) })
+        .collect();
+    let read = |at: u32, width: Width| {
+        let given = |param: &&Param| param.pointer && param.offset == at;
+        match protocol.params.iter().position(|param| given(&param)) {
+            _ if at + 8 > 128 => None,
+            Some(param) if width == Width::W64 => Some(launch.params[param]),
+            _ if at < 64 => Some(pointers[at as usize / 8].wrapping_add(u64::from(at % 8))),
+            _ => Some(bytes[at as usize / 4]),
+        }
+    };
+    let mut known = launch.clone();
+    let behind = |base| Extent { base, ..Extent::default() };
+    gpurace_protocol::arguments::read(protocol, &mut known, &read, &behind);
+    known
 }
 
 struct Tally {
@@ -238,6 +255,16 @@ fn no_proved_access_races() {
 #[test]
 fn no_proved_access_races_beside_syncs_of_some_lanes() {
     compare("syncs of some lanes: ", random::protocol_with_lane_syncs);
+}
+
+/// Structs of the arguments hold arrays of pointers and numbers.
+#[test]
+fn no_proved_access_races_through_pointers_in_arguments() {
+    compare("pointers in arguments: ", |seed| {
+        let protocol = random::with_computed_arguments(random::protocol(seed), seed);
+        gpurace_protocol::validate::validate(&protocol).expect("a protocol");
+        protocol
+    });
 }
 
 /// Statements use the values that loops leave. As in the pass, loops over constants alone are run.

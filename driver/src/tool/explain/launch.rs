@@ -278,6 +278,7 @@ fn arguments(launch: &mut Launch, protocol: &Protocol, values: &HashMap<&str, &s
             | ObjectKind::Shared { .. }
             | ObjectKind::DynamicShared
             | ObjectKind::Unshared
+            | ObjectKind::Slot { .. }
             | ObjectKind::Opaque { .. } => None,
         });
     }

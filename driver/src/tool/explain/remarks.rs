@@ -57,6 +57,7 @@ pub fn of_first_warp(protocol: &Protocol, launch: &Launch) -> HashMap<u32, Vec<S
             // Only the hardware knows the order of texels.
             ObjectKind::Unshared
             | ObjectKind::Opaque { .. }
+            | ObjectKind::Slot { .. }
             | ObjectKind::Image(_)
             | ObjectKind::GridBarrier => None,
         };
@@ -122,6 +123,7 @@ mod tests {
             site: SiteId(0),
             op: Op::Read,
             object: 0,
+            slot: 0,
             offset: offset(lane) as i64,
             size,
             passed: [0; 3],

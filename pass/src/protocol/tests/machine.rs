@@ -10,7 +10,9 @@ use std::ptr;
 use gpurace_abi::context::ThreadCtx;
 use gpurace_abi::entry::Entry;
 use gpurace_abi::image::{IMAGE_SYMBOL, ImageTable};
-use gpurace_protocol::launch::{Launch, LaunchShape};
+use gpurace_protocol::arguments;
+use gpurace_protocol::expr::Width;
+use gpurace_protocol::launch::{Extent, Launch, LaunchShape};
 use gpurace_protocol::protocol::{ObjectKind, Op, Protocol};
 use gpurace_protocol::run::{Open, Stopped, Thread, Touch, trace};
 use llvm_sys::core::*;
@@ -185,6 +187,19 @@ pub enum Argument {
     Inside(usize),
     /// A struct passed by value.
     Bytes(Vec<u8>),
+    /// A struct of pointers, passed by value.
+    Pointers(Pointers),
+}
+
+/// A struct of pointers.
+#[derive(Clone, Debug)]
+pub struct Pointers {
+    /// The number of pointers.
+    pub count: usize,
+    /// The number of words behind each pointer. They are zero.
+    pub words: usize,
+    /// The bytes of the struct that follow the pointers.
+    pub rest: Vec<u8>,
 }
 
 /// One access: site, operation, address, bytes, barriers passed: syncs of the warp, barriers of the
@@ -272,6 +287,10 @@ impl Ran {
             ObjectKind::Shared { .. } => self.shared(&object.name),
             ObjectKind::Variable { symbol, .. } => self.variables[symbol],
             ObjectKind::DynamicShared => self.dynamic,
+            ObjectKind::Slot { .. } => {
+                let extent = self.launch.computed.pointer(i128::from(touch.slot as i64));
+                extent.expect("a pointer that the launch has").base
+            }
             ObjectKind::Opaque { .. }
             | ObjectKind::Image(_)
             | ObjectKind::GridBarrier
@@ -369,6 +388,16 @@ impl Machine {
                     (address + *at as u64).to_le_bytes().to_vec()
                 }
                 Argument::Bytes(bytes) => bytes.clone(),
+                Argument::Pointers(Pointers { count, words, rest }) => {
+                    let mut bytes = Vec::new();
+                    for _ in 0..*count {
+                        memory.push(vec![0; *words]);
+                        let address = memory.last_mut().unwrap().as_mut_ptr() as u64;
+                        bytes.extend(address.to_le_bytes());
+                    }
+                    bytes.extend(rest);
+                    bytes
+                }
             };
             let at = place.offset as usize;
             buffer[at..at + bytes.len()].copy_from_slice(&bytes);
@@ -380,7 +409,11 @@ impl Machine {
         };
         let params = protocol.params.iter().map(|p| p.width.truncate(word(p.offset))).collect();
         let shape = LaunchShape { grid, block, cluster: None, dynamic_shared: (SHARED / 2) as u32 };
-        let launch = Launch { shape, params, objects: Vec::new() };
+        let mut launch = Launch { shape, params, ..Launch::default() };
+        let end = buffer.len() as u32 - 8;
+        let read = |at: u32, width: Width| (at < end).then(|| width.truncate(word(at)));
+        let behind = |base| Extent { base, ..Extent::default() };
+        arguments::read(protocol, &mut launch, &read, &behind);
         let mut shared = vec![0u64; SHARED / 8];
         let base = shared.as_mut_ptr().cast::<u8>();
         // SAFETY: the engine is live; the table is what `add_table` made; the

@@ -1,9 +1,11 @@
 //! Pointers: the objects that they point into, and the distance.
 
-use super::machine::Argument::{Bytes, Inside, Int, Long};
-use super::machine::Program;
+use super::machine::Argument::{self, Bytes, Inside, Int, Long};
+use super::machine::{Pointers, Program};
 use super::{ONE, words};
-use gpurace_protocol::protocol::{ObjectKind, Step, Stmt};
+use gpurace_protocol::expr::Expr;
+use gpurace_protocol::place::Place;
+use gpurace_protocol::protocol::{ObjectId, ObjectKind, Step, Stmt, Uniform};
 
 #[test]
 fn two_arrays_that_may_overlap() {
@@ -23,6 +25,57 @@ fn structs_passed_by_value() {
     // The pointers of the struct are not arguments that the machine can make.
     assert_eq!(program.protocol.objects.len(), 2);
     assert!(program.protocol.objects.iter().all(|o| matches!(o.kind, ObjectKind::Param(_))));
+}
+
+/// Four pointers, each to 16 words, and four numbers.
+const ARRAYS: &str = "struct Arrays { int *p[4]; int n[4]; };";
+
+fn arrays(numbers: [i32; 4]) -> Pointers {
+    Pointers { count: 4, words: 16, rest: numbers.iter().flat_map(|n| n.to_le_bytes()).collect() }
+}
+
+#[test]
+fn arrays_of_pointers_in_a_struct() {
+    for body in [
+        "for (int i = 0; i < 4; i++) if (tid < s.n[i]) s.p[i][tid] = s.n[i];",
+        "s.p[tid & 3][s.n[tid & 3] + (tid >> 2)] = 1;",
+        "int which = s.n[tid & 1] & 3; s.p[which][s.n[which] + tid / 4] = 1;",
+        "for (int i = 0; i < 4; i++) { int *p = s.p[i]; for (int j = 0; j < s.n[i]; j++, p += 2) *p = 1; }",
+        "int *p = s.p[tid & 3], *q = s.p[s.n[0] & 3]; (tid > 4 ? p : q)[1] = 1;",
+    ] {
+        let program = Program::of(&format!("{ARRAYS} KERNEL k(Arrays s) {{ {body} }}"));
+        let objects = &program.protocol.objects;
+        assert!(objects.iter().all(|o| matches!(o.kind, ObjectKind::Slot { .. })), "{body}: {objects:?}");
+        program.assert_exact(ONE, [8, 1, 1], &[Argument::Pointers(arrays([3, 6, 2, 5]))]);
+    }
+}
+
+#[test]
+fn pointers_of_a_struct_that_leave_their_iteration() {
+    for body in [
+        "int *p = s.p[0]; for (int i = 1; i < n; i++) { p[tid] = 1; p = s.p[i]; }",
+        "int *p = s.p[0]; for (int i = 0; i < n; i++) { p = s.p[i]; if (*a > i) break; } p[tid] = 1;",
+        "int *p = a; for (int i = 0; i < n; i++) { p += 1; *p = 1; if (tid > i) p = s.p[i]; }",
+        "int *p = s.p[n]; for (int i = 0; i < n; i++) p = s.p[i]; for (int i = 0; i < n; i++, p++) *p = 1;",
+    ] {
+        let program = Program::of(&format!("{ARRAYS} KERNEL k(Arrays s, int *a, int n) {{ {body} }}"));
+        let protocol = &program.protocol;
+        let written: Vec<_> =
+            Place::all(protocol).iter().filter(|p| p.access.op.writes()).map(|p| p.access.object).collect();
+        let opaque = |object: &ObjectId| {
+            matches!(
+                protocol.objects[object.0 as usize].kind,
+                ObjectKind::Opaque { uniform: Uniform::Thread, .. }
+            )
+        };
+        assert!(written.iter().any(opaque), "{body}: {protocol:#?}");
+        let slot = |object: &ObjectId| match protocol.objects[object.0 as usize].kind {
+            // `s.p[0]` and `s.p[n]` are fixed.
+            ObjectKind::Slot { at } => protocol.exprs.mentions(at, |e| matches!(e, Expr::Var { .. })),
+            _ => false,
+        };
+        assert!(!written.iter().any(slot), "{body}: {protocol:#?}");
+    }
 }
 
 /// A fetch of a texel, from the texture object `$1`.

@@ -29,6 +29,14 @@ fn widths_and_signs() {
 }
 
 #[test]
+fn bits_in_the_opposite_order() {
+    let source = "KERNEL k(char *a, int n) { a[__builtin_bitreverse32(tid) >> 27] = 1;
+        a[64 + (__builtin_bitreverse32(tid * n) >> 25)] = 2; a[256 + __builtin_bitreverse8(tid)] = 3;
+        a[512 + (__builtin_bitreverse64((u64)tid << 40) >> 16 & 255)] = 4; a[1024 + (__builtin_bitreverse16(tid) >> 10)] = 5; }";
+    Program::of(source).assert_exact(ONE, [32, 1, 1], &[words(1024), Int(-5)]);
+}
+
+#[test]
 fn special_registers() {
     let source = "KERNEL k(char *a) { a[lane] = 1; a[tid / 32 + 40] = 2; a[ntid + nctaid] = 3;
         if (lane == 0) a[ctaid] = 4; a[tidy] = 5; }";

@@ -160,6 +160,7 @@ impl Kernel {
             loops,
             range: None,
             loaded_by: None,
+            argument: None,
             last: None,
         });
         self.p.exprs.add(Expr::Opaque { id, width })

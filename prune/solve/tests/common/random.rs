@@ -482,6 +482,7 @@ impl After {
             loops,
             range: None,
             loaded_by: None,
+            argument: None,
             last,
         });
         let left = self.p.exprs.add(Expr::Opaque { id, width: Width::W32 });
@@ -531,5 +532,122 @@ impl After {
         let offset = self.p.exprs.product(wide, size);
         let op = if self.r.chance(30) { Op::Read } else { Op::Write };
         Stmt::Access(Access { site, op, object, offset, size })
+    }
+}
+
+/// The same protocol with pointers and numbers at computed places of the arguments. A launch has pointers
+/// in its first bytes, and numbers from byte 64 on.
+pub fn with_computed_arguments(mut protocol: Protocol, seed: u64) -> Protocol {
+    let mut body = std::mem::take(&mut protocol.body);
+    let mut within = Within { p: protocol, r: Random(seed ^ 0xa496), around: Vec::new() };
+    // Uniformity is that of the loops' variables.
+    within.p.body.clone_from(&body);
+    within.body(&mut body);
+    within.p.body = body;
+    within.p
+}
+
+struct Within {
+    p: Protocol,
+    r: Random,
+    around: Vec<(LoopId, VarId, Width)>,
+}
+
+impl Within {
+    fn body(&mut self, body: &mut [Stmt]) {
+        for stmt in body {
+            match stmt {
+                Stmt::Loop(of) => {
+                    let var = of.vars.first().map_or((VarId(0), Width::W32), |var| (var.id, var.width));
+                    self.around.push((of.id, var.0, var.1));
+                    self.body(&mut of.body);
+                    self.around.pop();
+                }
+                Stmt::If { then, otherwise, .. } => {
+                    self.body(then);
+                    self.body(otherwise);
+                }
+                Stmt::Access(access) => {
+                    let kind = &self.p.objects[access.object.0 as usize].kind;
+                    let in_slot = matches!(kind, ObjectKind::Param(_)) && self.r.chance(75);
+                    if in_slot {
+                        let first = 8 * self.r.below(2) as i64;
+                        let at = self.place(first, 8);
+                        let kind = ObjectKind::Slot { at };
+                        let known = self.p.objects.iter().position(|object| object.kind == kind);
+                        let object = known.unwrap_or_else(|| {
+                            self.p.objects.push(Object { name: "slots".into(), kind });
+                            self.p.objects.len() - 1
+                        });
+                        access.object = ObjectId(object as u32);
+                    }
+                    if self.r.chance(30) {
+                        let number = self.number();
+                        let wide = self.p.exprs.zext(Width::W64, number);
+                        let size = self.p.exprs.c64(self.r.pick(&[4, 4, 16, 64]));
+                        let more = self.p.exprs.product(wide, size);
+                        access.offset = self.p.exprs.sum(access.offset, more);
+                    }
+                }
+                Stmt::Sync(_) | Stmt::Unknown(_) => {}
+            }
+            if self.r.chance(15) {
+                let number = self.number();
+                let few = self.p.exprs.c32(self.r.below(4) as i64);
+                let cond = self.p.exprs.cmp(CmpOp::Ult, few, number);
+                if let Stmt::Access(_) = stmt {
+                    *stmt = Stmt::If { cond, then: vec![stmt.clone()], otherwise: Vec::new() };
+                }
+            }
+        }
+    }
+
+    /// A number of the arguments.
+    fn number(&mut self) -> E {
+        let at = self.place(64, 4);
+        let width = self.r.pick(&[Width::W32, Width::W32, Width::W8]);
+        let uniform = gpurace_protocol::interval::uniformity(&self.p, &self.p.exprs, at);
+        let id = OpaqueId(self.p.opaques.len() as u32);
+        self.p.opaques.push(Opaque {
+            what: "number".into(),
+            width,
+            uniform,
+            loops: self.around.iter().map(|(of, ..)| *of).collect(),
+            range: None,
+            loaded_by: None,
+            argument: Some(at),
+            last: None,
+        });
+        let number = self.p.exprs.add(Expr::Opaque { id, width });
+        self.p.exprs.zext(Width::W32, number)
+    }
+
+    fn place(&mut self, first: i64, size: i64) -> E {
+        let which = match self.r.below(8) {
+            0 | 1 => self.p.exprs.add(Expr::Tid(Axis::X)),
+            2 => self.p.exprs.add(Expr::Ctaid(Axis::X)),
+            3 => self.p.exprs.add(Expr::Tid(Axis::Y)),
+            4 if size == 8 => self.number(),
+            5 | 6 if !self.around.is_empty() => {
+                let (_, id, width) = self.r.pick(&self.around.clone());
+                let var = self.p.exprs.add(Expr::Var { id, width });
+                if width == Width::W32 { var } else { self.p.exprs.c32(1) }
+            }
+            _ => {
+                let all: Vec<_> = self.p.params.iter().enumerate().filter(|(_, p)| !p.pointer).collect();
+                match all.first() {
+                    Some((i, param)) if param.width == Width::W32 => {
+                        self.p.exprs.add(Expr::Param { id: ParamId(*i as u32), width: Width::W32 })
+                    }
+                    _ => self.p.exprs.c32(2),
+                }
+            }
+        };
+        let mask = self.p.exprs.c32(self.r.pick(&[1, 3, 3, 2]));
+        let which = if self.r.chance(75) { self.p.exprs.bin(BinOp::And, which, mask) } else { which };
+        let wide = self.p.exprs.sext(Width::W64, which);
+        let (first, size) = (self.p.exprs.c64(first), self.p.exprs.c64(size));
+        let bytes = self.p.exprs.product(wide, size);
+        self.p.exprs.sum(bytes, first)
     }
 }

@@ -1,5 +1,7 @@
 //! Objects: which of them may be one memory, which of their bytes are accessed, which are only read.
 
+use gpurace_protocol::launch::{Extent, Launch};
+
 use super::*;
 
 #[test]
@@ -193,4 +195,181 @@ fn opaque_pointers_meet_everything_of_their_space() {
     k.read(any, i);
     let outcome = prove(&k.done());
     assert_eq!(words(&outcome), ["proved-if", "unknown", "unknown"]);
+}
+
+/// `m.p[which][i] = ...` and `m.p[other][i]`, with pointers in a struct that is passed by value.
+fn slots(k: &mut Kernel, which: E, first: i64) -> ObjectId {
+    let (wide, eight, first) = (k.p.exprs.zext(Width::W64, which), k.p.exprs.c64(8), k.p.exprs.c64(first));
+    let bytes = k.p.exprs.product(wide, eight);
+    let at = k.p.exprs.sum(bytes, first);
+    k.object("m.p", ObjectKind::Slot { at })
+}
+
+/// A launch with these pointers from byte `first` on, each to so many bytes of one allocation.
+fn with_pointers(p: &Protocol, launch: &Launch, first: u32, pointers: &[u64]) -> Launch {
+    let mut launch = launch.clone();
+    let read = |at: u32, width: Width| {
+        let at = (at.checked_sub(first)? / 8) as usize;
+        pointers.get(at).copied().filter(|_| width == Width::W64)
+    };
+    let behind = |base| Extent { base, allocation: Some((1 << 32, (1 << 32) + 4096)), guard: 0 };
+    gpurace_protocol::arguments::read(p, &mut launch, &read, &behind);
+    launch
+}
+
+#[test]
+fn pointers_in_an_argument_that_blocks_choose() {
+    // Each row of blocks has its own pointer, and in the neighbour, the first row's.
+    let kernel = |own: bool| {
+        let mut k = Kernel::new("batched");
+        let (x, y) = (k.gid(), k.bidy());
+        let zero = k.c(0);
+        let m = slots(&mut k, if own { y } else { zero }, 0);
+        let write = k.write(m, x);
+        (k, write)
+    };
+    let conditions = proved(kernel(true).0);
+    assert!(conditions.contains(&"disjoint(m.p, m.p)".to_owned()), "{conditions:?}");
+    // With one row, the neighbour is free of races too.
+    let conditions = proved(kernel(false).0);
+    assert!(conditions.contains(&"gridDim.y == 1".to_owned()), "{conditions:?}");
+
+    let (k, write) = kernel(true);
+    let p = k.done();
+    let one = launch([2, 3, 1], [32, 1, 1], &p, &[]);
+    let base = 1 << 32;
+    let apart = with_pointers(&p, &one, 0, &[base, base + 256, base + 512]);
+    at_launch(&p, &apart, &[]);
+    let verdicts = prove(&p).verdicts;
+    let held = |launch: &Launch| match &verdicts.sites[0].verdict {
+        Verdict::ProvedIf(conditions) => conditions.iter().all(|c| c.holds(&p, &verdicts.exprs, launch)),
+        other => panic!("{other:?}"),
+    };
+    assert!(held(&apart));
+    // Two rows have one pointer; the last elements of one row are the first of another; a pointer leads to
+    // the end of its memory; one pointer is not known.
+    let same = with_pointers(&p, &one, 0, &[base, base + 256, base]);
+    let overlap = with_pointers(&p, &one, 0, &[base, base + 252, base + 512]);
+    for launch in [same, overlap] {
+        assert!(!held(&launch));
+        assert_eq!(racing(&p, &launch, 0), [write].into());
+        assert_eq!(words(&prove_with(&p, &launch)), ["unknown"]);
+    }
+    for pointers in [&[base, base + 256, base + 4000][..], &[base, base + 256]] {
+        let launch = with_pointers(&p, &one, 0, pointers);
+        assert!(!held(&launch));
+        assert_eq!(words(&prove_with(&p, &launch)), ["unknown"]);
+    }
+}
+
+#[test]
+fn a_pointer_in_an_argument_that_the_launch_chooses() {
+    let kernel = |of_loop: bool| {
+        let mut k = Kernel::new("pick");
+        let (n, i) = (k.scalar("n"), k.gid());
+        let write = |k: &mut Kernel, which: E| {
+            let m = slots(k, which, 16);
+            k.write(m, i)
+        };
+        if of_loop {
+            k.range(0, n, write)
+        } else {
+            write(&mut k, n)
+        };
+        k
+    };
+    let disjoint = |conditions: Vec<String>| conditions.contains(&"disjoint(m.p, m.p)".to_owned());
+    assert!(!disjoint(proved(kernel(false))));
+    assert!(disjoint(proved(kernel(true))));
+}
+
+#[test]
+fn pointers_in_an_argument_that_threads_choose() {
+    // `m.p[t & 3][t >> 2]`, and `m.p[t & 3][t >> 3]`, where two threads meet.
+    let kernel = |apart: bool| {
+        let mut k = Kernel::new("by_thread");
+        let t = k.tid();
+        let (which, i) = (k.binc(BinOp::And, t, 3), k.binc(BinOp::LShr, t, if apart { 2 } else { 3 }));
+        let m = slots(&mut k, which, 16);
+        let write = k.write(m, i);
+        (k, vec![write])
+    };
+    only_with(kernel);
+}
+
+#[test]
+fn pointers_in_an_argument_that_a_loop_goes_through() {
+    // In the neighbour the threads exchange what they wrote through the pointer before.
+    let kernel = |same: bool| {
+        let mut k = Kernel::new("views");
+        let (n, i) = (k.scalar("n"), k.gid());
+        let next = k.addc(i, 1);
+        let sites = k.range(1, n, |k, v| {
+            let before = k.addc(v, -1);
+            let (m, other) = (slots(k, v, 64), slots(k, before, 64));
+            let write = k.write(m, i);
+            let read = k.read(other, if same { i } else { next });
+            vec![write, read]
+        });
+        (k, sites)
+    };
+    only_with(kernel);
+}
+
+#[test]
+fn a_pointer_in_an_argument_may_be_a_parameter() {
+    let kernel = |apart: bool| {
+        let mut k = Kernel::new("slot_and_parameter");
+        let x = k.pointer("x");
+        let (t, y) = (k.tid(), k.bidy());
+        let next = k.addc(t, 1);
+        // The parameter lies at byte 0.
+        let m = slots(&mut k, y, if apart { 8 } else { 0 });
+        let read = k.read(x, next);
+        let write = k.write(m, t);
+        (k, vec![read, write])
+    };
+    only_with(kernel);
+}
+
+#[test]
+fn numbers_in_an_argument_are_known_at_a_launch() {
+    // `m.p[tensor[b]][chunk[b] * 64 + t]`
+    let mut k = Kernel::new("tensors");
+    let (b, t) = (k.bid(), k.tid());
+    let number = |k: &mut Kernel, first: i64| {
+        let (wide, four, first) = (k.p.exprs.zext(Width::W64, b), k.p.exprs.c64(4), k.p.exprs.c64(first));
+        let bytes = k.p.exprs.product(wide, four);
+        let at = k.p.exprs.sum(bytes, first);
+        let made = k.opaque("an element", Width::W32, Uniform::Block, &[]);
+        k.p.opaques.last_mut().unwrap().argument = Some(at);
+        made
+    };
+    let (tensor, chunk) = (number(&mut k, 64), number(&mut k, 128));
+    let m = slots(&mut k, tensor, 0);
+    let start = k.mulc(chunk, 64);
+    let index = k.add(start, t);
+    let write = k.write(m, index);
+    let p = k.done();
+    let given = |tensors: [u64; 4], chunks: [u64; 4]| {
+        let mut launch = launch([4, 1, 1], [64, 1, 1], &p, &[]);
+        let read = |at: u32, width: Width| match (at, width) {
+            (64..80, Width::W32) => Some(tensors[(at as usize - 64) / 4]),
+            (128..144, Width::W32) => Some(chunks[(at as usize - 128) / 4]),
+            (0..16, Width::W64) => Some(u64::from(at / 8 + 1) << 32),
+            _ => None,
+        };
+        let behind = |base| Extent { base, allocation: Some((base, base + 4096)), guard: 0 };
+        gpurace_protocol::arguments::read(&p, &mut launch, &read, &behind);
+        launch
+    };
+    at_launch(&p, &given([0, 0, 0, 1], [0, 1, 2, 0]), &[]);
+    at_launch(&p, &given([1, 0, 1, 0], [7, 2, 2, 7]), &[]);
+    // Two blocks have one part of one tensor.
+    for launch in [given([0, 0, 0, 1], [0, 1, 1, 0]), given([1, 1, 0, 1], [0, 1, 0, 0])] {
+        assert_eq!(racing(&p, &launch, 0), [write].into());
+        assert_eq!(words(&prove_with(&p, &launch)), ["unknown"]);
+    }
+    // A tensor without a pointer.
+    assert_eq!(words(&prove_with(&p, &given([0, 0, 0, 9], [0, 1, 2, 0]))), ["unknown"]);
 }

@@ -5,6 +5,8 @@
 //! allocation gets an address by the order in which the kernel's objects name it. If an address is
 //! in no known allocation, all addresses stay as they are.
 
+use gpurace_protocol::arguments;
+use gpurace_protocol::expr::Width;
 use gpurace_protocol::launch::{Extent, Launch as ProverLaunch, LaunchShape};
 use gpurace_protocol::protocol::{ObjectKind, Protocol, Space};
 
@@ -44,24 +46,34 @@ pub fn in_place(program: &Program, launch: &KernelLaunch<'_>, protocol: &Protoco
         .objects
         .iter()
         .map(|object| match &object.kind {
-            ObjectKind::Param(id) => params.get(id.0 as usize).map(|&base| Extent {
-                base,
-                allocation: extent(program, base as usize),
-                guard: program.backend.get().guard(base as usize),
-            }),
+            ObjectKind::Param(id) => params.get(id.0 as usize).map(|&base| pointed(program, base)),
             ObjectKind::Image(id) => image(program, *params.get(id.0 as usize)?),
             ObjectKind::Variable { symbol, size } => {
                 let base = launch.kernel.module.address_of(symbol)? as u64;
                 Some(Extent { base, allocation: Some((base, base + size)), guard: 0 })
             }
             ObjectKind::GridBarrier
+            | ObjectKind::Slot { .. }
             | ObjectKind::Shared { .. }
             | ObjectKind::DynamicShared
             | ObjectKind::Unshared
             | ObjectKind::Opaque { .. } => None,
         })
         .collect();
-    ProverLaunch { shape: LaunchShape { cluster: None, ..launch.shape }, params, objects }
+    let shape = LaunchShape { cluster: None, ..launch.shape };
+    let mut known = ProverLaunch { shape, params, objects, ..ProverLaunch::default() };
+    let read = |at: u32, width: Width| {
+        let end = at as usize + width.bits().div_ceil(8) as usize;
+        (end <= 16 * launch.args.len()).then(|| argument(launch.args, at, width.bits()))
+    };
+    arguments::read(protocol, &mut known, &read, &|base| pointed(program, base));
+    known
+}
+
+/// The memory behind a pointer.
+fn pointed(program: &Program, base: u64) -> Extent {
+    let at = base as usize;
+    Extent { base, allocation: extent(program, at), guard: program.backend.get().guard(at) }
 }
 
 /// True if an object of the kernel lies in managed memory, or in unknown memory.
@@ -79,6 +91,8 @@ pub fn may_touch_managed(program: &Program, launch: &KernelLaunch<'_>, protocol:
         }),
         ObjectKind::Variable { symbol, .. } => launch.kernel.module.address_of(symbol).is_none_or(managed),
         ObjectKind::Opaque { space, .. } => *space != Space::Shared,
+        // Only the places that the launch names hold pointers, and they are not known here.
+        ObjectKind::Slot { .. } => true,
         ObjectKind::GridBarrier
         | ObjectKind::Shared { .. }
         | ObjectKind::DynamicShared
@@ -100,7 +114,8 @@ fn argument(args: &[u128], offset: u32, bits: u32) -> u64 {
 /// Gives each allocation its new address. False if one is unknown: then all addresses stay.
 fn place(launch: &mut ProverLaunch, protocol: &Protocol) -> bool {
     let mut allocations: Vec<(u64, u64)> = Vec::new();
-    for extent in launch.objects.iter().flatten() {
+    let computed = launch.computed.pointers.iter().map(|(_, extent)| extent);
+    for extent in launch.objects.iter().flatten().chain(computed) {
         let Some(allocation) = extent.allocation else { return false };
         if !allocations.contains(&allocation) {
             allocations.push(allocation);
@@ -124,7 +139,8 @@ fn place(launch: &mut ProverLaunch, protocol: &Protocol) -> bool {
         let at = allocations.iter().position(|a| *a == (start, end));
         at.map_or(address, |at| address.wrapping_sub(start).wrapping_add(places[at]))
     };
-    for extent in launch.objects.iter_mut().flatten() {
+    let computed = launch.computed.pointers.iter_mut().map(|(_, extent)| extent);
+    for extent in launch.objects.iter_mut().flatten().chain(computed) {
         let Some((start, end)) = extent.allocation else { continue };
         extent.base = moved(extent.base, (start, end));
         extent.allocation = Some((moved(start, (start, end)), moved(end, (start, end))));
@@ -158,7 +174,7 @@ fn extent(program: &Program, address: usize) -> Option<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gpurace_protocol::expr::{ParamId, Width};
+    use gpurace_protocol::expr::ParamId;
     use gpurace_protocol::protocol::{Object, Param};
 
     fn protocol(pointers: u32) -> Protocol {

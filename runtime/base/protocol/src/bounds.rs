@@ -1,7 +1,7 @@
 //! Where accesses lie within the memory of their object.
 
 use crate::expr::Exprs;
-use crate::launch::Launch;
+use crate::launch::{Extent, Launch};
 use crate::place::Place;
 use crate::protocol::{ObjectId, ObjectKind, Protocol};
 use crate::range::{Range, Ranges, View};
@@ -36,14 +36,10 @@ impl Bounds {
             (ObjectKind::DynamicShared, Some(launch)) => own(launch.shape.dynamic_shared.into()),
             (ObjectKind::Param(_) | ObjectKind::Image(_) | ObjectKind::Variable { .. }, Some(launch)) => {
                 let extent = (*launch.objects.get(object.0 as usize)?)?;
-                let Some((start, end)) = extent.allocation else { return Some(Self::Addresses) };
-                let from = |address: u64| i128::from(address) - i128::from(extent.base);
-                let memory = Range::new(from(start), from(end.max(start + 1)) - 1);
-                if matches!(kind, ObjectKind::Image(_)) {
-                    return Some(Self::Kept(memory));
-                }
-                let guard = i128::from(extent.guard);
-                Some(Self::Known { memory, named: Range::new(memory.lo - guard, memory.hi + guard) })
+                Some(match (kind, Self::behind(extent)) {
+                    (ObjectKind::Image(_), Self::Known { memory, .. }) => Self::Kept(memory),
+                    (_, bounds) => bounds,
+                })
             }
             (
                 ObjectKind::Param(_)
@@ -51,10 +47,20 @@ impl Bounds {
                 | ObjectKind::DynamicShared
                 | ObjectKind::Unshared
                 | ObjectKind::GridBarrier
+                | ObjectKind::Slot { .. }
                 | ObjectKind::Opaque { .. },
                 _,
             ) => None,
         }
+    }
+
+    /// The bounds of the memory behind a pointer.
+    pub fn behind(extent: Extent) -> Self {
+        let Some((start, end)) = extent.allocation else { return Self::Addresses };
+        let from = |address: u64| i128::from(address) - i128::from(extent.base);
+        let memory = Range::new(from(start), from(end.max(start + 1)) - 1);
+        let guard = i128::from(extent.guard);
+        Self::Known { memory, named: Range::new(memory.lo - guard, memory.hi + guard) }
     }
 
     /// The bytes that accesses touch if they name these. `None` if they may leave the memory without

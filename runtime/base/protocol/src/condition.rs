@@ -2,11 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::arguments;
 use crate::bounds::{self, Bounds};
 use crate::expr::{ExprId, Exprs, Width};
 use crate::launch::Launch;
 use crate::place::Place;
-use crate::protocol::{ObjectId, Protocol};
+use crate::protocol::{ObjectId, ObjectKind, Protocol};
 use crate::range::{Range, Ranges, View};
 use crate::run::uniform_value;
 use crate::validate::Malformed;
@@ -29,7 +30,8 @@ pub enum Condition {
         /// expressions has this value.
         guards: Vec<(ExprId, bool)>,
     },
-    /// Accesses to one object and accesses to the other share no byte, except where both are reads.
+    /// Accesses to one object and accesses to the other share no byte, except where both are reads, or
+    /// where both are through the pointer at one place of the arguments ([`ObjectKind::Slot`]).
     /// No access leaves the memory of its object, unless that ends the launch.
     Disjoint(ObjectId, ObjectId),
 }
@@ -48,36 +50,92 @@ impl Condition {
     }
 }
 
-/// True if the accesses to two objects touch disjoint addresses, except where both are reads.
+/// Bytes that an access touches.
+struct Reached {
+    /// The place of its pointer in the argument buffer, if it lies there.
+    slot: Option<i128>,
+    writes: bool,
+    /// Addresses; for shared arrays, offsets.
+    bytes: Range,
+}
+
+/// True if the accesses to two objects touch disjoint addresses, except where both are reads, and
+/// except through one pointer.
 ///
 /// If an object has memory of its own, its accesses must be shown to stay there: beyond it lies an
 /// object that may be the other one.
 fn disjoint(protocol: &Protocol, exprs: &Exprs, launch: &Launch, a: ObjectId, b: ObjectId) -> bool {
     let places = Place::all(protocol);
     let ranges = Ranges::new(protocol, exprs, Some(launch));
-    let base = |object: ObjectId| {
-        let extent = launch.objects.get(object.0 as usize).copied().flatten();
-        extent.map(|extent| i128::from(extent.base))
-    };
-    let addresses = |object: ObjectId| {
-        let bounds = Bounds::of(protocol, Some(launch), object)?;
-        let base = base(object).unwrap_or_default();
-        let of_object = places.iter().filter(|place| place.access.object == object);
-        of_object
-            .map(|place| {
-                let bytes = bounds.clip(bounds::offsets(&ranges, place))?;
-                let range = Range::new(base + bytes.lo, base + bytes.hi);
-                range.within(Range::new(0, u64::MAX.into())).then_some((place.access.op.writes(), range))
+    let computed = [a, b].iter().any(|object| is_computed(protocol, *object));
+    // What an access may touch depends on its pointer: `if (i < m.view[k].n) m.view[k].data[i]`.
+    [false, true].into_iter().any(|each_pointer| {
+        let reached = |object: ObjectId| {
+            let of_object = places.iter().filter(|place| place.access.object == object);
+            let all = of_object.map(|place| reached(protocol, &ranges, launch, place, each_pointer));
+            Some(all.collect::<Option<Vec<_>>>()?.into_iter().flatten().collect::<Vec<_>>())
+        };
+        let (Some(of_a), Some(of_b)) = (reached(a), reached(b)) else { return false };
+        // Shared arrays have no addresses. Two of them lie apart.
+        let have_addresses = [a, b].iter().all(|object| has_address(protocol, launch, *object));
+        !have_addresses
+            || of_a.iter().all(|x| {
+                of_b.iter().all(|y| {
+                    let one_pointer = computed && x.slot.is_some() && x.slot == y.slot;
+                    one_pointer
+                        || (!x.writes && !y.writes)
+                        || x.bytes.hi < y.bytes.lo
+                        || y.bytes.hi < x.bytes.lo
+                })
             })
-            .collect::<Option<Vec<_>>>()
+    })
+}
+
+/// True if the object's pointer lies at a computed place of the arguments.
+fn is_computed(protocol: &Protocol, object: ObjectId) -> bool {
+    protocol.objects.get(object.0 as usize).is_some_and(|o| matches!(o.kind, ObjectKind::Slot { .. }))
+}
+
+fn has_address(protocol: &Protocol, launch: &Launch, object: ObjectId) -> bool {
+    is_computed(protocol, object) || launch.objects.get(object.0 as usize).copied().flatten().is_some()
+}
+
+/// The bytes that an access may touch in a launch. `None` if they are not known.
+fn reached(
+    protocol: &Protocol,
+    ranges: &Ranges<'_>,
+    launch: &Launch,
+    place: &Place<'_>,
+    each_pointer: bool,
+) -> Option<Vec<Reached>> {
+    let object = place.access.object;
+    let writes = place.access.op.writes();
+    let at = |base: u64, bounds: Bounds, offsets: Range| {
+        let bytes = bounds.clip(offsets)?;
+        let bytes = Range::new(i128::from(base) + bytes.lo, i128::from(base) + bytes.hi);
+        bytes.within(Range::new(0, u64::MAX.into())).then_some(bytes)
     };
-    let (Some(of_a), Some(of_b)) = (addresses(a), addresses(b)) else { return false };
-    // Shared arrays have no addresses. Two of them lie apart.
-    let have_addresses = base(a).is_some() && base(b).is_some();
-    !have_addresses
-        || of_a.iter().all(|(writes_a, x)| {
-            of_b.iter().all(|(writes_b, y)| (!writes_a && !writes_b) || x.hi < y.lo || y.hi < x.lo)
-        })
+    let kind = &protocol.objects.get(object.0 as usize)?.kind;
+    if let ObjectKind::Slot { at: pointer } = kind {
+        let slots = arguments::reached(ranges, place, *pointer)?;
+        let all = (!each_pointer).then(|| bounds::offsets(ranges, place));
+        return slots
+            .into_iter()
+            .map(|slot| {
+                let extent = launch.computed.pointer(slot)?;
+                let offsets = all.unwrap_or_else(|| bounds::offsets(&ranges.given(*pointer, slot), place));
+                let bytes = at(extent.base, Bounds::behind(extent), offsets)?;
+                Some(Reached { slot: Some(slot), writes, bytes })
+            })
+            .collect();
+    }
+    let slot = match kind {
+        ObjectKind::Param(id) => Some(i128::from(protocol.params.get(id.0 as usize)?.offset)),
+        _ => None,
+    };
+    let base = launch.objects.get(object.0 as usize).copied().flatten().map_or(0, |extent| extent.base);
+    let bytes = at(base, Bounds::of(protocol, Some(launch), object)?, bounds::offsets(ranges, place))?;
+    Some(vec![Reached { slot, writes, bytes }])
 }
 
 impl Condition {

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use crate::expr::{Expr, ExprId, Exprs, LoopId, OpaqueId, VarId};
 use crate::fold;
 use crate::launch::Launch;
-use crate::protocol::{Induction, Last, Loop, Protocol, Step, Stmt, Sync};
+use crate::protocol::{Induction, Last, Loop, ObjectKind, Protocol, Step, Stmt, Sync};
 
 /// The largest number of iterations of one loop.
 const MOST_ITERATIONS: u32 = 4096;
@@ -174,6 +174,12 @@ fn with_constants(protocol: &Protocol, known: &HashMap<OpaqueId, u64>) -> Protoc
         .iter_mut()
         .filter_map(|opaque| opaque.last.as_mut())
         .for_each(|last| renamed(&mut last.value));
+    settled.opaques.iter_mut().filter_map(|opaque| opaque.argument.as_mut()).for_each(renamed);
+    for object in &mut settled.objects {
+        if let ObjectKind::Slot { at } = &mut object.kind {
+            renamed(at);
+        }
+    }
     rename(&mut settled.body, &renamed);
     settled
 }

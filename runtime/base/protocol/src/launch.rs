@@ -3,6 +3,8 @@
 pub use gpurace_abi::LaunchShape;
 use serde::{Deserialize, Serialize};
 
+pub use crate::arguments::ComputedArguments;
+
 /// Shape, arguments and memory of one launch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Launch {
@@ -14,6 +16,8 @@ pub struct Launch {
     /// The place of each of [`Protocol::objects`](crate::protocol::Protocol::objects), if known.
     /// Shared and opaque objects have none.
     pub objects: Vec<Option<Extent>>,
+    /// What the kernel may read of its arguments at places that it computes.
+    pub computed: ComputedArguments,
 }
 
 /// The guard of allocations on the executor, as long as it has addresses to keep them apart. An offset

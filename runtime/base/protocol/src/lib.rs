@@ -8,6 +8,7 @@
 //! | [`expr`] | expressions over machine integers: thread and block ids, parameters, loop variables, opaque values |
 //! | [`protocol`] | the structured program: accesses, synchronisation, loops, conditionals; objects and parameters |
 //! | [`launch`] | one concrete launch |
+//! | [`arguments`] | what a launch's threads read of its arguments at computed places |
 //! | [`lanes`] | the sets of lanes that wait for each other at a sync of some lanes |
 //! | [`group`] | groups of threads, and the barriers that order them |
 //! | [`interval`] | barrier intervals: when two accesses have no barrier between them |
@@ -21,6 +22,7 @@
 //!
 //! Not in this crate: reading LLVM IR (`pass`), the solver (`gpurace-solve`), files.
 
+pub mod arguments;
 pub mod bounds;
 #[cfg(feature = "client")]
 pub mod client;

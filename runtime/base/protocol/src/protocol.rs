@@ -25,7 +25,7 @@ pub use gpurace_abi::scope::Scope;
 use crate::expr::{ExprId, Exprs, LoopId, ParamId, VarId, Width};
 
 /// Version of the serialised form; raised with each change of the types.
-pub const PROTOCOL_VERSION: u32 = 11;
+pub const PROTOCOL_VERSION: u32 = 12;
 
 /// What a kernel does to memory that threads share.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -84,6 +84,14 @@ pub enum ObjectKind {
     /// The memory behind a pointer parameter. Offsets count from the pointer's value. It may share
     /// bytes with other parameters and device variables unless a condition excludes that.
     Param(ParamId),
+    /// The memory behind a pointer that lies somewhere in the argument buffer. Offsets count from the
+    /// pointer's value. Two pointers at different places may share bytes with each other, with
+    /// parameters and device variables unless a condition excludes that.
+    Slot {
+        /// The place of the pointer's first byte in the argument buffer: 64 bits, signed. Each access
+        /// evaluates it with its own thread and iteration.
+        at: ExprId,
+    },
     /// The memory of a texture or surface object, whose handle is a parameter. Offsets count from
     /// its first texel and stay within the texels. It may share bytes with other images, parameters
     /// and device variables unless a condition excludes that.
@@ -161,6 +169,9 @@ pub struct Opaque {
     /// The plain load that yields the whole value in the same iteration. Nothing outside of the
     /// loops around the load uses the value.
     pub loaded_by: Option<SiteId>,
+    /// The value lies in the argument buffer, and this is the place of its first byte there: 64 bits,
+    /// signed. It comes before the value in the arena.
+    pub argument: Option<ExprId>,
     /// The loop that leaves the value, unless the loop is left by a break ([`Loop::may_break`]).
     pub last: Option<Last>,
 }

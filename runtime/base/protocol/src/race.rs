@@ -74,6 +74,10 @@ pub fn races(
                     let base = launch.objects[touch.object as usize].map_or(0, |e| e.base);
                     ((0, 0, [0; 3]), base)
                 }
+                ObjectKind::Slot { .. } => {
+                    let extent = launch.computed.pointer(i128::from(touch.slot as i64));
+                    ((0, 0, [0; 3]), extent.map_or(0, |e| e.base))
+                }
                 ObjectKind::GridBarrier => ((2, 0, [0; 3]), 0),
                 ObjectKind::Shared { .. } | ObjectKind::DynamicShared => ((1, touch.object, thread.ctaid), 0),
                 ObjectKind::Unshared => continue,

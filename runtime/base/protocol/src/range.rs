@@ -18,7 +18,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use crate::expr::{Axis, BinOp, Cast, Expr, ExprId, Exprs, VarId, Width};
+use crate::arguments;
+use crate::expr::{Axis, BinOp, Cast, Expr, ExprId, Exprs, OpaqueId, VarId, Width};
 use crate::launch::Launch;
 use crate::protocol::Protocol;
 
@@ -68,6 +69,13 @@ impl<'a> Ranges<'a> {
         self.assuming(self.refined.clone(), guards)
     }
 
+    /// Returns ranges that also assume that an expression, read as a signed number, has this value.
+    pub fn given(&self, id: ExprId, value: i128) -> Self {
+        let mut inner = self.assuming(self.refined.clone(), &[]);
+        inner.refine(id, View::Signed, Range::one(value));
+        inner
+    }
+
     /// Returns ranges with only these refinements, and with these values of 1-bit expressions.
     fn assuming(&self, refined: HashMap<(ExprId, View), Range>, guards: &[(ExprId, bool)]) -> Self {
         let mut inner = Self {
@@ -84,6 +92,11 @@ impl<'a> Ranges<'a> {
             inner.assume(cond, value);
         }
         inner
+    }
+
+    /// The expressions.
+    pub fn exprs(&self) -> &'a Exprs {
+        self.exprs
     }
 
     /// Returns the range of the lift.
@@ -137,6 +150,9 @@ impl<'a> Ranges<'a> {
                 None => view.all(width),
             },
             Expr::Opaque { id: opaque, width } => {
+                if let Some(values) = self.argument(opaque, width, view) {
+                    return values;
+                }
                 let known = self.protocol.opaques.get(opaque.0 as usize).and_then(|o| o.range);
                 match known {
                     Some((lo, hi)) => {
@@ -235,6 +251,14 @@ impl<'a> Ranges<'a> {
                 }
             }
         }
+    }
+
+    /// Returns the range of the values that an opaque value has in the launch's arguments.
+    fn argument(&mut self, opaque: OpaqueId, width: Width, view: View) -> Option<Range> {
+        let (launch, at) = (self.launch?, self.protocol.opaques.get(opaque.0 as usize)?.argument?);
+        let values = arguments::places(self, at)?
+            .map(|at| Some(Range::one(view.read(width, launch.computed.value(at, width)?))));
+        values.reduce(|a, b| Some(a?.hull(b?)))?
     }
 
     fn shift_left(&mut self, a: ExprId, b: ExprId, view: View) -> Range {

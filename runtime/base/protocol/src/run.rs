@@ -9,7 +9,7 @@ use crate::expr::{BinOp, Expr, ExprId, Exprs, LoopId, OpaqueId, VarId, Width};
 use crate::fold;
 use crate::lanes::MadeSyncs;
 use crate::launch::Launch;
-use crate::protocol::{Op, Protocol, SiteId, Step, Stmt, Sync, Test, Uniform};
+use crate::protocol::{ObjectKind, Op, Protocol, SiteId, Step, Stmt, Sync, Test, Uniform};
 
 /// Threads of a warp.
 const WARP: u32 = 32;
@@ -78,6 +78,8 @@ pub struct Touch {
     pub op: Op,
     /// The index of the object.
     pub object: u32,
+    /// The place of the object's pointer in the argument buffer, for [`ObjectKind::Slot`]; else 0.
+    pub slot: u64,
     /// First byte, from the object's base.
     pub offset: i64,
     /// The number of bytes.
@@ -254,7 +256,12 @@ impl<'a> Run<'a> {
             match stmt {
                 Stmt::Access(access) => {
                     let (offset, size) = (self.value(access.offset), self.value(access.size));
+                    let slot = match self.protocol.objects.get(access.object.0 as usize).map(|o| &o.kind) {
+                        Some(&ObjectKind::Slot { at }) => self.value(at),
+                        _ => 0,
+                    };
                     self.touches.push(Touch {
+                        slot,
                         access: self.access,
                         site: access.site,
                         op: access.op,
@@ -420,7 +427,13 @@ impl<'a> Run<'a> {
             }
             Expr::Opaque { id, .. } => {
                 let protocol = self.protocol;
+                let argument = protocol.opaques.get(id.0 as usize).and_then(|opaque| opaque.argument);
+                let given = argument.and_then(|at| {
+                    let at = self.value(at) as i64;
+                    self.launch.computed.value(at.into(), width)
+                });
                 match (protocol.opaques.get(id.0 as usize), self.left.get(&id)) {
+                    (Some(_), None) if let Some(value) = given => value,
                     (_, Some(&(value, asked))) => {
                         self.asked |= asked;
                         self.rests_on_left = true;

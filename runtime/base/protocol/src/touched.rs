@@ -42,7 +42,7 @@ pub fn parts(protocol: &Protocol, launch: &Launch) -> Option<Vec<Part>> {
                 | ObjectKind::Unshared
                 | ObjectKind::Opaque { space: Space::Shared, .. },
             ) => continue,
-            Some(ObjectKind::Opaque { .. }) | None => return None,
+            Some(ObjectKind::Opaque { .. } | ObjectKind::Slot { .. }) | None => return None,
         };
         let bytes = if image {
             None

@@ -47,15 +47,20 @@ pub enum Malformed {
 pub fn validate(protocol: &Protocol) -> Result<(), Malformed> {
     expressions(protocol)?;
     for object in &protocol.objects {
-        if let ObjectKind::Param(id) | ObjectKind::Image(id) = object.kind
-            && id.0 as usize >= protocol.params.len()
-        {
-            return Err(Malformed::Missing { what: "parameter", id: id.0 });
+        match object.kind {
+            ObjectKind::Param(id) | ObjectKind::Image(id) if id.0 as usize >= protocol.params.len() => {
+                return Err(Malformed::Missing { what: "parameter", id: id.0 });
+            }
+            ObjectKind::Slot { at } => of_width(&protocol.exprs, at, Width::W64)?,
+            _ => {}
         }
     }
     for opaque in &protocol.opaques {
         if let Some(last) = opaque.last {
             of_width(&protocol.exprs, last.value, opaque.width)?;
+        }
+        if let Some(at) = opaque.argument {
+            of_width(&protocol.exprs, at, Width::W64)?;
         }
     }
     let mut seen = Seen { protocol, loops: HashSet::new(), vars: HashSet::new() };
@@ -71,10 +76,6 @@ fn expressions(protocol: &Protocol) -> Result<(), Malformed> {
             let below = depths.get(operand.0 as usize).ok_or(Malformed::Operand(id.0))?;
             depth = depth.max(below + 1);
         }
-        if depth > MOST_DEPTH {
-            return Err(Malformed::TooDeep);
-        }
-        depths.push(depth);
         let of = |id: ExprId| widths[id.0 as usize];
         let (fits, width) = match node {
             Expr::Const { width, bits } => (width.truncate(bits) == bits, width),
@@ -86,6 +87,10 @@ fn expressions(protocol: &Protocol) -> Result<(), Malformed> {
             Expr::Opaque { id, width } => {
                 let opaque = protocol.opaques.get(id.0 as usize);
                 let opaque = opaque.ok_or(Malformed::Missing { what: "opaque value", id: id.0 })?;
+                if let Some(at) = opaque.argument {
+                    let below = depths.get(at.0 as usize).ok_or(Malformed::Operand(at.0))?;
+                    depth = below + 1;
+                }
                 (opaque.width == width, width)
             }
             Expr::Var { width, .. } => (true, width),
@@ -102,6 +107,10 @@ fn expressions(protocol: &Protocol) -> Result<(), Malformed> {
         if !fits {
             return Err(Malformed::Width(id.0));
         }
+        if depth > MOST_DEPTH {
+            return Err(Malformed::TooDeep);
+        }
+        depths.push(depth);
         widths.push(width);
     }
     Ok(())

@@ -102,7 +102,7 @@ impl Ranges<'_> {
     }
 
     /// Assumes that the value in the view lies in `range`, and what follows for its operands.
-    fn refine(&mut self, id: ExprId, view: View, range: Range) {
+    pub(super) fn refine(&mut self, id: ExprId, view: View, range: Range) {
         if range.lo > range.hi {
             return;
         }
@@ -128,6 +128,19 @@ impl Ranges<'_> {
                     if self.fits(a, view) {
                         self.refine(a, view, inner);
                     }
+                }
+            }
+            Expr::Bin(op @ (BinOp::Mul | BinOp::Shl), a, b) if fits => {
+                let by = self.exprs.as_const(b).and_then(|bits| match op {
+                    BinOp::Shl => 1i128.checked_shl(u32::try_from(bits).ok().filter(|by| *by < 64)?),
+                    _ => Some(View::Signed.read(width, bits)),
+                });
+                if let Some(by) = by.filter(|by| *by > 0)
+                    && range.bounded()
+                    && self.fits(a, view)
+                {
+                    let (lo, hi) = (-(-range.lo).div_euclid(by), range.hi.div_euclid(by));
+                    self.refine(a, view, Range::new(lo, hi));
                 }
             }
             _ => {}

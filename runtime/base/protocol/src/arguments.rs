@@ -1,0 +1,153 @@
+//! What a launch's threads read of its arguments at places that they compute: elements of arrays in
+//! structs that are passed by value, such as `meta.addresses[depth][tensor]`.
+//!
+//! A launch has only the elements that the protocol's places can name. The other bytes of the
+//! argument buffer may be padding, or elements that the host has not set.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::expr::{BinOp, Cast, Expr, ExprId, Exprs, Width};
+use crate::launch::{Extent, Launch};
+use crate::place::Place;
+use crate::protocol::{ObjectKind, Protocol};
+use crate::range::{Ranges, View};
+
+/// The largest number of places that one expression may name.
+const MOST: i128 = 2048;
+
+/// Elements of the argument buffer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ComputedArguments {
+    /// Numbers: the first byte, the width, and the value. In order.
+    pub values: Vec<(u32, Width, u64)>,
+    /// Pointers: the first byte, and the memory that it points to. In order.
+    pub pointers: Vec<(u32, Extent)>,
+}
+
+impl ComputedArguments {
+    /// The number at a place.
+    pub fn value(&self, at: i128, width: Width) -> Option<u64> {
+        let at = u32::try_from(at).ok()?;
+        let found = self.values.binary_search_by_key(&(at, width), |(at, width, _)| (*at, *width)).ok()?;
+        Some(self.values[found].2)
+    }
+
+    /// The memory behind the pointer at a place.
+    pub fn pointer(&self, at: i128) -> Option<Extent> {
+        let at = u32::try_from(at).ok()?;
+        let found = self.pointers.binary_search_by_key(&at, |(at, _)| *at).ok()?;
+        Some(self.pointers[found].1)
+    }
+}
+
+/// The places in the argument buffer that an expression may name. `None` if there are too many.
+pub fn places(ranges: &mut Ranges<'_>, at: ExprId) -> Option<impl Iterator<Item = i128> + use<>> {
+    let range = ranges.computed(at, View::Signed);
+    let (modulus, residue) = congruence(ranges, at, &mut HashMap::new());
+    let first = range.lo + (residue - range.lo).rem_euclid(modulus.max(1));
+    let count = if modulus == 0 { 1 } else { (range.hi - first).div_euclid(modulus) + 1 };
+    let first = if modulus == 0 { residue } else { first };
+    (range.bounded() && (1..=MOST).contains(&count)).then(|| (0..count).map(move |i| first + i * modulus))
+}
+
+/// A modulus and a residue: the expression, read as a signed number, is congruent to the residue. If the
+/// modulus is 0, it is the residue.
+fn congruence(
+    ranges: &mut Ranges<'_>,
+    id: ExprId,
+    known: &mut HashMap<ExprId, (i128, i128)>,
+) -> (i128, i128) {
+    if let Some(known) = known.get(&id) {
+        return *known;
+    }
+    let exprs: &Exprs = ranges.exprs();
+    let width = exprs.width(id);
+    let scaled = |(modulus, residue): (i128, i128), by: i128| {
+        modulus.checked_mul(by).map(i128::abs).zip(residue.checked_mul(by))
+    };
+    let found = match exprs.get(id) {
+        Expr::Const { width, bits } => return (0, View::Signed.read(width, bits)),
+        Expr::Bin(BinOp::Add, a, b) => {
+            let (x, y) = (congruence(ranges, a, known), congruence(ranges, b, known));
+            (gcd(x.0, y.0), x.1 + y.1)
+        }
+        Expr::Bin(BinOp::Mul, a, b) if let Some(bits) = exprs.as_const(b) => {
+            let by = View::Signed.read(width, bits);
+            scaled(congruence(ranges, a, known), by).unwrap_or((1, 0))
+        }
+        Expr::Bin(BinOp::Shl, a, b)
+            if let Some(by) = exprs.as_const(b).filter(|by| *by < u64::from(width.bits())) =>
+        {
+            scaled(congruence(ranges, a, known), 1 << by).unwrap_or((1, 0))
+        }
+        // Read with the other sign, a number of fewer bits differs by a power of two.
+        Expr::Cast(Cast::Zext | Cast::Sext, _, a) => {
+            let (modulus, residue) = congruence(ranges, a, known);
+            let same = ranges.fits(a, View::Signed) && ranges.fits(a, View::Unsigned);
+            (if same { modulus } else { gcd(modulus, 1 << exprs.width(a).bits()) }, residue)
+        }
+        _ => (1, 0),
+    };
+    let fits = ranges.fits(id, View::Signed);
+    let modulus = if fits { found.0 } else { gcd(found.0, 1 << width.bits()) };
+    let residue = if modulus == 0 { found.1 } else { found.1.rem_euclid(modulus) };
+    known.insert(id, (modulus, residue));
+    (modulus, residue)
+}
+
+fn gcd(a: i128, b: i128) -> i128 {
+    if b == 0 { a.abs() } else { gcd(b, a % b) }
+}
+
+/// Adds to a launch what its threads may read of its arguments at computed places. `read` returns a
+/// number of this width in the argument buffer, if all its bytes lie there. `behind` returns the
+/// memory behind a pointer.
+pub fn read(
+    protocol: &Protocol,
+    launch: &mut Launch,
+    read: &dyn Fn(u32, Width) -> Option<u64>,
+    behind: &dyn Fn(u64) -> Extent,
+) {
+    launch.computed = ComputedArguments::default();
+    let slots = protocol.objects.iter().any(|object| matches!(object.kind, ObjectKind::Slot { .. }));
+    if !slots && protocol.opaques.iter().all(|opaque| opaque.argument.is_none()) {
+        return;
+    }
+    // The place of one value may depend on another one, which comes before it.
+    for opaque in &protocol.opaques {
+        let Some(at) = opaque.argument else { continue };
+        let places = places(&mut Ranges::new(protocol, &protocol.exprs, Some(launch)), at);
+        for at in places.into_iter().flatten().filter_map(|at| u32::try_from(at).ok()) {
+            if let Some(value) = read(at, opaque.width) {
+                launch.computed.values.push((at, opaque.width, value));
+            }
+        }
+        launch.computed.values.sort_unstable();
+        launch.computed.values.dedup();
+    }
+    let ranges = Ranges::new(protocol, &protocol.exprs, Some(launch));
+    let mut pointers = Vec::new();
+    for place in Place::all(protocol) {
+        let object = protocol.objects.get(place.access.object.0 as usize);
+        if let Some(ObjectKind::Slot { at }) = object.map(|object| &object.kind) {
+            let slots = reached(&ranges, &place, *at).into_iter().flatten();
+            pointers.extend(slots.filter_map(|at| u32::try_from(at).ok()));
+        }
+    }
+    pointers.sort_unstable();
+    pointers.dedup();
+    let pointers = pointers.into_iter().filter_map(|at| Some((at, behind(read(at, Width::W64)?)))).collect();
+    launch.computed.pointers = pointers;
+}
+
+/// The places of the pointer through which an access is made, in a launch. `None` if they are not known.
+pub fn reached(ranges: &Ranges<'_>, place: &Place<'_>, at: ExprId) -> Option<Vec<i128>> {
+    let guards = place.guards();
+    let mut outside = ranges.guarded(&[]);
+    if guards.iter().any(|(cond, value)| outside.known_truth(*cond).is_some_and(|is| is != *value)) {
+        return Some(Vec::new());
+    }
+    Some(places(&mut ranges.guarded(&guards), at)?.collect())
+}
