@@ -117,12 +117,15 @@ impl BlockEntryBuilder<'_> {
             let switch = LLVMBuildSwitch(b, point, unknown, self.segments.runs.len() as u32);
             for p in 0..self.segments.runs.len() {
                 let number = self.case(switch, p);
-                let (together, some) = (self.new_block(c"all"), self.new_block(c"some"));
-                LLVMBuildCondBr(b, all, together, some);
-                LLVMPositionBuilderAtEnd(b, together);
-                self.lanes(kernel, number, first, linear, Runs::Warp, shared);
-                LLVMBuildBr(b, choose);
-                LLVMPositionBuilderAtEnd(b, some);
+                if !self.segments.needs_context {
+                    let (together, some) = (self.new_block(c"all"), self.new_block(c"some"));
+                    LLVMBuildCondBr(b, all, together, some);
+                    LLVMPositionBuilderAtEnd(b, together);
+                    self.lanes(kernel, number, first, linear, Runs::Warp, shared);
+                    LLVMBuildBr(b, choose);
+                    LLVMPositionBuilderAtEnd(b, some);
+                }
+                // Calls of the checker keep LLVM from vectorising a loop over all lanes.
                 self.some_lanes(kernel, number, first, linear, running, shared);
                 LLVMBuildBr(b, choose);
             }
