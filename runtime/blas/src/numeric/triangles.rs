@@ -23,6 +23,36 @@ unsafe fn add<T: Scalar>(alpha: T, sums: &[T], y: Vector<T>) {
     }
 }
 
+/// `y = alpha * sums + beta * y`. `each` adds the products of one element of `a`, which has this row and column, to
+/// the sums.
+///
+/// # Safety
+/// Matrix and vectors are valid.
+unsafe fn add_products<T: Scalar>(
+    alpha: T,
+    a: Stored<T>,
+    x: Vector<T>,
+    beta: T,
+    y: Vector<T>,
+    each: impl Fn(&mut [T], &[T], [usize; 2], T),
+) {
+    // SAFETY: by contract.
+    unsafe {
+        scale(beta, y);
+        if alpha == T::ZERO {
+            return;
+        }
+        let x = x.to_vec();
+        let mut sums = vec![T::ZERO; y.n];
+        for j in 0..a.n {
+            for i in a.rows(j) {
+                each(&mut sums, &x, [i, j], a.get(i, j));
+            }
+        }
+        add(alpha, &sums, y);
+    }
+}
+
 /// `y = alpha * op(a) * x + beta * y`
 ///
 /// # Safety
@@ -35,27 +65,16 @@ pub unsafe fn multiply<T: Scalar>(
     beta: T,
     y: Vector<T>,
 ) {
-    // SAFETY: by contract.
-    unsafe { scale(beta, y) };
-    if alpha == T::ZERO {
-        return;
-    }
-    // SAFETY: by contract.
-    let x = unsafe { x.to_vec() };
-    let mut sums = vec![T::ZERO; y.n];
-    for j in 0..a.n {
-        for i in a.rows(j) {
-            // SAFETY: by contract.
-            let value = unsafe { a.get(i, j) }.conj_if(operation.conjugates());
-            if operation.transposes() {
-                sums[j] += value * x[i];
-            } else {
-                sums[i] += value * x[j];
-            }
+    let each = |sums: &mut [T], x: &[T], [i, j]: [usize; 2], value: T| {
+        let value = value.conj_if(operation.conjugates());
+        if operation.transposes() {
+            sums[j] += value * x[i];
+        } else {
+            sums[i] += value * x[j];
         }
-    }
+    };
     // SAFETY: by contract.
-    unsafe { add(alpha, &sums, y) };
+    unsafe { add_products(alpha, a, x, beta, y, each) };
 }
 
 /// `y = alpha * a * x + beta * y` for the symmetric, or Hermitian, matrix of which `a` is one triangle.
@@ -70,28 +89,16 @@ pub unsafe fn multiply_symmetric<T: Scalar>(
     beta: T,
     y: Vector<T>,
 ) {
-    // SAFETY: by contract.
-    unsafe { scale(beta, y) };
-    if alpha == T::ZERO {
-        return;
-    }
-    // SAFETY: by contract.
-    let x = unsafe { x.to_vec() };
-    let mut sums = vec![T::ZERO; y.n];
-    for j in 0..a.n {
-        for i in a.rows(j) {
-            // SAFETY: by contract.
-            let value = unsafe { a.get(i, j) };
-            if i == j {
-                sums[i] += if hermitian { T::of_real(value.re()) } else { value } * x[j];
-            } else {
-                sums[i] += value * x[j];
-                sums[j] += value.conj_if(hermitian) * x[i];
-            }
+    let each = |sums: &mut [T], x: &[T], [i, j]: [usize; 2], value: T| {
+        if i == j {
+            sums[i] += if hermitian { T::of_real(value.re()) } else { value } * x[j];
+        } else {
+            sums[i] += value * x[j];
+            sums[j] += value.conj_if(hermitian) * x[i];
         }
-    }
+    };
     // SAFETY: by contract.
-    unsafe { add(alpha, &sums, y) };
+    unsafe { add_products(alpha, a, x, beta, y, each) };
 }
 
 /// `x = op(a) * x` for a triangle. `unit`: its diagonal counts as ones.
