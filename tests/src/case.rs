@@ -301,8 +301,10 @@ impl Case {
         for (way, mut command) in ways {
             let outcome = run(command.args(&args).current_dir(folder), folder)?;
             if let Some(other) = printed.iter().find(|p| **p != outcome.stdout) {
-                let bare = &outcome.stdout;
-                findings.failures.push(format!("prints with checks:\n{other}and with {way}:\n{bare}"));
+                let Outcome { status, stdout, stderr, .. } = &outcome;
+                findings.failures.push(format!(
+                    "prints with checks:\n{other}and with {way}:\n{stdout}(status {status:?})\n{stderr}"
+                ));
             }
         }
         Ok(())

@@ -8,6 +8,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 use crate::fault::{Fault, FaultKind};
+use crate::idle::IdleBlocks;
 use crate::launch::{KernelLaunch, LaunchReport, LaunchState};
 use crate::stack;
 use crate::worker::Worker;
@@ -40,6 +41,7 @@ impl Default for Config {
 pub struct Executor {
     config: Mutex<Config>,
     most_stacks: usize,
+    blocks: Arc<IdleBlocks>,
     /// Workers for calling OS threads, which run no launch.
     idle: Mutex<Vec<Worker>>,
     pool: Arc<Pool>,
@@ -61,8 +63,8 @@ struct Pool {
 #[derive(Default)]
 struct JobQueue {
     jobs: VecDeque<Job>,
-    /// Number of OS threads that wait for a job.
-    waiting: usize,
+    /// Number of the pool's OS threads that run no job, those included that have yet to come back for one.
+    free: usize,
     stop: bool,
 }
 
@@ -77,9 +79,11 @@ impl JobQueue {
 impl Executor {
     /// An executor without OS threads; launches start them as they need them.
     pub fn new(config: Config) -> Self {
+        let most_stacks = stack::most_stacks();
         Self {
             config: Mutex::new(config),
-            most_stacks: stack::most_stacks(),
+            most_stacks,
+            blocks: Arc::new(IdleBlocks::new(most_stacks)),
             idle: Mutex::default(),
             pool: Arc::default(),
             threads: Mutex::default(),
@@ -158,12 +162,14 @@ impl Executor {
         if workers > 1 {
             self.offer(&state);
         }
-        let mut worker = self.idle.lock().pop().unwrap_or_else(Worker::new);
+        let mut worker = self.idle.lock().pop().unwrap_or_else(|| Worker::new(self.blocks.clone()));
         worker.run(&state, 0);
+        state.finish(0);
         // This OS thread runs the shares that no other has begun: a short launch does not wait for
         // the pool to wake up.
         while let Some(job) = self.pool.queue.lock().take(&state) {
             worker.run(&state, job.worker);
+            state.finish(job.worker);
         }
         self.idle.lock().push(worker);
         state.wait().map_err(named)
@@ -187,12 +193,16 @@ impl Executor {
             queue.jobs.push_back(Job { launch: launch.clone(), worker });
         }
         // Each job has an OS thread of its own: shares of a cooperative launch wait for each other.
-        for _ in queue.waiting..queue.jobs.len() {
-            let pool = self.pool.clone();
-            let spawned =
-                std::thread::Builder::new().name("gpurace-worker".into()).spawn(move || serve(&pool));
+        for _ in queue.free..queue.jobs.len() {
+            let (pool, blocks) = (self.pool.clone(), self.blocks.clone());
+            let spawned = std::thread::Builder::new()
+                .name("gpurace-worker".into())
+                .spawn(move || serve(&pool, Worker::new(blocks)));
             match spawned {
-                Ok(thread) => self.threads.lock().push(thread),
+                Ok(thread) => {
+                    queue.free += 1;
+                    self.threads.lock().push(thread);
+                }
                 Err(e) => {
                     let message = format!("cannot start a worker thread: {e}");
                     launch.fail(Fault::of_launch(FaultKind::TooManyResources, message));
@@ -223,21 +233,23 @@ impl Drop for Executor {
 }
 
 /// The body of a pool's OS thread: runs jobs until the pool stops.
-fn serve(pool: &Pool) {
-    let mut worker = Worker::new();
+fn serve(pool: &Pool, mut worker: Worker) {
     let mut queue = pool.queue.lock();
     loop {
         if let Some(job) = queue.jobs.pop_front() {
+            queue.free -= 1;
             drop(queue);
             worker.run(&job.launch, job.worker);
+            // The next launch may begin as soon as this one is done. It must not start a thread in place of
+            // this one.
+            pool.queue.lock().free += 1;
+            job.launch.finish(job.worker);
             drop(job);
             queue = pool.queue.lock();
         } else if queue.stop {
             return;
         } else {
-            queue.waiting += 1;
             pool.wake.wait(&mut queue);
-            queue.waiting -= 1;
         }
     }
 }

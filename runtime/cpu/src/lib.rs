@@ -14,6 +14,7 @@
 //! | `printf`, [`texture`] | device-side `printf`, and texture fetches |
 //! | [`launch`] | one launch: its parameters, the state that its workers share, its result |
 //! | `slot`, `block` | a resident block: threads, warps, memory, barriers |
+//! | `idle` | the blocks that no launch uses |
 //! | `thread` | the device thread that runs |
 //! | `checks` | what device threads and their block report to the checker |
 //! | `cluster` | clusters of blocks, and their barrier |
@@ -69,6 +70,7 @@ mod entry;
 pub mod executor;
 pub mod fault;
 mod fiber;
+mod idle;
 pub mod image;
 pub mod launch;
 mod matrix;

@@ -69,7 +69,7 @@ impl Slab {
         // Mapped memory that is never touched costs nothing: the slab is large enough to serve
         // later launches too.
         let shared_bytes = shared_bytes.max(LEAST_SHARED).next_multiple_of(PAGE);
-        let stacks = stacks.next_power_of_two();
+        let stacks = Self::stacks_for(stacks);
         let len = GUARD + shared_bytes + stacks * (GUARD + stack_bytes);
         // SAFETY: a fresh anonymous mapping; nothing is overlaid.
         let base = unsafe {
@@ -94,6 +94,11 @@ impl Slab {
             slab.open(slab.stack_offset(i), stack_bytes)?;
         }
         Ok(slab)
+    }
+
+    /// Number of stacks of a slab for a block that needs `stacks`.
+    pub(crate) fn stacks_for(stacks: usize) -> usize {
+        stacks.next_power_of_two()
     }
 
     /// Makes a part of the mapping readable and writable.

@@ -13,12 +13,12 @@ use std::time::Duration;
 use crate::block::Block;
 use crate::cluster::Cluster;
 use crate::fault::{Fault, FaultKind};
+use crate::idle::IdleBlocks;
 use crate::launch::{Choice, LaunchState};
 use crate::rng::Rng;
 use crate::schedule::{self, BlockTurn};
 use crate::share::Share;
 use crate::signal::{self, Running};
-use crate::stack::Slab;
 use crate::waiting;
 
 /// Rounds of one turn of a block that is alone on its worker.
@@ -30,14 +30,11 @@ const TURN: u32 = 2;
 const PATIENCE: u32 = 64;
 /// The most units that take turns in a drawn schedule though none of them waits.
 const MOST_TOGETHER: u32 = 4;
-/// Blocks that a worker keeps for later launches.
-const MOST_IDLE: usize = 512;
 
 /// A worker. See the module.
 pub(crate) struct Worker {
     running: Box<Running>,
-    /// Blocks that are bound to no launch, the one idle for longest first.
-    idle: Vec<*mut Block>,
+    idle: Arc<IdleBlocks>,
     /// Clusters of the launch that runs.
     #[expect(clippy::vec_box, reason = "blocks hold their addresses")]
     clusters: Vec<Box<Cluster>>,
@@ -48,16 +45,16 @@ pub(crate) struct Worker {
 unsafe impl Send for Worker {}
 
 impl Worker {
-    pub(crate) fn new() -> Self {
-        Self { running: Box::new(Running::new()), idle: Vec::new(), clusters: Vec::new() }
+    /// A worker that takes its blocks from `idle`.
+    pub(crate) fn new(idle: Arc<IdleBlocks>) -> Self {
+        Self { running: Box::new(Running::new()), idle, clusters: Vec::new() }
     }
 
-    /// Runs this worker's share of `launch`, and notes in the launch that it is done.
+    /// Runs share `worker` of `launch`. The caller notes in the launch that the share is done.
     pub(crate) fn run(&mut self, launch: &Arc<LaunchState>, worker: usize) {
         let entered = signal::enter(&raw const *self.running);
         self.run_share(launch, worker);
         drop(entered);
-        launch.finish(worker);
     }
 
     fn run_share(&mut self, launch: &LaunchState, worker: usize) {
@@ -119,8 +116,8 @@ impl Worker {
             // SAFETY: as above.
             unsafe { Block::unbind(block) };
         }
-        self.idle.append(&mut bound);
         self.clusters.clear();
+        self.idle.keep(bound);
     }
 
     /// Starts block `index`, or the blocks of cluster `index`.
@@ -186,56 +183,15 @@ impl Worker {
     /// Binds an idle block, or a new one, to the launch.
     fn bind(&mut self, launch: &LaunchState) -> Result<*mut Block, Fault> {
         let (stacks, bytes, shared) = (launch.stacks(), launch.stack_bytes, launch.shared_bytes());
-        // SAFETY: idle blocks are live and the worker's own.
-        let fits = |&b: &*mut Block| unsafe { (*b).memory.slab().serves(stacks, bytes, shared) };
-        let block = match self.idle.iter().position(fits) {
-            Some(i) => self.idle.remove(i),
-            None => {
-                self.make_room(stacks, launch.most_resident * stacks);
-                let slab = Slab::new(stacks, bytes, shared)
-                    .or_else(|_| {
-                        self.make_room(usize::MAX, 0);
-                        Slab::new(stacks, bytes, shared)
-                    })
-                    .map_err(|e| {
-                        let message = format!("no memory for {stacks} stacks of {bytes} bytes: {e}");
-                        Fault::of_launch(FaultKind::TooManyResources, message)
-                    })?;
-                Box::into_raw(Block::new(slab, &raw const *self.running))
-            }
-        };
+        let block = self.idle.take(stacks, bytes, shared).map_err(|e| {
+            let message = format!("no memory for {stacks} stacks of {bytes} bytes: {e}");
+            Fault::of_launch(FaultKind::TooManyResources, message)
+        })?;
         // SAFETY: the block is idle, its slab serves the launch, which lives
         // until its workers are done.
-        unsafe { Block::bind(block, launch) };
+        unsafe { Block::bind(block, launch, &raw const *self.running) };
         Ok(block)
     }
-
-    /// Frees the blocks that have been idle for longest, until `stacks` more stacks are within
-    /// `budget` and there are fewer than [`MOST_IDLE`] blocks.
-    fn make_room(&mut self, stacks: usize, budget: usize) {
-        let held = |idle: &[*mut Block]| -> usize {
-            // SAFETY: idle blocks are live and the worker's own.
-            idle.iter().map(|&b| unsafe { (*b).memory.slab().stacks() }).sum()
-        };
-        while !self.idle.is_empty()
-            && (self.idle.len() >= MOST_IDLE || held(&self.idle).saturating_add(stacks) > budget)
-        {
-            free(self.idle.remove(0));
-        }
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        for block in self.idle.drain(..) {
-            free(block);
-        }
-    }
-}
-
-fn free(block: *mut Block) {
-    // SAFETY: it came from `Box::into_raw`, and the worker does not use it again.
-    drop(unsafe { Box::from_raw(block) });
 }
 
 /// A block that has started and not ended.

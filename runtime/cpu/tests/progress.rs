@@ -73,6 +73,16 @@ fn blocks_wait_for_their_predecessors() {
     }
 }
 
+#[test]
+fn launches_one_after_another_start_no_more_threads() {
+    let executor = executor(2);
+    for _ in 0..2000 {
+        let (mut flags, mut sums) = (vec![0u32; 4], vec![0u32; 4]);
+        kernel(look_back, 4, 128).buffer(&mut flags).buffer(&mut sums).on(&executor).expect("no fault");
+    }
+    assert_eq!(executor.threads(), 1);
+}
+
 /// A hand-made grid barrier, five times: a counter that all blocks increment, between two block
 /// barriers. The wait counts its iterations.
 unsafe extern "C" fn grid_barrier(ctx: *mut ThreadCtx, args: *const u8) {

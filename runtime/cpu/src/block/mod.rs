@@ -91,10 +91,10 @@ pub(crate) struct Block {
 
 impl Block {
     /// A block that is bound to no launch, with the memory of this slab.
-    pub(crate) fn new(slab: Slab, running: *const Running) -> Box<Self> {
+    pub(crate) fn new(slab: Slab) -> Box<Self> {
         Box::new(Self {
             launch: ptr::null(),
-            running,
+            running: ptr::null(),
             seat: Seat { cluster: ptr::null_mut(), rank: 0 },
             memory: BlockMemory::new(slab),
             frame: BlockFrame::default(),
@@ -118,11 +118,12 @@ impl Block {
     ///
     /// # Safety
     /// `this` is live and runs no block; `launch` outlives the blocks that are started in it; the
-    /// slab serves the launch.
-    pub(crate) unsafe fn bind(this: *mut Self, launch: *const LaunchState) {
+    /// slab serves the launch. `running` is that of the worker that runs the blocks, and outlives them.
+    pub(crate) unsafe fn bind(this: *mut Self, launch: *const LaunchState, running: *const Running) {
         // SAFETY: nothing else refers to an idle block; `launch` is live.
         let (b, l) = unsafe { (&mut *this, &*launch) };
         b.launch = launch;
+        b.running = running;
         b.seat.cluster = ptr::null_mut();
         b.outside_mask.clear();
         if let Some(entry) = l.block_entry {
@@ -332,6 +333,7 @@ impl Block {
         let b = unsafe { &mut *this };
         b.end_checks();
         b.launch = ptr::null();
+        b.running = ptr::null();
     }
 
     /// The first thread that gives way in a loop: its block, its index, and the site of its last
