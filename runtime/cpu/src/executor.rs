@@ -1,7 +1,7 @@
 //! The executor: spreads launches over a pool of workers.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -19,6 +19,13 @@ const ENTRY_STACK: usize = 16 << 10;
 const LOOP_STACK: usize = 1 << 20;
 /// Threads of a launch below which waking other workers costs more than it saves.
 const INLINE_THREADS: u64 = 256;
+
+/// Number of cores that this process may use, as it was at the first call. The system reads files of the
+/// process's cgroup for it, which takes longer than a small launch.
+pub fn cores() -> usize {
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
 
 /// The settings of an [`Executor`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +110,7 @@ impl Executor {
     /// Number of workers that a launch may use.
     pub fn workers(&self) -> usize {
         match self.config.lock().workers {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            0 => cores(),
             n => n,
         }
     }

@@ -89,7 +89,7 @@ mod thread;
 mod waiting;
 mod worker;
 
-pub use executor::{Config, Executor};
+pub use executor::{Config, Executor, cores};
 pub use fault::{Divergence, DivergenceReason, Fault, FaultKind, WaitKind, Waiting};
 pub use image::{BlockEntry, Image, ImageError, Kernel};
 pub use launch::{CheckedBlocks, KernelLaunch, LaunchChecks, LaunchReport, MAX_SHARED_BYTES};

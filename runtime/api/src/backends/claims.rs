@@ -4,7 +4,7 @@
 use std::ffi::{c_char, c_int};
 
 use gpurace_abi::context::{MAX_THREADS_PER_BLOCK, WARP_SIZE};
-use gpurace_cpu::Executor;
+use gpurace_cpu::{Executor, cores};
 
 use crate::host::device_properties::cudaDeviceProp;
 use crate::host::errors::{Error, Result};
@@ -37,10 +37,9 @@ pub fn memory_info() -> (usize, usize) {
 /// The number of multiprocessors that the device claims: one for each core. So a grid that is sized
 /// to fill the device stays small.
 pub fn multiprocessors(executor: &Executor) -> c_int {
-    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     // The blocks of a grid that fills the device must be able to wait for each other.
     let resident = executor.max_cooperative_blocks(MAX_THREADS_PER_MULTIPROCESSOR, 0) as usize;
-    cores.clamp(2, 128).min(resident.max(1)) as c_int
+    cores().clamp(2, 128).min(resident.max(1)) as c_int
 }
 
 /// The claims that depend on the machine and on the program.
