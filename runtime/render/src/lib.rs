@@ -2,6 +2,7 @@
 //!
 //! | module | what it knows |
 //! |---|---|
+//! | `found` | the findings as annotations, in sentences that several formats share |
 //! | [`sarif`] | SARIF 2.1.0, for code scanning and editors |
 //! | [`markdown`] | a comment on a pull request |
 //! | [`github`] | annotations of GitHub Actions |
