@@ -41,7 +41,7 @@ fn entry(found: Found<'_>, root: Option<&Path>, taken: &mut HashSet<String>) -> 
         check_name: format!("gpurace/{}", found.cause().as_str()),
         fingerprint,
         severity: if found.is_mild() { "minor" } else { "critical" },
-        location: Location { path, lines: Lines { begin } },
+        location: EntryLocation { path, lines: Lines { begin } },
     }
 }
 
@@ -51,11 +51,11 @@ struct Entry {
     check_name: String,
     fingerprint: String,
     severity: &'static str,
-    location: Location,
+    location: EntryLocation,
 }
 
 #[derive(Serialize)]
-struct Location {
+struct EntryLocation {
     path: String,
     lines: Lines,
 }
