@@ -30,7 +30,7 @@ fn bash_takes_its_completions() {
         _gpurace gpurace '' --format; echo "${COMPREPLY[*]}""#;
     let output = Command::new("bash").args(["-c", script, "bash"]).arg(&file).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(text.trim(), "text short json sarif markdown html lcov", "{output:?}");
+    assert_eq!(text.trim(), "text short json sarif markdown html github gitlab lcov", "{output:?}");
 }
 
 #[test]

@@ -70,6 +70,7 @@ fn the_output_s_name_says_the_format_and_the_option_goes_before_it() {
         (&["-o", "r.json"], "{\n  \"schema\": \"gpurace-report/1\""),
         (&["-o", "r.txt"], "=========="),
         (&["-o", "r"], "=========="),
+        (&["-f", "gitlab", "-o", "r.json"], "[\n  {\n    \"description\": \"Data race: "),
         (&["-f", "short", "-o", "r.html"], "reduce.cu:18:15: data race: "),
     ] {
         let output = gpurace(dir.path(), &[&["report", "a.json"], args].concat());
@@ -81,6 +82,47 @@ fn the_output_s_name_says_the_format_and_the_option_goes_before_it() {
     let refused = gpurace(dir.path(), &["report", "a.json", "-o", "nowhere/r.md"]);
     assert_eq!(refused.status.code(), Some(1));
     insta::assert_snapshot!(stderr(&refused), @"gpurace: error: cannot write `nowhere/r.md`: No such file or directory (os error 2)");
+}
+
+#[test]
+fn a_runners_variable_names_the_root_of_the_checkout() {
+    let dir = folder();
+    let mut report = read(dir.path().join("a.json"));
+    for access in &mut report.races[0].accesses {
+        access.file = Some("/checkout/src/reduce.cu".to_owned());
+    }
+    fs::write(dir.path().join("absolute.json"), report.to_json()).unwrap();
+    for (format, variable, before, after) in [
+        ("github", "GITHUB_WORKSPACE", "::error file=", ",line=18,col=15,"),
+        ("gitlab", "CI_PROJECT_DIR", "\"path\": \"", "\","),
+    ] {
+        let shown = |file: &str, root: Option<&str>| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_gpurace"));
+            command.args(["report", file, "--format", format]).current_dir(dir.path());
+            command.env_remove("GITHUB_WORKSPACE").env_remove("CI_PROJECT_DIR");
+            command.envs(root.map(|root| (variable, root)));
+            let output = command.output().unwrap();
+            assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+            let text = stdout(&output);
+            let (_, rest) = text.split_once(before).unwrap_or_else(|| panic!("{text}"));
+            rest.split_once(after).unwrap_or_else(|| panic!("{text}")).0.to_owned()
+        };
+        assert_eq!(shown("absolute.json", Some("/checkout")), "src/reduce.cu");
+        assert_eq!(shown("absolute.json", Some("/checkout/")), "src/reduce.cu");
+        for other in [None, Some(""), Some("/elsewhere")] {
+            assert_eq!(shown("absolute.json", other), "/checkout/src/reduce.cu", "{other:?}");
+        }
+        assert_eq!(shown("a.json", Some("/checkout")), "reduce.cu");
+    }
+    // Statuses are those of the other formats; what is known is neither annotated nor an entry.
+    for (format, nothing) in [("github", "no new findings\n"), ("gitlab", "[]\n")] {
+        let known = gpurace(dir.path(), &["report", "b.json", "-f", format, "--baseline", "a.json"]);
+        assert_eq!(known.status.code(), Some(0));
+        assert!(stdout(&known).ends_with(nothing), "{}", stdout(&known));
+        let new = gpurace(dir.path(), &["report", "a.json", "c.json", "-f", format, "--baseline", "a.json"]);
+        assert_eq!(new.status.code(), Some(66));
+        assert!(!stdout(&new).contains(nothing), "{}", stdout(&new));
+    }
 }
 
 #[test]

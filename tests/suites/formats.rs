@@ -81,7 +81,7 @@ __global__ void past(int* out, int n) {
 ];
 
 /// The formats: what `--format` calls each.
-const FORMATS: [&str; 5] = ["text", "short", "markdown", "sarif", "html"];
+const FORMATS: [&str; 7] = ["text", "short", "github", "gitlab", "markdown", "sarif", "html"];
 
 /// Compiles a program, runs it, and returns the folder with its `report.json`.
 fn report_of(name: &str, device: &str, host: &str) -> PathBuf {
@@ -101,6 +101,8 @@ fn report_of(name: &str, device: &str, host: &str) -> PathBuf {
 fn rendered(folder: &Path, format: &str) -> String {
     let mut command = Command::new(tool("gpurace").unwrap());
     command.args(["report", "report.json", "--format", format]).current_dir(folder);
+    // A runner of the tests may have these.
+    command.env_remove("GITHUB_WORKSPACE").env_remove("CI_PROJECT_DIR");
     let outcome = run(&mut command, folder).unwrap();
     assert_eq!((outcome.status, outcome.stderr.as_str()), (Some(0), ""), "{format}");
     outcome.stdout
@@ -158,7 +160,7 @@ fn ten_thousand_races_of_one_mistake_are_one_finding() {
     device += "    out[t] = sum;\n}\n__global__ void other(int* out) { *out = threadIdx.x; }\n";
     let folder = report_of("many", &device, "many<<<1, 64>>>(d);\n    other<<<1, 64>>>(d);");
     // The last format is the page, which is checked by its size.
-    for (format, most) in FORMATS.into_iter().zip([6_000, 1_000, 10_000, 100_000, 3_000_000]) {
+    for (format, most) in FORMATS.into_iter().zip([6_000, 1_000, 2_000, 3_000, 10_000, 100_000, 3_000_000]) {
         let report = rendered(&folder, format);
         assert!(report.len() < most, "{format}: {} bytes", report.len());
         for kernel in ["many", "other"] {
@@ -202,10 +204,14 @@ fn a_race_that_was_found_hides_no_other_in_any_format() {
             assert!(text.contains(kernel), "{format}: {kernel}");
         }
         assert!(format != "text" || text.lines().count() < 120, "{text}");
-        if format == "sarif" {
-            let log: serde_json::Value = serde_json::from_str(&text).unwrap();
-            assert_eq!(log["runs"][0]["results"].as_array().unwrap().len(), report.findings.len());
-        }
+        let parsed = || serde_json::from_str::<serde_json::Value>(&text).unwrap();
+        let number = match format {
+            "sarif" => parsed()["runs"][0]["results"].as_array().unwrap().len(),
+            "gitlab" => parsed().as_array().unwrap().len(),
+            "github" => text.lines().filter(|line| line.starts_with("::error file=hidden.cu,line=")).count(),
+            _ => continue,
+        };
+        assert_eq!(number, report.findings.len(), "{format}: {text}");
     }
 }
 

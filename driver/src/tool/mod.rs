@@ -46,7 +46,7 @@ pub struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Render reports as text, JSON, SARIF, Markdown or one HTML page
+    /// Render reports as text, JSON, SARIF, Markdown, one HTML page, or for a CI
     Report(reports::ReportArgs),
     /// Join the reports of many ranks, shards or seeds into one
     Merge(reports::MergeArgs),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use gpurace_render::{html, markdown, sarif};
+use gpurace_render::{github, gitlab, html, markdown, sarif};
 use gpurace_report::baseline;
 use gpurace_report::coverage;
 use gpurace_report::merge::Merger;
@@ -32,6 +32,10 @@ pub enum Format {
     Markdown,
     /// One self-contained page
     Html,
+    /// Annotations of GitHub Actions, for the log of a job
+    Github,
+    /// A code quality report of GitLab, for `artifacts: reports: codequality`
+    Gitlab,
     /// The coverage of source lines, as lcov and genhtml read it
     Lcov,
 }
@@ -188,8 +192,16 @@ pub fn render(report: &Report, style: Style<'_>, source_dirs: &[PathBuf]) -> Str
         Format::Lcov => coverage::lcov(report),
         Format::Sarif => sarif::Renderer { version, root: current.as_deref(), sources }.render(report),
         Format::Markdown => markdown::render(report, sources),
+        Format::Github => or_none(github::render(report, root_of("GITHUB_WORKSPACE").as_deref())),
+        Format::Gitlab => gitlab::render(report, root_of("CI_PROJECT_DIR").as_deref()),
         Format::Html => html::render(report, style.name, version, sources),
     }
+}
+
+/// Returns the root of the checkout, which a CI's runner names in a variable.
+fn root_of(variable: &str) -> Option<PathBuf> {
+    // An empty name would be no root, but every file is below it.
+    std::env::var_os(variable).filter(|root| !root.is_empty()).map(PathBuf::from)
 }
 
 /// Writes the text to the file if there is one. Returns the text that is left for standard output.

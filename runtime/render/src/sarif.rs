@@ -13,7 +13,7 @@ use percent_encoding::utf8_percent_encode;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::PATH;
+use crate::{PATH, found};
 
 /// The schema of the output.
 const SCHEMA: &str =
@@ -93,7 +93,9 @@ impl Renderer<'_> {
             words::doing(access, effect, previous) + &words::by(access, launches)
         };
         let mut related = Vec::new();
-        if let Some(mut location) = self.access(earlier, None) {
+        let at_earlier = self.access(earlier, None);
+        let is_linked = at_earlier.is_some();
+        if let Some(mut location) = at_earlier {
             location.id = Some(1);
             location.message = Some(Message::text(said(earlier, true)));
             related.push(location);
@@ -117,7 +119,7 @@ impl Renderer<'_> {
             rule_id: rule_id(race.kind),
             rule_index: rule_index(race.kind),
             level: if same { "warning" } else { "error" },
-            message: Message::text(self.message(finding, race, !related.is_empty())),
+            message: Message::text(found::race(finding, race, is_linked)),
             locations: self.access(later, race.kernel.as_deref()).into_iter().collect(),
             related_locations: related,
             code_flows: code_flows.unwrap_or_default(),
@@ -168,17 +170,11 @@ impl Renderer<'_> {
             physical_location: Some(self.position(file, line, fault.column)),
             logical_locations: vec![logical(&fault.kernel)],
         });
-        let distance = words::fault_distance(fault).map(|distance| format!(" The address is {distance}."));
         Outcome {
             rule_id: FAULT.to_owned(),
             rule_index: RaceKind::ALL.len() + 1,
             level: "error",
-            message: Message::text(format!(
-                "Fault: {}.{}{}",
-                fault.message,
-                distance.unwrap_or_default(),
-                replay(fault.seed)
-            )),
+            message: Message::text(found::fault(fault)),
             locations: location.into_iter().collect(),
             related_locations: Vec::new(),
             code_flows: Vec::new(),
@@ -189,91 +185,29 @@ impl Renderer<'_> {
         }
     }
 
-    /// Returns the message for a race. Its link leads to the first related location.
-    fn message(&self, finding: &Finding, race: &Race, linked: bool) -> String {
-        let (later, earlier) = (race.later(), race.earlier());
-        let launches = words::launches_differ(race);
-        let previous = words::doing(earlier, race.kind.earlier(), true);
-        let previous = if linked && self.access(earlier, None).is_some() {
-            format!("[{previous}](1)")
-        } else {
-            previous
-        };
-        let mut text = format!(
-            "Data race: {} {}{}. {previous}{}.",
-            words::doing(later, race.kind.later(), false).to_lowercase(),
-            words::target(race),
-            words::by(later, launches),
-            words::by(earlier, launches),
-        );
-        if let Some(kernel) = &race.kernel {
-            text += &format!(" In `{kernel}`.");
-        }
-        if race.same_value == Some(true) {
-            text += " Both writes stored the same value.";
-        }
-        text += &replay(race.seed);
-        if finding.pairs > 1 {
-            text += &format!(
-                " The same mistake makes {}.",
-                words::plural(finding.pairs - 1, "more race", "more races")
-            );
-        }
-        if let Some(advice) = &finding.fix.advice {
-            text += &format!(" Hint: {advice}.");
-        }
-        text
-    }
-
-    fn divergence(&self, found: &Divergence) -> Outcome {
-        let mut places = Vec::new();
-        let mut parts = Vec::new();
-        for waiting in &found.waiting {
-            match waiting {
-                Waiting::At(at) => {
-                    let said =
-                        format!("{} here", words::plural(at.threads.into(), "thread waits", "threads wait"));
-                    let place = at.file.as_deref().zip(at.line);
-                    parts.push(match place {
-                        Some((file, line)) => said.replace("here", &format!("at {file}:{line}")),
-                        None => said.replace("here", "at a barrier"),
-                    });
-                    if let Some((file, line)) = place {
-                        places.push(Location {
-                            id: None,
-                            message: Some(Message::text(said)),
-                            physical_location: Some(self.position(file, line, None)),
-                            logical_locations: vec![logical(&found.kernel)],
-                        });
-                    }
-                }
-                Waiting::Exited(gone) => parts.push(format!(
-                    "{} left the kernel",
-                    words::plural(gone.threads.into(), "thread has", "threads have")
-                )),
-            }
-        }
-        let mut places = places.into_iter();
+    fn divergence(&self, diverged: &Divergence) -> Outcome {
+        let mut places = diverged.waiting.iter().filter_map(|waiting| {
+            let Waiting::At(at) = waiting else { return None };
+            Some(Location {
+                id: None,
+                message: Some(Message::text(format!("{} here", found::waits(at.threads)))),
+                physical_location: Some(self.position(at.file.as_deref()?, at.line?, None)),
+                logical_locations: vec![logical(&diverged.kernel)],
+            })
+        });
         let first: Vec<_> = places.next().into_iter().collect();
         let related = places.zip(1..).map(|(place, id)| Location { id: Some(id), ..place });
         Outcome {
             rule_id: DIVERGENCE.to_owned(),
             rule_index: RaceKind::ALL.len(),
             level: "error",
-            message: Message::text(format!(
-                "Barrier divergence in block {} of launch {} of `{}`: {}.{}",
-                words::dim3(found.block),
-                found.launch,
-                found.kernel,
-                parts.join("; "),
-                replay(found.seed)
-            )),
+            message: Message::text(found::divergence(diverged)),
             related_locations: related.collect(),
             locations: first,
             code_flows: Vec::new(),
             occurrence_count: None,
-            partial_fingerprints: json!({ FINGERPRINT: words::divergence_line(found) }),
-            properties: json!({ "kernel": found.kernel, "launch": found.launch, "block": found.block }),
+            partial_fingerprints: json!({ FINGERPRINT: words::divergence_line(diverged) }),
+            properties: json!({ "kernel": diverged.kernel, "launch": diverged.launch, "block": diverged.block }),
             fixes: Vec::new(),
         }
     }
@@ -328,13 +262,9 @@ impl Renderer<'_> {
     }
 
     fn artifact(&self, file: &str) -> Value {
-        let path = Path::new(file);
-        let path = match self.root.and_then(|root| path.strip_prefix(root).ok()) {
-            Some(below) => below,
-            None => path.strip_prefix("./").unwrap_or(path),
-        };
-        let encoded = utf8_percent_encode(&path.to_string_lossy(), PATH).to_string();
-        if path.is_absolute() {
+        let file = found::relative(file, self.root);
+        let encoded = utf8_percent_encode(&file, PATH).to_string();
+        if Path::new(&*file).is_absolute() {
             json!({ "uri": format!("file://{encoded}") })
         } else {
             json!({ "uri": encoded, "uriBaseId": ROOT })
@@ -353,11 +283,6 @@ impl std::fmt::Debug for Renderer<'_> {
 
 fn logical(name: &str) -> Value {
     json!({ "fullyQualifiedName": name, "kind": "function" })
-}
-
-/// Returns a sentence on the schedule, if it is not the program's own.
-fn replay(seed: Option<u64>) -> String {
-    seed.map(|seed| format!(" {}.", words::replay(seed))).unwrap_or_default()
 }
 
 fn rule_id(kind: RaceKind) -> String {

@@ -1,5 +1,6 @@
 //! The tests of the crate, and the report that they use.
 
+mod ci;
 mod html;
 mod markdown;
 mod sarif;
