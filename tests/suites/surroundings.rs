@@ -45,6 +45,30 @@ fn a_full_disk_is_said_and_the_text_is_not_lost() {
     assert!(outcome.stderr.contains("cannot write `/dev/full`: No space left"), "{}", outcome.stderr);
 }
 
+/// Allocates 3 GiB of device memory, and more than any device has.
+const LARGE: &str = "\
+int main() {
+    char *fits, *never;
+    cudaError_t first = cudaMalloc(&fits, 3ull << 30);
+    return 10 * first + cudaMalloc(&never, 1ull << 50);
+}
+";
+
+#[test]
+fn memory_that_the_system_refuses_is_said() {
+    let (app, folder) = program("addresses", LARGE);
+    let mut bounded = Command::new("bash");
+    bounded.args(["-c", "ulimit -v 4000000 && exec ./app"]).env("GPURACE_OPTIONS", "device=cpu");
+    let outcome = run(bounded.current_dir(&folder), &folder).unwrap();
+    assert_eq!(outcome.status, Some(22), "cudaErrorMemoryAllocation twice: {}", outcome.stderr);
+    let why = "an allocation of device memory failed: this process may have 4096000000 bytes";
+    assert_eq!(outcome.stderr.matches(why).count(), 1, "{}", outcome.stderr);
+    // The program can know how much the device has. To ask for more is its own affair.
+    let outcome = with_options(&app, "device=cpu", &folder);
+    assert_eq!(outcome.status, Some(2), "{}", outcome.stderr);
+    assert!(!outcome.stderr.contains("an allocation"), "{}", outcome.stderr);
+}
+
 #[test]
 fn damaged_device_code_is_refused_by_name() {
     let (app, folder) = program("damaged", RACY);

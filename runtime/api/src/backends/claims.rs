@@ -34,6 +34,14 @@ pub fn memory_info() -> (usize, usize) {
     (field("MemAvailable:").unwrap_or(total), total)
 }
 
+/// The most bytes of addresses that this process may have (`ulimit -v`); `None` if any number.
+pub fn address_space() -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: `limit` is a place for the answer. If the call fails, it stays without a limit.
+    unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) };
+    (limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+}
+
 /// The number of multiprocessors that the device claims: one for each core. So a grid that is sized
 /// to fill the device stays small.
 pub fn multiprocessors(executor: &Executor) -> c_int {

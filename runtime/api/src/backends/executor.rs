@@ -175,7 +175,15 @@ impl Backend for OnHost {
     }
 
     fn take(&self, request: MemoryRequest, _: MemoryKind) -> Result<usize> {
-        self.arena.take(request).ok_or(Error::MEMORY_ALLOCATION)
+        self.arena.take(request).ok_or_else(|| {
+            // The device has so much left, so the program may not expect this.
+            let why = claims::address_space().map_or_else(
+                || "the system gives no more memory".to_owned(),
+                |bytes| format!("this process may have {bytes} bytes of addresses (`ulimit -v`)"),
+            );
+            self.session.note_once(format!("an allocation of device memory failed: {why}"));
+            Error::MEMORY_ALLOCATION
+        })
     }
 
     fn guard(&self, address: usize) -> u64 {
