@@ -9,6 +9,29 @@ use crate::host::message;
 use crate::session::watch;
 use crate::work::{Process, contexts};
 
+/// Defines functions that are not supported, so that programs link. A call prints the function's name, once, and
+/// fails. `enter(x) -> R` says how they are entered: by the `enter` of the caller's module, with this argument.
+///
+/// No arguments are declared because none are used. The caller passes them in registers and on its own stack, which
+/// does no harm.
+macro_rules! refuse {
+    (enter($how:expr) -> $result:ty; $($what:literal: $($name:ident)*;)*) => {
+        /// The refused functions.
+        pub const ALL: &[&str] = &[$($(stringify!($name)),*),*];
+
+        $($(
+            #[doc = concat!("Refused: ", $what, " are not supported.")]
+            #[unsafe(no_mangle)]
+            pub extern "C" fn $name() -> $result {
+                enter(stringify!($name), $how, |process| {
+                    process.errors_once.error(concat!("`", stringify!($name), "`: ", $what, " are not supported on the CPU executor"));
+                    Err($crate::host::errors::Error::NOT_SUPPORTED)
+                })
+            }
+        )*)*
+    };
+}
+
 /// Defines functions of the CUDA Runtime API. The first word names the [`Process`] in their bodies.
 /// A body returns a [`Result`]. It is one `unsafe` block, because it uses pointers under the
 /// contract of the C function: a pointer is null, if CUDA allows or detects that, or valid for what
@@ -51,7 +74,7 @@ macro_rules! api {
         $crate::calls::export::api!(again [$($mark)?] $name ($($param: $ty),*));
     )*};
 }
-pub(crate) use api;
+pub(crate) use {api, refuse};
 
 /// Runs the body of the exported function `name`.
 pub(crate) fn enter(name: &str, always: bool, body: impl FnOnce(&Process) -> Result) -> Error {

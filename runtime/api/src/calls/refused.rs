@@ -1,30 +1,11 @@
 //! Functions that are not supported. They are exported so that programs link. A call prints the
 //! function's name, once, and fails with `cudaErrorNotSupported`.
 
-use crate::calls::export::enter;
+use crate::calls::export::{enter, refuse};
 use crate::host::errors::Error;
 
-macro_rules! refuse {
-    ($($what:literal: $($name:ident)*;)*) => {
-        /// The refused functions.
-        pub const ALL: &[&str] = &[$($(stringify!($name)),*),*];
-
-        $($(
-            #[doc = concat!("Refused: ", $what, " are not supported.")]
-            #[unsafe(no_mangle)]
-            pub extern "C" fn $name() -> Error {
-                enter(stringify!($name), false, |process| {
-                    process.errors_once.error(concat!("`", stringify!($name), "`: ", $what, " are not supported on the CPU executor"));
-                    Err(Error::NOT_SUPPORTED)
-                })
-            }
-        )*)*
-    };
-}
-
-// No arguments are declared because none are used. The caller passes them in registers and on its
-// own stack, which does no harm.
 refuse! {
+    enter(false) -> Error;
     "views of resources": cudaGetTextureObjectResourceViewDesc;
     "mipmapped, sparse and planar arrays": cudaMallocMipmappedArray cudaFreeMipmappedArray
         cudaGetMipmappedArrayLevel cudaArrayGetPlane cudaArrayGetMemoryRequirements

@@ -2,29 +2,11 @@
 //! prints the function's name, once, and fails with `CUDA_ERROR_NOT_SUPPORTED`.
 
 use crate::calls::driver::export::{Needs, enter};
-use crate::host::errors::Error;
+use crate::calls::export::refuse;
 use crate::host::results::CUresult;
 
-macro_rules! refuse {
-    ($($what:literal: $($name:ident)*;)*) => {
-        /// The refused functions.
-        pub const ALL: &[&str] = &[$($(stringify!($name)),*),*];
-
-        $($(
-            #[doc = concat!("Refused: ", $what, " are not supported.")]
-            #[unsafe(no_mangle)]
-            pub extern "C" fn $name() -> CUresult {
-                enter(stringify!($name), Needs::Nothing, |process| {
-                    process.errors_once.error(concat!("`", stringify!($name), "`: ", $what, " are not supported on the CPU executor"));
-                    Err(Error::NOT_SUPPORTED)
-                })
-            }
-        )*)*
-    };
-}
-
-// No arguments are declared because none are used, as in the runtime API.
 refuse! {
+    enter(Needs::Nothing) -> CUresult;
     "checkpoints of processes": cuCheckpointProcessCheckpoint cuCheckpointProcessGetRestoreThreadId
         cuCheckpointProcessGetState cuCheckpointProcessLock cuCheckpointProcessRestore
         cuCheckpointProcessUnlock;
