@@ -244,6 +244,9 @@ pub struct Launch {
     /// The calls that led to it.
     #[serde(default)]
     pub stack: Vec<Call>,
+    /// The named regions that it lies in.
+    #[serde(default)]
+    pub regions: Vec<String>,
 }
 
 /// A memory object.

@@ -127,6 +127,8 @@ fn googletest_fails_racy_tests() -> Result<(), Failed> {
     for (name, text) in &tests {
         assert!(text.contains("kernels.cu:3") && text.contains("data race"), "{name}: {text}");
     }
+    // The report names the test of the launch that it shows.
+    assert!(tests[0].1.contains("in `Sum.Races`"), "{}", tests[0].1);
     assert!(tests[1].1.contains("had been seen before"), "{}", tests[1].1);
     assert!(all.stdout.contains("outside of tests:"), "{}", all.stdout);
 
@@ -316,6 +318,9 @@ fn pytest_fails_racy_tests() -> Result<(), Failed> {
     for (name, text) in &failed {
         assert!(text.contains("kernels.cu:3") && text.contains("data race"), "{name}: {text}");
     }
+    // The report names the test of a launch of the same process.
+    let module = &failed[2].1;
+    assert!(module.contains("`test_all.py::test_module_races`"), "{module}");
     // The other reason why a test failed stays.
     assert!(failed[1].1.contains("CalledProcessError"), "{}", failed[1].1);
     assert!(ran.stdout.contains("3 failed, 4 passed, 1 xfailed, 1 error"), "{}\n{}", ran.stdout, ran.stderr);
@@ -356,7 +361,11 @@ int main() {
   const char *text;
   launch(0);
   printf("%zu\n", gpurace_findings(&text));
+  gpurace_region_begin("solver");
+  gpurace_region_begin("step");
   launch(1);
+  gpurace_region_end();
+  gpurace_region_end();
   size_t count = gpurace_findings(&text);
   printf("%zu %s", count, text);
   printf("%zu\n", gpurace_findings(nullptr));
@@ -382,6 +391,7 @@ fn a_program_asks() -> Result<(), Failed> {
         "{}",
         ran.stdout
     );
+    assert!(ran.stdout.contains("kernels.cu:9, in `solver / step`"), "{}", ran.stdout);
     // The report at the end is whole: asking takes nothing away.
     assert!(ran.stderr.contains("SUMMARY: gpurace: 1 data race"), "{}", ran.stderr);
     Ok(())

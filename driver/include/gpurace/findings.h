@@ -18,6 +18,19 @@ static inline size_t gpurace_findings(const char **text) {
   return found ? ((size_t (*)(const char **))found)(text) : 0;
 }
 
+// Begins a named region on this host thread, such as a test or a phase. Regions lie in each other. The report
+// names those of the launch that it shows: `, in `outer / inner``, and `launch.regions` in JSON.
+static inline void gpurace_region_begin(const char *name) {
+  void *found = dlsym(NULL, "gpurace_enter_region");
+  if (found) ((void (*)(const char *))found)(name);
+}
+
+// Ends the innermost region of this host thread.
+static inline void gpurace_region_end(void) {
+  void *found = dlsym(NULL, "gpurace_leave_region");
+  if (found) ((void (*)(void))found)();
+}
+
 // Sets the exit status after a finding, in place of the option `exitcode`: for a program that handles its
 // findings itself.
 static inline void gpurace_exitcode(int status) {

@@ -19,9 +19,13 @@ namespace gpurace {
 // Fails a test at its end. What was found between tests, as in the set-up of a suite, fails the suite.
 class googletest_listener : public testing::EmptyTestEventListener {
 public:
-  void OnTestStart(const testing::TestInfo &) override { outside += take(); }
+  void OnTestStart(const testing::TestInfo &test) override {
+    outside += take();
+    gpurace_region_begin((std::string(test.test_suite_name()) + "." + test.name()).c_str());
+  }
 
   void OnTestEnd(const testing::TestInfo &test) override {
+    gpurace_region_end();
     const std::string found = take();
     if (!found.empty()) ADD_FAILURE_AT(test.file(), test.line()) << found;
   }

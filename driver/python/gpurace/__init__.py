@@ -1,5 +1,6 @@
 """gpurace for Python: what was found in this process so far, and a plugin of pytest."""
 
+import contextlib
 import ctypes
 import os
 
@@ -28,6 +29,9 @@ def _find_runtime():
             library.gpurace_recent_findings.restype = ctypes.c_size_t
             library.gpurace_recent_findings.argtypes = [ctypes.POINTER(ctypes.c_char_p)]
             library.gpurace_set_exitcode.argtypes = [ctypes.c_int]
+            library.gpurace_enter_region.argtypes = [ctypes.c_char_p]
+            library.gpurace_enter_region.restype = None
+            library.gpurace_leave_region.restype = None
             return library
         except (OSError, AttributeError):
             continue
@@ -49,6 +53,20 @@ def recent_findings():
     if library.gpurace_recent_findings(ctypes.byref(text)) == 0:
         return ""
     return (text.value or b"").decode("utf-8", "replace")
+
+
+@contextlib.contextmanager
+def region(name):
+    """The launches of this thread within the `with` block belong to a region of this name, which the report
+    says. Regions lie in each other."""
+    library = _runtime()
+    if library is not None:
+        library.gpurace_enter_region(name.encode("utf-8", "replace"))
+    try:
+        yield
+    finally:
+        if library is not None:
+            library.gpurace_leave_region()
 
 
 def set_exitcode(status):

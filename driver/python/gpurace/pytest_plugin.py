@@ -105,7 +105,8 @@ class Plugin:
         user = os.environ.get(VARIABLE)
         # Of two equal keys, the last counts.
         os.environ[VARIABLE] = ":".join(filter(None, [user, f"json={self.folder}/%p.json"]))
-        outcome = yield
+        with gpurace.region(item.nodeid):
+            outcome = yield
         if user is None:
             os.environ.pop(VARIABLE, None)
         else:

@@ -1,10 +1,11 @@
 //! `gpurace/findings.h`: what the program may ask of the checker while it runs.
 
 use std::cell::RefCell;
-use std::ffi::{CString, c_char, c_int};
+use std::ffi::{CStr, CString, c_char, c_int};
 
 use crate::calls::start::process;
 use crate::host::edge::guard;
+use crate::program::regions::Regions;
 
 thread_local! {
     /// The text of the last call on this thread.
@@ -32,6 +33,29 @@ pub unsafe extern "C" fn gpurace_recent_findings(text: *mut *const c_char) -> us
         }
         count
     })
+}
+
+/// `gpurace_enter_region` of `gpurace/findings.h`: launches of this thread belong to a region of this name
+/// until [`gpurace_leave_region`].
+///
+/// # Safety
+/// `name` is null or ends with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gpurace_enter_region(name: *const c_char) {
+    guard("gpurace_enter_region", (), || {
+        let name = match name.is_null() {
+            true => "".into(),
+            // SAFETY: the caller's.
+            false => unsafe { CStr::from_ptr(name) }.to_string_lossy(),
+        };
+        process().program().regions.enter(&name);
+    });
+}
+
+/// `gpurace_leave_region` of `gpurace/findings.h`: leaves the innermost region of this thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn gpurace_leave_region() {
+    guard("gpurace_leave_region", (), Regions::leave);
 }
 
 /// `gpurace_set_exitcode` of `gpurace/findings.h`: the exit status after a finding, in place of the option

@@ -7,6 +7,7 @@
 //! | [`allocations`] | every live allocation, by address |
 //! | [`arrays`] | the live CUDA arrays |
 //! | `device_lines` | the source lines of device code on the host |
+//! | [`regions`] | named regions of host code, and who is in them |
 //! | [`host_lines`] | the source lines of the host program's calls |
 
 pub mod allocations;
@@ -14,6 +15,7 @@ pub mod arrays;
 mod device_lines;
 pub mod host_lines;
 pub mod modules;
+pub mod regions;
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -27,6 +29,7 @@ use crate::program::allocations::Allocations;
 use crate::program::arrays::Arrays;
 use crate::program::host_lines::HostPosition;
 use crate::program::modules::Modules;
+use crate::program::regions::Regions;
 
 /// What the program has registered and allocated, and the backend that runs it.
 #[derive(Default)]
@@ -39,6 +42,8 @@ pub struct Program {
     pub allocations: Allocations,
     /// The live CUDA arrays.
     pub arrays: Arrays,
+    /// The named regions that it has entered.
+    pub regions: Regions,
     /// The positions of calls that were asked for.
     positions: Mutex<HashMap<CallSite, Option<HostPosition>>>,
 }

@@ -313,6 +313,9 @@ pub struct Launch {
     /// position.
     #[serde(default)]
     pub stack: Vec<Call>,
+    /// The named regions of the program that it was launched in, the outermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub regions: Vec<String>,
 }
 
 /// A kind of memory object.

@@ -139,7 +139,8 @@ fn element_name(object: &Object, element: &Element) -> String {
     text
 }
 
-/// Returns ``launch 1 of `reduce(float const*)`, grid (4,1,1), block (256,1,1), at main.cu:31``.
+/// Returns ``launch 1 of `reduce(float const*)`, grid (4,1,1), block (256,1,1), at main.cu:31``, and the named
+/// regions that it lies in: ``, in `Sum.OfOnes` ``.
 pub fn launched(kernel: &str, launch: &Launch) -> String {
     let mut text = format!(
         "launch {} of `{kernel}`, grid {}, block {}",
@@ -155,6 +156,9 @@ pub fn launched(kernel: &str, launch: &Launch) -> String {
             let _ = write!(text, ", in {file}");
         }
         (None, _) => {}
+    }
+    if !launch.regions.is_empty() {
+        let _ = write!(text, ", in `{}`", launch.regions.join(" / "));
     }
     text
 }

@@ -100,6 +100,7 @@ pub(crate) fn race(kind: RaceKind, scope: Scope, later: Access, earlier: Access)
             file: Some("reduce.cu".to_owned()),
             line: Some(31),
             stack: Vec::new(),
+            regions: Vec::new(),
         }),
         object: Some(Object {
             kind: ObjectKind::Allocation,
