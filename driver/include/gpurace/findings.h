@@ -18,14 +18,14 @@ static inline size_t gpurace_findings(const char **text) {
   return found ? ((size_t (*)(const char **))found)(text) : 0;
 }
 
-// Begins a named region on this host thread, such as a test or a phase. Regions lie in each other. The report
-// names those of the launch that it shows: `, in `outer / inner``, and `launch.regions` in JSON.
+// Begins a named region on this host thread, such as a test or a phase. Named regions nest. The report shows
+// a launch with those that it was made in: `in `outer / inner``, and `launch.regions` in JSON.
 static inline void gpurace_region_begin(const char *name) {
   void *found = dlsym(NULL, "gpurace_enter_region");
   if (found) ((void (*)(const char *))found)(name);
 }
 
-// Ends the innermost region of this host thread.
+// Ends the innermost named region of this host thread.
 static inline void gpurace_region_end(void) {
   void *found = dlsym(NULL, "gpurace_leave_region");
   if (found) ((void (*)(void))found)();

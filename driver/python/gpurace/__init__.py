@@ -57,8 +57,8 @@ def recent_findings():
 
 @contextlib.contextmanager
 def region(name):
-    """The launches of this thread within the `with` block belong to a region of this name, which the report
-    says. Regions lie in each other."""
+    """A named region: the report shows the launches of this thread within the `with` block by this name. Named
+    regions nest."""
     library = _runtime()
     if library is not None:
         library.gpurace_enter_region(name.encode("utf-8", "replace"))

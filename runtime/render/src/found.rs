@@ -15,7 +15,7 @@ pub(crate) enum Found<'a> {
     Race(&'a Finding, &'a Race),
     /// A divergence. A report that was not read from JSON may lack its finding.
     Divergence(Option<&'a Finding>, &'a Divergence),
-    /// A fault. As above.
+    /// A fault. Its finding may be missing too.
     Fault(Option<&'a Finding>, &'a Fault),
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Place<'a> {
 
 /// Returns all that a report found: races, then divergences, then faults.
 pub(crate) fn all(report: &Report) -> Vec<Found<'_>> {
-    // A report has its divergences and their findings in the same order, and so its faults.
+    // A report lists divergences in the order of their findings. It does the same with faults.
     let of = |cause| {
         report.findings.iter().filter(move |finding| finding.cause == cause && finding.races.is_empty())
     };

@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 
 use crate::calls::start::process;
 use crate::host::edge::guard;
-use crate::program::regions::Regions;
+use crate::program::named_regions::NamedRegions;
 
 thread_local! {
     /// The text of the last call on this thread.
@@ -35,7 +35,7 @@ pub unsafe extern "C" fn gpurace_recent_findings(text: *mut *const c_char) -> us
     })
 }
 
-/// `gpurace_enter_region` of `gpurace/findings.h`: launches of this thread belong to a region of this name
+/// `gpurace_enter_region` of `gpurace/findings.h`: launches of this thread belong to a named region
 /// until [`gpurace_leave_region`].
 ///
 /// # Safety
@@ -48,14 +48,14 @@ pub unsafe extern "C" fn gpurace_enter_region(name: *const c_char) {
             // SAFETY: the caller's.
             false => unsafe { CStr::from_ptr(name) }.to_string_lossy(),
         };
-        process().program().regions.enter(&name);
+        process().program().named_regions.enter(&name);
     });
 }
 
-/// `gpurace_leave_region` of `gpurace/findings.h`: leaves the innermost region of this thread.
+/// `gpurace_leave_region` of `gpurace/findings.h`: leaves the innermost named region of this thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn gpurace_leave_region() {
-    guard("gpurace_leave_region", (), Regions::leave);
+    guard("gpurace_leave_region", (), NamedRegions::leave);
 }
 
 /// `gpurace_set_exitcode` of `gpurace/findings.h`: the exit status after a finding, in place of the option

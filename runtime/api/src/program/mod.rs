@@ -7,7 +7,7 @@
 //! | [`allocations`] | every live allocation, by address |
 //! | [`arrays`] | the live CUDA arrays |
 //! | `device_lines` | the source lines of device code on the host |
-//! | [`regions`] | named regions of host code, and who is in them |
+//! | [`named_regions`] | named regions of host code, and which thread is in them |
 //! | [`host_lines`] | the source lines of the host program's calls |
 
 pub mod allocations;
@@ -15,7 +15,7 @@ pub mod arrays;
 mod device_lines;
 pub mod host_lines;
 pub mod modules;
-pub mod regions;
+pub mod named_regions;
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -29,7 +29,7 @@ use crate::program::allocations::Allocations;
 use crate::program::arrays::Arrays;
 use crate::program::host_lines::HostPosition;
 use crate::program::modules::Modules;
-use crate::program::regions::Regions;
+use crate::program::named_regions::NamedRegions;
 
 /// What the program has registered and allocated, and the backend that runs it.
 #[derive(Default)]
@@ -43,7 +43,7 @@ pub struct Program {
     /// The live CUDA arrays.
     pub arrays: Arrays,
     /// The named regions that it has entered.
-    pub regions: Regions,
+    pub named_regions: NamedRegions,
     /// The positions of calls that were asked for.
     positions: Mutex<HashMap<CallSite, Option<HostPosition>>>,
 }

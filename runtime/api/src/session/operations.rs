@@ -13,7 +13,7 @@ use crate::backend::memory::TransferSide;
 use crate::backend::module::KernelLaunch;
 use crate::host::stack::{self, LaunchStack};
 use crate::order::{OperationOrder, StreamId};
-use crate::program::regions::Regions;
+use crate::program::named_regions::NamedRegions;
 use crate::prove::Decision;
 use crate::prove::reach::{Footprint, Reach, Span};
 use crate::session::overlapped::{self, BareLaunch, OverlappedOperations};
@@ -69,7 +69,7 @@ impl Session {
             shape: launch.shape,
             stream: launch.stream.0,
             call_site: launch.call_site,
-            region: Regions::current(),
+            region: NamedRegions::current(),
             stack: LaunchStack::default(),
         };
         let (checked, nth) = {

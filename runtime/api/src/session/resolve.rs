@@ -15,7 +15,7 @@ use crate::host::stack::{CallSite, Callers, LaunchStack};
 use crate::program::Program;
 use crate::program::allocations::Allocation;
 use crate::program::modules::Modules;
-use crate::program::regions::RegionId;
+use crate::program::named_regions::NamedRegionId;
 use crate::session::{Session, transfer_sites, watch};
 
 /// The record that is kept of a launch.
@@ -34,7 +34,7 @@ pub struct LaunchRecord {
     /// Where the program launched it.
     pub call_site: CallSite,
     /// The named region in which the program launched it.
-    pub region: RegionId,
+    pub region: NamedRegionId,
     /// The calls that led there. Zeros if the launch is not checked.
     pub stack: LaunchStack,
 }
@@ -70,7 +70,7 @@ pub fn launch(program: &Program, record: &LaunchRecord) -> schema::Launch {
         line: position.as_ref().map(|position| position.line),
         stack: position.as_ref().map(|position| program.calls(&record.stack, position)).unwrap_or_default(),
         file: position.map(|position| position.file),
-        regions: program.regions.names(record.region),
+        regions: program.named_regions.names(record.region),
     }
 }
 

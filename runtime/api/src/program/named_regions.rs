@@ -1,4 +1,4 @@
-//! The named regions of host code in which the program launches kernels, as tests of a suite.
+//! Named regions: the parts of the host program in which it launches kernels, such as a test of a suite.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -7,26 +7,26 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 thread_local! {
-    /// The regions that this thread is in, the innermost last.
-    static ENTERED: RefCell<Vec<RegionId>> = const { RefCell::new(Vec::new()) };
+    /// The named regions that this thread is in, the innermost last.
+    static ENTERED: RefCell<Vec<NamedRegionId>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A region with those around it. The default is outside of all.
+/// A named region, with those around it. The default is outside of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct RegionId(u32);
+pub struct NamedRegionId(u32);
 
-/// The regions of a program, each kept once.
+/// The named regions of a program, each kept once.
 #[derive(Debug, Default)]
-pub struct Regions(Mutex<Known>);
+pub struct NamedRegions(Mutex<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
     /// The region around each, and its name. Region 1 comes first.
-    regions: Vec<(RegionId, Arc<str>)>,
-    ids: HashMap<(RegionId, Arc<str>), RegionId>,
+    regions: Vec<(NamedRegionId, Arc<str>)>,
+    ids: HashMap<(NamedRegionId, Arc<str>), NamedRegionId>,
 }
 
-impl Regions {
+impl NamedRegions {
     /// Enters a region on this thread, inside of those that it is in.
     pub fn enter(&self, name: &str) {
         let around = Self::current();
@@ -37,8 +37,8 @@ impl Regions {
             // A report names no region after the last number.
             None => u32::try_from(known.regions.len() + 1).map_or(around, |number| {
                 known.regions.push(key.clone());
-                known.ids.insert(key, RegionId(number));
-                RegionId(number)
+                known.ids.insert(key, NamedRegionId(number));
+                NamedRegionId(number)
             }),
         };
         drop(known);
@@ -52,14 +52,14 @@ impl Regions {
     }
 
     /// The innermost region of this thread.
-    pub fn current() -> RegionId {
+    pub fn current() -> NamedRegionId {
         ENTERED.try_with(|entered| entered.borrow().last().copied()).ok().flatten().unwrap_or_default()
     }
 
     /// The names of a region and of those around it, the outermost first.
-    pub fn names(&self, id: RegionId) -> Vec<String> {
+    pub fn names(&self, id: NamedRegionId) -> Vec<String> {
         let known = self.0.lock();
-        let entry = |id: RegionId| known.regions.get((id.0 as usize).checked_sub(1)?);
+        let entry = |id: NamedRegionId| known.regions.get((id.0 as usize).checked_sub(1)?);
         let inwards = std::iter::successors(entry(id), |(around, _)| entry(*around));
         let mut names: Vec<String> = inwards.map(|(_, name)| name.to_string()).collect();
         names.reverse();
@@ -72,37 +72,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn regions_lie_in_each_other() {
-        let regions = Regions::default();
-        assert_eq!(regions.names(Regions::current()), Vec::<String>::new());
+    fn named_regions_nest() {
+        let regions = NamedRegions::default();
+        assert_eq!(regions.names(NamedRegions::current()), Vec::<String>::new());
         regions.enter("outer");
         regions.enter("inner");
-        let inner = Regions::current();
+        let inner = NamedRegions::current();
         assert_eq!(regions.names(inner), ["outer", "inner"]);
-        Regions::leave();
-        assert_eq!(regions.names(Regions::current()), ["outer"]);
+        NamedRegions::leave();
+        assert_eq!(regions.names(NamedRegions::current()), ["outer"]);
         // The same names are the same region; another one around makes another.
         regions.enter("inner");
-        assert_eq!(Regions::current(), inner);
-        Regions::leave();
-        Regions::leave();
+        assert_eq!(NamedRegions::current(), inner);
+        NamedRegions::leave();
+        NamedRegions::leave();
         regions.enter("inner");
-        assert_ne!(Regions::current(), inner);
-        assert_eq!(regions.names(Regions::current()), ["inner"]);
+        assert_ne!(NamedRegions::current(), inner);
+        assert_eq!(regions.names(NamedRegions::current()), ["inner"]);
         // To leave once too often does no harm.
-        Regions::leave();
-        Regions::leave();
-        assert_eq!(Regions::current(), RegionId::default());
+        NamedRegions::leave();
+        NamedRegions::leave();
+        assert_eq!(NamedRegions::current(), NamedRegionId::default());
     }
 
     #[test]
     fn each_thread_has_its_own() {
-        let regions = Regions::default();
+        let regions = NamedRegions::default();
         regions.enter("here");
         std::thread::scope(|scope| {
-            scope.spawn(|| assert_eq!(Regions::current(), RegionId::default()));
+            scope.spawn(|| assert_eq!(NamedRegions::current(), NamedRegionId::default()));
         });
-        assert_eq!(regions.names(Regions::current()), ["here"]);
-        Regions::leave();
+        assert_eq!(regions.names(NamedRegions::current()), ["here"]);
+        NamedRegions::leave();
     }
 }
