@@ -32,4 +32,4 @@ macro_rules! kernels {
     )*};
 }
 kernels!(saxpy matmul reduction stencil histogram nbody bitonic spmv warpsums softmax warpscan compact cocluster
-    em scan sweeps diagonals binomial update rounds radix walsh registers march insertion fields);
+    em scan sweeps diagonals binomial update rounds radix walsh registers march insertion fields guarded);

@@ -6,7 +6,7 @@
 //! that end the launch (a trap, `unreachable`) do not count as ways: no barrier completes without
 //! the threads that took them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use gpurace_abi::entry::{Effect, Entry};
 use llvm_sys::LLVMOpcode;
@@ -40,7 +40,7 @@ pub struct Edge {
     pub from: usize,
     /// Block that it leaves.
     pub block: usize,
-    /// Index among the successors of that block's terminator.
+    /// Index among the successors of that block's terminator that are read.
     pub slot: usize,
     /// Its target.
     pub target: Target,
@@ -237,10 +237,32 @@ impl Graph {
     /// have.
     pub unsafe fn of(function: LLVMValueRef) -> Result<Self, String> {
         // SAFETY: by contract.
+        unsafe { Self::without(function, &HashSet::new()) }
+    }
+
+    /// The same without some basic blocks, from which no way leads to others: as the threads see it that do not
+    /// go there. A block whose ways all lead there returns.
+    ///
+    /// # Safety
+    /// As [`Self::of`].
+    ///
+    /// # Errors
+    /// As [`Self::of`].
+    pub unsafe fn without(
+        function: LLVMValueRef,
+        left_out: &HashSet<LLVMBasicBlockRef>,
+    ) -> Result<Self, String> {
+        // SAFETY: by contract.
         unsafe {
             let mut raw: HashMap<LLVMBasicBlockRef, FlowBlock> = HashMap::new();
             for block in ir::blocks(function) {
-                raw.insert(block, read_block(block)?);
+                let mut read = read_block(block)?;
+                let is_open = read.successors.is_empty();
+                read.successors.retain(|to| !left_out.contains(to));
+                if read.successors.is_empty() && !is_open {
+                    read.end = Some(End::Return);
+                }
+                raw.insert(block, read);
             }
             let ControlFlow { blocks, index, successors, predecessors } =
                 ControlFlow::with(&[LLVMGetEntryBasicBlock(function)], |block| {

@@ -11,7 +11,7 @@
 
 mod whole_warps;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use gpurace_abi::context::offset;
@@ -69,12 +69,15 @@ pub struct BlockUniform {
     added: HashMap<LLVMValueRef, Uniform>,
     /// `None` if the control flow has no regions. Only parameters and constants are uniform then.
     known: Option<Uniformity>,
+    /// Basic blocks in which single threads end.
+    ending: HashSet<LLVMBasicBlockRef>,
 }
 
 impl BlockUniform {
     /// Analyses a kernel; `varying` are the parameters that differ from thread to thread, `read_only`
     /// says of parameters that they point to what no thread writes to. With `warps`, a warp shares the
-    /// varying parameters that are not among its lanes.
+    /// varying parameters that are not among its lanes. The answers are for the threads that do not come to a
+    /// basic block of `ending`, from which no way leads to others.
     ///
     /// # Safety
     /// `function` is a live definition of `module`.
@@ -84,6 +87,7 @@ impl BlockUniform {
         varying: &[LLVMValueRef],
         read_only: &[bool],
         warps: Option<WholeWarps>,
+        ending: HashSet<LLVMBasicBlockRef>,
     ) -> Self {
         // SAFETY: by contract.
         unsafe {
@@ -100,9 +104,9 @@ impl BlockUniform {
                 frozen: Uniform::Thread,
                 warps,
             };
-            let graph = Graph::of(function).ok().map(Rc::new);
+            let graph = Graph::without(function, &ending).ok().map(Rc::new);
             let known = graph.map(|graph| Uniformity::of(module, graph, inputs));
-            Self { varying: varying.to_vec(), added: HashMap::new(), known }
+            Self { varying: varying.to_vec(), added: HashMap::new(), known, ending }
         }
     }
 
@@ -142,9 +146,21 @@ impl BlockUniform {
         self.control(block) < Uniform::Block
     }
 
+    /// True if threads that run a basic block together may leave it by different edges.
+    ///
+    /// # Safety
+    /// The analysed function is live.
+    pub unsafe fn parts(&self, block: LLVMBasicBlockRef) -> bool {
+        let Some(known) = &self.known else { return true };
+        // SAFETY: by contract.
+        known.graph.index.get(&block).is_none_or(|&block| unsafe { known.branch(block) } < Uniform::Block)
+    }
+
     /// The group that runs a basic block together.
     pub fn control(&self, block: LLVMBasicBlockRef) -> Uniform {
-        let Some(known) = &self.known else { return Uniform::Thread };
+        let Some(known) = self.known.as_ref().filter(|_| !self.ending.contains(&block)) else {
+            return Uniform::Thread;
+        };
         known.graph.index.get(&block).map_or(Uniform::Grid, |&block| known.control(block))
     }
 }
@@ -224,25 +240,30 @@ impl Uniformity {
         self.exits[of]
     }
 
+    /// The group that leaves a basic block together by the same edge.
+    unsafe fn branch(&self, block: usize) -> Uniform {
+        let graph = &*self.graph;
+        // SAFETY: the block is live.
+        unsafe {
+            let terminator = LLVMGetBasicBlockTerminator(graph.blocks[block]);
+            match ir::opcode(terminator) {
+                LLVMOpcode::LLVMBr if LLVMIsConditional(terminator) != 0 => {
+                    self.at(LLVMGetCondition(terminator), graph.loop_of[block])
+                }
+                LLVMOpcode::LLVMSwitch => self.at(LLVMGetOperand(terminator, 0), graph.loop_of[block]),
+                _ => Uniform::Grid,
+            }
+        }
+    }
+
     /// The group that decides together which edge it takes.
     unsafe fn decider(&self, region: usize, edge: &Edge) -> Uniform {
         let graph = &*self.graph;
         match graph.regions[region].nodes[edge.from].kind {
-            NodeKind::Block(block) => {
-                // SAFETY: the block is live.
-                unsafe {
-                    let terminator = LLVMGetBasicBlockTerminator(graph.blocks[block]);
-                    match ir::opcode(terminator) {
-                        LLVMOpcode::LLVMBr if LLVMIsConditional(terminator) != 0 => {
-                            self.at(LLVMGetCondition(terminator), graph.loop_of[block])
-                        }
-                        LLVMOpcode::LLVMSwitch => {
-                            self.at(LLVMGetOperand(terminator, 0), graph.loop_of[block])
-                        }
-                        _ => Uniform::Grid,
-                    }
-                }
-            }
+            // The others end.
+            NodeKind::Block(_) if graph.regions[region].outs(edge.from).count() == 1 => Uniform::Grid,
+            // SAFETY: by contract.
+            NodeKind::Block(block) => unsafe { self.branch(block) },
             NodeKind::Loop(l) => {
                 let ways = graph.regions[region].targets_of(edge.from, graph).len();
                 if ways > 1 { self.exits[l] } else { Uniform::Grid }

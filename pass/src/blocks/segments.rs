@@ -4,8 +4,8 @@
 //! The code between barriers can run as a loop over the threads (Stratton, Stone, Hwu, "MCUDA",
 //! 2008; Jääskeläinen et al., "pocl", 2015): all threads up to the first barrier, then all up to
 //! the second. That is right if the block's threads reach each barrier together, which [`BlockUniform`]
-//! must show. Other kernels run on the executor's fibers: a barrier behind a branch on a thread's
-//! index or on a value from memory is enough, or one behind an early `return` of some threads.
+//! must show. Threads that have ended need not come ([`exits`]). Other kernels run on the executor's fibers,
+//! such as one in which some threads wait at a barrier, and others at a later one.
 //!
 //! The function takes the *point* at which its thread starts: 0, or the number of a barrier. The
 //! caller passes a constant and inlines the call, so that each segment becomes code of its own. A
@@ -23,6 +23,7 @@
 //! |---|---|
 //! | `collectives` | collectives of a warp become plain code between two cuts |
 //! | `context` | fields of the thread context become parameters |
+//! | `exits` | threads that end before a barrier of others |
 //! | `frame` | places in the frame; local variables move there |
 //! | `crossing` | values that are needed after a barrier are computed again or kept in the frame |
 //! | `batches` | checks become batches in the frame |
@@ -33,11 +34,13 @@ mod batches;
 mod collectives;
 mod context;
 mod crossing;
+mod exits;
 mod frame;
 mod meeting;
 mod parting;
 
 use std::collections::HashSet;
+use std::ffi::CStr;
 use std::mem::offset_of;
 
 use gpurace_abi::ablation::{self, Mechanism};
@@ -45,9 +48,9 @@ use gpurace_abi::batch::{BLOCK_ENDED, FrameBatch, FrameCommon, SHARED_VALUES};
 use gpurace_abi::context::WARP_SIZE;
 use gpurace_abi::entry::Entry;
 use gpurace_abi::warp::{WaitsFor, WarpLanes, WarpPoint};
-use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
+use llvm_sys::{LLVMIntPredicate, LLVMOpcode};
 
 use super::affine_rows::AffineFunctions;
 use super::entries::Checks;
@@ -131,6 +134,8 @@ pub struct Segments {
     syncs: Vec<u32>,
     /// Each lane of a warp may be at another point.
     pub parts: bool,
+    /// The place of each thread's point, if some may end before others do.
+    pub own_points: Option<u32>,
     /// How many points are barriers; these have the numbers from 1 on.
     pub barriers: u32,
     /// Fields of the thread context that are equal for all threads: offset, type.
@@ -236,6 +241,8 @@ struct Cutter {
     exchanged_bytes: u64,
     /// The lanes of a warp may not meet at each collective.
     parts: bool,
+    /// The place of each thread's point, and the address of the running thread's, if threads may end before others.
+    own_point: Option<(u32, LLVMValueRef)>,
 }
 
 impl Cutter {
@@ -290,6 +297,7 @@ impl Cutter {
                 lane_bytes: 0,
                 exchanged_bytes: 0,
                 parts: false,
+                own_point: None,
             }
         }
     }
@@ -326,9 +334,13 @@ impl Cutter {
                 [ThreadParameter::X, ThreadParameter::Y, ThreadParameter::Z, ThreadParameter::Linear]
                     .map(|p| self.parameter(p));
             let warps = (!collectives.is_empty()).then(|| self.whole_warps());
-            let mut uniform = BlockUniform::of(self.module, self.function, &varying, &read_only, warps);
-            if barriers.iter().any(|&b| uniform.is_divergent(LLVMGetInstructionParent(b))) {
-                return None;
+            let analyse = |ending| {
+                BlockUniform::of(self.module, self.function, &varying, &read_only, warps.clone(), ending)
+            };
+            let at = barriers.iter().map(|&b| LLVMGetInstructionParent(b)).collect();
+            let (mut uniform, some_end) = exits::meeting_at(self.function, &at, analyse)?;
+            if some_end {
+                self.own_point = Some(self.thread_place(4, 4));
             }
             let sync = |at| EntryCall::of(at).and_then(|call| call.sync()).unwrap_or(0);
             let at_barrier = |&at: &LLVMValueRef| Cut { at, runs: Runs::Block, sync: sync(at) };
@@ -374,6 +386,7 @@ impl Cutter {
                 runs: std::iter::once(Runs::Block).chain(cuts.iter().map(|cut| cut.runs)).collect(),
                 syncs: std::iter::once(0).chain(cuts.iter().map(|cut| cut.sync)).collect(),
                 parts: self.parts,
+                own_points: self.own_point.map(|(at, _)| at),
                 barriers: barriers.len() as u32,
                 fields: std::mem::take(&mut self.fields),
                 shared,
@@ -405,6 +418,8 @@ impl Cutter {
             if self.parts {
                 self.at_start();
                 self.of_lane(offset_of!(WarpLanes, points))
+            } else if let Some((_, place)) = self.own_point {
+                place
             } else {
                 self.common_place(offset_of!(FrameCommon, next))
             }
@@ -434,14 +449,26 @@ impl Cutter {
             let int = LLVMInt32TypeInContext(self.context);
             LLVMInstructionEraseFromParent(LLVMGetBasicBlockTerminator(self.start));
             LLVMPositionBuilderAtEnd(self.builder, self.start);
-            let switch = LLVMBuildSwitch(
-                self.builder,
-                self.parameter(ThreadParameter::Point),
-                self.first,
-                after.len() as u32,
-            );
-            for (p, &block) in after.iter().enumerate() {
-                LLVMAddCase(switch, LLVMConstInt(int, p as u64 + 1, 0), block);
+            let point = self.parameter(ThreadParameter::Point);
+            let switch = LLVMBuildSwitch(self.builder, point, self.first, 2 * after.len() as u32);
+            let number = |p: usize| LLVMConstInt(int, p as u64, 0);
+            for (p, &block) in (1..).zip(after) {
+                LLVMAddCase(switch, number(p), block);
+            }
+            let Some((_, place)) = self.own_point.filter(|_| !self.parts) else { return };
+            // Where threads have ended, those go on that have not.
+            let add = |name: &CStr| LLVMAppendBasicBlockInContext(self.context, self.function, name.as_ptr());
+            let ended = add(c"ended");
+            LLVMPositionBuilderAtEnd(self.builder, ended);
+            LLVMBuildRetVoid(self.builder);
+            for (p, &block) in (1..).zip(after) {
+                let some = add(c"some");
+                LLVMAddCase(switch, number(p + after.len()), some);
+                LLVMPositionBuilderAtEnd(self.builder, some);
+                let own = LLVMBuildLoad2(self.builder, int, place, c"".as_ptr());
+                let end = LLVMConstInt(int, u64::from(BLOCK_ENDED), 0);
+                let end = LLVMBuildICmp(self.builder, LLVMIntPredicate::LLVMIntEQ, own, end, c"".as_ptr());
+                LLVMBuildCondBr(self.builder, end, ended, block);
             }
         }
     }

@@ -44,7 +44,7 @@ const GMRACE: [&str; 6] = ["cocluster", "em", "scan", "sweeps", "diagonals", "bi
 const COVERED: [&str; 2] = ["update", "rounds"];
 /// Kernels of further kinds: with a site that no proof covers, with sums in registers, with loops that read and
 /// write, with structs.
-const KINDS: [&str; 6] = ["radix", "walsh", "registers", "march", "insertion", "fields"];
+const KINDS: [&str; 7] = ["radix", "walsh", "registers", "march", "insertion", "fields", "guarded"];
 /// Rounds in which each variant runs once.
 const ROUNDS: usize = 5;
 /// Timed repetitions in a run.

@@ -1,5 +1,6 @@
 //! Builds the code of a block entry.
 
+mod living;
 mod warps;
 
 use std::ffi::{CStr, c_uint};
@@ -43,6 +44,8 @@ pub(super) struct BlockEntryBuilder<'a> {
     latches: Vec<LLVMValueRef>,
     /// Memory for a warp: what its lanes keep over a collective, and what they exchange.
     of_warp: [LLVMValueRef; 2],
+    /// A variable: the greatest point of a thread, if each has a point of its own.
+    last_point: LLVMValueRef,
 }
 
 impl BlockEntryBuilder<'_> {
@@ -90,7 +93,11 @@ impl BlockEntryBuilder<'_> {
                 fields: Vec::new(),
                 latches: Vec::new(),
                 of_warp,
+                last_point: null,
             };
+            if segments.own_points.is_some() {
+                entry.last_point = LLVMBuildAlloca(builder, LLVMInt32TypeInContext(context), c"".as_ptr());
+            }
             if segments.parts {
                 entry.begin_parting();
             }
@@ -175,7 +182,7 @@ impl BlockEntryBuilder<'_> {
                     if let Some(functions) = self.segments.affine[p] {
                         self.compute_affine_rows(kernel, number, &functions, &shared);
                     }
-                    self.threads(kernel, number, self.segments.function, &shared);
+                    self.living_threads(kernel, p, &shared);
                     if let Some(table) = table {
                         self.hand_over(table, batches.len());
                     }
@@ -213,7 +220,10 @@ impl BlockEntryBuilder<'_> {
     unsafe fn go_on(&self, point: LLVMValueRef, choose: LLVMBasicBlockRef) {
         // SAFETY: by contract.
         unsafe {
-            let next = self.next();
+            let next = match self.segments.own_points {
+                Some(at) => self.next_of_living(at),
+                None => self.next(),
+            };
             if let Some(barrier) = self.barrier {
                 self.at_barrier(barrier, next);
             }

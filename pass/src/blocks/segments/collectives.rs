@@ -49,8 +49,8 @@ impl Cutter {
     }
 
     /// Replaces collectives, and returns where the function is cut for them. `None` if one cannot be
-    /// replaced. If lanes may not meet at each of them, the warp parts. With checks it counts as parting, since
-    /// then the runtime knows which lanes meet.
+    /// replaced. If lanes may not meet at each of them, since some may have ended too, the warp parts. With checks it
+    /// counts as parting, since then the runtime knows which lanes meet.
     pub(super) unsafe fn replace_collectives(
         &mut self,
         collectives: &[LLVMValueRef],
@@ -62,7 +62,7 @@ impl Cutter {
             let calls: Vec<_> = collectives.iter().filter_map(|&call| EntryCall::of(call)).collect();
             let meet =
                 |&call: &LLVMValueRef| uniform.control(LLVMGetInstructionParent(call)) >= Uniform::Warp;
-            let together = checks == Checks::None && collectives.iter().all(meet);
+            let together = checks == Checks::None && self.own_point.is_none() && collectives.iter().all(meet);
             let masks = together.then(|| calls.iter().map(|&call| self.mask_of(call)));
             let masks = masks.and_then(|masks| masks.collect::<Option<Vec<_>>>());
             if masks.is_none() {

@@ -52,6 +52,8 @@ struct Found {
     /// The threads' loop is free of places that they share.
     parallel: bool,
     parts: bool,
+    /// Each thread has a point of its own, as some may end before others.
+    own_points: bool,
 }
 
 fn cut_of(body: &str) -> Option<Found> {
@@ -76,6 +78,7 @@ fn cut_with(body: &str, checks: Checks) -> Option<Found> {
             thread_bytes: s.thread_bytes,
             parallel: s.parallel,
             parts: s.parts,
+            own_points: s.own_points.is_some(),
         })
     })
 }
@@ -96,17 +99,17 @@ fn barriers_in_a_row() {
     assert_eq!(points("BARRIER\n BARRIER\n ret void"), Some(3));
 }
 
-/// The points of a kernel with a barrier under the condition `%x`.
+/// The points of a kernel with a barrier under the condition `%x`, and one behind it.
 fn points_under(condition: &str) -> Option<u32> {
     points(&format!(
-        "{condition}\n br i1 %x, label %yes, label %no\n yes:\n BARRIER\n br label %no\n no:\n ret void"
+        "{condition}\n br i1 %x, label %yes, label %no\n yes:\n BARRIER\n br label %no\n no:\n BARRIER\n ret void"
     ))
 }
 
 #[test]
 fn barrier_under_a_condition() {
-    assert_eq!(points_under("%x = icmp slt i32 %n, 4\n"), Some(2));
-    assert_eq!(points_under("%x = icmp slt i32 %b, 4\n"), Some(2));
+    assert_eq!(points_under("%x = icmp slt i32 %n, 4\n"), Some(3));
+    assert_eq!(points_under("%x = icmp slt i32 %b, 4\n"), Some(3));
     assert_eq!(points_under("%x = icmp slt i32 %t, 4\n"), None);
     assert_eq!(points_under("%m = load i32, ptr %p\n %x = icmp slt i32 %m, 4\n"), None);
     assert_eq!(points_under("%y = add i32 %t, %n\n %x = icmp slt i32 %y, 4\n"), None);
@@ -119,7 +122,7 @@ fn barrier_under_a_condition_from_memory_that_is_only_read() {
             "%at = getelementptr i32, ptr @table, i32 {index}\n %m = load i32, ptr %at\n %x = icmp slt i32 %m, 4"
         ))
     };
-    assert_eq!(under("%n"), Some(2));
+    assert_eq!(under("%n"), Some(3));
     assert_eq!(under("%t"), None);
 }
 
@@ -150,9 +153,76 @@ fn barrier_after_a_branch_has_joined() {
         )
     };
     assert_eq!(points(&body("br label %all")), Some(2));
-    assert_eq!(points(&body("ret void")), None);
+    assert_eq!(points(&body("BARRIER\n br label %all")), None);
     // A trap ends the launch: nobody waits for its thread.
     assert_eq!(points(&body("unreachable")), Some(2));
+}
+
+/// Whether a kernel is cut, and threads of it may end before others.
+fn ends_apart(body: &str) -> Option<bool> {
+    cut_of(body).map(|found| found.own_points)
+}
+
+#[test]
+fn barrier_after_a_return_of_some_threads() {
+    let under = |condition: &str, then: &str, rest: &str| {
+        ends_apart(&format!(
+            "%x = icmp slt i32 {condition}, 4\n br i1 %x, label %then, label %rest\n then:\n {then}\n
+             rest:\n BARRIER\n {rest}"
+        ))
+    };
+    assert_eq!(under("%n", "ret void", "ret void"), Some(false), "the block ends");
+    assert_eq!(under("%t", "ret void", "ret void"), Some(true));
+    // They may share their last basic block with the others.
+    let last = "br label %end\n end:\n store i32 1, ptr %p\n ret void";
+    assert_eq!(under("%t", "br label %end", last), Some(true));
+    let again = "br label %end\n end:\n BARRIER\n ret void";
+    assert_eq!(under("%t", "br label %end", again), None, "they come to a later barrier");
+    // Of the others only some come to the next barrier.
+    let next = |condition: &str, end: &str| {
+        let text = format!(
+            "%y = icmp slt i32 {condition}, 9\n br i1 %y, label %some, label %all\n
+             some:\n BARRIER\n br label %all\n all:\n {end}"
+        );
+        under("%t", "ret void", &text)
+    };
+    assert_eq!(next("%b", "BARRIER\n ret void"), Some(true));
+    assert_eq!(next("%t", "BARRIER\n ret void"), None);
+    assert_eq!(next("%t", "ret void"), Some(true), "those that do not come end too");
+}
+
+#[test]
+fn barrier_in_a_loop_that_single_threads_leave_by_ending() {
+    let body = |then: &str, goes_on: &str| {
+        ends_apart(&format!(
+            "br label %h\n h:\n %i = phi i32 [ 0, %0 ], [ %j, %on ]\n %x = icmp eq i32 %i, %t\n
+             br i1 %x, label %then, label %on\n then:\n {then}\n
+             on:\n BARRIER\n %j = add i32 %i, 1\n {goes_on}\n e:\n call void @use(i32 %i)\n ret void"
+        ))
+    };
+    let common = "%y = icmp slt i32 %j, %n\n br i1 %y, label %h, label %e";
+    assert_eq!(body("ret void", common), Some(true));
+    // How often the others go round differs.
+    let apart = "%y = icmp slt i32 %j, %t\n br i1 %y, label %h, label %e";
+    assert_eq!(body("ret void", apart), None);
+    // No other way leads out of the loop.
+    assert_eq!(body("ret void", "br label %h"), None);
+    assert_eq!(body("br label %e", common), None);
+}
+
+#[test]
+fn value_of_a_loop_that_threads_leave_apart_before_others_end() {
+    // After the loop each thread has a number of its own, so not all come to the barrier.
+    let body = |bound: &str| {
+        ends_apart(&format!(
+            "%x = icmp slt i32 %t, 4\n br i1 %x, label %end, label %h\n end:\n ret void\n
+             h:\n %i = phi i32 [ 0, %0 ], [ %j, %h ]\n %j = add i32 %i, 1\n %y = icmp slt i32 %j, {bound}\n
+             br i1 %y, label %h, label %e\n e:\n %z = icmp slt i32 %i, 7\n br i1 %z, label %w, label %on\n
+             w:\n BARRIER\n br label %on\n on:\n BARRIER\n ret void"
+        ))
+    };
+    assert_eq!(body("%n"), Some(true));
+    assert_eq!(body("%t"), None);
 }
 
 #[test]
@@ -161,10 +231,10 @@ fn barrier_by_a_value_that_was_chosen_apart() {
         format!(
             "%x = icmp slt i32 {condition}, 4\n br i1 %x, label %a, label %b1\n a:\n br label %j\n b1:\n br label %j\n
              j:\n %v = phi i32 [ 1, %a ], [ 2, %b1 ]\n %y = icmp eq i32 %v, 1\n br i1 %y, label %w, label %e\n
-             w:\n BARRIER\n br label %e\n e:\n ret void"
+             w:\n BARRIER\n br label %e\n e:\n BARRIER\n ret void"
         )
     };
-    assert_eq!(points(&body("%n")), Some(2));
+    assert_eq!(points(&body("%n")), Some(3));
     assert_eq!(points(&body("%t")), None);
 }
 
@@ -307,8 +377,12 @@ fn warps_that_part() {
     assert_eq!(under("%t", "%m = call i32 @__gpurace_activemask(ptr %c)\n call void @use(i32 %m)"), Some(2));
     assert_eq!(under("%b", &shuffle("255")), Some(3), "the mask is that of some lanes");
     assert_eq!(under("%b", &shuffle("-1")), None, "all lanes meet");
-    // A barrier of the block that some lanes reach is no cut.
-    assert_eq!(under("%t", &format!("{}\n BARRIER", shuffle("255"))), None);
+    // The other threads have ended.
+    assert_eq!(under("%t", &format!("{}\n BARRIER", shuffle("255"))), Some(4));
+    // A barrier of the block that some lanes reach, and others not yet, is no cut.
+    let apart = format!("{}\n BARRIER\n br label %end\n end:\n BARRIER\n ret void", shuffle("255"));
+    let apart = format!("%x = icmp slt i32 %t, 8\n br i1 %x, label %some, label %end\n some:\n {apart}");
+    assert_eq!(points(&apart), None);
     // Lanes in different iterations share no value, not even a counter with a common bound.
     let kept = |start: &str, mask: &str| {
         let body = format!(

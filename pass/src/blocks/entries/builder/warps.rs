@@ -81,22 +81,18 @@ impl BlockEntryBuilder<'_> {
             let (b, none) = (self.builder, c"".as_ptr());
             let (int, long) = (LLVMInt32TypeInContext(self.context), LLVMInt64TypeInContext(self.context));
             let [_, lanes] = self.of_warp;
-            let begun = LLVMBuildInsertElement(
-                b,
-                LLVMGetUndef(LLVMVectorType(int, WARP_SIZE)),
-                at,
-                LLVMConstInt(int, 0, 0),
-                none,
-            );
-            let zeros = LLVMConstNull(LLVMVectorType(int, WARP_SIZE));
-            let begun = LLVMBuildShuffleVector(b, begun, LLVMGetUndef(LLVMTypeOf(begun)), zeros, none);
-            LLVMBuildStore(b, begun, ir::at_byte(b, lanes, offset_of!(WarpLanes, points) as i64));
+            let points_at = ir::at_byte(b, lanes, offset_of!(WarpLanes, points) as i64);
             // The lanes have met at the point, which a barrier may be.
-            LLVMBuildStore(
-                b,
-                LLVMConstAllOnes(int),
-                ir::at_byte(b, lanes, offset_of!(WarpLanes, met) as i64),
-            );
+            let mut begun = self.for_lanes(at);
+            let mut met = LLVMConstAllOnes(int);
+            let own_points = self.segments.own_points.map(|place| self.own_points(place, linear));
+            if let Some(own_points) = own_points {
+                let living = self.living_lanes(own_points, at);
+                begun = LLVMBuildSelect(b, living, begun, self.for_lanes(self.ended()), none);
+                met = LLVMBuildBitCast(b, living, int, none);
+            }
+            LLVMBuildStore(b, begun, points_at);
+            LLVMBuildStore(b, met, ir::at_byte(b, lanes, offset_of!(WarpLanes, met) as i64));
             let points = self.warp_points();
             let (choose, done) = (self.new_block(c"step"), self.new_block(c""));
             let step = EntryCalls::new(self.module).threaded(Entry::WarpStep);
@@ -132,6 +128,23 @@ impl BlockEntryBuilder<'_> {
             LLVMPositionBuilderAtEnd(b, unknown);
             LLVMBuildUnreachable(b);
             LLVMPositionBuilderAtEnd(b, done);
+            if let Some(own_points) = own_points {
+                let reached = LLVMBuildLoad2(b, LLVMVectorType(int, WARP_SIZE), points_at, none);
+                LLVMSetAlignment(LLVMBuildStore(b, reached, own_points), 4);
+            }
+        }
+    }
+
+    /// A vector of a number for each lane.
+    pub(super) unsafe fn for_lanes(&self, number: LLVMValueRef) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, none) = (self.builder, c"".as_ptr());
+            let ty = LLVMVectorType(LLVMTypeOf(number), WARP_SIZE);
+            let int = LLVMInt32TypeInContext(self.context);
+            let zeros = LLVMConstNull(LLVMVectorType(int, WARP_SIZE));
+            let first = LLVMBuildInsertElement(b, LLVMGetPoison(ty), number, LLVMConstInt(int, 0, 0), none);
+            LLVMBuildShuffleVector(b, first, LLVMGetPoison(ty), zeros, none)
         }
     }
 

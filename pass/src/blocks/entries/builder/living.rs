@@ -1,0 +1,116 @@
+//! Runs the threads that have not ended, where some may end before a barrier of the others. Each thread has a point
+//! of its own in the frame.
+
+use gpurace_abi::batch::BLOCK_ENDED;
+use gpurace_abi::context::WARP_SIZE;
+use llvm_sys::LLVMIntPredicate;
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+
+use super::BlockEntryBuilder;
+use crate::ir;
+
+impl BlockEntryBuilder<'_> {
+    /// Runs all threads of the block from a point, except those that have ended. While none has, their loop
+    /// does not look at their points.
+    pub(super) unsafe fn living_threads(
+        &mut self,
+        kernel: LLVMValueRef,
+        point: usize,
+        shared: &[LLVMValueRef],
+    ) {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, int) = (self.builder, LLVMInt32TypeInContext(self.context));
+            let number = |p: usize| LLVMConstInt(int, p as u64, 0);
+            let function = self.segments.function;
+            if point == 0 || self.segments.own_points.is_none() {
+                return self.threads(kernel, number(point), function, shared);
+            }
+            let last = LLVMBuildLoad2(b, int, self.last_point, c"".as_ptr());
+            let some = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntEQ, last, self.ended(), c"".as_ptr());
+            let blocks = [c"some", c"all", c""].map(|name| self.new_block(name));
+            LLVMBuildCondBr(b, some, blocks[0], blocks[1]);
+            let after = self.segments.runs.len() - 1;
+            for (block, point) in blocks.into_iter().zip([point + after, point]) {
+                LLVMPositionBuilderAtEnd(b, block);
+                self.threads(kernel, number(point), function, shared);
+                LLVMBuildBr(b, blocks[2]);
+            }
+            LLVMPositionBuilderAtEnd(b, blocks[2]);
+        }
+    }
+
+    /// The point that the threads have reached which have not ended. `at` is the place of each thread's point.
+    pub(super) unsafe fn next_of_living(&self, at: u32) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, none) = (self.builder, c"".as_ptr());
+            let (int, long) = (LLVMInt32TypeInContext(self.context), LLVMInt64TypeInContext(self.context));
+            let n = |n| LLVMConstInt(long, n, 0);
+            let row = self.own_points(at, n(0));
+            let before = LLVMGetInsertBlock(b);
+            let (body, done) = (self.new_block(c"points"), self.new_block(c""));
+            LLVMBuildBr(b, body);
+            LLVMPositionBuilderAtEnd(b, body);
+            let thread = LLVMBuildPhi(b, long, none);
+            let [least, greatest] = [(); 2].map(|()| LLVMBuildPhi(b, int, none));
+            let place = ir::at_offset(b, row, LLVMBuildMul(b, thread, n(4), none));
+            let own = LLVMBuildLoad2(b, int, place, none);
+            let choose = |test, value| {
+                let keeps = LLVMBuildICmp(b, test, value, own, none);
+                LLVMBuildSelect(b, keeps, value, own, none)
+            };
+            // The end has the greatest number, and all others are at one point.
+            let next_least = choose(LLVMIntPredicate::LLVMIntULT, least);
+            let next_greatest = choose(LLVMIntPredicate::LLVMIntUGT, greatest);
+            let next = LLVMBuildNUWAdd(b, thread, n(1), none);
+            let more = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntULT, next, self.threads, none);
+            LLVMBuildCondBr(b, more, body, done);
+            let zero = LLVMConstInt(int, 0, 0);
+            for (phi, first, later) in
+                [(thread, n(0), next), (least, self.ended(), next_least), (greatest, zero, next_greatest)]
+            {
+                LLVMAddIncoming(phi, [first, later].as_mut_ptr(), [before, body].as_mut_ptr(), 2);
+            }
+            LLVMPositionBuilderAtEnd(b, done);
+            LLVMBuildStore(b, next_greatest, self.last_point);
+            next_least
+        }
+    }
+
+    /// Where the points of the threads from `first` on lie. `at` is their place in the frame.
+    pub(super) unsafe fn own_points(&self, at: u32, first: LLVMValueRef) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, none) = (self.builder, c"".as_ptr());
+            let n = |n| LLVMConstInt(LLVMInt64TypeInContext(self.context), n, 0);
+            let row = LLVMBuildMul(b, self.threads, n(at.into()), none);
+            let before = LLVMBuildMul(b, first, n(4), none);
+            ir::at_offset(b, LLVMGetParam(self.function, 2), LLVMBuildAdd(b, row, before, none))
+        }
+    }
+
+    /// For each lane of a warp, a bit: it has not ended before the block came to a point.
+    pub(super) unsafe fn living_lanes(&self, own_points: LLVMValueRef, point: LLVMValueRef) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, none) = (self.builder, c"".as_ptr());
+            let int = LLVMInt32TypeInContext(self.context);
+            let own = LLVMBuildLoad2(b, LLVMVectorType(int, WARP_SIZE), own_points, none);
+            LLVMSetAlignment(own, 4);
+            let lives =
+                LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntNE, own, self.for_lanes(self.ended()), none);
+            // At the start the points are those of an earlier block.
+            let zero = LLVMConstInt(int, 0, 0);
+            let starts = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntEQ, point, zero, none);
+            LLVMBuildOr(b, lives, self.for_lanes(starts), none)
+        }
+    }
+
+    /// The point of a thread that has ended.
+    pub(super) unsafe fn ended(&self) -> LLVMValueRef {
+        // SAFETY: the context is live.
+        unsafe { LLVMConstInt(LLVMInt32TypeInContext(self.context), u64::from(BLOCK_ENDED), 0) }
+    }
+}
