@@ -465,10 +465,15 @@ impl<'a> Encoder<'a> {
         }
         let known = self.shared.len();
         let value = self.keyed(Key::Opaque(id, side, at, View::Unsigned), "opaque", range);
-        if self.shared.len() > known
-            && let (Some(launch), Some(place)) = (self.setting.launch, opaque.argument)
-        {
-            self.argument_facts(f, launch, place, (width, &value))?;
+        if self.shared.len() > known {
+            if let (Some(launch), Some(place)) = (self.setting.launch, opaque.argument) {
+                self.argument_facts(f, launch, place, (width, &value))?;
+            }
+            if let Some(last) = opaque.last
+                && let Ok(fact) = self.left(f, &opaque.loops, last, &value)
+            {
+                self.facts.push(fact);
+            }
         }
         if view == View::Signed && !range.within(view.all(width)) {
             return self.wrapped(&value, width, view);

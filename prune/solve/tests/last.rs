@@ -192,3 +192,102 @@ fn loops_are_counted_out() {
     };
     assert_eq!(left(0, by(1), Test::Before, to_tid), None);
 }
+
+/// How a kernel differs from an insertion sort in which each thread sorts `m` numbers of its own.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Sort {
+    Whole,
+    /// The loop tests after each iteration.
+    TestsAfter,
+    /// It goes one place too far down.
+    TooFar,
+    /// The number is stored one place too far up.
+    TooHigh,
+    /// The loop goes down by steps that are not known.
+    AnyStep,
+    /// Only some rounds have the loop. The others use the value too.
+    NotAlways,
+}
+
+/// `for (i = 1; i < m; i++) { for (j = i - 1; j >= 0; j--) { if (own[j] <= v) break; own[j + 1] = own[j]; } own[j + 1] = v; }`.
+/// Returns the site of the last write too.
+fn sort(case: Sort) -> (Kernel, SiteId) {
+    let mut k = Kernel::new("sort");
+    let (a, m, t) = (k.pointer("a"), k.scalar("m"), k.tid());
+    let own = k.mul(t, m);
+    let [i, j] = [1, 2].map(|id| k.p.exprs.add(Expr::Var { id: VarId(id), width: Width::W32 }));
+    let (one, less, start) = (k.c(1), k.c(-1), k.addc(i, -1));
+    let step = if case == Sort::AnyStep { Step::Any(Uniform::Thread) } else { Step::Add(less) };
+    let var = |id, from, step| vec![Induction { id: VarId(id), width: Width::W32, from, step }];
+    let below = match case {
+        Sort::TooFar => -2,
+        Sort::TestsAfter => 0,
+        _ => -1,
+    };
+    let (below, to) = (k.c(below), k.lt(i, m));
+    let cond = k.lt(below, j);
+    k.open();
+    k.open();
+    let at = k.add(own, j);
+    let above = k.addc(at, 1);
+    k.read(a, at);
+    k.write(a, above);
+    let body = k.close();
+    let test = if case == Sort::TestsAfter { Test::After } else { Test::Before };
+    let inner = Stmt::Loop(Loop {
+        id: LoopId(2),
+        vars: var(2, start, step),
+        cond,
+        test,
+        may_break: Some(Uniform::Thread),
+        body,
+    });
+    if case == Sort::NotAlways {
+        let (odd, tid) = (k.binc(BinOp::And, i, 1), k.tid());
+        let some = k.lt(odd, tid);
+        k.when(some, |k| k.stmt(inner));
+    } else {
+        k.stmt(inner);
+    }
+    let left = k.opaque("left", Width::W32, Uniform::Thread, &[LoopId(1)]);
+    k.p.opaques[0].last = Some(Last { of: LoopId(2), value: j });
+    let at = k.add(own, left);
+    let at = k.addc(at, if case == Sort::TooHigh { 2 } else { 1 });
+    let last = k.write(a, at);
+    let body = k.close();
+    let vars = var(1, one, Step::Add(one));
+    k.stmt(Stmt::Loop(Loop { id: LoopId(1), vars, cond: to, test: Test::Before, may_break: None, body }));
+    (k, last)
+}
+
+#[test]
+fn a_place_that_a_broken_loop_found() {
+    for case in [Sort::Whole, Sort::TestsAfter] {
+        let (k, _) = sort(case);
+        let conditions = proved(k);
+        assert!(!conditions.is_empty(), "{case:?}");
+        // They hold at a launch.
+        let p = sort(case).0.done();
+        let launch = launch([1, 1, 1], [64, 1, 1], &p, &[9]);
+        assert!(all_proved(&prove_with(&p, &launch)), "{case:?}");
+        for open in [0, 1] {
+            assert!(racing(&p, &launch, open).is_empty(), "{case:?}");
+        }
+    }
+}
+
+#[test]
+fn places_that_a_broken_loop_must_not_be_trusted_with() {
+    for case in [Sort::TooFar, Sort::TooHigh, Sort::AnyStep, Sort::NotAlways] {
+        let (k, last) = sort(case);
+        not_proved(k, &[last]);
+        let p = sort(case).0.done();
+        let launch = launch([1, 1, 1], [8, 1, 1], &p, &[5]);
+        // A step down ends the loop.
+        let races =
+            [0xffff_fff0, 0, 1, 2, 3, 4, 5].iter().any(|&open| racing(&p, &launch, open).contains(&last));
+        assert!(races, "{case:?} does not race");
+        let site = prove_with(&p, &launch).verdicts.sites.into_iter().find(|s| s.site == last);
+        assert!(site.is_some_and(|s| s.verdict != Verdict::Proved), "{case:?}");
+    }
+}

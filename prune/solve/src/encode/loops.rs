@@ -1,8 +1,10 @@
 //! Loop variables as terms over the iteration number.
 
+use std::rc::Rc;
+
 use gpurace_protocol::condition::Condition;
 use gpurace_protocol::expr::{Expr, ExprId, LoopId, VarId, Width};
-use gpurace_protocol::protocol::Step;
+use gpurace_protocol::protocol::{Last, Step};
 use gpurace_protocol::range::{VarInfo, View};
 
 use super::{Encoder, Frame, Key, Wrap};
@@ -47,6 +49,40 @@ impl<'a> Encoder<'a> {
                 self.choice(first, &from, &later)
             }
         }
+    }
+
+    /// Returns what is known of a value that a loop leaves, unsigned: it is that of the loop's expression in
+    /// some iteration, and the loop's condition held in the iteration before. The query may also mention
+    /// the value in an execution that does not come to the loop. Then nothing is known of it.
+    pub(super) fn left(
+        &mut self,
+        f: &Frame<'a>,
+        around: &[LoopId],
+        last: Last,
+        value: &Lin,
+    ) -> Encoded<Formula> {
+        let mut entry = Frame::top(self.setting, f.side);
+        entry.certain = false;
+        entry.iteration = f.iteration.clone();
+        entry.iteration.retain(|of, _| around.contains(of));
+        let loops = Rc::clone(entry.ranges.loops());
+        let (Some(of), Some(guards)) = (loops.loops.get(&last.of), loops.entry.get(&last.of)) else {
+            return Ok(Formula::True);
+        };
+        let mut comes = Vec::new();
+        for &(cond, holds) in guards {
+            let cond = self.cond(&mut entry, cond)?;
+            comes.push(if holds { cond } else { cond.negated() });
+        }
+        let count = entry.ranges.iterations(of.id);
+        let count = Lin::atom(self.fresh("iterations", count));
+        let [mut ended, mut before] = [(); 2].map(|()| entry.copy());
+        ended.iteration.insert(of.id, count.clone());
+        before.iteration.insert(of.id, count.shifted(-1)?);
+        let same = Formula::eq(value, &self.computed(&mut ended, last.value, View::Unsigned)?)?;
+        let first = Formula::eq(&count, &Lin::constant(0))?;
+        let went_on = Formula::any([first, self.cond(&mut before, of.cond)?]);
+        Ok(Formula::all(comes).implies(Formula::all([same, went_on])))
     }
 
     /// Returns the variable's value for its lift. If the variable may wrap, either a condition of

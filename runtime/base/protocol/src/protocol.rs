@@ -172,12 +172,13 @@ pub struct Opaque {
     /// The value lies in the argument buffer, and this is the place of its first byte there: 64 bits,
     /// signed. It comes before the value in the arena.
     pub argument: Option<ExprId>,
-    /// The loop that leaves the value, unless the loop is left by a break ([`Loop::may_break`]).
+    /// The loop that leaves the value.
     pub last: Option<Last>,
 }
 
 /// The value of an expression after a loop. The loop's variables have the values of the iteration
-/// that evaluated the loop's condition last.
+/// that ended it: it evaluated the loop's condition last, or the thread broke the loop in it
+/// ([`Loop::may_break`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Last {
     /// The loop.

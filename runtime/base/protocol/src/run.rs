@@ -313,7 +313,6 @@ impl<'a> Run<'a> {
             self.set(var.id, value);
         }
         self.changes += 1;
-        let mut broken = false;
         let mut go_on = of.test == Test::After || self.value(of.cond) == 1;
         while go_on {
             self.spend()?;
@@ -322,7 +321,6 @@ impl<'a> Run<'a> {
             if let Some(uniform) = of.may_break
                 && self.ask(OpenKind::Break(of.id), uniform, None) & 1 == 1
             {
-                broken = true;
                 break;
             }
             let after = of.test == Test::After && self.value(of.cond) == 0;
@@ -332,7 +330,7 @@ impl<'a> Run<'a> {
             self.step(of);
             go_on = of.test == Test::After || self.value(of.cond) == 1;
         }
-        self.leave(of.id, broken);
+        self.leave(of.id);
         self.access = first_access + accesses_in(&of.body);
         self.iterations.pop();
         self.vars.retain(|(id, _)| of.vars.iter().all(|var| var.id != *id));
@@ -341,18 +339,15 @@ impl<'a> Run<'a> {
     }
 
     /// Stores the values that a loop leaves for the statements after it.
-    fn leave(&mut self, of: LoopId, broken: bool) {
+    fn leave(&mut self, of: LoopId) {
         let protocol = self.protocol;
         for (index, opaque) in protocol.opaques.iter().enumerate() {
             let Some(last) = opaque.last.filter(|last| last.of == of) else { continue };
             let id = OpaqueId(index as u32);
-            self.left.remove(&id);
-            if !broken {
-                let asked = std::mem::take(&mut self.asked);
-                let value = self.value(last.value);
-                self.left.insert(id, (value, self.asked));
-                self.asked = asked;
-            }
+            let asked = std::mem::take(&mut self.asked);
+            let value = self.value(last.value);
+            self.left.insert(id, (value, self.asked));
+            self.asked = asked;
         }
     }
 
