@@ -153,14 +153,13 @@ impl<'a> Ranges<'a> {
                 if let Some(values) = self.argument(opaque, width, view) {
                     return values;
                 }
-                let known = self.protocol.opaques.get(opaque.0 as usize);
-                match known.map(|opaque| (opaque.range, opaque.last)) {
-                    Some((Some((lo, hi)), _)) => {
+                let known = self.protocol.opaques.get(opaque.0 as usize).and_then(|o| o.range);
+                match known {
+                    Some((lo, hi)) => {
                         let range = Range::new(i128::from(lo), i128::from(hi));
                         if range.within(view.all(width)) { range } else { view.all(width) }
                     }
-                    Some((None, Some(last))) => self.left(last, width, view),
-                    _ => view.all(width),
+                    None => view.all(width),
                 }
             }
             Expr::Iteration(of) => self.iterations(of),

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::{Range, Ranges, View};
 use crate::expr::{BinOp, CmpOp, Expr, ExprId, LoopId, VarId, Width};
-use crate::protocol::{Induction, Last, Loop, Protocol, Step, Stmt, Test};
+use crate::protocol::{Induction, Loop, Protocol, Step, Stmt, Test};
 
 /// A loop variable with its loop.
 #[derive(Clone, Copy, Debug)]
@@ -100,14 +100,6 @@ impl<'a> Ranges<'a> {
     pub fn never_wraps(&mut self, id: VarId, view: View) -> Option<Range> {
         let info = self.loops.vars.get(&id).copied()?;
         self.steady(info, view)
-    }
-
-    /// The range of a value that a loop leaves: that of its expression in any iteration.
-    pub(super) fn left(&mut self, last: Last, width: Width, view: View) -> Range {
-        match self.loops.loops.get(&last.of).copied() {
-            Some(of) => self.at_entry(of).computed(last.value, view),
-            None => view.all(width),
-        }
     }
 
     /// The loops and variables of the protocol.
