@@ -250,7 +250,8 @@ pub(super) fn files_in(folder: &Path) -> Result<Vec<PathBuf>, Error> {
         .map_err(|e| Error::new(format!("cannot read `{}`: {e}", folder.display())))?;
     let mut files: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+        // A pipe, for instance, might never end.
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json") && path.is_file())
         .collect();
     files.sort();
     Ok(files)

@@ -237,11 +237,8 @@ pub(crate) fn race(finding: &Finding, race: &Race, linked: bool) -> String {
 
 /// Returns what a side of a race did, and who did it.
 pub(crate) fn side(race: &Race, previous: bool) -> String {
-    let (access, effect) = if previous {
-        (race.earlier(), race.kind.earlier())
-    } else {
-        (race.later(), race.kind.later())
-    };
+    let (access, effect) =
+        if previous { (race.earlier(), race.kind.earlier()) } else { (race.later(), race.kind.later()) };
     words::doing(access, effect, previous) + &words::by(access, words::launches_differ(race))
 }
 

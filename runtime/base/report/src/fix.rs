@@ -165,7 +165,8 @@ mod tests {
 
     #[test]
     fn a_diff_fits_the_text_that_it_is_of_alone() {
-        let diff = "--- a/k.cu\n+++ b/k.cu\n@@ -2,2 +2,3 @@\n x\n+  barrier();\n y\n\\ No newline at end of file\n";
+        let diff =
+            "--- a/k.cu\n+++ b/k.cu\n@@ -2,2 +2,3 @@\n x\n+  barrier();\n y\n\\ No newline at end of file\n";
         let wanted = Some(vec![(3, "  barrier();\n".to_owned())]);
         for text in ["a\nx\ny", "a\r\nx\r\ny\r\n", "other\nx\ny\nz\n"] {
             assert_eq!(insertions_that_fit(diff, text), wanted, "{text}");
