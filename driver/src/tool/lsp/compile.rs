@@ -1,7 +1,7 @@
 //! Compilations in the background: `gpurace explain` on one source after another, each in processes of its own, which
 //! the next edit ends.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -168,12 +168,14 @@ fn explain(
     let output = output.and_then(Result::ok).unwrap_or_default();
     let explained: Vec<Explained> = serde_json::from_str(&output)
         .map_err(|e| Error::new(format!("cannot read what `gpurace explain` said: {e}")))?;
-    Ok(Some(located(explained, &[&compilation.folder])))
+    // clang names a file from the innermost folder that has both the file and the folder of the compilation.
+    let folders: Vec<&Path> = compilation.folder.ancestors().collect();
+    Ok(Some(located(explained, &folders)))
 }
 
 /// Finds the files of accesses in these folders.
 pub fn located(explained: Vec<Explained>, folders: &[&Path]) -> Vec<Located> {
-    let mut known: std::collections::HashMap<String, PathBuf> = std::collections::HashMap::new();
+    let mut known: HashMap<String, PathBuf> = HashMap::new();
     let mut locate = |access: Explained| {
         let file = access.file.clone()?;
         let found = known.entry(file).or_insert_with_key(|file| key(&resolve(file, folders.iter().copied())));

@@ -60,10 +60,14 @@ struct Reader<'a> {
     stored: StoredSources,
 }
 
-/// Returns the folders in which a report's relative names may lie: the program's, then those of the workspace.
+/// Returns the folders in which a report's relative names may lie: the program's and those around it in the workspace,
+/// those of the workspace, or else the program's. clang names a file from the innermost folder that has both the file
+/// and the folder of the compilation.
 pub fn folders<'a>(report: &'a Report, roots: &'a [PathBuf]) -> Vec<&'a Path> {
     let of_run = report.run.as_ref().and_then(|run| run.directory.as_deref()).map(Path::new);
-    of_run.into_iter().chain(roots.iter().map(PathBuf::as_path)).collect()
+    let is_inside = |folder: &&Path| roots.iter().any(|root| key(folder).starts_with(key(root)));
+    let around = of_run.into_iter().flat_map(Path::ancestors).take_while(is_inside);
+    around.chain(roots.iter().map(PathBuf::as_path)).chain(of_run).collect()
 }
 
 impl Findings {

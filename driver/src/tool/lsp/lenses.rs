@@ -28,6 +28,7 @@ pub fn lenses(report: &Report, file: &Path, text: &str, folders: &[&Path]) -> Ve
         let row = definition(kernel, text, *last).unwrap_or_else(|| first.saturating_sub(1));
         found.push((row, kernel));
     }
+    found.sort_by_key(|(row, _)| *row);
     let lens = |&(row, kernel): &(u32, &KernelCoverage)| {
         // Instances of a template share a line.
         let is_alone = found.iter().filter(|(other, _)| *other == row).count() == 1;
