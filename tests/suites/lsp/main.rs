@@ -154,10 +154,7 @@ fn a_quick_fix_ends_the_finding() {
     assert_eq!(change["textDocument"], json!({ "uri": uri, "version": 1 }));
     let edits = change["edits"].as_array().unwrap();
     let mended = apply(SOURCE, edits);
-    assert_eq!(
-        mended,
-        SOURCE.replace("    out[blockIdx", "    __syncthreads();\n    out[blockIdx")
-    );
+    assert_eq!(mended, SOURCE.replace("    out[blockIdx", "    __syncthreads();\n    out[blockIdx"));
     // Windows' ends of lines stay.
     let windows = SOURCE.replace('\n', "\r\n");
     client.edit(&uri, 2, &windows);
@@ -379,4 +376,45 @@ fn a_source_without_an_entry_is_compiled_with_the_fallback_flags_only() {
     let access = json!({ "textDocument": { "uri": uri }, "position": at(8, "tile[t]")["start"] });
     assert_eq!(client.request("textDocument/hover", access), Ok(Value::Null));
     client.stop();
+}
+
+/// Returns the processes whose command lines have a text.
+fn processes(text: &str) -> Vec<String> {
+    let entries = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    let lines = lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
+    lines.filter(|line| line.contains(text)).collect()
+}
+
+/// Waits until a condition holds.
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let deadline = std::time::Instant::now() + gpurace_tests::toolchain::TIME_LIMIT;
+    while !holds() {
+        assert!(std::time::Instant::now() < deadline, "{what}");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_compilation_blocks_nothing_and_ends_with_the_next_edit() {
+    let folder = workspace("cancel");
+    // clang waits for the pipe's text for ever.
+    let pipe = folder.join("endless.h");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let shown = pipe.to_str().unwrap();
+    let options = json!({ "fallbackFlags": ["-include", shown] });
+    let (mut client, _) = Client::start(&folder, options, abilities());
+    let uri = client.open(NAME);
+    let runs = || processes(shown).len();
+    // `gpurace explain` and its clang.
+    until("the compilation begins", || runs() >= 2);
+    assert_eq!(diagnostics(&mut client, &uri).len(), 1);
+    assert_eq!(client.fixes(&uri, 8).len(), 1);
+    client.edit(&uri, 2, SOURCE);
+    until("the edit ends the compilation", || runs() == 0);
+    // So does the end of the server.
+    client.notify("textDocument/didSave", json!({ "textDocument": { "uri": uri } }));
+    until("the compilation begins again", || runs() >= 2);
+    client.stop();
+    until("the server's end ends the compilation", || runs() == 0);
 }
