@@ -57,10 +57,13 @@ pub fn render(kernel: &Known, remarks: &HashMap<u32, Vec<String>>) -> String {
 /// Returns the accesses of a kernel, by position. `remarks` are by number of the site.
 pub fn explain(kernel: &Known, remarks: &HashMap<u32, Vec<String>>) -> Vec<Explained> {
     let objects = kernel.objects();
-    let mut explained: Vec<Explained> = (0..)
-        .zip(&kernel.facts.sites)
+    let mut explained: Vec<Explained> = kernel
+        .facts
+        .sites
+        .iter()
+        .enumerate()
         .map(|(i, site)| {
-            let number = kernel.sites.get::<usize>(i).copied();
+            let number = kernel.sites.get(i).copied();
             let objects = number.and_then(|number| objects.get(&number));
             let remarks = number.and_then(|number| remarks.get(&number));
             Explained::new(

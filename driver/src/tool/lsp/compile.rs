@@ -176,10 +176,10 @@ fn explain(
 /// Finds the files of accesses in these folders.
 pub fn located(explained: Vec<Explained>, folders: &[&Path]) -> Vec<Located> {
     let mut known: HashMap<String, PathBuf> = HashMap::new();
-    let mut locate = |access: Explained| {
+    let locate = |access: Explained| {
         let file = access.file.clone()?;
         let found = known.entry(file).or_insert_with_key(|file| key(&resolve(file, folders.iter().copied())));
         Some((found.clone(), access))
     };
-    explained.into_iter().filter_map(|access| locate(access)).collect()
+    explained.into_iter().filter_map(locate).collect()
 }

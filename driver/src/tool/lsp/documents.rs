@@ -130,7 +130,9 @@ mod tests {
     fn names_are_searched_in_order() {
         let place = tempfile::tempdir().unwrap();
         let [a, b] = ["a", "b"].map(|name| place.path().join(name));
-        [&a, &b].map(|folder| std::fs::create_dir(folder).unwrap());
+        for folder in [&a, &b] {
+            std::fs::create_dir(folder).unwrap();
+        }
         std::fs::write(b.join("k.cu"), "").unwrap();
         let folders = [a.as_path(), b.as_path()];
         assert_eq!(resolve("k.cu", folders), b.join("k.cu"));
