@@ -66,7 +66,7 @@ fn names(line: &str, name: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(name).any(|(at, _)| {
         let after = &line[at + name.len()..];
-        !line[..at].ends_with(is_word) && after.trim_start().starts_with('(')
+        !name.is_empty() && !line[..at].ends_with(is_word) && after.trim_start().starts_with('(')
     })
 }
 
