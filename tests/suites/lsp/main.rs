@@ -225,6 +225,29 @@ fn a_new_report_replaces_the_old_one() {
 }
 
 #[test]
+fn a_file_is_called_as_the_client_calls_it() {
+    let folder = workspace("names");
+    // The report has the file's own name, the client comes through a link.
+    let own = folder.join(NAME);
+    let report = std::fs::read_to_string(folder.join("gpurace.json")).unwrap();
+    let report = report.replace(&format!("\"{NAME}\""), &format!("\"{}\"", own.display()));
+    std::fs::write(folder.join("gpurace.json"), report).unwrap();
+    let link = folder.with_file_name("lsp link");
+    std::os::unix::fs::symlink(&folder, &link).unwrap();
+    let (mut client, _) = Client::start(&link, Value::Null, abilities());
+    let told = client.wait_for("textDocument/publishDiagnostics");
+    let before = told["uri"].as_str().unwrap().to_owned();
+    assert!(before.contains("names") && told["diagnostics"][0]["range"] == at(9, "tile[63 - t]"), "{told}");
+    let uri = client.open(NAME);
+    assert_ne!(uri, before);
+    assert!(diagnostics(&mut client, &before).is_empty());
+    assert_eq!(diagnostics(&mut client, &uri).len(), 1);
+    let fixes = client.fixes(&uri, 8);
+    assert_eq!(fixes[0]["edit"]["documentChanges"][0]["textDocument"]["uri"], uri);
+    client.stop();
+}
+
+#[test]
 fn reports_of_a_folder_are_joined() {
     let folder = workspace("folder");
     let reports = folder.join("reports");

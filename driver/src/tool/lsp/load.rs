@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 use std::thread;
+use std::time::Duration;
 
 use gpurace_report::schema::Report;
 
@@ -12,6 +13,9 @@ use super::compile::located;
 use super::hovers::StoredVerdicts;
 use crate::diagnostic::Error;
 use crate::tool::{explain, reports};
+
+/// How long a program writes a report, mostly.
+const WRITING: Duration = Duration::from_millis(500);
 
 /// What the stored files hold.
 #[derive(Debug)]
@@ -56,7 +60,7 @@ impl Loader {
         let events = self.events.clone();
         thread::spawn(move || {
             let loaded =
-                Loaded { report: guarded(|| report(&reports)), facts: guarded(|| verdicts(&facts, &roots)) };
+                Loaded { report: settled(|| report(&reports)), facts: settled(|| verdicts(&facts, &roots)) };
             // The server may have ended.
             let _ = events.send(Event::Loaded(Box::new(loaded)));
         });
@@ -71,6 +75,14 @@ impl Loader {
         }
         is_late
     }
+}
+
+/// Reads once more if the first time fails: the editor tells of a file as soon as a program begins to write it.
+fn settled<T>(read: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
+    guarded(&read).or_else(|_| {
+        thread::sleep(WRITING);
+        guarded(&read)
+    })
 }
 
 /// A damaged file must not end the server, whatever it does to a reader.
