@@ -42,7 +42,7 @@ pub fn actions(
 /// Returns a change as an edit. `None` if the file's text is not the one that the change is of.
 fn edit(mending: &Mending, documents: &Documents, versioned: bool) -> Option<lsp::WorkspaceEdit> {
     let text = documents.text(&mending.key)?;
-    let end = if text.lines().count() > 0 && text.contains("\r\n") { "\r\n" } else { "\n" };
+    let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let edits: Vec<lsp::TextEdit> = fix::insertions_that_fit(&mending.diff, &text)?
         .into_iter()
         .map(|(line, inserted)| {

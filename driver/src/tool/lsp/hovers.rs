@@ -91,8 +91,8 @@ impl Verdicts {
         }
         let range = range?;
         let more = shown.len().saturating_sub(MOST);
-        let mut parts: Vec<String> =
-            shown.iter().take(MOST).map(|(access, more)| part(access, *more)).collect();
+        let first = shown.iter().take(MOST);
+        let mut parts: Vec<String> = first.map(|(access, more)| part(access, *more, in_markdown)).collect();
         if more > 0 {
             parts.push(format!("{more} more accesses are not shown"));
         }
@@ -108,17 +108,42 @@ fn is_alike(a: &Explained, b: &Explained) -> bool {
     (&a.op, &a.size, &a.object, a.verdict, &a.says) == (&b.op, &b.size, &b.object, b.verdict, &b.says)
 }
 
-/// Returns what there is to say of one access.
-fn part(access: &Explained, more: usize) -> String {
+/// Returns what there is to say of one access, and of as many `more` that are alike.
+fn part(access: &Explained, more: usize, in_markdown: bool) -> String {
+    let plain = |text: &str| if in_markdown { markdown::text(text) } else { text.to_owned() };
     let Explained { kernel, op, size, object, verdict, .. } = access;
     let kernels = match more {
         0 => format!("`{kernel}`"),
         more => format!("`{kernel}` and {more} more"),
     };
-    let what = markdown::text(&format!("{op} of {size}, {object}, in {kernels}"));
-    let mut text = format!("**gpurace: {verdict}**: {what}\n");
+    let strong = if in_markdown { "**" } else { "" };
+    let what = plain(&format!("{op} of {size}, {object}, in {kernels}"));
+    let mut text = format!("{strong}gpurace: {verdict}{strong}: {what}\n");
     for (label, said) in &access.says {
-        text += &format!("\n- {label}: {}", markdown::text(said));
+        text += &format!("\n- {label}: {}", plain(said));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_a_program_are_no_markdown() {
+        let access: Explained = serde_json::from_value(serde_json::json!({
+            "kernel": "f<A>(int*)", "file": "k.cu", "line": 1, "column": 1, "op": "write", "size": "4 B",
+            "object": "global", "verdict": "checked", "says": [["why", "a*b < c_d_e"], ["remedy", "`a*b`"]],
+        }))
+        .unwrap();
+        assert_eq!(
+            part(&access, 1, true),
+            "**gpurace: checked**: write of 4 B, global, in `f<A>(int*)` and 1 more\n\n\
+             - why: a\\*b &lt; c\\_d\\_e\n- remedy: `a*b`"
+        );
+        assert_eq!(
+            part(&access, 0, false),
+            "gpurace: checked: write of 4 B, global, in `f<A>(int*)`\n\n- why: a*b < c_d_e\n- remedy: `a*b`"
+        );
+    }
 }
