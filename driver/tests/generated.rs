@@ -8,8 +8,19 @@ use std::process::Command;
 use clap_complete::Shell;
 use gpurace_driver::tool::generate;
 
-const COMMANDS: [&str; 10] =
-    ["report", "merge", "run", "stress", "facts", "explain", "options", "doctor", "completions", "man"];
+const COMMANDS: [&str; 11] = [
+    "report",
+    "merge",
+    "run",
+    "stress",
+    "facts",
+    "explain",
+    "lsp",
+    "options",
+    "doctor",
+    "completions",
+    "man",
+];
 
 #[test]
 fn completions_know_every_command_and_format() {

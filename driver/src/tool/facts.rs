@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Done;
@@ -32,9 +32,9 @@ pub struct FactsArgs {
 }
 
 /// The verdict on an access, the best first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Verdict {
+pub enum Verdict {
     /// Free of races in every launch
     Proved,
     /// Free of races in launches that meet its conditions
@@ -48,7 +48,7 @@ pub(super) enum Verdict {
 impl Verdict {
     const ALL: [Self; 4] = [Self::Proved, Self::ProvedIf, Self::Checked, Self::Racy];
 
-    const fn as_str(self) -> &'static str {
+    pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Proved => "proved",
             Self::ProvedIf => "proved-if",

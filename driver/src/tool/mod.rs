@@ -10,11 +10,13 @@
 //! | [`stress`] | `stress`: one program under many seeds |
 //! | [`facts`] | `facts`: verdicts of a build, and how two builds differ |
 //! | [`explain`] | `explain`: why each access has its verdict, for all launches or for one |
+//! | [`lsp`] | `lsp`: reports and verdicts in an editor |
 //! | [`generate`] | `completions`, `man` |
 
 pub mod explain;
 pub mod facts;
 pub mod generate;
+pub mod lsp;
 pub mod reports;
 pub mod run;
 pub mod stress;
@@ -58,6 +60,8 @@ enum Command {
     Facts(facts::FactsArgs),
     /// Explain each access of a source: its verdict, why, and what would let it be proved
     Explain(explain::ExplainArgs),
+    /// Serve an editor: findings, fixes and verdicts in the source (language server protocol)
+    Lsp(lsp::LspArgs),
     /// List the keys of `GPURACE_OPTIONS`
     Options {
         /// Print a Markdown table
@@ -108,6 +112,7 @@ impl Cli {
             Command::Stress(args) => stress::stress(&args),
             Command::Facts(args) => facts::facts(&args),
             Command::Explain(args) => explain::explain(&args),
+            Command::Lsp(args) => lsp::lsp(&args),
             Command::Options { markdown: false } => Ok(Done::success(gpurace_options::help_text())),
             Command::Options { markdown: true } => Ok(Done::success(gpurace_options::markdown_table())),
             Command::Doctor => {

@@ -222,7 +222,10 @@ fn origin(path: &Path) -> String {
 }
 
 /// Reads reports and joins them into one.
-fn read_all(files: &[PathBuf]) -> Result<Report, Error> {
+///
+/// # Errors
+/// There is no file, one cannot be read, or is not a report.
+pub(super) fn read_all(files: &[PathBuf]) -> Result<Report, Error> {
     if let [file] = files {
         return read(file);
     }
@@ -236,6 +239,22 @@ fn read_all(files: &[PathBuf]) -> Result<Report, Error> {
         merger.add(&origin(file), read(file)?);
     }
     merger.finish().ok_or_else(|| Error::new("no report to read"))
+}
+
+/// Returns the reports in a folder, in the order of their names.
+///
+/// # Errors
+/// The folder cannot be read.
+pub(super) fn files_in(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let entries = std::fs::read_dir(folder)
+        .map_err(|e| Error::new(format!("cannot read `{}`: {e}", folder.display())))?;
+    let mut files: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        // A pipe, for instance, might never end.
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json") && path.is_file())
+        .collect();
+    files.sort();
+    Ok(files)
 }
 
 /// Reads a report.

@@ -187,7 +187,8 @@ fn run(command: &[OsString], own: &str, seed: u64, folder: &Path) -> Result<Run,
                 error
             }
         })?;
-    let reports = reports_in(&folder)?;
+    let files = reports::files_in(&folder)?;
+    let reports: Vec<Report> = files.iter().map(|file| reports::read(file)).collect::<Result<_, _>>()?;
     let mut run = Run { seed, status, output: None, reports };
     if run.failed() || run.reports.is_empty() {
         let output = fs::read(&output_path).unwrap_or_default();
@@ -204,18 +205,6 @@ fn run(command: &[OsString], own: &str, seed: u64, folder: &Path) -> Result<Run,
     // There may be many runs: do not keep the folders of those that ended.
     let _ = fs::remove_dir_all(&folder);
     Ok(run)
-}
-
-/// Reads the reports in a folder, in the order of their names.
-fn reports_in(folder: &Path) -> Result<Vec<Report>, Error> {
-    let entries =
-        fs::read_dir(folder).map_err(|e| Error::new(format!("cannot read `{}`: {e}", folder.display())))?;
-    let mut files: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
-        .collect();
-    files.sort();
-    files.iter().map(|file| reports::read(file)).collect()
 }
 
 fn last_lines(text: &str) -> String {

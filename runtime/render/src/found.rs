@@ -1,16 +1,16 @@
 //! What a report found, as an annotation says it: one entry for each finding, with the place of its narrowest
-//! race, a message of some sentences, and how bad it is. All formats for code review use these entries, so
-//! none can leave out what another one shows.
+//! race, a message of some sentences, and how bad it is. All formats for code review and the language server use
+//! these entries, so none can leave out what another one shows.
 
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
-use gpurace_report::schema::{Access, CauseKind, Divergence, Fault, Finding, Race, Report, Waiting};
+use gpurace_report::schema::{Access, CauseKind, Divergence, Fault, Finding, Launch, Race, Report, Waiting};
 use gpurace_report::words;
 
 /// A finding, and what shows it first.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Found<'a> {
+pub enum Found<'a> {
     /// The narrowest race of a finding.
     Race(&'a Finding, &'a Race),
     /// A divergence. A report that was not read from JSON may lack its finding.
@@ -21,7 +21,7 @@ pub(crate) enum Found<'a> {
 
 /// A line of a source file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place<'a> {
+pub struct Place<'a> {
     /// The file, as the report names it.
     pub file: &'a str,
     /// The line, from 1.
@@ -30,8 +30,28 @@ pub(crate) struct Place<'a> {
     pub column: Option<u32>,
 }
 
+/// A further place of a finding, and what happened there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Related<'a> {
+    /// The place.
+    pub place: Place<'a>,
+    /// What happened there.
+    pub text: String,
+}
+
+/// A change of a source file that mends a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change<'a> {
+    /// The file, as the report names it.
+    pub file: &'a str,
+    /// The change, as a unified diff that only inserts lines.
+    pub diff: &'a str,
+    /// The change in words.
+    pub advice: Option<&'a str>,
+}
+
 /// Returns all that a report found: races, then divergences, then faults.
-pub(crate) fn all(report: &Report) -> Vec<Found<'_>> {
+pub fn all(report: &Report) -> Vec<Found<'_>> {
     // A report lists divergences in the order of their findings. It does the same with faults.
     let of = |cause| {
         report.findings.iter().filter(move |finding| finding.cause == cause && finding.races.is_empty())
@@ -95,6 +115,44 @@ impl<'a> Found<'a> {
         }
     }
 
+    /// The other places: the earlier access and the launch of a race, the other threads of a divergence.
+    pub fn related(self) -> Vec<Related<'a>> {
+        match self {
+            Self::Race(_, race) => {
+                // Both sides may be one place. But if the later one has none, the earlier one is the main place.
+                let earlier = of_access(race.earlier()).filter(|_| of_access(race.later()).is_some());
+                let earlier = earlier.map(|place| Related { place, text: side(race, true) });
+                let launch = race.launch.as_ref().and_then(|launch| {
+                    let place = at(launch.file.as_deref(), launch.line, None)?;
+                    Some(Related { place, text: self::launch(race, launch) })
+                });
+                let launch = launch.filter(|launch| Some(launch.place) != self.place());
+                earlier.into_iter().chain(launch).collect()
+            }
+            Self::Divergence(_, found) => {
+                let waiting = found.waiting.iter().filter_map(|waiting| {
+                    let Waiting::At(waiting) = waiting else { return None };
+                    let place = at(waiting.file.as_deref(), waiting.line, None)?;
+                    Some(Related { place, text: format!("{} here", waits(waiting.threads)) })
+                });
+                // The first one is the main place.
+                waiting.skip(1).collect()
+            }
+            Self::Fault(..) => Vec::new(),
+        }
+    }
+
+    /// The change of the source that mends the finding, if the report has one.
+    pub fn change(self) -> Option<Change<'a>> {
+        let Self::Race(finding, race) = self else { return None };
+        let diff = finding.fix.diff.as_deref()?;
+        let named = diff.lines().find_map(|line| line.strip_prefix("--- a/"))?;
+        // The diff names an absolute file without its first slash.
+        let files = race.accesses.iter().filter_map(|access| access.file.as_deref());
+        let file = files.into_iter().find(|file| file.trim_start_matches('/') == named).unwrap_or(named);
+        Some(Change { file, diff, advice: finding.fix.advice.as_deref() })
+    }
+
     /// True if the finding changes no result in this run: all its writes stored the same value.
     pub fn is_mild(self) -> bool {
         matches!(self, Self::Race(_, race) if race.same_value == Some(true))
@@ -124,7 +182,7 @@ fn of_access(access: &Access) -> Option<Place<'_>> {
 
 /// Returns the name of a file for a reader of the checkout: relative to its root if the file is below it,
 /// without `.`, and without `..` after a folder. Other names stay as the report has them.
-pub(crate) fn relative<'a>(file: &'a str, root: Option<&Path>) -> Cow<'a, str> {
+pub fn relative<'a>(file: &'a str, root: Option<&Path>) -> Cow<'a, str> {
     let path = Path::new(file);
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -175,6 +233,20 @@ pub(crate) fn race(finding: &Finding, race: &Race, linked: bool) -> String {
         text += &format!(" Hint: {advice}.");
     }
     text
+}
+
+/// Returns what a side of a race did, and who did it.
+pub(crate) fn side(race: &Race, previous: bool) -> String {
+    let (access, effect) =
+        if previous { (race.earlier(), race.kind.earlier()) } else { (race.later(), race.kind.later()) };
+    words::doing(access, effect, previous) + &words::by(access, words::launches_differ(race))
+}
+
+/// Returns the launch of a race in words.
+pub(crate) fn launch(race: &Race, launch: &Launch) -> String {
+    let kernel = race.kernel.as_deref().unwrap_or("a kernel");
+    let (grid, block) = (words::dim3(launch.grid), words::dim3(launch.block));
+    format!("Launch {} of `{kernel}`, grid {grid}, block {block}", launch.index)
 }
 
 /// Returns the message for a fault.

@@ -2,7 +2,7 @@
 //!
 //! | module | what it knows |
 //! |---|---|
-//! | `found` | the findings as annotations, in sentences that several formats share |
+//! | [`found`] | the findings as annotations, in sentences that several formats share |
 //! | [`sarif`] | SARIF 2.1.0, for code scanning and editors |
 //! | [`markdown`] | a comment on a pull request |
 //! | [`github`] | annotations of GitHub Actions |
@@ -12,7 +12,7 @@
 //! The text that a program prints is in `gpurace-report`, since a program needs none of these libraries. The
 //! driver reads and writes the files.
 
-mod found;
+pub mod found;
 pub mod github;
 pub mod gitlab;
 pub mod html;

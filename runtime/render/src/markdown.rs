@@ -127,8 +127,8 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace(['\n', '\r'], " ")
 }
 
-/// Returns a text on one line. Outside of code spans, it has no tag and no emphasis.
-fn text(text: &str) -> String {
+/// Returns a text on one line, as Markdown. Outside of code spans, it has no tag and no emphasis.
+pub fn text(text: &str) -> String {
     let text = text.replace(['\n', '\r'], " ");
     // An unpaired backtick is text.
     let text = match text.matches('`').count() % 2 {

@@ -13,7 +13,8 @@ use percent_encoding::utf8_percent_encode;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::{PATH, found};
+use crate::PATH;
+use crate::found::{self, Found};
 
 /// The schema of the output.
 const SCHEMA: &str =
@@ -87,17 +88,12 @@ impl Renderer<'_> {
 
     fn race(&self, finding: &Finding, race: &Race) -> Outcome {
         let (later, earlier) = (race.later(), race.earlier());
-        let launches = words::launches_differ(race);
-        let said = |access: &Access, previous| {
-            let effect = if previous { race.kind.earlier() } else { race.kind.later() };
-            words::doing(access, effect, previous) + &words::by(access, launches)
-        };
         let mut related = Vec::new();
         let at_earlier = self.access(earlier, None);
         let is_linked = at_earlier.is_some();
         if let Some(mut location) = at_earlier {
             location.id = Some(1);
-            location.message = Some(Message::text(said(earlier, true)));
+            location.message = Some(Message::text(found::side(race, true)));
             related.push(location);
         }
         let launch = race.launch.as_ref().and_then(|launch| self.launch(race, launch));
@@ -105,7 +101,7 @@ impl Renderer<'_> {
 
         let step = |access: &Access, previous| {
             let mut location = self.access(access, None)?;
-            location.message = Some(Message::text(said(access, previous)));
+            location.message = Some(Message::text(found::side(race, previous)));
             Some(json!({ "locations": [{ "location": location }] }))
         };
         let flow = [step(earlier, true), step(later, false)];
@@ -144,11 +140,7 @@ impl Renderer<'_> {
 
     /// Returns the change of the source that a finding has, as insertions.
     fn fix(&self, finding: &Finding, race: &Race) -> Option<Value> {
-        let diff = finding.fix.diff.as_deref()?;
-        let named = diff.lines().find_map(|line| line.strip_prefix("--- a/"))?;
-        // The diff names an absolute file without its first slash.
-        let files = race.accesses.iter().filter_map(|access| access.file.as_deref());
-        let file = files.into_iter().find(|file| file.trim_start_matches('/') == named).unwrap_or(named);
+        let found::Change { file, diff, advice } = Found::Race(finding, race).change()?;
         let insertions = fix::insertions(diff).into_iter().map(|(line, text)| {
             json!({
                 "deletedRegion": { "startLine": line, "startColumn": 1, "endColumn": 1 },
@@ -157,7 +149,7 @@ impl Renderer<'_> {
         });
         let replacements: Vec<Value> = insertions.collect();
         Some(json!({
-            "description": { "text": finding.fix.advice },
+            "description": { "text": advice },
             "artifactChanges": [{ "artifactLocation": self.artifact(file), "replacements": replacements }],
         }))
     }
@@ -225,15 +217,9 @@ impl Renderer<'_> {
 
     fn launch(&self, race: &Race, launch: &Launch) -> Option<Location> {
         let (file, line) = (launch.file.as_deref()?, launch.line?);
-        let kernel = race.kernel.as_deref().unwrap_or("a kernel");
         Some(Location {
             id: Some(2),
-            message: Some(Message::text(format!(
-                "Launch {} of `{kernel}`, grid {}, block {}",
-                launch.index,
-                words::dim3(launch.grid),
-                words::dim3(launch.block)
-            ))),
+            message: Some(Message::text(found::launch(race, launch))),
             physical_location: Some(self.position(file, line, None)),
             logical_locations: Vec::new(),
         })

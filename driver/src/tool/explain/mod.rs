@@ -22,6 +22,7 @@ use gpurace_abi::meta::{KernelMeta, ModuleMeta};
 use gpurace_protocol::place::Place;
 use gpurace_protocol::wire::{KernelProofs, kernel_proofs, module_proofs};
 
+pub use self::table::Explained;
 use super::Done;
 use super::facts::{self, Facts, Kernel};
 use crate::args::Args;
@@ -42,6 +43,9 @@ pub struct ExplainArgs {
     /// `grid=4,2,block=256,shared=1024,n=1000,x=ptr(4096),y=x+64`
     #[arg(long, value_name = "LAUNCH")]
     launch: Option<String>,
+    /// Print the accesses as JSON, for `gpurace lsp`
+    #[arg(long, hide = true, conflicts_with = "launch")]
+    json: bool,
     /// Arguments for clang; they must come last
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "CLANG ARGS")]
     clang: Vec<OsString>,
@@ -112,9 +116,7 @@ pub fn explain(args: &ExplainArgs) -> Result<Done, Error> {
             return Err(Error::new("`--launch` needs a source, found facts")
                 .hint("name the `.cu` file: facts hold no protocols, and the solver needs them"));
         }
-        let read = facts::read(&args.file)?;
-        let known = |facts| Known { facts, sites: Vec::new(), proofs: None };
-        read.kernels.into_iter().map(known).collect()
+        of_facts(&args.file)?
     } else {
         compile(&args.file, &args.clang)?
     };
@@ -130,6 +132,12 @@ pub fn explain(args: &ExplainArgs) -> Result<Done, Error> {
             );
         }
     }
+    if args.json {
+        let explained: Vec<Explained> =
+            kernels.iter().flat_map(|kernel| table::explain(kernel, &HashMap::new())).collect();
+        // Nothing in this type can fail to serialise.
+        return Ok(Done::success(serde_json::to_string(&explained).unwrap_or_default()));
+    }
     let Some(text) = &args.launch else {
         let text = kernels.iter().map(|kernel| table::render(kernel, &HashMap::new())).collect::<String>();
         return Ok(Done::success(text));
@@ -140,6 +148,21 @@ pub fn explain(args: &ExplainArgs) -> Result<Done, Error> {
     };
     let (head, remarks) = launch::solve(kernel, text)?;
     Ok(Done::success(head + &table::render(kernel, &remarks)))
+}
+
+/// Returns the kernels that stored facts know.
+fn of_facts(file: &Path) -> Result<Vec<Known>, Error> {
+    let known = |facts| Known { facts, sites: Vec::new(), proofs: None };
+    Ok(facts::read(file)?.kernels.into_iter().map(known).collect())
+}
+
+/// Explains the accesses that stored facts know.
+///
+/// # Errors
+/// The file cannot be read, or does not hold facts.
+pub fn stored(file: &Path) -> Result<Vec<Explained>, Error> {
+    let kernels = of_facts(file)?;
+    Ok(kernels.iter().flat_map(|kernel| table::explain(kernel, &HashMap::new())).collect())
 }
 
 /// Compiles the device code of a source and reads the facts and proofs that the pass writes.

@@ -6,56 +6,92 @@ use std::fmt::Write as _;
 use gpurace_abi::meta::Space;
 use gpurace_report::hint::{SideFacts, hint};
 use gpurace_report::schema::{Access, Dim3, Effect, Op, Parameter, Race, RaceKind, Scope};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Known;
 use crate::tool::facts::{Counts, Site, Verdict, witness};
 
+/// An access of a kernel, its verdict, and what there is to say of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Explained {
+    /// The demangled name of its kernel.
+    pub kernel: String,
+    /// The source file.
+    pub file: Option<String>,
+    /// The line, from 1.
+    pub line: Option<u32>,
+    /// The column in bytes, from 1.
+    pub column: Option<u32>,
+    /// What it does.
+    pub op: String,
+    /// Its size: `4 B`.
+    pub size: String,
+    /// Its memory: ``shared `tile` ``.
+    pub object: String,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Reason, conditions, witness, remedy and remarks, each with its label.
+    pub says: Vec<(String, String)>,
+}
+
 /// Returns the table of a kernel. `remarks` are by number of the site.
 pub fn render(kernel: &Known, remarks: &HashMap<u32, Vec<String>>) -> String {
     let mut out = String::new();
-    let objects = kernel.objects();
     // Writing to a string cannot fail, here and below.
     let _ = writeln!(out, "`{}`: {}", kernel.facts.name, Counts::of(&kernel.facts.sites));
-    let mut order: Vec<usize> = (0..kernel.facts.sites.len()).collect();
-    let key = |i: &usize| {
-        let site = &kernel.facts.sites[*i];
-        (site.file.clone(), site.line, site.column)
-    };
-    order.sort_by_key(key);
     let mut files: HashMap<String, Vec<String>> = HashMap::new();
     let mut shown = None;
-    for i in order {
-        let site = &kernel.facts.sites[i];
-        let number = kernel.sites.get(i).copied();
-        let here = (site.file.as_deref(), site.line);
+    let explained = explain(kernel, remarks);
+    for access in &explained {
+        let here = (access.file.as_deref(), access.line);
         if shown != Some(here) {
-            source_line(&mut out, &mut files, site);
+            source_line(&mut out, &mut files, here);
             shown = Some(here);
         }
-        let of = number.and_then(|number| objects.get(&number));
-        let remarks = number.and_then(|number| remarks.get(&number));
-        access(
-            &mut out,
-            &kernel.facts.name,
-            site,
-            of.map_or(&[], Vec::as_slice),
-            remarks.map_or(&[], Vec::as_slice),
-        );
+        access.render(&mut out);
     }
     out
 }
 
-fn source_line(out: &mut String, files: &mut HashMap<String, Vec<String>>, site: &Site) {
-    let (Some(file), Some(line)) = (&site.file, site.line) else {
+/// Returns the accesses of a kernel, by position. `remarks` are by number of the site.
+pub fn explain(kernel: &Known, remarks: &HashMap<u32, Vec<String>>) -> Vec<Explained> {
+    let objects = kernel.objects();
+    let mut explained: Vec<Explained> = kernel
+        .facts
+        .sites
+        .iter()
+        .enumerate()
+        .map(|(i, site)| {
+            let number = kernel.sites.get(i).copied();
+            let objects = number.and_then(|number| objects.get(&number));
+            let remarks = number.and_then(|number| remarks.get(&number));
+            Explained::new(
+                &kernel.facts.name,
+                site,
+                objects.map_or(&[], Vec::as_slice),
+                remarks.map_or(&[], Vec::as_slice),
+            )
+        })
+        .collect();
+    explained.sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
+    explained
+}
+
+fn source_line(
+    out: &mut String,
+    files: &mut HashMap<String, Vec<String>>,
+    (file, line): (Option<&str>, Option<u32>),
+) {
+    let (Some(file), Some(line)) = (file, line) else {
         let _ = writeln!(out, "  [no debug info]");
         return;
     };
-    let read = |file: &String| {
+    let read = |file: &str| {
         let text = std::fs::read_to_string(file).unwrap_or_default();
         text.lines().map(|line| line.trim().to_owned()).collect()
     };
-    let lines = files.entry(file.clone()).or_insert_with(|| read(file));
+    let lines = files.entry(file.to_owned()).or_insert_with(|| read(file));
     let text = (line as usize).checked_sub(1).and_then(|at| lines.get(at)).filter(|text| !text.is_empty());
     let _ = match text {
         Some(text) => writeln!(out, "  {file}:{line}: {text}"),
@@ -63,40 +99,62 @@ fn source_line(out: &mut String, files: &mut HashMap<String, Vec<String>>, site:
     };
 }
 
-fn access(out: &mut String, kernel: &str, site: &Site, objects: &[String], remarks: &[String]) {
-    let place = match (site.line, site.column) {
-        (Some(line), Some(column)) => format!("{line}:{column}"),
-        (Some(line), None) => line.to_string(),
-        (None, _) => "?".to_owned(),
-    };
-    let size = match site.size {
-        Some(0) | None => "? B".to_owned(),
-        Some(size) => format!("{size} B"),
-    };
-    let mut object = site.space.clone();
-    if !objects.is_empty() {
-        let names: Vec<String> = objects.iter().map(|name| format!("`{name}`")).collect();
-        let _ = write!(object, " {}", names.join(" or "));
+impl Explained {
+    fn new(kernel: &str, site: &Site, objects: &[String], remarks: &[String]) -> Self {
+        let mut object = site.space.clone();
+        if !objects.is_empty() {
+            let names: Vec<String> = objects.iter().map(|name| format!("`{name}`")).collect();
+            object += &format!(" {}", names.join(" or "));
+        }
+        let mut says = Vec::new();
+        let mut say = |label: &str, text: &str| says.push((label.to_owned(), text.to_owned()));
+        if let Some(why) = site.why.as_deref().filter(|why| !why.is_empty()) {
+            say("why", why);
+        }
+        for condition in &site.requires {
+            say("requires", condition);
+        }
+        if let Some(text) = witness(&site.witness) {
+            say("witness", text.strip_prefix("witness: ").unwrap_or(&text));
+        }
+        if let Some(text) = remedy(kernel, site) {
+            say("remedy", &text);
+        }
+        for remark in remarks {
+            say("remark", remark);
+        }
+        Self {
+            kernel: kernel.to_owned(),
+            file: site.file.clone(),
+            line: site.line,
+            column: site.column,
+            op: site.op.clone(),
+            size: match site.size {
+                Some(0) | None => "? B".to_owned(),
+                Some(size) => format!("{size} B"),
+            },
+            object,
+            verdict: site.verdict,
+            says,
+        }
     }
-    let _ = writeln!(out, "    {place:<7} {:<6} {size:>4}  {object:<20} {}", site.op, site.verdict);
-    let mut say = |label: &str, text: &str| {
-        let _ = writeln!(out, "            {label:<9} {text}");
-    };
-    if let Some(why) = site.why.as_deref().filter(|why| !why.is_empty()) {
-        say("why:", why);
-    }
-    for (i, condition) in site.requires.iter().enumerate() {
-        say(if i == 0 { "requires:" } else { "" }, condition);
-    }
-    if let Some(text) = witness(&site.witness) {
-        let text = text.strip_prefix("witness: ").unwrap_or(&text);
-        say("witness:", text);
-    }
-    if let Some(text) = remedy(kernel, site) {
-        say("remedy:", &text);
-    }
-    for remark in remarks {
-        say("remark:", remark);
+
+    fn render(&self, out: &mut String) {
+        let place = match (self.line, self.column) {
+            (Some(line), Some(column)) => format!("{line}:{column}"),
+            (Some(line), None) => line.to_string(),
+            (None, _) => "?".to_owned(),
+        };
+        let Self { op, size, object, verdict, .. } = self;
+        let _ = writeln!(out, "    {place:<7} {op:<6} {size:>4}  {object:<20} {verdict}");
+        let mut before = None;
+        for (label, text) in &self.says {
+            // A list of conditions has one label.
+            let is_listed = label == "requires" && before == Some(label);
+            let shown = if is_listed { String::new() } else { format!("{label}:") };
+            let _ = writeln!(out, "            {shown:<9} {text}");
+            before = Some(label);
+        }
     }
 }
 

@@ -31,24 +31,27 @@ pub fn line(report: &Report) -> Option<String> {
     (never > 0).then(|| format!("{never} of {all} never ran"))
 }
 
+/// Returns `2 launches; 3 accesses: 1 checked, 1 proved, 1 never ran`.
+pub fn summary(kernel: &KernelCoverage) -> String {
+    let launches = match kernel.launches {
+        0 => "never launched".to_owned(),
+        n => plural(n, "launch", "launches"),
+    };
+    format!(
+        "{launches}; {}: {} checked, {} proved, {} never ran",
+        plural(kernel.accesses.len() as u64, "access", "accesses"),
+        kernel.count(CoverageState::Checked),
+        kernel.count(CoverageState::Proved),
+        kernel.count(CoverageState::NeverRan),
+    )
+}
+
 /// Returns the coverage of each kernel, with the accesses that never ran.
 pub fn text(report: &Report) -> String {
     let mut out = String::new();
     // Writing to a `String` does not fail.
     for kernel in &report.coverage {
-        let launches = match kernel.launches {
-            0 => "never launched".to_owned(),
-            n => plural(n, "launch", "launches"),
-        };
-        let _ = writeln!(
-            out,
-            "`{}`: {launches}; {}: {} checked, {} proved, {} never ran",
-            kernel.kernel,
-            plural(kernel.accesses.len() as u64, "access", "accesses"),
-            kernel.count(CoverageState::Checked),
-            kernel.count(CoverageState::Proved),
-            kernel.count(CoverageState::NeverRan),
-        );
+        let _ = writeln!(out, "`{}`: {}", kernel.kernel, summary(kernel));
         for access in kernel.accesses.iter().filter(|access| access.state == CoverageState::NeverRan) {
             let _ = writeln!(out, "  {}: this {} never ran", place(access), access.op.as_str());
         }

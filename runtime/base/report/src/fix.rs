@@ -78,18 +78,40 @@ pub fn may_need_barriers(finding: &Finding) -> bool {
 /// Returns the lines that a unified diff inserts, each with the number of the old line that it comes before.
 pub fn insertions(diff: &str) -> Vec<(u32, String)> {
     let mut found = Vec::new();
-    let mut line = 0;
+    let mut line = 0_u32;
     for text in diff.lines().skip_while(|text| !text.starts_with("@@")) {
         if let Some(header) = text.strip_prefix("@@ -") {
             let digits = header.find(|c: char| !c.is_ascii_digit()).unwrap_or(header.len());
             line = header[..digits].parse().unwrap_or_default();
         } else if let Some(inserted) = text.strip_prefix('+') {
             found.push((line, format!("{inserted}\n")));
-        } else {
-            line += 1;
+        } else if !text.starts_with('\\') {
+            line = line.saturating_add(1);
         }
     }
     found
+}
+
+/// Returns the [`insertions`] of a unified diff if each other line of it is that line of `text`, so that they mean
+/// in this text what they mean in the text that the diff is of. A diff that also removes lines does not fit.
+pub fn insertions_that_fit(diff: &str, text: &str) -> Option<Vec<(u32, String)>> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut at = 0_usize;
+    let mut is_in_text = false;
+    for line in diff.lines().skip_while(|line| !line.starts_with("@@")) {
+        if let Some(header) = line.strip_prefix("@@ -") {
+            let digits = header.find(|c: char| !c.is_ascii_digit()).unwrap_or(header.len());
+            at = header[..digits].parse::<usize>().ok()?.checked_sub(1)?;
+        } else if let Some(kept) = line.strip_prefix(' ') {
+            if lines.get(at)?.trim_end_matches('\r') != kept.trim_end_matches('\r') {
+                return None;
+            }
+            (at, is_in_text) = (at + 1, true);
+        } else if !line.starts_with(['+', '\\']) {
+            return None;
+        }
+    }
+    is_in_text.then(|| insertions(diff))
 }
 
 /// True if a statement of its own can stand before a line. The text decides, so the answer errs towards no.
@@ -131,7 +153,7 @@ fn first_word(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{insertions, statement_may_precede};
+    use super::{insertions, insertions_that_fit, statement_may_precede};
 
     #[test]
     fn a_diff_says_before_which_lines_it_inserts() {
@@ -139,6 +161,30 @@ mod tests {
             "--- a/k.cu\n+++ b/k.cu\n@@ -5,3 +5,4 @@\n x\n+  barrier();\n y\n z\n@@ -20,1 +21,2 @@\n+b\n w\n";
         assert_eq!(insertions(diff), [(6, "  barrier();\n".to_owned()), (20, "b\n".to_owned())]);
         assert_eq!(insertions("nothing"), []);
+    }
+
+    #[test]
+    fn a_diff_fits_the_text_that_it_is_of_alone() {
+        let diff =
+            "--- a/k.cu\n+++ b/k.cu\n@@ -2,2 +2,3 @@\n x\n+  barrier();\n y\n\\ No newline at end of file\n";
+        let wanted = Some(vec![(3, "  barrier();\n".to_owned())]);
+        for text in ["a\nx\ny", "a\r\nx\r\ny\r\n", "other\nx\ny\nz\n"] {
+            assert_eq!(insertions_that_fit(diff, text), wanted, "{text}");
+        }
+        for text in ["", "a\nx\n", "a\nx\n y\n", "new\na\nx\ny\n", "a\nx\nbarrier();\ny\n"] {
+            assert_eq!(insertions_that_fit(diff, text), None, "{text}");
+        }
+        // These would remove a line, say nothing of the text, or are damaged.
+        for diff in [
+            "@@ -2,2 +2,2 @@\n x\n-y\n+z\n",
+            "@@ -1,0 +1,1 @@\n+x\n",
+            "@@ -0,0 +1,1 @@\n x\n",
+            "@@ -99999999999999999999 @@\n x\n",
+            "@@ -4294967295 @@\n x\n",
+            "",
+        ] {
+            assert_eq!(insertions_that_fit(diff, "a\nx\ny\n"), None, "{diff}");
+        }
     }
 
     #[test]

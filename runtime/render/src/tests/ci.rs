@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use gpurace_report::schema::{Fault, FaultKind, Report};
+use gpurace_report::schema::{CauseKind, Fault, FaultKind, Report};
 use serde_json::Value;
 
 use super::{everything, nothing};
-use crate::found::relative;
+use crate::found::{self, relative};
 use crate::{github, gitlab};
 
 /// Texts that would be commands of their own, or end the one that has them.
@@ -260,6 +260,35 @@ fn a_race_without_a_later_line_is_shown_at_the_earlier_one_or_at_the_launch() {
         report.races[0].launch = None;
     };
     assert_eq!(place(&no_launch).len(), 1);
+}
+
+#[test]
+fn related_places_are_all_but_the_main_one() {
+    let lines = |change: &dyn Fn(&mut Report)| {
+        let mut report = everything();
+        report.races.truncate(1);
+        change(&mut report);
+        let report = stored(report);
+        let related = found::all(&report)[0].related();
+        related.iter().map(|related| related.place.line).collect::<Vec<_>>()
+    };
+    assert_eq!(lines(&|_| {}), [5, 31]);
+    assert_eq!(lines(&|report| report.races[0].accesses[0].line = None), [31]);
+    assert_eq!(lines(&|report| report.races[0].accesses[1].line = None), [31]);
+    let same = |report: &mut Report| report.races[0].accesses[1] = report.races[0].accesses[0].clone();
+    assert_eq!(lines(&same), [6, 31]);
+    let unknown =
+        |report: &mut Report| report.races[0].accesses.iter_mut().for_each(|access| access.file = None);
+    assert!(lines(&unknown).is_empty(), "the launch is the main place");
+    // The first place of a divergence is its main one.
+    let mut report = everything();
+    report.races.clear();
+    let report = stored(report);
+    let found = found::all(&report);
+    let diverged = found.iter().find(|found| found.cause() == CauseKind::Divergence).unwrap();
+    let waiting = diverged.related();
+    assert!(waiting.iter().all(|related| Some(related.place) != diverged.place()), "{waiting:?}");
+    assert!(diverged.change().is_none());
 }
 
 #[test]
