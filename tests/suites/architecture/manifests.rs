@@ -66,7 +66,9 @@ fn level(folder: &str) -> u32 {
         "pass" => 3,
         "driver" => 4,
         // No program depends on code for tests.
-        "tests" | "tests/random" => 5,
+        "tests/random" => 5,
+        "tests/litmus" => 6,
+        "tests" => 7,
         _ => panic!("`{folder}` has no level: add it to this test"),
     }
 }
