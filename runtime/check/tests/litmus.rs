@@ -9,7 +9,10 @@ use std::ops::Range;
 
 use gpurace_check::{AtomicKind, Block, Checker, KernelKey, LaunchInfo, Limits, Order, Scope, SyncFeatures};
 use gpurace_litmus::execution::{Execution, Rules};
-use gpurace_litmus::program::{self, Meeting, Program};
+use gpurace_litmus::program::Order::{AcqRel, Acquire, Relaxed, Release};
+use gpurace_litmus::program::Scope::{Cta, Gpu};
+use gpurace_litmus::program::{self, Instruction, Meeting, Program, Strength, Update};
+use gpurace_litmus::shorthand::{atom, global, if_is, ld, ld_atomic, st, st_atomic, thread};
 use gpurace_litmus::walk::{Code, Event, Kind};
 use gpurace_litmus::{generate, interleavings, shrink};
 use gpurace_random::Random;
@@ -33,6 +36,8 @@ struct Driver {
     rules: Rules,
     executions: u64,
     racing: u64,
+    /// Reports of a write that was observed, which are known false alarms.
+    observed: u64,
 }
 
 fn shared(block: u64) -> Range<usize> {
@@ -61,7 +66,7 @@ impl Driver {
     fn new(rules: Rules) -> Self {
         let checker = Checker::with(Limits::default(), None);
         checker.relax_volatile(rules.volatile_is_strong);
-        Self { checker, next: 1, blocks: Vec::new(), rules, executions: 0, racing: 0 }
+        Self { checker, next: 1, blocks: Vec::new(), rules, executions: 0, racing: 0, observed: 0 }
     }
 
     /// Runs an execution, whose events are in the order in which they happened. Returns the sites of each
@@ -109,14 +114,26 @@ impl Driver {
     /// Compares what the checker reports with the model.
     fn compare(&mut self, program: &Program, execution: &Execution<'_>) -> Result<(), String> {
         let reported = self.run(program, execution);
-        let races = execution.races(&execution.orders(self.rules, &[]), self.rules);
+        let orders = execution.orders(self.rules, &[]);
+        let races = execution.races(&orders, self.rules);
         self.executions += 1;
         self.racing += u64::from(!races.is_empty());
+        let event = |site: usize| execution.events.iter().position(|e| e.site == site).expect("an event");
         let site = |event: usize| execution.events[event].site;
         // Each instruction is executed at most once.
         let real: BTreeSet<(usize, usize)> = races.iter().map(|r| (site(r.first), site(r.second))).collect();
-        if let Some(pair) = reported.difference(&real).next() {
-            return Err(format!("reported, but no race: {pair:?}"));
+        for pair in reported.difference(&real) {
+            let (earlier, later) = (event(pair.0), event(pair.1));
+            // The known false alarms of docs/soundness.md: a write that was observed, and an atomic that
+            // is ordered after it by nothing else, or an access that races with another atomic.
+            let observed =
+                orders.causality[earlier] >> later & 1 != 0 && orders.base[earlier] >> later & 1 == 0;
+            let strong = |event: usize| execution.events[event].scope.is_some();
+            let beside = races.iter().any(|r| r.second == later && strong(r.first));
+            if !(observed && (strong(later) || beside)) {
+                return Err(format!("reported, but no race: {pair:?}"));
+            }
+            self.observed += 1;
         }
         let found = |later: usize| reported.iter().any(|&(_, b)| b == later);
         match real.iter().find(|pair| !found(pair.1)) {
@@ -211,7 +228,8 @@ fn run(rules: Rules) {
         let times = wrong.get(&small.to_string()).map_or(0, |w| w.3);
         wrong.insert(small.to_string(), (seed, small, why, times + 1));
     }
-    println!("{} executions, {} of them with a race", driver.executions, driver.racing);
+    let Driver { executions, racing, observed, .. } = driver;
+    println!("{executions} executions, {racing} with a race, {observed} known false alarms");
     assert_eq!(driver.checker.notes(), Vec::<String>::new());
     assert!(driver.racing > 0 && driver.racing < driver.executions);
     let messages: Vec<String> = wrong
@@ -229,4 +247,48 @@ fn executions_are_judged_as_by_the_model() {
 #[test]
 fn executions_are_judged_as_by_the_model_if_volatile_is_relaxed() {
     run(Rules::VOLATILE_RELAXED);
+}
+
+/// An acquire-release passes on what it acquires, also where its own scope is needed to reach on, and is
+/// itself ordered after the release that it reads.
+#[test]
+fn an_acquire_is_ordered_and_passes_on_what_it_reads() {
+    let passed_on = global(
+        2,
+        vec![
+            thread(0, 0, vec![st(0, 1), atom(AcqRel, Gpu, 0, 1, Update::Add(1))]),
+            thread(1, 0, vec![atom(AcqRel, Gpu, 0, 1, Update::Swap(1, 2))]),
+            thread(1, 1, vec![ld_atomic(Acquire, Cta, 0, 1), if_is(0, 2, vec![ld(1, 0)])]),
+        ],
+    );
+    let itself = global(
+        1,
+        vec![
+            thread(0, 0, vec![ld(0, 0), st_atomic(Release, Gpu, 0, 1)]),
+            thread(1, 0, vec![atom(Acquire, Gpu, 0, 0, Update::Swap(1, 2))]),
+        ],
+    );
+    for (name, program, pair) in [("passed on", passed_on, (0, 5)), ("itself", itself, (0, 2))] {
+        let mut driver = Driver::new(Rules::GPURACE);
+        assert_eq!(driver.check(&program, 0), Ok(()), "{name}");
+        // Nobody reports the pair. In a neighbour that acquires nothing, it races.
+        let mut relaxed = program.clone();
+        let last = relaxed.threads.last_mut().unwrap();
+        match &mut last.code[0] {
+            Instruction::Load { strength, .. } => *strength = Strength::Atomic(Cta, Relaxed),
+            Instruction::Modify { order, .. } => *order = Relaxed,
+            other => panic!("{other:?}"),
+        }
+        let reported = |driver: &mut Driver, program: &Program| {
+            let code = Code::new(program);
+            let mut all = BTreeSet::new();
+            interleavings::each(&code, 1_000, &mut |e| all.extend(driver.run(program, e)));
+            all.contains(&pair)
+        };
+        assert_eq!(
+            (reported(&mut driver, &program), reported(&mut driver, &relaxed)),
+            (false, true),
+            "{name}"
+        );
+    }
 }
