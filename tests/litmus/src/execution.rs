@@ -17,13 +17,17 @@ pub struct Rules {
     pub barriers_acquire: bool,
     /// `fence.sc` operations synchronise in Fence-SC order.
     pub full_fences: bool,
+    /// A write that was observed precedes what follows its observer, though nothing was released.
+    pub observation: bool,
 }
 
 impl Rules {
     /// The model as PTX's text has it.
-    pub const PTX: Self = Self { volatile_is_strong: true, barriers_acquire: false, full_fences: true };
+    pub const PTX: Self =
+        Self { volatile_is_strong: true, barriers_acquire: false, full_fences: true, observation: true };
     /// What gpurace says that it takes for a race, by default.
-    pub const GPURACE: Self = Self { volatile_is_strong: false, barriers_acquire: true, full_fences: false };
+    pub const GPURACE: Self =
+        Self { volatile_is_strong: false, barriers_acquire: true, full_fences: false, observation: true };
     /// The same with `volatile=relaxed`.
     pub const VOLATILE_RELAXED: Self = Self { volatile_is_strong: true, ..Self::GPURACE };
 }
@@ -206,7 +210,7 @@ impl Execution<'_> {
             }
         }
         close(&mut base);
-        let counts = |x: usize| rules.volatile_is_strong || !self.is_volatile(x);
+        let counts = |x: usize| rules.observation && (rules.volatile_is_strong || !self.is_volatile(x));
         let causality = (0..base.len())
             .map(|x| {
                 elements(if counts(x) { observed[x] } else { 0 })

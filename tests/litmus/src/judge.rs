@@ -20,15 +20,21 @@ pub struct Verdicts {
     pub weak: Pairs,
     /// By gpurace's own rules, in some execution in which one thread acts at a time.
     pub interleaved: Pairs,
+    /// The same if observed writes precede nothing: gpurace does not know all of them.
+    pub unobserved: Pairs,
 }
 
 /// Judges a program by `rules` and by PTX's. `None` if it has more than `limit` candidate executions.
 pub fn judge(program: &Program, rules: Rules, limit: u64) -> Option<Verdicts> {
     let code = Code::new(program);
-    let mut interleaved = Pairs::new();
+    let (mut interleaved, mut unobserved) = (Pairs::new(), Pairs::new());
     let all = interleavings::each(&code, limit as usize, &mut |execution| {
-        let orders = execution.orders(rules, &[]);
-        interleaved.extend(execution.races(&orders, rules).iter().map(|race| race.sites));
+        for (rules, pairs) in
+            [(rules, &mut interleaved), (Rules { observation: false, ..rules }, &mut unobserved)]
+        {
+            let orders = execution.orders(rules, &[]);
+            pairs.extend(execution.races(&orders, rules).iter().map(|race| race.sites));
+        }
         debug_assert!({
             let ptx = execution.orders(Rules::PTX, &in_order(&execution.full_fences()));
             execution.is_coherent(&ptx)
@@ -43,7 +49,7 @@ pub fn judge(program: &Program, rules: Rules, limit: u64) -> Option<Verdicts> {
     }
     let weak = found.races.pop()?;
     let ptx = found.races.pop()?;
-    Some(Verdicts { ptx, weak, interleaved })
+    Some(Verdicts { ptx, weak, interleaved, unobserved })
 }
 
 /// Fence-SC order in an execution whose events are in the order in which they happened.
