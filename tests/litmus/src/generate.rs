@@ -492,7 +492,7 @@ pub fn program(seed: u64) -> Program {
         if one_block && maker.r.chance(50) {
             program.shared.iter_mut().for_each(|shared| *shared = true);
         }
-        for _ in 0..[0, 1, 1, 1, 2, 2, 3][maker.r.below(7usize)] {
+        for _ in 0..[0, 1, 1, 2, 2, 3, 3][maker.r.below(7usize)] {
             let mut other = program.clone();
             maker.weaken(&mut other);
             if other.validate().is_ok() {
