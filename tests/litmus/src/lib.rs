@@ -30,3 +30,4 @@ pub mod program;
 pub mod shorthand;
 pub mod shrink;
 pub mod walk;
+mod weaken;

@@ -10,27 +10,41 @@ use gpurace_litmus::shrink::shrink;
 use gpurace_litmus::walk::Code;
 
 fn cases() -> u64 {
-    let default = if cfg!(debug_assertions) { 100 } else { 1_000 };
+    let default = if cfg!(debug_assertions) { 50 } else { 300 };
     std::env::var("GPURACE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(default)
 }
 
 #[test]
 fn all_verdicts_occur_and_few_are_undecided() {
-    let (mut racy, mut clean, mut weak, mut undecided, mut by_rule) = (0, 0, 0, 0, 0);
+    let (mut racy, mut clean, mut weak, mut undecided) = (0, 0, 0, 0);
+    // Where gpurace's rules and PTX's text differ on whether there is a race at all.
+    let (mut missed_by_barrier, mut alarmed_by_volatile, mut alarmed_by_fence) = (0, 0, 0);
     for seed in 0..cases() {
         let program = program(seed);
         assert_eq!(program.validate(), Ok(()), "{program}");
         match judge(&program, Rules::GPURACE, 200_000) {
             None => undecided += 1,
-            Some(v) if !v.interleaved.is_empty() => racy += 1,
-            Some(v) if !v.weak.is_empty() => weak += 1,
-            Some(v) if !v.ptx.is_empty() => by_rule += 1,
-            Some(_) => clean += 1,
+            Some(v) => {
+                match (v.interleaved.is_empty(), v.weak.is_empty()) {
+                    (false, _) => racy += 1,
+                    (true, false) => weak += 1,
+                    (true, true) => clean += 1,
+                }
+                missed_by_barrier += u64::from(v.weak.is_empty() && !v.ptx.is_empty());
+                if !v.weak.is_empty() && v.ptx.is_empty() {
+                    match judge(&program, Rules::VOLATILE_RELAXED, 200_000) {
+                        Some(v) if v.weak.is_empty() => alarmed_by_volatile += 1,
+                        _ => alarmed_by_fence += 1,
+                    }
+                }
+            }
         }
     }
-    println!("racy {racy}, clean {clean}, weak {weak}, by rule {by_rule}, undecided {undecided}");
+    println!("racy {racy}, clean {clean}, weak {weak}, undecided {undecided}");
+    println!("{missed_by_barrier} missed by the barrier, {alarmed_by_volatile} alarmed by `volatile`");
+    println!("{alarmed_by_fence} alarmed by `fence.sc`");
     assert!(racy * 5 >= cases() && clean * 5 >= cases(), "racy {racy}, clean {clean}");
-    assert!(undecided * 100 <= cases(), "undecided {undecided}");
+    assert!(undecided * 50 <= cases(), "undecided {undecided}");
 }
 
 /// Each interleaving is an execution that the model allows, so what races in one of them races by the

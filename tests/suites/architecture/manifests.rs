@@ -89,6 +89,12 @@ fn dependencies_point_one_way() {
 }
 
 #[test]
+fn the_litmus_oracle_shares_no_code_with_what_it_judges() {
+    assert_eq!(packages()["gpurace-litmus"].dependencies, ["gpurace-random"]);
+    assert!(packages()["gpurace-random"].dependencies.is_empty());
+}
+
+#[test]
 fn each_large_library_is_used_in_one_folder() {
     for (library, only) in [
         ("inkwell", "pass"),
