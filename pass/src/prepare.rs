@@ -6,6 +6,7 @@
 //! speculating loads that the program may not execute.
 
 use std::ptr;
+use std::sync::OnceLock;
 
 use llvm_sys::core::{LLVMIsExternallyInitialized, LLVMSetGlobalConstant};
 use llvm_sys::prelude::*;
@@ -17,6 +18,21 @@ use crate::ir::passes::run_passes;
 const PASSES: &str =
     "always-inline,function(sroa,simplifycfg),cgscc(inline),function(sroa,simplifycfg),globaldce";
 
+unsafe extern "C" {
+    fn gpurace_keep_stores() -> bool;
+}
+
+/// Keeps `simplifycfg` from merging the stores of two branches, and from moving one out of its branch. It
+/// stays so: passes that come later would gain little.
+fn keep_stores() -> Result<(), String> {
+    static KEPT: OnceLock<bool> = OnceLock::new();
+    // SAFETY: it changes options of LLVM, once and before the passes of any module run.
+    match KEPT.get_or_init(|| unsafe { gpurace_keep_stores() }) {
+        true => Ok(()),
+        false => Err("LLVM has no options that keep stores in their branches".into()),
+    }
+}
+
 /// Prepares `module`.
 ///
 /// # Safety
@@ -25,6 +41,7 @@ const PASSES: &str =
 /// # Errors
 /// LLVM's message if a pass cannot run.
 pub unsafe fn prepare(module: LLVMModuleRef) -> Result<(), String> {
+    keep_stores()?;
     // SAFETY: by contract.
     unsafe {
         for function in ir::definitions(module) {
