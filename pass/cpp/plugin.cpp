@@ -15,6 +15,7 @@
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Plugins/PassPlugin.h"
 #include "llvm/Passes/StandardInstrumentations.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 #include "llvm/Transforms/Utils/Local.h"
@@ -156,6 +157,19 @@ void gpurace_keep_lines(LLVMModuleRef module) {
   left.processModule(m);
   for (llvm::DISubprogram *program : left.subprograms())
     if (auto *unit = units.lookup(program->getUnit())) program->replaceUnit(unit);
+}
+
+// From now on, LLVM's simplifycfg leaves each store where it is: it makes no store of several branches one
+// store, which would have the place of neither, and moves none out of its branch. Returns false if LLVM has
+// no such options.
+bool gpurace_keep_stores() {
+  auto &options = llvm::cl::getRegisteredOptions();
+  for (const char *name : {"simplifycfg-merge-cond-stores", "simplifycfg-hoist-cond-stores"}) {
+    llvm::cl::Option *option = options.lookup(name);
+    if (!option) return false;
+    static_cast<llvm::cl::opt<bool> *>(option)->setValue(false);
+  }
+  return true;
 }
 
 // What llvmGetPassPluginInfo (defined in Rust, so that the library exports it)

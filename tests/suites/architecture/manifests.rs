@@ -66,7 +66,9 @@ fn level(folder: &str) -> u32 {
         "pass" => 3,
         "driver" => 4,
         // No program depends on code for tests.
-        "tests" | "tests/random" => 5,
+        "tests/random" => 5,
+        "tests/litmus" => 6,
+        "tests" => 7,
         _ => panic!("`{folder}` has no level: add it to this test"),
     }
 }
@@ -84,6 +86,12 @@ fn dependencies_point_one_way() {
             assert!(to < from || neighbours, "`{name}` depends on `{dependency}`, which is not below it");
         }
     }
+}
+
+#[test]
+fn the_litmus_oracle_shares_no_code_with_what_it_judges() {
+    assert_eq!(packages()["gpurace-litmus"].dependencies, ["gpurace-random"]);
+    assert!(packages()["gpurace-random"].dependencies.is_empty());
 }
 
 #[test]

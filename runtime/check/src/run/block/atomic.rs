@@ -72,6 +72,9 @@ fn modifies(kind: AtomicKind) -> bool {
 impl Block {
     /// Checks an atomic or volatile access before it happens, and publishes what it releases. Its
     /// thread does nothing else before [`Block::atomic_done`]. Other threads may.
+    ///
+    /// An acquire is ordered after the release that it reads, and passes it on if it also releases. So
+    /// it acquires first.
     #[expect(clippy::too_many_arguments, reason = "the arguments of the entry point")]
     pub fn atomic(
         &mut self,
@@ -83,6 +86,7 @@ impl Block {
         scope: Scope,
         order: Order,
     ) {
+        self.acquire_first(thread, (address, size), kind, scope, order);
         let (modifies, volatile) = (modifies(kind), self.races_as_volatile(kind));
         let op = Op::Atomic { modifies, volatile, scope, start: 0, size: size as u8 };
         // A proved access still has its effect on order.
@@ -108,7 +112,26 @@ impl Block {
         scope: Scope,
         order: Order,
     ) {
+        self.acquire_first(thread, (address, size), kind, scope, order);
         self.announce(thread, (address, size), None, kind, scope, order);
+    }
+
+    /// Lets a thread acquire what its access is about to read. If other writes of the location are under
+    /// way, the access may read any of them, as in [`Block::atomic_done`].
+    #[inline]
+    fn acquire_first(
+        &mut self,
+        thread: u32,
+        location: Location,
+        kind: AtomicKind,
+        scope: Scope,
+        order: Order,
+    ) {
+        let reads = !matches!(kind, AtomicKind::Store | AtomicKind::VolatileStore | AtomicKind::Reduction);
+        if reads && order.acquires() && !self.inner.syncvars.is_empty() {
+            let seen = self.inner.syncvars.read(location, self.view.order.head(thread, scope), None);
+            self.view.order.observe(thread, location, scope, order, seen);
+        }
     }
 
     /// True for a volatile access that races with other volatile ones.

@@ -364,9 +364,10 @@ impl Oracle {
         None
     }
 
-    /// True if a write precedes, in observation order, a read that the thread is ordered after.
-    fn has_observed(&self, thread: Thread, write: usize) -> bool {
-        self.past.iter().any(|read| {
+    /// True if a write precedes, in observation order, a read before access `now` of the thread, which is
+    /// ordered after that read.
+    fn has_observed(&self, thread: Thread, write: usize, now: usize) -> bool {
+        self.past[..now].iter().any(|read| {
             let What::Access { mut observed, .. } = read.what else { return false };
             let known = self.clocks[thread].get(read.stamp.0).is_some_and(|&known| known >= read.stamp.1);
             while let Some(w) = observed.filter(|_| known) {

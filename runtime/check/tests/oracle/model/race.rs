@@ -39,8 +39,35 @@ impl Oracle {
         mut released: Clock,
     ) -> Vec<Pair> {
         self.clocks[thread][thread] += 1;
+        let observed = match op {
+            Op::Atomic(_, scope, _) if op.reads_atomically() => self.observed(thread, scope, address, size),
+            Op::Atomic(..) | Op::Read | Op::Write => None,
+        };
+        let now = self.past.len();
+        self.past.push(Past {
+            thread,
+            what: What::Access { op, address, size, site, observed },
+            stamp: match copy {
+                Some(component) => (component, 1),
+                None => (thread, self.clocks[thread][thread]),
+            },
+            released: Clock::new(),
+            done: None,
+            clock: Clock::new(),
+        });
+        // An acquire is itself ordered after the release that it reads.
+        if let Op::Atomic(kind, scope, order) = op
+            && order.acquires()
+            && op.reads_atomically()
+            && kind != AtomicKind::Reduction
+        {
+            self.acquire(thread, scope, Some((address, size)));
+        }
+        let clock = self.clocks[thread].clone();
+        join(&mut released, &clock);
+        (self.past[now].clock, self.past[now].released) = (clock, released);
         let mut races = Vec::new();
-        for (i, p) in self.past.iter().enumerate() {
+        for (i, p) in self.past[..now].iter().enumerate() {
             let What::Access { op: before, address: a, size: s, .. } = p.what else {
                 continue;
             };
@@ -50,34 +77,9 @@ impl Oracle {
             }
             let ordered = self.clocks[thread].get(p.stamp.0).is_some_and(|&known| known >= p.stamp.1);
             if !ordered && self.conflict(p.thread, before, (a, s), thread, op, (address, size)) {
-                let observed = self.has_observed(thread, i);
+                let observed = self.has_observed(thread, i, now);
                 races.push(Pair { earlier: i, bytes, observed });
             }
-        }
-        let observed = match op {
-            Op::Atomic(_, scope, _) if op.reads_atomically() => self.observed(thread, scope, address, size),
-            Op::Atomic(..) | Op::Read | Op::Write => None,
-        };
-        let clock = self.clocks[thread].clone();
-        let what = What::Access { op, address, size, site, observed };
-        join(&mut released, &clock);
-        self.past.push(Past {
-            thread,
-            what,
-            stamp: match copy {
-                Some(component) => (component, 1),
-                None => (thread, clock[thread]),
-            },
-            released,
-            done: None,
-            clock,
-        });
-        if let Op::Atomic(kind, scope, order) = op
-            && order.acquires()
-            && op.reads_atomically()
-            && kind != AtomicKind::Reduction
-        {
-            self.acquire(thread, scope, Some((address, size)));
         }
         races
     }
