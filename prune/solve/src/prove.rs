@@ -10,8 +10,10 @@ mod lane_syncs;
 mod meeting;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
 
 use gpurace_protocol::condition::Condition;
+use gpurace_protocol::exits::Exit;
 use gpurace_protocol::expr::{BinOp, Expr, ExprId, Exprs, VarId};
 use gpurace_protocol::group::Group;
 use gpurace_protocol::last;
@@ -88,6 +90,7 @@ fn prove_in_context(protocol: &Protocol, launch: Option<&Launch>, options: &Opti
         accepted: BTreeSet::new(),
         named: LaneSyncs::default(),
         aligned: HashMap::new(),
+        beside_exits: None,
         aliases: HashMap::new(),
         satisfiable: HashMap::new(),
         sites: BTreeMap::new(),
@@ -186,6 +189,13 @@ enum Failure {
     Race(Box<Witness>),
 }
 
+/// How the threads of a block that do not end pass its barriers together.
+struct BesideExits<'a> {
+    exits: Vec<Exit<'a>>,
+    /// The conditions for it.
+    conditions: BTreeSet<Condition>,
+}
+
 struct Prover<'a> {
     setting: Setting<'a>,
     places: Vec<Place<'a>>,
@@ -201,6 +211,8 @@ struct Prover<'a> {
     /// The syncs of some lanes whose order proofs use.
     named: LaneSyncs,
     aligned: HashMap<Group, Result<BTreeSet<Condition>, String>>,
+    /// What [`Prover::align_beside_exits`] found.
+    beside_exits: Option<Option<Rc<BesideExits<'a>>>>,
     aliases: HashMap<(ObjectId, ObjectId), Alias>,
     /// For an access, by its number, and assumptions: whether a thread can reach it.
     satisfiable: HashMap<(usize, Vec<ExprId>), bool>,

@@ -1,13 +1,15 @@
 //! The queries of a proof, and the conditions that their answers need.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use gpurace_protocol::condition::Condition;
+use gpurace_protocol::exits::exits;
 use gpurace_protocol::expr::{Expr, ExprId};
 use gpurace_protocol::group::Group;
-use gpurace_protocol::interval::{controls, uniformity};
+use gpurace_protocol::interval::{Control, controls, uniformity};
 
-use super::Prover;
+use super::{BesideExits, Prover};
 use crate::encode::{Encoder, Setting, Wrap};
 use crate::linear::{Encoded, Formula, Lin, TooBig};
 use crate::pair::{PairFormula, Relation, divergence, needs, reach};
@@ -59,6 +61,33 @@ impl<'a> Prover<'a> {
     }
 
     fn find_alignment(&mut self, group: Group) -> Result<BTreeSet<Condition>, String> {
+        let controls = controls(self.setting.protocol, self.named.barriers(group), &[])?;
+        self.decided_alike(group, &controls)
+    }
+
+    /// Returns how a block's threads that do not end pass its barriers together; `None` if none end, or if
+    /// they may not.
+    pub(super) fn align_beside_exits(&mut self) -> Option<Rc<BesideExits<'a>>> {
+        if self.beside_exits.is_none() {
+            self.beside_exits = Some(self.find_exits().map(Rc::new));
+        }
+        self.beside_exits.clone().flatten()
+    }
+
+    fn find_exits(&mut self) -> Option<BesideExits<'a>> {
+        let protocol = self.setting.protocol;
+        let barriers = self.named.barriers(Group::Block);
+        let exits = exits(protocol, barriers);
+        if exits.is_empty() {
+            return None;
+        }
+        let controls = controls(protocol, barriers, &exits).ok()?;
+        let conditions = self.decided_alike(Group::Block, &controls).ok()?;
+        Some(BesideExits { exits, conditions })
+    }
+
+    /// Returns the conditions under which the group's threads decide alike.
+    fn decided_alike(&mut self, group: Group, controls: &[Control]) -> Result<BTreeSet<Condition>, String> {
         let protocol = self.setting.protocol;
         let mut conditions = BTreeSet::new();
         let relation = match group {
@@ -66,9 +95,8 @@ impl<'a> Prover<'a> {
             Group::Block => Relation::SameBlock,
             Group::Grid => Relation::OtherBlock,
         };
-        let barriers = self.named.barriers(group);
         conditions.extend(self.named.conditions(group));
-        for control in controls(protocol, barriers)? {
+        for control in controls {
             if uniformity(protocol, self.setting.exprs, control.cond) >= group.uniform() {
                 continue;
             }
@@ -80,7 +108,7 @@ impl<'a> Prover<'a> {
                 _ => &[relation],
             };
             for relation in relations {
-                let built = divergence(self.setting, &control, *relation, &self.candidates)
+                let built = divergence(self.setting, control, *relation, &self.candidates)
                     .map_err(|TooBig| differ(": numbers too big"))?;
                 match self.decide("threads decide alike", &built) {
                     Ok(used) => conditions.extend(used),

@@ -4,6 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use gpurace_protocol::condition::Condition;
+use gpurace_protocol::exits::meetings_beside_exits;
 use gpurace_protocol::expr::{Expr, VarId};
 use gpurace_protocol::group::Group;
 use gpurace_protocol::interval::{Meeting, any_sync, holds_sync, meetings, unordered};
@@ -123,8 +124,19 @@ impl<'a> Prover<'a> {
                     meetings(&self.places[i], &self.places[j], self.named.barriers(group))
                 }
                 Err(why) => {
-                    barriers = Err(why);
-                    unordered()
+                    let beside = if group == Group::Block { self.align_beside_exits() } else { None };
+                    match beside {
+                        Some(beside) => {
+                            conditions.extend(beside.conditions.iter().cloned());
+                            let places = (&self.places[i], &self.places[j]);
+                            let barriers = self.named.barriers(group);
+                            meetings_beside_exits(places.0, places.1, barriers, &beside.exits)
+                        }
+                        None => {
+                            barriers = Err(why);
+                            unordered()
+                        }
+                    }
                 }
             }
         } else {

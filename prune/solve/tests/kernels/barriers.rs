@@ -289,22 +289,123 @@ fn barriers_under_thread_dependent_control_order_nothing() {
     });
 }
 
-#[test]
-fn early_exit_before_a_barrier_is_settled_by_the_launch() {
-    // `if (i >= n) return;` before a barrier is uniform if all blocks are full.
-    let mut k = Kernel::new("early_exit");
-    let (s, n) = (k.shared("s", 4096), k.scalar("n"));
+/// How a kernel differs from one whose threads behind `n` end before the barrier.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Exit {
+    /// `if (i >= n) return; s[t] = ..; barrier; .. = s[0]`
+    Early,
+    /// It ends in the middle too: `if (t >= m) return; s[t] = ..; barrier; .. = s[m - 1 - t]`.
+    Twice,
+    /// Those that end read what no other thread writes.
+    EndsApart,
+    /// There is no barrier.
+    NoBarrier,
+    /// Those that end write before what others read behind the barrier.
+    WritesBefore,
+    /// Those that end read what others write.
+    ReadsAfter,
+    /// Those that end come to a barrier behind that of the others.
+    LaterBarrier,
+    /// It is in a loop.
+    InLoop,
+    /// Of those that go on only some come to the barrier, and all to the next one.
+    Apart,
+    /// How often those that go on come to the barrier differs.
+    Rounds,
+}
+
+/// Returns the kernel, and the sites that are not proved.
+fn exit(case: Exit) -> (Kernel, Vec<SiteId>) {
+    let mut k = Kernel::new("exit");
+    let (s, n, m) = (k.shared("s", 4096), k.scalar("n"), k.scalar("m"));
     let (i, t) = (k.gid(), k.tid());
+    let mut open = Vec::new();
+    if case == Exit::WritesBefore {
+        open.push(k.write(s, t));
+    }
     let inside = k.lt(i, n);
-    k.when(inside, |k| {
-        k.write(s, t);
-        k.sync();
-        let zero = k.c(0);
-        k.read(s, zero);
-    });
-    let p = k.done();
-    let full = launch([2, 1, 1], [8, 1, 1], &p, &[16]);
-    assert!(all_proved(&prove_with(&p, &full)));
-    let ragged = launch([2, 1, 1], [8, 1, 1], &p, &[15]);
-    assert!(!all_proved(&prove_with(&p, &ragged)));
+    let body = |k: &mut Kernel| {
+        let mut open = Vec::new();
+        let own = k.write(s, t);
+        let (zero, next) = (k.c(0), k.addc(t, 1));
+        let few = k.ltc(t, 2);
+        match case {
+            Exit::NoBarrier => {}
+            Exit::Apart => {
+                k.when(few, Kernel::sync);
+                k.sync();
+            }
+            Exit::Rounds => k.range(0, t, |k, _| k.sync()),
+            _ => k.sync(),
+        }
+        let read = k.read(s, if case == Exit::WritesBefore { next } else { zero });
+        if matches!(case, Exit::NoBarrier | Exit::Apart | Exit::Rounds | Exit::LaterBarrier | Exit::InLoop) {
+            open.extend([own, read]);
+        } else if case == Exit::WritesBefore {
+            open.push(read);
+        } else if case == Exit::ReadsAfter {
+            open.push(own);
+        } else if case == Exit::Twice {
+            k.sync();
+            let goes_on = k.lt(t, m);
+            k.when(goes_on, |k| {
+                k.write(s, t);
+                k.sync();
+                let last = k.addc(m, -1);
+                let other = k.sub(last, t);
+                k.read(s, other);
+            });
+        }
+        open
+    };
+    if case == Exit::InLoop {
+        open.extend(k.range(0, m, |k, _| k.when(inside, body)));
+    } else {
+        open.extend(k.when(inside, body));
+    }
+    let after = k.addc(t, if case == Exit::EndsApart { 512 } else { -1 });
+    match case {
+        Exit::EndsApart => {
+            k.read(s, after);
+        }
+        Exit::ReadsAfter => open.push(k.read(s, after)),
+        Exit::LaterBarrier => k.sync(),
+        _ => {}
+    }
+    (k, open)
+}
+
+#[test]
+fn threads_that_end_before_a_barrier() {
+    for case in [Exit::Early, Exit::Twice, Exit::EndsApart] {
+        let p = exit(case).0.done();
+        for (n, m) in [(16, 8), (15, 7), (13, 3), (9, 1), (3, 2)] {
+            let launch = launch([2, 1, 1], [8, 1, 1], &p, &[n, m]);
+            assert!(racing(&p, &launch, 0).is_empty(), "{case:?}");
+            let outcome = prove_with(&p, &launch);
+            assert!(all_proved(&outcome), "{case:?}, {n}, {m}: {:?}", outcome.verdicts.sites);
+        }
+    }
+}
+
+#[test]
+fn threads_that_end_order_nothing_else() {
+    for case in [
+        Exit::NoBarrier,
+        Exit::WritesBefore,
+        Exit::ReadsAfter,
+        Exit::LaterBarrier,
+        Exit::InLoop,
+        Exit::Apart,
+        Exit::Rounds,
+    ] {
+        let (k, open) = exit(case);
+        let p = k.done();
+        let launch = launch([2, 1, 1], [8, 1, 1], &p, &[13, 2]);
+        let outcome = prove_with(&p, &launch);
+        for site in &outcome.verdicts.sites {
+            let is_open = !matches!(site.verdict, Verdict::Proved | Verdict::ProvedIf(_));
+            assert_eq!(is_open, open.contains(&site.site), "{case:?}: {site:?}");
+        }
+    }
 }

@@ -14,8 +14,9 @@
 //! than it should, never less.
 //!
 //! If one barrier of a group is under control that is not uniform, no barrier of the group orders
-//! anything: threads may count them differently.
+//! anything: threads may count them differently. Threads may end before others do: see [`crate::exits`].
 
+use crate::exits::Exit;
 use crate::expr::{Expr, ExprId, Exprs, LoopId};
 use crate::group::{Barriers, Group};
 use crate::place::{Place, Turn};
@@ -76,7 +77,7 @@ pub enum Gap {
 }
 
 impl Gap {
-    fn all(parts: impl IntoIterator<Item = Gap>) -> Self {
+    pub(crate) fn all(parts: impl IntoIterator<Item = Gap>) -> Self {
         let mut kept = Vec::new();
         for part in parts {
             match part {
@@ -93,7 +94,7 @@ impl Gap {
         }
     }
 
-    fn any(parts: impl IntoIterator<Item = Gap>) -> Self {
+    pub(crate) fn any(parts: impl IntoIterator<Item = Gap>) -> Self {
         let mut kept = Vec::new();
         for part in parts {
             match part {
@@ -332,16 +333,21 @@ pub struct Control {
 }
 
 /// Returns the conditions around the barriers, or the reason why threads of the group may not pass
-/// them together.
-pub fn controls(protocol: &Protocol, barriers: Barriers<'_>) -> Result<Vec<Control>, String> {
+/// them together. Threads may decide `exits` differently.
+pub fn controls(
+    protocol: &Protocol,
+    barriers: Barriers<'_>,
+    exits: &[Exit<'_>],
+) -> Result<Vec<Control>, String> {
     let mut found = Vec::new();
-    let mut walk = Walk { barriers, guards: Vec::new(), loops: Vec::new(), found: &mut found };
+    let mut walk = Walk { barriers, exits, guards: Vec::new(), loops: Vec::new(), found: &mut found };
     walk.body(&protocol.body)?;
     Ok(found)
 }
 
 struct Walk<'f> {
     barriers: Barriers<'f>,
+    exits: &'f [Exit<'f>],
     guards: Vec<(ExprId, bool)>,
     loops: Vec<LoopId>,
     found: &'f mut Vec<Control>,
@@ -373,7 +379,7 @@ impl Walk<'_> {
                 Stmt::Access(_) | Stmt::Sync(_) | Stmt::Unknown(_) => {}
                 Stmt::If { cond, then, otherwise } => {
                     let syncs = self.counts(then) || self.counts(otherwise);
-                    if syncs {
+                    if syncs && !self.exits.iter().any(|exit| std::ptr::eq(exit.branch, stmt)) {
                         self.push(*cond, None);
                     }
                     for (value, branch) in [(true, then), (false, otherwise)] {
