@@ -275,3 +275,9 @@ fn no_proved_access_races_after_loops() {
         gpurace_protocol::last::settle(&protocol, None).unwrap_or(protocol)
     });
 }
+
+/// Threads end before barriers of others.
+#[test]
+fn no_proved_access_races_beside_exits() {
+    compare("exits: ", |seed| random::with_exits(random::protocol(seed), seed));
+}

@@ -535,6 +535,31 @@ impl After {
     }
 }
 
+/// The same protocol, of which some threads leave out the rest from some statements on. What they still do may come
+/// last.
+pub fn with_exits(mut protocol: Protocol, seed: u64) -> Protocol {
+    let mut r = Random(seed ^ 0xe817);
+    let mut body = std::mem::take(&mut protocol.body);
+    for _ in 0..1 + r.below(2) {
+        let from = r.below(body.len() as u64 + 1) as usize;
+        let mut rest = body.split_off(from);
+        let last = rest.len() - if r.chance(40) { r.below(rest.len() as u64 + 1) as usize } else { 0 };
+        let after = rest.split_off(last);
+        let index = match r.below(4) {
+            0 => protocol.exprs.add(Expr::Tid(Axis::Y)),
+            1 => protocol.exprs.add(Expr::Lane),
+            _ => protocol.exprs.add(Expr::Tid(Axis::X)),
+        };
+        let bound = protocol.exprs.c32(r.below(7) as i64);
+        let cond = protocol.exprs.cmp(r.pick(&[CmpOp::Slt, CmpOp::Ule, CmpOp::Eq]), index, bound);
+        let (then, otherwise) = if r.chance(50) { (rest, Vec::new()) } else { (Vec::new(), rest) };
+        body.push(Stmt::If { cond, then, otherwise });
+        body.extend(after);
+    }
+    protocol.body = body;
+    protocol
+}
+
 /// The same protocol with pointers and numbers at computed places of the arguments. A launch has pointers
 /// in its first bytes, and numbers from byte 64 on.
 pub fn with_computed_arguments(mut protocol: Protocol, seed: u64) -> Protocol {
