@@ -221,7 +221,7 @@ impl BlockEntryBuilder<'_> {
         // SAFETY: by contract.
         unsafe {
             let next = match self.segments.own_points {
-                Some(at) => self.next_of_living(at),
+                Some(at) => self.unless_stuck(self.next_of_living(at)),
                 None => self.next(),
             };
             if let Some(barrier) = self.barrier {

@@ -1,8 +1,11 @@
 //! Runs the threads that have not ended, where some may end before a barrier of the others. Each thread has a point
 //! of its own in the frame.
 
+use std::mem::offset_of;
+
 use gpurace_abi::batch::BLOCK_ENDED;
 use gpurace_abi::context::WARP_SIZE;
+use gpurace_abi::warp::WarpLanes;
 use llvm_sys::LLVMIntPredicate;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
@@ -76,6 +79,22 @@ impl BlockEntryBuilder<'_> {
             LLVMPositionBuilderAtEnd(b, done);
             LLVMBuildStore(b, next_greatest, self.last_point);
             next_least
+        }
+    }
+
+    /// A point, or the end if lanes of a warp wait for others that do not come.
+    pub(super) unsafe fn unless_stuck(&self, point: LLVMValueRef) -> LLVMValueRef {
+        if !self.segments.parts {
+            return point;
+        }
+        // SAFETY: by contract; the warps of a block share what lanes leave for each other.
+        unsafe {
+            let (b, none) = (self.builder, c"".as_ptr());
+            let int = LLVMInt32TypeInContext(self.context);
+            let stuck = ir::at_byte(b, self.of_warp[1], offset_of!(WarpLanes, stuck) as i64);
+            let stuck = LLVMBuildLoad2(b, int, stuck, none);
+            let stuck = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntNE, stuck, LLVMConstInt(int, 0, 0), none);
+            LLVMBuildSelect(b, stuck, self.ended(), point, none)
         }
     }
 

@@ -1,0 +1,26 @@
+//@ revisions: racy fixed
+//@[racy] findings: divergence
+// A thread has ended. Of the others, half of a warp waits for the other half, which waits at the block's barrier.
+#include "check.h"
+
+__global__ void wait(int* out) {
+    int t = threadIdx.x;
+    if (t == 31) return;
+    if (t < 16)
+#ifdef FIXED
+        __syncwarp(0x0000ffff);
+#else
+        __syncwarp(0xffffffff); //~ A
+#endif
+    __syncthreads(); //~ B
+    out[t] = 1;
+}
+//~ DIVERGENCE[racy]: A B exited
+
+int main() {
+    int* out;
+    CUDA(cudaMalloc(&out, 32 * sizeof(int)));
+    wait<<<1, 32>>>(out);
+    cudaError_t error = cudaDeviceSynchronize();
+    return finish(error == cudaSuccess);
+}
