@@ -257,9 +257,9 @@ impl Graph {
             let mut raw: HashMap<LLVMBasicBlockRef, FlowBlock> = HashMap::new();
             for block in ir::blocks(function) {
                 let mut read = read_block(block)?;
-                let is_open = read.successors.is_empty();
+                let ended_before = read.successors.is_empty();
                 read.successors.retain(|to| !left_out.contains(to));
-                if read.successors.is_empty() && !is_open {
+                if read.successors.is_empty() && !ended_before {
                     read.end = Some(End::Return);
                 }
                 raw.insert(block, read);

@@ -156,7 +156,7 @@ impl Uniformity {
     unsafe fn decider(&self, region: usize, edge: &Edge) -> Uniform {
         let graph = &*self.graph;
         match graph.regions[region].nodes[edge.from].kind {
-            // The others end.
+            // No thread takes another edge, or those that do end.
             NodeKind::Block(_) if graph.regions[region].outs(edge.from).count() == 1 => Uniform::Grid,
             // SAFETY: by contract.
             NodeKind::Block(block) => unsafe { self.branch(block) },

@@ -4,7 +4,7 @@
 //! The code between barriers can run as a loop over the threads (Stratton, Stone, Hwu, "MCUDA",
 //! 2008; Jääskeläinen et al., "pocl", 2015): all threads up to the first barrier, then all up to
 //! the second. That is right if the block's threads reach each barrier together, which [`BlockUniform`]
-//! must show. Threads that have ended need not come ([`exits`]). Other kernels run on the executor's fibers,
+//! must show. Threads that have ended need not come ([`early_exits`]). Other kernels run on the executor's fibers,
 //! such as one in which some threads wait at a barrier, and others at a later one.
 //!
 //! The function takes the *point* at which its thread starts: 0, or the number of a barrier. The
@@ -23,7 +23,7 @@
 //! |---|---|
 //! | `collectives` | collectives of a warp become plain code between two cuts |
 //! | `context` | fields of the thread context become parameters |
-//! | `exits` | threads that end before a barrier of others |
+//! | `early_exits` | threads that end before a barrier of others |
 //! | `frame` | places in the frame; local variables move there |
 //! | `crossing` | values that are needed after a barrier are computed again or kept in the frame |
 //! | `batches` | checks become batches in the frame |
@@ -34,7 +34,7 @@ mod batches;
 mod collectives;
 mod context;
 mod crossing;
-mod exits;
+mod early_exits;
 mod frame;
 mod meeting;
 mod parting;
@@ -338,7 +338,7 @@ impl Cutter {
                 BlockUniform::of(self.module, self.function, &varying, &read_only, warps.clone(), ending)
             };
             let at = barriers.iter().map(|&b| LLVMGetInstructionParent(b)).collect();
-            let (mut uniform, some_end) = exits::meeting_at(self.function, &at, analyse)?;
+            let (mut uniform, some_end) = early_exits::meeting_at(self.function, &at, analyse)?;
             if some_end {
                 self.own_point = Some(self.thread_place(4, 4));
             }

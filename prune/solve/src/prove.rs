@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use gpurace_protocol::condition::Condition;
-use gpurace_protocol::exits::Exit;
+use gpurace_protocol::early_exits::EarlyExit;
 use gpurace_protocol::expr::{BinOp, Expr, ExprId, Exprs, VarId};
 use gpurace_protocol::group::Group;
 use gpurace_protocol::last;
@@ -191,7 +191,7 @@ enum Failure {
 
 /// How the threads of a block that do not end pass its barriers together.
 struct BesideExits<'a> {
-    exits: Vec<Exit<'a>>,
+    exits: Vec<EarlyExit<'a>>,
     /// The conditions for it.
     conditions: BTreeSet<Condition>,
 }

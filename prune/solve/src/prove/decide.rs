@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use gpurace_protocol::condition::Condition;
-use gpurace_protocol::exits::exits;
+use gpurace_protocol::early_exits::early_exits;
 use gpurace_protocol::expr::{Expr, ExprId};
 use gpurace_protocol::group::Group;
 use gpurace_protocol::interval::{Control, controls, uniformity};
@@ -77,7 +77,7 @@ impl<'a> Prover<'a> {
     fn find_exits(&mut self) -> Option<BesideExits<'a>> {
         let protocol = self.setting.protocol;
         let barriers = self.named.barriers(Group::Block);
-        let exits = exits(protocol, barriers);
+        let exits = early_exits(protocol, barriers);
         if exits.is_empty() {
             return None;
         }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use gpurace_protocol::condition::Condition;
-use gpurace_protocol::exits::meetings_beside_exits;
+use gpurace_protocol::early_exits::meetings_beside_exits;
 use gpurace_protocol::expr::{Expr, VarId};
 use gpurace_protocol::group::Group;
 use gpurace_protocol::interval::{Meeting, any_sync, holds_sync, meetings, unordered};

@@ -14,9 +14,9 @@
 //! than it should, never less.
 //!
 //! If one barrier of a group is under control that is not uniform, no barrier of the group orders
-//! anything: threads may count them differently. Threads may end before others do: see [`crate::exits`].
+//! anything: threads may count them differently. Threads may end before others do: see [`crate::early_exits`].
 
-use crate::exits::Exit;
+use crate::early_exits::EarlyExit;
 use crate::expr::{Expr, ExprId, Exprs, LoopId};
 use crate::group::{Barriers, Group};
 use crate::place::{Place, Turn};
@@ -337,7 +337,7 @@ pub struct Control {
 pub fn controls(
     protocol: &Protocol,
     barriers: Barriers<'_>,
-    exits: &[Exit<'_>],
+    exits: &[EarlyExit<'_>],
 ) -> Result<Vec<Control>, String> {
     let mut found = Vec::new();
     let mut walk = Walk { barriers, exits, guards: Vec::new(), loops: Vec::new(), found: &mut found };
@@ -347,7 +347,7 @@ pub fn controls(
 
 struct Walk<'f> {
     barriers: Barriers<'f>,
-    exits: &'f [Exit<'f>],
+    exits: &'f [EarlyExit<'f>],
     guards: Vec<(ExprId, bool)>,
     loops: Vec<LoopId>,
     found: &'f mut Vec<Control>,

@@ -12,7 +12,7 @@
 //! | [`lanes`] | the sets of lanes that wait for each other at a sync of some lanes |
 //! | [`group`] | groups of threads, and the barriers that order them |
 //! | [`interval`] | barrier intervals: when two accesses have no barrier between them |
-//! | [`exits`] | threads that end before a barrier of others |
+//! | [`early_exits`] | threads that end before a barrier of others |
 //! | [`further_barrier`] | whether a further barrier would order accesses of a launch |
 //! | [`last`] | values that loops leave |
 //! | [`bounds`] | where accesses lie within the memory of their object |
@@ -28,7 +28,7 @@ pub mod bounds;
 #[cfg(feature = "client")]
 pub mod client;
 pub mod condition;
-pub mod exits;
+pub mod early_exits;
 pub mod expr;
 pub mod fold;
 pub mod further_barrier;

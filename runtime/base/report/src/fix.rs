@@ -92,8 +92,8 @@ pub fn insertions(diff: &str) -> Vec<(u32, String)> {
     found
 }
 
-/// Returns the [`insertions`] of a unified diff if each other line of it is that line of `text`, so that they mean
-/// in this text what they mean in the text that the diff is of. A diff that also removes lines does not fit.
+/// Returns the [`insertions`] of a unified diff if it fits `text`: each line that the diff does not insert stands in
+/// the text at the same place. A diff that also removes lines does not fit.
 pub fn insertions_that_fit(diff: &str, text: &str) -> Option<Vec<(u32, String)>> {
     let lines: Vec<&str> = text.lines().collect();
     let mut at = 0_usize;

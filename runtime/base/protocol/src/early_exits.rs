@@ -1,7 +1,7 @@
 //! Threads that end before a barrier at which others wait: `if (i >= n) return;`.
 //!
 //! # Method
-//! An [`Exit`] is a branch of which one side has barriers, and after which no barrier comes. A thread that takes the
+//! An [`EarlyExit`] is a branch of which one side has barriers, and after which no barrier comes. A thread that takes the
 //! other side passes no barrier any more. Those that take the side with the barriers pass them together, if
 //! they decide alike what stands in it. So these barriers order two accesses if both threads take that side. If one
 //! does not, they count for nothing: no order follows from the end of a thread. The meetings of two accesses
@@ -14,10 +14,11 @@ use crate::group::Barriers;
 use crate::interval::{Gap, Meeting, Side, holds_sync, meetings};
 use crate::place::Place;
 use crate::protocol::{Protocol, Stmt};
+use crate::run::accesses_in;
 
 /// A branch in which threads may go on to barriers, while the others end.
 #[derive(Clone, Debug)]
-pub struct Exit<'a> {
+pub struct EarlyExit<'a> {
     /// The statement.
     pub branch: &'a Stmt,
     /// Its condition.
@@ -30,8 +31,8 @@ pub struct Exit<'a> {
     pub without: Protocol,
 }
 
-/// Returns the exits of a protocol, outer ones first.
-pub fn exits<'a>(protocol: &'a Protocol, barriers: Barriers<'_>) -> Vec<Exit<'a>> {
+/// Returns the early exits of a protocol, outer ones first.
+pub fn early_exits<'a>(protocol: &'a Protocol, barriers: Barriers<'_>) -> Vec<EarlyExit<'a>> {
     let mut found = Vec::new();
     find(protocol, &protocol.body, 0, &mut Vec::new(), barriers, &mut found);
     found
@@ -45,7 +46,7 @@ fn find<'a>(
     access: usize,
     way: &mut Vec<(usize, bool)>,
     barriers: Barriers<'_>,
-    found: &mut Vec<Exit<'a>>,
+    found: &mut Vec<EarlyExit<'a>>,
 ) {
     let Some(last) = body.iter().rposition(|stmt| holds_sync(std::slice::from_ref(stmt), barriers)) else {
         return;
@@ -64,7 +65,7 @@ fn find<'a>(
         if is_exit {
             let mut without = protocol.clone();
             remove_barriers(side_at(&mut without.body, way), barriers);
-            found.push(Exit { branch, cond: *cond, goes_on, accesses: accesses.clone(), without });
+            found.push(EarlyExit { branch, cond: *cond, goes_on, accesses: accesses.clone(), without });
         }
         find(protocol, side, accesses.start, way, barriers, found);
         way.pop();
@@ -94,24 +95,13 @@ fn remove_barriers(body: &mut Vec<Stmt>, barriers: Barriers<'_>) {
     }
 }
 
-fn accesses_in(body: &[Stmt]) -> usize {
-    body.iter()
-        .map(|stmt| match stmt {
-            Stmt::Access(_) => 1,
-            Stmt::If { then, otherwise, .. } => accesses_in(then) + accesses_in(otherwise),
-            Stmt::Loop(of) => accesses_in(&of.body),
-            Stmt::Sync(_) | Stmt::Unknown(_) => 0,
-        })
-        .sum()
-}
-
 /// Returns all ways in which two accesses can have none of the barriers between them, where threads may decide
 /// `exits` differently.
 pub fn meetings_beside_exits(
     a: &Place,
     b: &Place,
     barriers: Barriers<'_>,
-    exits: &[Exit<'_>],
+    exits: &[EarlyExit<'_>],
 ) -> Vec<Meeting> {
     let mut all = meetings(a, b, barriers);
     for exit in exits {
