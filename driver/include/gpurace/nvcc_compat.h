@@ -90,6 +90,7 @@ template <class F> constexpr bool is_of_device() { return is<F>() && sizeof(host
 // clang has the intrinsics of clusters, but cooperative groups expects them only of nvcc.
 #define _CG_CLUSTER_INTRINSICS_AVAILABLE
 #include "gpurace/cache_hints.h"
+#include "gpurace/nv_atomics.h"
 
 #endif
 #endif
