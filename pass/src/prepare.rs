@@ -16,7 +16,7 @@ use crate::ir::passes::run_passes;
 
 /// The preparation's passes, in `opt -passes=` form.
 const PASSES: &str =
-    "always-inline,function(sroa,simplifycfg),cgscc(inline),function(sroa,simplifycfg),globaldce";
+    "always-inline,function(sroa,simplifycfg),cgscc(inline),function(sroa,sccp,simplifycfg),globaldce";
 
 unsafe extern "C" {
     fn gpurace_keep_stores() -> bool;
