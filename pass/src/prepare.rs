@@ -8,15 +8,37 @@
 use std::ptr;
 use std::sync::OnceLock;
 
+use inkwell::OptimizationLevel;
+use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target, TargetTriple};
 use llvm_sys::core::{LLVMIsExternallyInitialized, LLVMSetGlobalConstant};
 use llvm_sys::prelude::*;
 
 use crate::ir;
 use crate::ir::passes::run_passes;
 
-/// The preparation's passes, in `opt -passes=` form.
-const PASSES: &str =
-    "always-inline,function(sroa,simplifycfg),cgscc(inline),function(sroa,sccp,simplifycfg),globaldce";
+/// The preparation's passes before it inlines what is worth it, in `opt -passes=` form.
+const BEFORE_INLINING: &str = "always-inline,function(sroa,simplifycfg)";
+/// The passes after that.
+const AFTER_INLINING: &str = "function(sroa,sccp,simplifycfg),globaldce";
+
+/// Inlines what is worth it on a GPU, where LLVM inlines eleven times as much as on a host. What a lambda
+/// captures by reference has no known address before the lambda is inlined.
+///
+/// # Safety
+/// `module` is live and used by this thread alone.
+///
+/// # Errors
+/// LLVM's message.
+unsafe fn inline(module: LLVMModuleRef) -> Result<(), String> {
+    Target::initialize_nvptx(&InitializationConfig::default());
+    let triple = TargetTriple::create("nvptx64-nvidia-cuda");
+    let target = Target::from_triple(&triple).map_err(|error| error.to_string())?;
+    let (level, reloc, model) = (OptimizationLevel::Default, RelocMode::Default, CodeModel::Default);
+    let machine = target.create_target_machine(&triple, "sm_80", "", level, reloc, model);
+    let machine = machine.ok_or("LLVM has no target machine for `nvptx64-nvidia-cuda`")?;
+    // SAFETY: by contract; the machine lives meanwhile.
+    unsafe { run_passes(module, "cgscc(inline)", machine.as_mut_ptr()) }
+}
 
 unsafe extern "C" {
     fn gpurace_keep_stores() -> bool;
@@ -53,12 +75,16 @@ pub unsafe fn prepare(module: LLVMModuleRef) -> Result<(), String> {
                 LLVMSetGlobalConstant(variable, 0);
             }
         }
-        run_passes(module, PASSES, ptr::null_mut())
+        run_passes(module, BEFORE_INLINING, ptr::null_mut())?;
+        inline(module)?;
+        run_passes(module, AFTER_INLINING, ptr::null_mut())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write;
+
     use super::*;
     use crate::ir::testing::with_module;
 
@@ -93,5 +119,37 @@ mod tests {
             br i1 %a, label %then, label %end\nthen:\nbr label %end\n\
             end:\n%r = phi i32 [ 1, %0 ], [ 2, %then ]\nret i32 %r\n}\n";
         assert!(!prepared(empty).contains("br i1"));
+    }
+
+    /// A function of some length, which adds to what its argument points at, and a caller that calls it twice.
+    fn long_function(attributes: &str) -> String {
+        let mut text =
+            format!("define internal void @long(ptr %p) {attributes} {{\n%v0 = load i32, ptr %p\n");
+        for i in 0..100 {
+            let _ = writeln!(text, "%w{i} = mul i32 %v{i}, %v{i}\n%v{} = xor i32 %w{i}, {i}", i + 1);
+        }
+        text + "store i32 %v100, ptr %p\nret void\n}\n\
+            define i32 @caller(i32 %x) {\n%p = alloca i32\nstore i32 %x, ptr %p\n\
+            call void @long(ptr %p)\ncall void @long(ptr %p)\n%r = load i32, ptr %p\nret i32 %r\n}\n"
+    }
+
+    #[test]
+    fn functions_are_inlined_as_for_a_gpu() {
+        let text = prepared(&long_function(""));
+        assert!(!text.contains("call void @long") && !text.contains("alloca"), "{text}");
+        assert!(prepared(&long_function("noinline")).contains("call void @long"));
+    }
+
+    #[test]
+    fn code_behind_constants_that_inlining_shows_is_gone() {
+        let text = prepared(
+            "define internal i32 @pick(i32 %order, i32 %other) {\n%c = icmp eq i32 %order, 5\n\
+             br i1 %c, label %yes, label %no\nyes:\nfence seq_cst\nbr label %no\n\
+             no:\n%r = phi i32 [ %other, %yes ], [ %order, %0 ]\nret i32 %r\n}\n\
+             define void @f(ptr %p) {\n%order = call i32 @pick(i32 0, i32 2)\n%c = icmp eq i32 %order, 0\n\
+             br i1 %c, label %a, label %b\na:\nstore i32 1, ptr %p\nret void\n\
+             b:\nstore i32 2, ptr %p\nret void\n}\n",
+        );
+        assert!(text.contains("store i32 1") && !text.contains("store i32 2"), "{text}");
     }
 }

@@ -5,19 +5,19 @@
 #define GPURACE_CACHE_HINTS_H
 
 #define GPURACE_CACHED(T)                                                                                    \
-  static __device__ inline T __ldca(const T *p) { return *p; }                                               \
-  static __device__ inline T __ldlu(const T *p) { return *p; }                                               \
-  static __device__ inline void __stwb(T *p, T v) { *p = v; }                                                \
-  static __device__ inline void __stcg(T *p, T v) { *p = v; }                                                \
-  static __device__ inline void __stcs(T *p, T v) { *p = v; }
+  static __device__ inline T __ldca(const T *__p) { return *__p; }                                           \
+  static __device__ inline T __ldlu(const T *__p) { return *__p; }                                           \
+  static __device__ inline void __stwb(T *__p, T __v) { *__p = __v; }                                        \
+  static __device__ inline void __stcg(T *__p, T __v) { *__p = __v; }                                        \
+  static __device__ inline void __stcs(T *__p, T __v) { *__p = __v; }
 
 // What clang has for the other types and lacks for these.
-static __device__ inline void __stwt(long *p, long v) { *p = v; }
-static __device__ inline void __stwt(unsigned long *p, unsigned long v) { *p = v; }
-static __device__ inline unsigned long __ldcg(const unsigned long *p) { return *p; }
-static __device__ inline unsigned long __ldcs(const unsigned long *p) { return *p; }
-static __device__ inline unsigned long __ldcv(const unsigned long *p) {
-  return *(const volatile unsigned long *)p;
+static __device__ inline void __stwt(long *__p, long __v) { *__p = __v; }
+static __device__ inline void __stwt(unsigned long *__p, unsigned long __v) { *__p = __v; }
+static __device__ inline unsigned long __ldcg(const unsigned long *__p) { return *__p; }
+static __device__ inline unsigned long __ldcs(const unsigned long *__p) { return *__p; }
+static __device__ inline unsigned long __ldcv(const unsigned long *__p) {
+  return *(const volatile unsigned long *)__p;
 }
 
 GPURACE_CACHED(char)

@@ -37,7 +37,7 @@ namespace gpurace_atomics {
 #define GPURACE_CLUSTER "cluster"
 #endif
 #define GPURACE_BY_SCOPE(M, ...)                                                                             \
-  switch (scope) {                                                                                           \
+  switch (__scope) {                                                                                         \
   case __NV_THREAD_SCOPE_THREAD:                                                                             \
   case __NV_THREAD_SCOPE_BLOCK:                                                                              \
     M("cta", __VA_ARGS__);                                                                                   \
@@ -55,48 +55,51 @@ namespace gpurace_atomics {
 
 #define GPURACE_FENCE(SCOPE, ORDER) asm volatile("fence." ORDER "." SCOPE ";" ::: "memory")
 
-GPURACE_INLINE void fence(int order, int scope) {
-  if (order == __NV_ATOMIC_SEQ_CST) {
+GPURACE_INLINE void fence(int __order, int __scope) {
+  if (__order == __NV_ATOMIC_SEQ_CST) {
     GPURACE_BY_SCOPE(GPURACE_FENCE, "sc")
-  } else if (order != __NV_ATOMIC_RELAXED) {
+  } else if (__order != __NV_ATOMIC_RELAXED) {
     GPURACE_BY_SCOPE(GPURACE_FENCE, "acq_rel")
   }
 }
 
 // The order of the instruction behind the fence of a sequentially consistent access.
-GPURACE_INLINE int behind_fence(int order, int scope, int weaker) {
-  if (order != __NV_ATOMIC_SEQ_CST) return order;
-  fence(order, scope);
-  return weaker;
+GPURACE_INLINE int behind_fence(int __order, int __scope, int __weaker) {
+  if (__order != __NV_ATOMIC_SEQ_CST) return __order;
+  fence(__order, __scope);
+  return __weaker;
 }
 
-GPURACE_INLINE bool acquires(int order) {
-  return order != __NV_ATOMIC_RELAXED && order != __NV_ATOMIC_RELEASE;
+GPURACE_INLINE bool acquires(int __order) {
+  return __order != __NV_ATOMIC_RELAXED && __order != __NV_ATOMIC_RELEASE;
 }
-GPURACE_INLINE bool releases(int order) { return order >= __NV_ATOMIC_RELEASE; }
+GPURACE_INLINE bool releases(int __order) { return __order >= __NV_ATOMIC_RELEASE; }
 
 // The weakest order that is as strong as both.
-GPURACE_INLINE int both(int a, int b) {
-  if (a == __NV_ATOMIC_SEQ_CST || b == __NV_ATOMIC_SEQ_CST) return __NV_ATOMIC_SEQ_CST;
-  if (releases(a) || releases(b))
-    return acquires(a) || acquires(b) ? __NV_ATOMIC_ACQ_REL : __NV_ATOMIC_RELEASE;
-  return acquires(a) || acquires(b) ? __NV_ATOMIC_ACQUIRE : __NV_ATOMIC_RELAXED;
+GPURACE_INLINE int both(int __a, int __b) {
+  if (__a == __NV_ATOMIC_SEQ_CST || __b == __NV_ATOMIC_SEQ_CST) return __NV_ATOMIC_SEQ_CST;
+  if (releases(__a) || releases(__b))
+    return acquires(__a) || acquires(__b) ? __NV_ATOMIC_ACQ_REL : __NV_ATOMIC_RELEASE;
+  return acquires(__a) || acquires(__b) ? __NV_ATOMIC_ACQUIRE : __NV_ATOMIC_RELAXED;
 }
 
 #define GPURACE_LOAD(SCOPE, ORDER, TYPE, R)                                                                  \
-  asm volatile("ld." ORDER "." SCOPE "." TYPE " %0, [%1];" : "=" R(value) : "l"(p) : "memory")
+  asm volatile("ld." ORDER "." SCOPE "." TYPE " %0, [%1];" : "=" R(__value) : "l"(__p) : "memory")
 #define GPURACE_STORE(SCOPE, ORDER, TYPE, R)                                                                 \
-  asm volatile("st." ORDER "." SCOPE "." TYPE " [%0], %1;" ::"l"(p), R(value) : "memory")
+  asm volatile("st." ORDER "." SCOPE "." TYPE " [%0], %1;" ::"l"(__p), R(__value) : "memory")
 #define GPURACE_UPDATE(SCOPE, ORDER, OP, R)                                                                  \
-  asm volatile("atom." ORDER "." SCOPE "." OP " %0, [%1], %2;" : "=" R(old) : "l"(p), R(value) : "memory")
+  asm volatile("atom." ORDER "." SCOPE "." OP " %0, [%1], %2;"                                               \
+               : "=" R(__old)                                                                                \
+               : "l"(__p), R(__value)                                                                        \
+               : "memory")
 #define GPURACE_CAS(SCOPE, ORDER, OP, R)                                                                     \
   asm volatile("atom." ORDER "." SCOPE "." OP " %0, [%1], %2, %3;"                                           \
-               : "=" R(old)                                                                                  \
-               : "l"(p), R(expected), R(value)                                                               \
+               : "=" R(__old)                                                                                \
+               : "l"(__p), R(__expected), R(__value)                                                         \
                : "memory")
 
 #define GPURACE_BY_ORDER(M, OP, R)                                                                           \
-  switch (order) {                                                                                           \
+  switch (__order) {                                                                                         \
   case __NV_ATOMIC_RELAXED:                                                                                  \
     GPURACE_BY_SCOPE(M, "relaxed", OP, R)                                                                    \
     break;                                                                                                   \
@@ -112,40 +115,40 @@ GPURACE_INLINE int both(int a, int b) {
   }
 
 // Accesses to a word of 1 to 8 bytes. `Word` is what the instruction's register holds.
-template <int Bytes> struct Bits;
+template <int _Bytes> struct Bits;
 #define GPURACE_MOVES(WORD, TYPE, R)                                                                         \
   typedef WORD Word;                                                                                         \
-  GPURACE_INLINE Word load(const void *p, int order, int scope) {                                            \
-    Word value = 0;                                                                                          \
-    order = behind_fence(order, scope, __NV_ATOMIC_ACQUIRE);                                                 \
-    if (order == __NV_ATOMIC_RELAXED) {                                                                      \
+  GPURACE_INLINE Word load(const void *__p, int __order, int __scope) {                                      \
+    Word __value = 0;                                                                                        \
+    __order = behind_fence(__order, __scope, __NV_ATOMIC_ACQUIRE);                                           \
+    if (__order == __NV_ATOMIC_RELAXED) {                                                                    \
       GPURACE_BY_SCOPE(GPURACE_LOAD, "relaxed", TYPE, R)                                                     \
     } else {                                                                                                 \
       GPURACE_BY_SCOPE(GPURACE_LOAD, "acquire", TYPE, R)                                                     \
     }                                                                                                        \
-    return value;                                                                                            \
+    return __value;                                                                                          \
   }                                                                                                          \
-  GPURACE_INLINE void store(void *p, Word value, int order, int scope) {                                     \
-    order = behind_fence(order, scope, __NV_ATOMIC_RELEASE);                                                 \
-    if (order == __NV_ATOMIC_RELAXED) {                                                                      \
+  GPURACE_INLINE void store(void *__p, Word __value, int __order, int __scope) {                             \
+    __order = behind_fence(__order, __scope, __NV_ATOMIC_RELEASE);                                           \
+    if (__order == __NV_ATOMIC_RELAXED) {                                                                    \
       GPURACE_BY_SCOPE(GPURACE_STORE, "relaxed", TYPE, R)                                                    \
     } else {                                                                                                 \
       GPURACE_BY_SCOPE(GPURACE_STORE, "release", TYPE, R)                                                    \
     }                                                                                                        \
   }
 #define GPURACE_COMPARES(TYPE, R)                                                                            \
-  GPURACE_INLINE Word compare(void *p, Word expected, Word value, int order, int scope) {                    \
-    Word old = 0;                                                                                            \
-    order = behind_fence(order, scope, __NV_ATOMIC_ACQ_REL);                                                 \
+  GPURACE_INLINE Word compare(void *__p, Word __expected, Word __value, int __order, int __scope) {          \
+    Word __old = 0;                                                                                          \
+    __order = behind_fence(__order, __scope, __NV_ATOMIC_ACQ_REL);                                           \
     GPURACE_BY_ORDER(GPURACE_CAS, "cas." TYPE, R)                                                            \
-    return old;                                                                                              \
+    return __old;                                                                                            \
   }
-#define GPURACE_RMW(NAME, T, OP, R)                                                                          \
-  GPURACE_INLINE T NAME(void *p, T value, int order, int scope) {                                            \
-    T old = 0;                                                                                               \
-    order = behind_fence(order, scope, __NV_ATOMIC_ACQ_REL);                                                 \
+#define GPURACE_RMW(NAME, _Tp, OP, R)                                                                        \
+  GPURACE_INLINE _Tp NAME(void *__p, _Tp __value, int __order, int __scope) {                                \
+    _Tp __old = 0;                                                                                           \
+    __order = behind_fence(__order, __scope, __NV_ATOMIC_ACQ_REL);                                           \
     GPURACE_BY_ORDER(GPURACE_UPDATE, OP, R)                                                                  \
-    return old;                                                                                              \
+    return __old;                                                                                            \
   }
 #define GPURACE_UPDATES(WORD, BITS, R)                                                                       \
   GPURACE_RMW(exchange, WORD, "exch.b" BITS, R)                                                              \
@@ -177,22 +180,22 @@ template <> struct Bits<8> {
 };
 
 // The bits of a value as a word, and back.
-template <class T> GPURACE_INLINE typename Bits<sizeof(T)>::Word bits(const T &value) {
-  typename Bits<sizeof(T)>::Word word = 0;
-  __builtin_memcpy(&word, &value, sizeof(T));
-  return word;
+template <class _Tp> GPURACE_INLINE typename Bits<sizeof(_Tp)>::Word bits(const _Tp &__value) {
+  typename Bits<sizeof(_Tp)>::Word __word = 0;
+  __builtin_memcpy(&__word, &__value, sizeof(_Tp));
+  return __word;
 }
-template <class T> GPURACE_INLINE T value_of(typename Bits<sizeof(T)>::Word word) {
-  T value;
-  __builtin_memcpy(&value, &word, sizeof(T));
-  return value;
+template <class _Tp> GPURACE_INLINE _Tp value_of(typename Bits<sizeof(_Tp)>::Word __word) {
+  _Tp __value;
+  __builtin_memcpy(&__value, &__word, sizeof(_Tp));
+  return __value;
 }
 
 // Updates of integers of 4 and 8 bytes.
 #define GPURACE_INTEGERS(NAME, SIGNED, UNSIGNED)                                                             \
-  template <class T> GPURACE_INLINE T NAME(T *p, T value, int order, int scope) {                            \
-    return T(-1) < T(0) ? (T)Bits<sizeof(T)>::SIGNED(p, value, order, scope)                                 \
-                        : (T)Bits<sizeof(T)>::UNSIGNED(p, value, order, scope);                              \
+  template <class _Tp> GPURACE_INLINE _Tp NAME(_Tp *__p, _Tp __value, int __order, int __scope) {            \
+    return _Tp(-1) < _Tp(0) ? (_Tp)Bits<sizeof(_Tp)>::SIGNED(__p, __value, __order, __scope)                 \
+                            : (_Tp)Bits<sizeof(_Tp)>::UNSIGNED(__p, __value, __order, __scope);              \
   }
 GPURACE_INTEGERS(add, add, add)
 GPURACE_INTEGERS(bit_and, bit_and, bit_and)
@@ -202,85 +205,90 @@ GPURACE_INTEGERS(min, signed_min, unsigned_min)
 GPURACE_INTEGERS(max, signed_max, unsigned_max)
 GPURACE_RMW(add_float, float, "add.f32", "f")
 GPURACE_RMW(add_double, double, "add.f64", "d")
-GPURACE_INLINE float add(float *p, float v, int order, int scope) { return add_float(p, v, order, scope); }
-GPURACE_INLINE double add(double *p, double v, int order, int scope) {
-  return add_double(p, v, order, scope);
+GPURACE_INLINE float add(float *__p, float __v, int __order, int __scope) {
+  return add_float(__p, __v, __order, __scope);
+}
+GPURACE_INLINE double add(double *__p, double __v, int __order, int __scope) {
+  return add_double(__p, __v, __order, __scope);
 }
 
 } // namespace gpurace_atomics
 
-template <class T>
-GPURACE_INLINE T __nv_atomic_load_n(const volatile T *p, int order, int scope = __NV_THREAD_SCOPE_SYSTEM) {
-  return gpurace_atomics::value_of<T>(gpurace_atomics::Bits<sizeof(T)>::load((const void *)p, order, scope));
+template <class _Tp>
+GPURACE_INLINE _Tp __nv_atomic_load_n(const volatile _Tp *__p, int __order,
+                                      int __scope = __NV_THREAD_SCOPE_SYSTEM) {
+  return gpurace_atomics::value_of<_Tp>(
+      gpurace_atomics::Bits<sizeof(_Tp)>::load((const void *)__p, __order, __scope));
 }
-template <class T>
-GPURACE_INLINE void __nv_atomic_load(const volatile T *p, T *result, int order,
-                                     int scope = __NV_THREAD_SCOPE_SYSTEM) {
-  *result = __nv_atomic_load_n(p, order, scope);
+template <class _Tp>
+GPURACE_INLINE void __nv_atomic_load(const volatile _Tp *__p, _Tp *__result, int __order,
+                                     int __scope = __NV_THREAD_SCOPE_SYSTEM) {
+  *__result = __nv_atomic_load_n(__p, __order, __scope);
 }
-template <class T, class V>
-GPURACE_INLINE void __nv_atomic_store_n(volatile T *p, V value, int order,
-                                        int scope = __NV_THREAD_SCOPE_SYSTEM) {
-  gpurace_atomics::Bits<sizeof(T)>::store((void *)p, gpurace_atomics::bits<T>((T)value), order, scope);
+template <class _Tp, class _Vp>
+GPURACE_INLINE void __nv_atomic_store_n(volatile _Tp *__p, _Vp __value, int __order,
+                                        int __scope = __NV_THREAD_SCOPE_SYSTEM) {
+  gpurace_atomics::Bits<sizeof(_Tp)>::store((void *)__p, gpurace_atomics::bits<_Tp>((_Tp)__value), __order,
+                                            __scope);
 }
-template <class T>
-GPURACE_INLINE void __nv_atomic_store(volatile T *p, T *value, int order,
-                                      int scope = __NV_THREAD_SCOPE_SYSTEM) {
-  __nv_atomic_store_n(p, *value, order, scope);
+template <class _Tp>
+GPURACE_INLINE void __nv_atomic_store(volatile _Tp *__p, _Tp *__value, int __order,
+                                      int __scope = __NV_THREAD_SCOPE_SYSTEM) {
+  __nv_atomic_store_n(__p, *__value, __order, __scope);
 }
-template <class T, class V>
-GPURACE_INLINE T __nv_atomic_exchange_n(volatile T *p, V value, int order,
-                                        int scope = __NV_THREAD_SCOPE_SYSTEM) {
-  return gpurace_atomics::value_of<T>(gpurace_atomics::Bits<sizeof(T)>::exchange(
-      (void *)p, gpurace_atomics::bits<T>((T)value), order, scope));
+template <class _Tp, class _Vp>
+GPURACE_INLINE _Tp __nv_atomic_exchange_n(volatile _Tp *__p, _Vp __value, int __order,
+                                          int __scope = __NV_THREAD_SCOPE_SYSTEM) {
+  return gpurace_atomics::value_of<_Tp>(gpurace_atomics::Bits<sizeof(_Tp)>::exchange(
+      (void *)__p, gpurace_atomics::bits<_Tp>((_Tp)__value), __order, __scope));
 }
-template <class T>
-GPURACE_INLINE void __nv_atomic_exchange(volatile T *p, T *value, T *result, int order,
-                                         int scope = __NV_THREAD_SCOPE_SYSTEM) {
-  *result = __nv_atomic_exchange_n(p, *value, order, scope);
+template <class _Tp>
+GPURACE_INLINE void __nv_atomic_exchange(volatile _Tp *__p, _Tp *__value, _Tp *__result, int __order,
+                                         int __scope = __NV_THREAD_SCOPE_SYSTEM) {
+  *__result = __nv_atomic_exchange_n(__p, *__value, __order, __scope);
 }
 // PTX has one order for a comparison: the weakest that is as strong as both.
-template <class T, class V>
-GPURACE_INLINE bool __nv_atomic_compare_exchange_n(volatile T *p, T *expected, V desired, bool weak,
-                                                   int success, int failure,
-                                                   int scope = __NV_THREAD_SCOPE_SYSTEM) {
-  (void)weak;
-  typename gpurace_atomics::Bits<sizeof(T)>::Word wanted = gpurace_atomics::bits<T>(*expected);
-  typename gpurace_atomics::Bits<sizeof(T)>::Word found =
-      gpurace_atomics::Bits<sizeof(T)>::compare((void *)p, wanted, gpurace_atomics::bits<T>((T)desired),
-                                                gpurace_atomics::both(success, failure), scope);
-  *expected = gpurace_atomics::value_of<T>(found);
-  return found == wanted;
+template <class _Tp, class _Vp>
+GPURACE_INLINE bool __nv_atomic_compare_exchange_n(volatile _Tp *__p, _Tp *__expected, _Vp __desired,
+                                                   bool __weak, int __success, int __failure,
+                                                   int __scope = __NV_THREAD_SCOPE_SYSTEM) {
+  (void)__weak;
+  typename gpurace_atomics::Bits<sizeof(_Tp)>::Word __wanted = gpurace_atomics::bits<_Tp>(*__expected);
+  typename gpurace_atomics::Bits<sizeof(_Tp)>::Word __found = gpurace_atomics::Bits<sizeof(_Tp)>::compare(
+      (void *)__p, __wanted, gpurace_atomics::bits<_Tp>((_Tp)__desired),
+      gpurace_atomics::both(__success, __failure), __scope);
+  *__expected = gpurace_atomics::value_of<_Tp>(__found);
+  return __found == __wanted;
 }
-template <class T>
-GPURACE_INLINE bool __nv_atomic_compare_exchange(volatile T *p, T *expected, T *desired, bool weak,
-                                                 int success, int failure,
-                                                 int scope = __NV_THREAD_SCOPE_SYSTEM) {
-  return __nv_atomic_compare_exchange_n(p, expected, *desired, weak, success, failure, scope);
+template <class _Tp>
+GPURACE_INLINE bool __nv_atomic_compare_exchange(volatile _Tp *__p, _Tp *__expected, _Tp *__desired,
+                                                 bool __weak, int __success, int __failure,
+                                                 int __scope = __NV_THREAD_SCOPE_SYSTEM) {
+  return __nv_atomic_compare_exchange_n(__p, __expected, *__desired, __weak, __success, __failure, __scope);
 }
 
 // Each update with its old value, and without.
 #define GPURACE_NV(NAME, OP, VALUE)                                                                          \
-  template <class T, class V>                                                                                \
-  GPURACE_INLINE T __nv_atomic_fetch_##NAME(volatile T *p, V value, int order,                               \
-                                            int scope = __NV_THREAD_SCOPE_SYSTEM) {                          \
-    return gpurace_atomics::OP((T *)p, (T)(VALUE), order, scope);                                            \
+  template <class _Tp, class _Vp>                                                                            \
+  GPURACE_INLINE _Tp __nv_atomic_fetch_##NAME(volatile _Tp *__p, _Vp __value, int __order,                   \
+                                              int __scope = __NV_THREAD_SCOPE_SYSTEM) {                      \
+    return gpurace_atomics::OP((_Tp *)__p, (_Tp)(VALUE), __order, __scope);                                  \
   }                                                                                                          \
-  template <class T, class V>                                                                                \
-  GPURACE_INLINE void __nv_atomic_##NAME(volatile T *p, V value, int order,                                  \
-                                         int scope = __NV_THREAD_SCOPE_SYSTEM) {                             \
-    gpurace_atomics::OP((T *)p, (T)(VALUE), order, scope);                                                   \
+  template <class _Tp, class _Vp>                                                                            \
+  GPURACE_INLINE void __nv_atomic_##NAME(volatile _Tp *__p, _Vp __value, int __order,                        \
+                                         int __scope = __NV_THREAD_SCOPE_SYSTEM) {                           \
+    gpurace_atomics::OP((_Tp *)__p, (_Tp)(VALUE), __order, __scope);                                         \
   }
-GPURACE_NV(add, add, value)
-GPURACE_NV(sub, add, -(T)value)
-GPURACE_NV(and, bit_and, value)
-GPURACE_NV(or, bit_or, value)
-GPURACE_NV(xor, bit_xor, value)
-GPURACE_NV(min, min, value)
-GPURACE_NV(max, max, value)
+GPURACE_NV(add, add, __value)
+GPURACE_NV(sub, add, -(_Tp)__value)
+GPURACE_NV(and, bit_and, __value)
+GPURACE_NV(or, bit_or, __value)
+GPURACE_NV(xor, bit_xor, __value)
+GPURACE_NV(min, min, __value)
+GPURACE_NV(max, max, __value)
 
-GPURACE_INLINE void __nv_atomic_thread_fence(int order, int scope = __NV_THREAD_SCOPE_SYSTEM) {
-  gpurace_atomics::fence(order, scope);
+GPURACE_INLINE void __nv_atomic_thread_fence(int __order, int __scope = __NV_THREAD_SCOPE_SYSTEM) {
+  gpurace_atomics::fence(__order, __scope);
 }
 
 #undef GPURACE_INLINE

@@ -1,5 +1,6 @@
 // Declarations that nvcc makes for every CUDA source and clang's CUDA headers lack. gclang includes this
-// header before each CUDA source.
+// header before each CUDA source. The user's `-D` may define any short name, so the headers use names that
+// are reserved.
 #ifndef GPURACE_NVCC_COMPAT_H
 #define GPURACE_NVCC_COMPAT_H
 
@@ -32,8 +33,12 @@ extern "C" __attribute__((device, weak)) void __cxa_pure_virtual() { __builtin_t
 // nvcc has these overloads of min and max in host code without any include (CUDA's crt/math_functions.hpp).
 // clang's headers only have those for device code.
 #define GPURACE_MIN_MAX(T, A, B)                                                                             \
-  static inline __attribute__((host)) T min(const A a, const B b) { return (T)a < (T)b ? (T)a : (T)b; }      \
-  static inline __attribute__((host)) T max(const A a, const B b) { return (T)a > (T)b ? (T)a : (T)b; }
+  static inline __attribute__((host)) T min(const A __a, const B __b) {                                      \
+    return (T)__a < (T)__b ? (T)__a : (T)__b;                                                                \
+  }                                                                                                          \
+  static inline __attribute__((host)) T max(const A __a, const B __b) {                                      \
+    return (T)__a > (T)__b ? (T)__a : (T)__b;                                                                \
+  }
 GPURACE_MIN_MAX(int, int, int)
 GPURACE_MIN_MAX(unsigned int, unsigned int, unsigned int)
 GPURACE_MIN_MAX(unsigned int, int, unsigned int)
@@ -65,20 +70,21 @@ GPURACE_MIN_MAX(double, double, float)
 // To clang, every other lambda is for both sides.
 #if __cplusplus >= 201103L
 namespace gpurace_lambda {
-template <class T> T make();
-template <class F, class R, class C, class... A>
-auto calls(R (C::*)(A...) const, int) -> decltype(make<F &>()(make<A>()...), char());
-template <class F, class R, class C, class... A>
-auto calls(R (C::*)(A...), int) -> decltype(make<F &>()(make<A>()...), char());
-template <class F> int calls(...);
-template <class F> auto host_calls(int) -> decltype(calls<F>(&F::operator(), 0));
+template <class _Tp> _Tp make();
+template <class _Fp, class _Rp, class _Cp, class... _Ap>
+auto calls(_Rp (_Cp::*)(_Ap...) const, int) -> decltype(make<_Fp &>()(make<_Ap>()...), char());
+template <class _Fp, class _Rp, class _Cp, class... _Ap>
+auto calls(_Rp (_Cp::*)(_Ap...), int) -> decltype(make<_Fp &>()(make<_Ap>()...), char());
+template <class _Fp> int calls(...);
+template <class _Fp> auto host_calls(int) -> decltype(calls<_Fp>(&_Fp::operator(), 0));
 // A generic lambda has no single call operator.
-template <class F> char host_calls(...);
-constexpr bool names_lambda(const char *s) {
-  return *s && ((s[0] == '(' && s[1] == 'l' && s[2] == 'a' && s[3] == 'm') || names_lambda(s + 1));
+template <class _Fp> char host_calls(...);
+constexpr bool names_lambda(const char *__s) {
+  return *__s &&
+         ((__s[0] == '(' && __s[1] == 'l' && __s[2] == 'a' && __s[3] == 'm') || names_lambda(__s + 1));
 }
-template <class F> constexpr bool is() { return names_lambda(__PRETTY_FUNCTION__); }
-template <class F> constexpr bool is_of_device() { return is<F>() && sizeof(host_calls<F>(0)) != 1; }
+template <class _Fp> constexpr bool is() { return names_lambda(__PRETTY_FUNCTION__); }
+template <class _Fp> constexpr bool is_of_device() { return is<_Fp>() && sizeof(host_calls<_Fp>(0)) != 1; }
 } // namespace gpurace_lambda
 #define __nv_is_extended_device_lambda_closure_type(...) gpurace_lambda::is_of_device<__VA_ARGS__>()
 #define __nv_is_extended_device_lambda_with_preserved_return_type(...)                                       \

@@ -125,3 +125,30 @@ fn a_difference_has_the_sign_that_its_guard_says() {
     let bounded = in_launch(&scan(any, unsigned), &[], 0);
     assert_eq!(bounded[0], "proved", "no access leaves an array");
 }
+
+/// Each thread of a block of 16 walks in a tile of rows of 16 words against the diagonal: its row is `15 - t`,
+/// its column `t` less `t` times `back`. Another array lies beside the tile.
+fn against_the_diagonal(rows: u64, back: i64) -> Vec<&'static str> {
+    let mut k = Kernel::new("diagonal");
+    let (tile, more) = (k.shared("tile", rows * 64), k.shared("more", 64));
+    let (t, last) = (k.tid(), k.c(15));
+    let row = k.sub(last, t);
+    let less = k.mulc(t, back);
+    let column = k.sub(t, less);
+    let start = k.mulc(row, 16);
+    let at = k.add(start, column);
+    k.write(tile, at);
+    k.write(more, t);
+    let p = k.done();
+    words(&prove_with(&p, &launch([1, 1, 1], [16, 1, 1], &p, &[])))
+}
+
+#[test]
+fn parts_of_a_sum_that_cancel_do_not_leave_a_tile() {
+    // 240 - 15 t, and 240 - 16 t.
+    assert_eq!(against_the_diagonal(16, 0), ["proved", "proved"]);
+    assert_eq!(against_the_diagonal(16, 1), ["proved", "proved"]);
+    // 240 - 17 t: the last thread is before the tile. With a row less, the first one is behind it.
+    assert_eq!(against_the_diagonal(16, 2), ["unknown", "unknown"]);
+    assert_eq!(against_the_diagonal(15, 1), ["unknown", "unknown"]);
+}

@@ -11,6 +11,7 @@
 //! number of the view.
 
 mod guards;
+mod linear;
 mod loops;
 mod number;
 
@@ -42,6 +43,7 @@ pub struct Ranges<'a> {
     launch: Option<&'a Launch>,
     loops: Rc<Loops<'a>>,
     known: Rc<RefCell<loops::Known>>,
+    sums: Rc<RefCell<linear::Sums>>,
     /// Ranges of values in a view that follow from guards.
     refined: HashMap<(ExprId, View), Range>,
     lifted: HashMap<(ExprId, View), Range>,
@@ -58,6 +60,7 @@ impl<'a> Ranges<'a> {
             launch,
             loops: Rc::new(Loops::of(protocol)),
             known: Rc::default(),
+            sums: Rc::default(),
             refined: HashMap::new(),
             lifted: HashMap::new(),
             open: Vec::new(),
@@ -84,6 +87,7 @@ impl<'a> Ranges<'a> {
             launch: self.launch,
             loops: Rc::clone(&self.loops),
             known: Rc::clone(&self.known),
+            sums: Rc::clone(&self.sums),
             refined,
             lifted: HashMap::new(),
             open: self.open.clone(),
@@ -164,7 +168,10 @@ impl<'a> Ranges<'a> {
             }
             Expr::Iteration(of) => self.iterations(of),
             Expr::Var { id: var, width } => self.var(var, width, view),
-            Expr::Bin(op, a, b) => self.lift_bin(op, a, b, view),
+            Expr::Bin(op, a, b) => {
+                let range = self.lift_bin(op, a, b, view);
+                self.of_sum(id, view).map_or(range, |sum| range.meet(sum))
+            }
             Expr::Cmp(op, a, b) => match self.truth(op, a, b) {
                 Some(truth) => Range::one(i128::from(truth)),
                 None => Range::new(0, 1),
