@@ -21,10 +21,35 @@ use crate::prove::solver::SolverFile;
 /// Hash of everything that an answer depends on.
 pub type Key = [u8; 32];
 
+/// The version of an answer's form.
+const FORM: u64 = 2;
 /// Most files of one folder. There are 256 folders.
 const MOST_FILES: usize = 64;
 /// Most bytes of one file.
 const MOST_BYTES: u64 = 16 << 20;
+
+/// The solver's answer about a launch.
+#[derive(Debug, PartialEq, Eq)]
+pub struct LaunchAnswer {
+    /// What it cost, in milliseconds of a common machine.
+    pub cost_ms: u64,
+    /// The sites that were proved.
+    pub proved: Vec<u32>,
+}
+
+impl LaunchAnswer {
+    fn to_bytes(&self) -> Vec<u8> {
+        let sites = self.proved.iter().flat_map(|site| site.to_le_bytes());
+        self.cost_ms.to_le_bytes().into_iter().chain(sites).collect()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (cost, sites) = bytes.split_first_chunk::<8>()?;
+        let (sites, rest) = sites.as_chunks::<4>();
+        let proved = sites.iter().map(|site| u32::from_le_bytes(*site)).collect();
+        rest.is_empty().then(|| Self { cost_ms: u64::from_le_bytes(*cost), proved })
+    }
+}
 
 /// A folder of answers.
 pub struct Cache {
@@ -37,7 +62,8 @@ pub struct Cache {
 pub fn key(solver: SolverFile, protocol: &Protocol, launch: &Launch, budget: Duration) -> Key {
     let mut hash = blake3::Hasher::new();
     hash.update(env!("CARGO_PKG_VERSION").as_bytes());
-    for number in [u64::from(PROTOCOL_VERSION), solver.size, solver.changed, budget.as_millis() as u64] {
+    let budget = budget.as_millis() as u64;
+    for number in [FORM, PROTOCOL_VERSION.into(), solver.size, solver.changed, budget] {
         hash.update(&number.to_le_bytes());
     }
     for part in [to_bytes(protocol), to_bytes(launch)] {
@@ -58,8 +84,8 @@ impl Cache {
         self.folder.join(&name[..2]).join(&name[2..])
     }
 
-    /// The sites that were proved under this key.
-    pub fn get(&self, key: &Key) -> Option<Vec<u32>> {
+    /// The answer under this key.
+    pub fn get(&self, key: &Key) -> Option<LaunchAnswer> {
         let path = self.path(key);
         let mut bytes = Vec::new();
         let read = open_own(&path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
@@ -73,24 +99,24 @@ impl Cache {
         }
         let (own, rest) = bytes.split_first_chunk::<32>()?;
         let (check, body) = rest.split_first_chunk::<32>()?;
-        if own != key || blake3::hash(body).as_bytes() != check || body.len() % 4 != 0 {
+        if own != key || blake3::hash(body).as_bytes() != check {
             return None;
         }
-        Some(body.as_chunks::<4>().0.iter().map(|site| u32::from_le_bytes(*site)).collect())
+        LaunchAnswer::from_bytes(body)
     }
 
-    /// Keeps the sites that were proved under this key.
-    pub fn put(&self, key: &Key, proved: &[u32]) {
+    /// Keeps the answer under this key.
+    pub fn put(&self, key: &Key, answer: &LaunchAnswer) {
         // An answer that cannot be kept is computed again.
-        let _ = self.try_put(key, proved);
+        let _ = self.try_put(key, answer);
     }
 
-    fn try_put(&self, key: &Key, proved: &[u32]) -> std::io::Result<()> {
+    fn try_put(&self, key: &Key, answer: &LaunchAnswer) -> std::io::Result<()> {
         let path = self.path(key);
         let folder = path.parent().unwrap_or(&self.folder);
         fs::create_dir_all(folder)?;
         make_room(folder)?;
-        let body: Vec<u8> = proved.iter().flat_map(|site| site.to_le_bytes()).collect();
+        let body = answer.to_bytes();
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
         file.write_all(key)?;
         file.write_all(blake3::hash(&body).as_bytes())?;
@@ -148,16 +174,20 @@ pub fn user_cache() -> Option<PathBuf> {
 mod tests {
     use super::*;
 
+    fn answer(proved: &[u32]) -> LaunchAnswer {
+        LaunchAnswer { cost_ms: 700, proved: proved.to_vec() }
+    }
+
     #[test]
     fn answers_come_back_and_damaged_ones_do_not() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::at(folder.path());
         let (key, other) = ([7; 32], [8; 32]);
         assert_eq!(cache.get(&key), None);
-        cache.put(&key, &[1, 300]);
-        cache.put(&other, &[]);
-        assert_eq!(cache.get(&key), Some(vec![1, 300]));
-        assert_eq!(cache.get(&other), Some(vec![]));
+        cache.put(&key, &answer(&[1, 300]));
+        cache.put(&other, &answer(&[]));
+        assert_eq!(cache.get(&key), Some(answer(&[1, 300])));
+        assert_eq!(cache.get(&other), Some(answer(&[])));
         let path = cache.path(&key);
         let whole = fs::read(&path).unwrap();
         for cut in [0, 31, 63, whole.len() - 1] {
@@ -180,7 +210,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::at(folder.path());
         let key = [7; 32];
-        cache.put(&key, &[1, 300]);
+        cache.put(&key, &answer(&[1, 300]));
         let path = cache.path(&key);
         let elsewhere = folder.path().join("elsewhere");
         fs::rename(&path, &elsewhere).unwrap();
@@ -191,8 +221,8 @@ mod tests {
         // SAFETY: a C string.
         assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
         assert_eq!(cache.get(&key), None, "a pipe, for which an ordinary open would wait");
-        cache.put(&key, &[2]);
-        assert_eq!(cache.get(&key), Some(vec![2]), "the pipe is replaced");
+        cache.put(&key, &answer(&[2]));
+        assert_eq!(cache.get(&key), Some(answer(&[2])), "the pipe is replaced");
     }
 
     #[test]
@@ -202,18 +232,18 @@ mod tests {
         for i in 0..MOST_FILES as u8 + 20 {
             let mut key = [0; 32];
             key[31] = i;
-            cache.put(&key, &[u32::from(i)]);
+            cache.put(&key, &answer(&[u32::from(i)]));
         }
         assert_eq!(fs::read_dir(cache.folder.join("00")).unwrap().count(), MOST_FILES);
         let mut last = [0; 32];
         last[31] = MOST_FILES as u8 + 19;
-        assert_eq!(cache.get(&last), Some(vec![u32::from(last[31])]));
+        assert_eq!(cache.get(&last), Some(answer(&[u32::from(last[31])])));
     }
 
     #[test]
     fn a_folder_that_cannot_be_written_is_no_error() {
         let cache = Cache::at(Path::new("/proc/nowhere"));
-        cache.put(&[1; 32], &[1]);
+        cache.put(&[1; 32], &answer(&[1]));
         assert_eq!(cache.get(&[1; 32]), None);
     }
 }

@@ -47,15 +47,18 @@ use parking_lot::{Mutex, RwLock};
 use crate::backend::module::{Kernel, KernelLaunch};
 use crate::host::notes::Notes;
 use crate::program::Program;
-use crate::prove::cache::Cache;
+use crate::prove::cache::{Cache, LaunchAnswer};
 use crate::prove::configuration::Configuration;
 use crate::prove::reach::{Footprint, FootprintValues, Reach};
 use crate::prove::solver::LaunchSolver;
 
 /// Configurations of one kernel that are remembered. One more, and all are forgotten.
 const MOST_REMEMBERED: usize = 4096;
-/// Configurations of one kernel that are solved. Later ones are decided by conditions alone.
-const MOST_SOLVED: usize = 64;
+/// What the solver may cost for one kernel beyond what the kernel's checks cost, before another configuration is
+/// solved. Configurations that are not solved are decided by conditions alone.
+const FIRST_BUDGET: Duration = Duration::from_millis(500);
+/// The cost of a check, rather too low. Measured: 1 to 20 ns.
+const CHECK: Duration = Duration::from_nanos(5);
 /// Configurations of one kernel that are solved if solving has not helped yet.
 const FRUITLESS: usize = 6;
 
@@ -151,8 +154,18 @@ struct KnownLaunches {
     values: HashMap<ProverLaunch, Arc<FootprintValues>>,
     /// Number of configurations that were solved.
     solved: usize,
+    /// What that cost, in the solver's units: the same in every run, also if the answers were kept.
+    spent: Duration,
     /// Number of those for which the solver proved more than the conditions did.
     fruitful: usize,
+}
+
+impl KnownLaunches {
+    /// True if another configuration is worth solving, after this number of checks in the kernel.
+    fn solves_more(&self, checks: u64) -> bool {
+        let checks = Duration::from_nanos(checks.saturating_mul(CHECK.as_nanos() as u64));
+        self.spent <= FIRST_BUDGET.max(checks) && (self.fruitful > 0 || self.solved < FRUITLESS)
+    }
 }
 
 /// Decides which accesses of launches need no check.
@@ -197,8 +210,9 @@ impl Prover {
         kernels[at].clone()
     }
 
-    /// Decides about a launch that no other operation overlaps.
-    pub fn decide(&self, program: &Program, launch: &KernelLaunch<'_>) -> Arc<Decision> {
+    /// Decides about a launch that no other operation overlaps. `checks` is the number of checks in the kernel's
+    /// launches so far.
+    pub fn decide(&self, program: &Program, launch: &KernelLaunch<'_>, checks: u64) -> Arc<Decision> {
         let kernel = launch.kernel;
         let prover = self.of_kernel(kernel);
         let Some(proofs) = prover.proofs.get_or_init(|| self.read(kernel)) else {
@@ -218,10 +232,10 @@ impl Prover {
             return decision.clone();
         }
         let mut decision = by_conditions(kernel, proofs, &proofs.verdicts, &configuration.launch);
-        let more = known.solved < MOST_SOLVED && (known.fruitful > 0 || known.solved < FRUITLESS);
-        if !decision.is_bare() && more && kernel.module.solves_at_launch() && !self.budget.is_zero() {
+        let asks = kernel.module.solves_at_launch() && !self.budget.is_zero();
+        if !decision.is_bare() && asks && known.solves_more(checks) {
             let before = decision.clone();
-            self.solve(&mut decision, kernel, proofs, &configuration);
+            known.spent += self.solve(&mut decision, kernel, proofs, &configuration);
             known.solved += 1;
             known.fruitful += usize::from(decision != before);
         }
@@ -272,36 +286,38 @@ impl Prover {
         }
     }
 
-    /// Adds the sites that can be proved for this launch alone.
+    /// Adds the sites that can be proved for this launch alone. Returns what the solver's answer cost, now or when it
+    /// was found.
     fn solve(
         &self,
         decision: &mut Decision,
         kernel: &Kernel,
         proofs: &KernelProofs,
         Configuration { launch, portable }: &Configuration,
-    ) {
+    ) -> Duration {
         let cache = self.cache.as_ref().filter(|_| *portable && ablation::is_on(Mechanism::SolverCache));
         let solver_file = cache.and_then(|_| self.solver.file());
         let key = solver_file.map(|file| cache::key(file, &proofs.protocol, launch, self.budget));
         let kept = cache.zip(key).and_then(|(cache, key)| cache.get(&key));
-        let proved = match kept {
-            Some(proved) => proved,
+        let answer = match kept {
+            Some(kept) => kept,
             None => {
                 let answer = self.solver.ask(&proofs.protocol, launch, self.budget, &self.notes);
-                let Some(answer) = answer else { return };
+                let Some(answer) = answer else { return Duration::ZERO };
                 let found = by_conditions(kernel, proofs, &answer.verdicts, launch);
                 let sites = kernel.meta().sites.iter().zip(&found.fates);
-                let proved: Vec<u32> =
-                    sites.filter(|(_, fate)| **fate != SiteFate::Checked).map(|(site, _)| *site).collect();
+                let proved = sites.filter(|(_, fate)| **fate != SiteFate::Checked).map(|(site, _)| *site);
+                let answer = LaunchAnswer { cost_ms: answer.cost_ms, proved: proved.collect() };
                 if let Some((cache, key)) = cache.zip(key) {
-                    cache.put(&key, &proved);
+                    cache.put(&key, &answer);
                 }
-                proved
+                answer
             }
         };
-        for site in proved {
+        for site in answer.proved {
             decision.add(kernel, site, SiteFate::ProvedAtLaunch);
         }
+        Duration::from_millis(answer.cost_ms)
     }
 }
 
@@ -333,4 +349,28 @@ fn by_conditions(
         decision.add(kernel, site.site.0, fate);
     }
     decision
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn solving_costs_a_first_budget_or_as_much_as_the_checks() {
+        let fruitful = |ms| KnownLaunches {
+            spent: Duration::from_millis(ms),
+            solved: 9,
+            fruitful: 1,
+            ..KnownLaunches::default()
+        };
+        assert!(fruitful(0).solves_more(0) && fruitful(500).solves_more(0));
+        assert!(!fruitful(501).solves_more(0));
+        // 100 million checks cost half a second, and 400 million two.
+        assert!(!fruitful(501).solves_more(100_000_000));
+        assert!(fruitful(2000).solves_more(400_000_000) && !fruitful(2001).solves_more(400_000_000));
+        assert!(fruitful(2000).solves_more(u64::MAX));
+        let fruitless = |solved| KnownLaunches { solved, ..KnownLaunches::default() };
+        assert!(fruitless(FRUITLESS - 1).solves_more(0));
+        assert!(!fruitless(FRUITLESS).solves_more(u64::MAX));
+    }
 }

@@ -10,7 +10,7 @@ use gpurace_report::schema::Divergence;
 
 use super::Session;
 use crate::backend::memory::TransferSide;
-use crate::backend::module::KernelLaunch;
+use crate::backend::module::{Kernel, KernelLaunch};
 use crate::host::stack::{self, LaunchStack};
 use crate::order::{OperationOrder, StreamId};
 use crate::program::named_regions::NamedRegions;
@@ -99,7 +99,7 @@ impl Session {
             (false, true) => Arc::new(Decision::unproved(kernel)),
             (false, false) => {
                 drop(overlapped);
-                self.prover.decide(&self.program, launch)
+                self.prover.decide(&self.program, launch, self.checks_in(kernel))
             }
             (true, met_by_host) => {
                 self.decide_overlapped(&mut overlapped, launch, &ordered, operation, met_by_host)
@@ -120,6 +120,11 @@ impl Session {
             return BegunLaunch { record, ordered, wanted: None };
         }
         BegunLaunch { record, ordered, wanted: Some(decision) }
+    }
+
+    /// The number of checks in a kernel's launches so far.
+    fn checks_in(&self, kernel: &Kernel) -> u64 {
+        self.state.lock().counts.get(&kernel.key).map_or(0, |counts| counts.checks)
     }
 
     /// Decides about a launch that others may overlap. It runs without checks only if no earlier
@@ -144,7 +149,7 @@ impl Session {
         if let Some(what) =
             repeat.filter(|what| !met && overlapped.allows(&footprint, what.cost, &ordered.unordered))
         {
-            let decision = self.prover.decide(&self.program, launch);
+            let decision = self.prover.decide(&self.program, launch, self.checks_in(kernel));
             if decision.is_bare() {
                 let (info, unordered) = (info(launch, operation, ordered), ordered.unordered.clone());
                 overlapped
