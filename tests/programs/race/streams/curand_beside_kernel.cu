@@ -47,6 +47,6 @@ int main() {
     sum.download();
     return finish(last > 0 && last <= 1 && sum[0] == host[0]);
 }
-//~ RACE[racy] read-copy|write-copy|copy-read global device: READ UNIFORM
+//~ RACE[racy] read-copy global device: READ UNIFORM
 //~ RACE[racy] copy-copy global device: COPY NORMAL
 //~ RACE[racy] copy-host global system: MANAGED HOST
