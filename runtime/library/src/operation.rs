@@ -41,6 +41,7 @@ unsafe extern "C" fn free(data: *mut c_void) {
 ///
 /// # Errors
 /// The runtime's `cudaError_t`.
+#[expect(clippy::not_unsafe_ptr_arg_deref, reason = "the runtime checks that it is a stream")]
 pub fn submit(
     name: &'static CStr,
     stream: *mut c_void,

@@ -36,6 +36,7 @@ impl Touches {
     }
 
     /// The addresses in an array in the device's memory. None if the device has no such memory.
+    #[expect(clippy::not_unsafe_ptr_arg_deref, reason = "it is read where the runtime has found the memory")]
     pub fn addresses<T>(&mut self, array: *const *mut T, count: usize) -> Vec<*mut T> {
         if !self.elements(array, count, false) {
             return Vec::new();

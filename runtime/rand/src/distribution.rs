@@ -57,8 +57,7 @@ impl Discrete {
         likelihoods.push(likelihood);
         for k in mode..last {
             likelihood *= ratio(k);
-            // Also for a ratio that is no number.
-            if !(likelihood >= NEVER) {
+            if likelihood < NEVER {
                 break;
             }
             likelihoods.push(likelihood);

@@ -54,7 +54,7 @@ impl Kind {
 /// A sequence, made when the first number is asked for.
 pub enum Sequence {
     /// See there.
-    Pseudo(Pseudo),
+    Pseudo(Box<Pseudo>),
     /// See there.
     Quasi(Quasi),
 }
@@ -168,7 +168,7 @@ impl Generator {
     /// The sequence, at the place from which it goes on.
     pub fn sequence(&mut self) -> &mut Sequence {
         self.sequence.get_or_insert_with(|| match self.kind {
-            Kind::Pseudo(kind) => Sequence::Pseudo(Pseudo::new(self.seed, kind, self.offset)),
+            Kind::Pseudo(kind) => Sequence::Pseudo(Box::new(Pseudo::new(self.seed, kind, self.offset))),
             Kind::Quasi { is_scrambled, is_wide } => {
                 Sequence::Quasi(Quasi::new(self.dimensions, is_scrambled, is_wide, self.offset))
             }

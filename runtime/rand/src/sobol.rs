@@ -18,8 +18,8 @@ pub type Vectors = [u64; 64];
 pub fn vectors(dimensions: u32) -> Vec<Vectors> {
     // Small tables are read faster.
     let polynomials = match dimensions {
-        ..=100 => JoeKuoD6::minimal(),
-        ..=1000 => JoeKuoD6::standard(),
+        0..=100 => JoeKuoD6::minimal(),
+        101..=1000 => JoeKuoD6::standard(),
         _ => JoeKuoD6::extended(),
     };
     let found = Sobol::<u64>::init_direction_vals::<u32>(dimensions as usize, 64, &polynomials);
