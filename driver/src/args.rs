@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::clang_options as clang;
+use crate::clang_options::{self as clang, OwnLibrary};
 use crate::diagnostic::Error;
 use crate::flags::{self, Exec, Flag, Prune};
 
@@ -51,8 +51,8 @@ pub struct Args {
     /// Objects of this link contain separately compiled device code. [`parse`](Self::parse) does not open
     /// them, so the caller sets this.
     pub links_units: bool,
-    /// The link takes gpurace's library in place of NVIDIA's cuBLAS. The caller sets this too.
-    pub takes_own_blas: bool,
+    /// The libraries beside the runtime that the link takes in place of NVIDIA's. The caller sets this too.
+    pub own_libraries: Vec<&'static OwnLibrary>,
     /// `-dlink`, as spelled: write an object that joins the device code of others, not a program.
     pub device_link: Option<String>,
     /// The option that asks for a static executable, as spelled.

@@ -86,11 +86,31 @@ pub fn is_cuda_source(name: &str) -> bool {
 }
 
 /// Libraries of the CUDA toolkit that the runtime replaces, as `-l` names them.
-pub const REPLACED_LIBRARIES: &[&str] = &["cudart", "cudart_static", "cudadevrt", "cuda"];
+pub const REPLACED_LIBRARIES: &[&str] = &["cudart", "cudart_static", "cudadevrt", "cuda", "nvToolsExt"];
 
-/// Libraries of the CUDA toolkit that `libgpurace_blas.so` replaces where kernels run on the host.
-pub const BLAS_LIBRARIES: &[&str] =
-    &["cublas", "cublas_static", "cublasLt", "cublasLt_static", "culibos", "culibos_static"];
+/// A library beside the runtime. It stands for libraries of the CUDA toolkit where kernels run on the host.
+#[derive(Debug, PartialEq, Eq)]
+pub struct OwnLibrary {
+    /// Its name, as `-l` takes it.
+    pub name: &'static str,
+    /// The name that users know.
+    pub known: &'static str,
+    /// The toolkit's libraries, as `-l` names them.
+    pub replaces: &'static [&'static str],
+}
+
+/// The libraries beside the runtime.
+pub const OWN_LIBRARIES: [OwnLibrary; 2] = [
+    OwnLibrary {
+        name: "gpurace_blas",
+        known: "cuBLAS",
+        replaces: &["cublas", "cublas_static", "cublasLt", "cublasLt_static"],
+    },
+    OwnLibrary { name: "gpurace_rand", known: "cuRAND", replaces: &["curand", "curand_static"] },
+];
+
+/// What the toolkit's static libraries need. gpurace's need nothing of it.
+pub const OF_STATIC_LIBRARIES: &[&str] = &["culibos", "culibos_static"];
 
 /// True if this file is one of [`REPLACED_LIBRARIES`].
 pub fn is_replaced_library_file(path: &str) -> bool {

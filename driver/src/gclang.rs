@@ -42,7 +42,7 @@ fn stages(driver: Driver) -> Result<Exit, Error> {
     let toolchain = find(&args, driver)?;
     if plan::links(&args) && args.inputs().any(|_| true) {
         let asked = |file: &str| libraries::of_clang(&toolchain.compiler.path, file);
-        args.takes_own_blas = libraries::takes_own_blas(&args, asked);
+        args.own_libraries = libraries::own_libraries(&args, asked);
         if !args.dry_run {
             libraries::check(&args, asked)?;
         }

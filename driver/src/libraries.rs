@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::args::{Args, Item};
-use crate::clang_options;
+use crate::clang_options::{self, OWN_LIBRARIES, OwnLibrary};
 use crate::diagnostic::Error;
 use crate::flags::Exec;
 use crate::toolchain::LLVM_MAJOR;
 
 /// CUDA's libraries that gpurace does not replace, with the names that users know.
-const OF_CUDA: [(&str, &str); 19] = [
+const OF_CUDA: [(&str, &str); 18] = [
     ("cublas", "cuBLAS"),
     ("cublasLt", "cuBLAS"),
     ("cudnn", "cuDNN"),
@@ -26,31 +26,29 @@ const OF_CUDA: [(&str, &str); 19] = [
     ("nccl", "NCCL"),
     ("nppc", "NPP"),
     ("nvJitLink", "nvJitLink"),
-    ("nvToolsExt", "NVTX"),
     ("nvidia-ml", "NVML"),
     ("nvjpeg", "nvJPEG"),
     ("nvrtc", "NVRTC"),
     ("nvptxcompiler", "the PTX compiler"),
 ];
 
-/// True if a link takes gpurace's library in place of NVIDIA's cuBLAS: kernels run on the host only, or may run there
-/// and NVIDIA's is missing. `asked` is as in [`check`].
-pub fn takes_own_blas(args: &Args, asked: impl Fn(&str) -> Option<PathBuf>) -> bool {
-    let mut named = args.items.iter().filter_map(library);
-    let mut files = args.inputs().map(|input| input.path.to_string_lossy().into_owned());
-    let names_file = files.any(|file| clang_options::is_file_of(clang_options::BLAS_LIBRARIES, &file));
-    match args.asked.exec.unwrap_or_default() {
-        Exec::Cpu => names_file || named.any(|name| clang_options::BLAS_LIBRARIES.contains(&name.as_str())),
-        Exec::Auto => {
-            let folders = folders(args);
-            named.any(|name| {
-                clang_options::BLAS_LIBRARIES.contains(&name.as_str())
-                    && !name.starts_with("culibos")
-                    && !is_found(&folders, &name, &asked)
-            })
+/// The libraries beside the runtime that a link takes in place of NVIDIA's: kernels run on the host only, or may run
+/// there and NVIDIA's is missing. `asked` is as in [`check`].
+pub fn own_libraries(args: &Args, asked: impl Fn(&str) -> Option<PathBuf>) -> Vec<&'static OwnLibrary> {
+    let named: Vec<String> = args.items.iter().filter_map(library).collect();
+    let folders = folders(args);
+    let is_taken = |own: &&OwnLibrary| {
+        let mut named = named.iter().filter(|name| own.replaces.contains(&name.as_str()));
+        let mut files = args.inputs().map(|input| input.path.to_string_lossy());
+        match args.asked.exec.unwrap_or_default() {
+            Exec::Cpu => {
+                named.next().is_some() || files.any(|file| clang_options::is_file_of(own.replaces, &file))
+            }
+            Exec::Auto => named.any(|name| !is_found(&folders, name, &asked)),
+            Exec::Cuda => false,
         }
-        Exec::Cuda => false,
-    }
+    };
+    OWN_LIBRARIES.iter().filter(is_taken).collect()
 }
 
 /// True if a library is in one of these folders or in clang's.
@@ -69,17 +67,16 @@ fn is_found(folders: &[PathBuf], name: &str, asked: impl Fn(&str) -> Option<Path
 pub fn check(args: &Args, asked: impl Fn(&str) -> Option<PathBuf>) -> Result<(), Error> {
     let folders = folders(args);
     let is_found = |name: &str| is_found(&folders, name, &asked);
-    let is_own = |name: &str| args.takes_own_blas && clang_options::BLAS_LIBRARIES.contains(&name);
+    let is_own = |name: &str| args.own_libraries.iter().any(|own| own.replaces.contains(&name));
     for name in args.items.iter().filter_map(library) {
         let base = name.strip_suffix("_static").unwrap_or(&name);
         if let Some((_, known)) = OF_CUDA.iter().find(|(own, _)| *own == base)
             && !is_own(&name)
             && !is_found(&name)
         {
-            let own = if known == &"cuBLAS" {
-                "has one for the host only (`-fgpurace-exec=cpu`)"
-            } else {
-                "has none of its own"
+            let own = match OWN_LIBRARIES.iter().any(|own| own.known == *known) {
+                true => "has one for the host only (`-fgpurace-exec=cpu`)",
+                false => "has none of its own",
             };
             return Err(Error::new(format!("`-l{name}`: the library of {known} was not found")).hint(
                 format!("gpurace {own}, and NVIDIA's runs on GPUs only: leave out what calls it, or name its folder with `-L`"),
@@ -165,19 +162,33 @@ mod tests {
     }
 
     #[test]
-    fn gpurace_has_a_cublas_for_the_host() {
-        let takes = |line: &str, clangs: &[&str]| {
+    fn gpurace_has_libraries_for_the_host() {
+        let taken = |line: &str, clangs: &[&str]| -> Vec<&str> {
             let args = Args::parse(line.split(' ').map(Into::into).collect()).unwrap();
-            takes_own_blas(&args, |file: &str| clangs.contains(&file).then(|| PathBuf::from(file)))
+            let asked = |file: &str| clangs.contains(&file).then(|| PathBuf::from(file));
+            own_libraries(&args, asked).iter().map(|own| own.name).collect()
         };
-        for library in ["-lcublas", "-lcublasLt", "-lcublas_static", "-l cublas", "/c/lib64/libcublas.so"] {
-            assert!(takes(&format!("-fgpurace-exec=cpu a.cu {library}"), &["libcublas.so"]), "{library}");
-            assert!(!takes(&format!("-fgpurace-exec=cuda a.cu {library}"), &[]), "{library}");
+        let nothing: [&str; 0] = [];
+        for (own, library) in [
+            ("gpurace_blas", "-lcublas"),
+            ("gpurace_blas", "-lcublasLt"),
+            ("gpurace_blas", "-lcublas_static"),
+            ("gpurace_blas", "-l cublas"),
+            ("gpurace_blas", "/c/lib64/libcublas.so"),
+            ("gpurace_rand", "-lcurand"),
+            ("gpurace_rand", "-lcurand_static -lculibos"),
+            ("gpurace_rand", "/c/lib64/libcurand.so.10"),
+        ] {
+            let found = &["libcublas.so", "libcurand.so"];
+            assert_eq!(taken(&format!("-fgpurace-exec=cpu a.cu {library}"), found), [own], "{library}");
+            assert_eq!(taken(&format!("-fgpurace-exec=cuda a.cu {library}"), &[]), nothing, "{library}");
         }
         // The program may use a GPU: NVIDIA's is taken where it is.
-        assert!(takes("-fgpurace-exec=auto a.cu -lcublas", &[]));
-        assert!(!takes("-fgpurace-exec=auto a.cu -lcublas", &["libcublas.so"]));
-        assert!(!takes("-fgpurace-exec=cpu a.cu -lm", &[]));
+        let both = "-fgpurace-exec=auto a.cu -lcublas -lcurand";
+        assert_eq!(taken(both, &[]), ["gpurace_blas", "gpurace_rand"]);
+        assert_eq!(taken(both, &["libcublas.so"]), ["gpurace_rand"]);
+        assert_eq!(taken(both, &["libcublas.so", "libcurand.so"]), nothing);
+        assert_eq!(taken("-fgpurace-exec=cpu a.cu -lm -lculibos", &[]), nothing);
     }
 
     #[test]
@@ -185,6 +196,8 @@ mod tests {
         let said = refusal("a.cu -lcublas", &[]).unwrap();
         assert!(said.starts_with("error: `-lcublas`: the library of cuBLAS was not found\nhint: "), "{said}");
         assert!(refusal("a.cu -l cufft_static", &[]).unwrap().contains("`-lcufft_static`"));
+        assert!(refusal("a.cu -lcurand", &[]).unwrap().contains("hint: gpurace has one for the host only"));
+        assert!(refusal("a.cu -lcufft", &[]).unwrap().contains("hint: gpurace has none of its own"));
         assert_eq!(refusal("a.cu -lcublas", &["libcublas.so"]), None);
         assert_eq!(refusal("a.cu -lm -lmine -lcudart -lcuda -l:libcublas.so.12", &[]), None);
         let folder = tempfile::tempdir().unwrap();

@@ -160,6 +160,28 @@ fn the_c_driver_links_the_cxx_library_if_it_is_needed() {
     }
 }
 
+/// The object for NVTX comes before all that may hold its headers. A link without libraries has no runtime to name.
+#[test]
+fn a_program_learns_of_ranges() {
+    for line in
+        ["-fsanitize=gpurace a.o b.cu", "-fsanitize=gpurace main.cpp a.o", "-fsanitize=gpurace -shared a.o"]
+    {
+        let planned = plan(line);
+        let link = planned.lines().last().unwrap();
+        let ours = link.find("-x assembler /include/gpurace/nvtx.s").unwrap();
+        assert!(
+            ["a.o", "b.o", "main.cpp"].iter().all(|file| link.find(file).is_none_or(|at| at > ours)),
+            "{link}"
+        );
+        assert!(link[ours..].contains(" -x none "), "{link}");
+    }
+    for line in
+        ["-fsanitize=gpurace -r a.o", "-fsanitize=gpurace -nostdlib a.o", "-fsanitize=gpurace -c a.cu", "a.o"]
+    {
+        assert!(!plan(line).contains("nvtx"), "{line}");
+    }
+}
+
 #[test]
 fn without_us_it_is_clang() {
     let system = Toolchain {

@@ -20,7 +20,7 @@ fn main() -> ExitCode {
         ("only_enabled_targets_are_checked", only_enabled_targets, &[]),
         ("separable_compilation_is_linked", separable_compilation, &[]),
         ("the_driver_and_its_modules_are_built", driver_api, &[]),
-        ("cublas_is_found_and_linked", cublas, &[]),
+        ("cublas_and_curand_are_found_and_linked", own_libraries, &[]),
         ("a_project_may_set_nvccs_flags", nvccs_flags, &[]),
         ("the_presets_are_read", the_presets_are_read, &[]),
         ("ccache_finds_what_was_compiled_before", ccache, &["ccache"]),
@@ -245,29 +245,34 @@ fn driver_api() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A program that calls cuBLAS: its library is a target, and a C++ file includes its header.
-const CUBLAS: &str = "\
+/// A program that calls cuBLAS and cuRAND: their libraries are targets, and a C++ file includes their headers.
+const LIBRARIES: &str = "\
 cmake_minimum_required(VERSION 3.25)
-project(cublas LANGUAGES CXX CUDA)
+project(libraries LANGUAGES CXX CUDA)
 find_package(CUDAToolkit REQUIRED)
 enable_testing()
-foreach(kind cublas cublas_static)
-  add_executable(${kind} main.cu norm.cpp)
-  target_link_libraries(${kind} PRIVATE CUDA::${kind} CUDA::cublasLt)
-  add_test(NAME ${kind} COMMAND ${kind})
+foreach(kind \"\" _static)
+  add_executable(app${kind} main.cu norm.cpp)
+  target_link_libraries(app${kind} PRIVATE CUDA::cublas${kind} CUDA::cublasLt CUDA::curand${kind})
+  add_test(NAME app${kind} COMMAND app${kind})
 endforeach()
 ";
 
-const CUBLAS_NORM: &str = "\
+const LIBRARIES_NORM: &str = "\
 #include <cublasLt.h>
 #include <cublas_v2.h>
+#include <curand.h>
 float norm(cublasHandle_t handle, const float* x, int n) {
-    float found = 0;
+    float found = 0, random = 0;
+    curandGenerator_t generator;
+    curandCreateGeneratorHost(&generator, CURAND_RNG_PSEUDO_DEFAULT);
+    curandGenerateUniform(generator, &random, 1);
+    if (!(random > 0 && random <= 1)) return -1;
     return cublasSnrm2(handle, n, x, 1, &found) == CUBLAS_STATUS_SUCCESS ? found : -1;
 }
 ";
 
-const CUBLAS_MAIN: &str = "\
+const LIBRARIES_MAIN: &str = "\
 #include <cublas_v2.h>
 float norm(cublasHandle_t handle, const float* x, int n);
 __global__ void fill(float* x) { x[threadIdx.x] = 2; }
@@ -283,11 +288,13 @@ int main() {
 }
 ";
 
-fn cublas() -> Result<(), Failed> {
-    let folder = work_folder("cmake_cublas")?;
+fn own_libraries() -> Result<(), Failed> {
+    let folder = work_folder("cmake_libraries")?;
     let source = folder.join("source");
     std::fs::create_dir_all(&source).map_err(|e| e.to_string())?;
-    for (name, text) in [("CMakeLists.txt", CUBLAS), ("norm.cpp", CUBLAS_NORM), ("main.cu", CUBLAS_MAIN)] {
+    for (name, text) in
+        [("CMakeLists.txt", LIBRARIES), ("norm.cpp", LIBRARIES_NORM), ("main.cu", LIBRARIES_MAIN)]
+    {
         std::fs::write(source.join(name), text).map_err(|e| e.to_string())?;
     }
     build(&source, &folder, &["-G", "Ninja"])?;

@@ -15,7 +15,7 @@ fn main() -> ExitCode {
     let (googletest, catch, doctest) =
         (has("gtest/gtest.h"), has("catch2/catch.hpp"), has("doctest/doctest.h"));
     let pytest = python().is_some();
-    let tests: [(&str, Test, bool); 11] = [
+    let tests: [(&str, Test, bool); 12] = [
         ("googletest_fails_the_racy_tests_alone", googletest_fails_racy_tests, googletest),
         ("googletest_without_the_runtime_is_left_alone", googletest_without_runtime, googletest),
         ("googletest_finds_the_runtime_of_a_library", googletest_of_a_library, googletest),
@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         ("pytest_s_status_is_its_own", pytest_s_status, pytest),
         ("pytest_keeps_the_user_s_reports", pytest_keeps_reports, pytest),
         ("a_program_may_ask_for_findings", a_program_asks, true),
+        ("pushed_ranges_of_nvtx_are_named_regions", ranges_of_nvtx, true),
         ("faults_and_divergences_are_findings", faults_and_divergences, true),
         ("a_forked_child_is_told_of_its_own_findings", a_forked_child, true),
     ];
@@ -394,6 +395,52 @@ fn a_program_asks() -> Result<(), Failed> {
     assert!(ran.stdout.contains("kernels.cu:9, in `solver / step`"), "{}", ran.stdout);
     // The report at the end is whole: asking takes nothing away.
     assert!(ran.stderr.contains("SUMMARY: gpurace: 1 data race"), "{}", ran.stderr);
+    Ok(())
+}
+
+const RANGES: &str = r#"
+#include <gpurace/findings.h>
+#include <nvtx3/nvToolsExt.h>
+extern "C" int launch(int races);
+int main() {
+  nvtxRangePushA("solver");
+  nvtxRangePushW(L"left");
+  nvtxRangePop();
+  nvtxRangeStartA("started");
+  gpurace_region_begin("ü");
+  nvtxRangePushW(L"\u00e4");
+  launch(1);
+}
+"#;
+
+fn ranges_of_nvtx() -> Result<(), Failed> {
+    let folder = work_folder("frameworks_nvtx")?;
+    let named = "kernels.cu:9, in `solver / ü / ä`";
+    let program = build(&folder, "main.cpp", RANGES, &[])?;
+    let ran = execute(&program, &[], &folder)?;
+    assert!(ran.stderr.contains(named), "{}", ran.stderr);
+    // A tool that the user names gets the ranges in the runtime's place.
+    let mut with_tool = Command::new(&program);
+    with_tool
+        .current_dir(&folder)
+        .env("GPURACE_OPTIONS", "device=cpu")
+        .env("NVTX_INJECTION64_PATH", "/none.so");
+    let with_tool = run(&mut with_tool, &folder)?;
+    assert!(with_tool.stderr.contains("kernels.cu:9, in `ü`"), "{}", with_tool.stderr);
+
+    // Objects of other compilers, before those of gclang, and such that call the functions by name.
+    let toolkit = format!("-I{}", workspace().join(".cache/cuda-13.0/include").display());
+    let include = format!("-I{}", workspace().join("driver/include").display());
+    for more in [&[][..], &["-DNVTX_NO_IMPL"]] {
+        let mut compiler = Command::new("g++");
+        compiler.current_dir(&folder).args(["-c", "main.cpp", "-o", "main.o", &toolkit, &include]).args(more);
+        assert_eq!(run(&mut compiler, &folder)?.status, Some(0));
+        let mut words = vec!["main.o", "kernels.cu", "-lnvToolsExt", "-o", "program"];
+        words.extend(FLAGS);
+        compile(&words, &folder)?;
+        let ran = execute(&program, &[], &folder)?;
+        assert!(ran.stderr.contains(named), "{more:?}: {}", ran.stderr);
+    }
     Ok(())
 }
 

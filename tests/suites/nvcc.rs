@@ -134,25 +134,34 @@ fn arguments_of_nvcc_build() {
 }
 
 #[test]
-fn cublas_is_there_under_each_of_its_names() {
+fn libraries_are_there_under_each_of_their_names() {
     let source = "\
 #include <cublasLt.h>
 #include <cublas_v2.h>
+#include <curand.h>
 int main() {
     cublasHandle_t handle;
     int version;
     bool right = cublasCreate(&handle) == CUBLAS_STATUS_SUCCESS;
     right &= cublasGetVersion(handle, &version) == CUBLAS_STATUS_SUCCESS && version == CUBLAS_VERSION;
+    right &= curandGetVersion(&version) == CURAND_STATUS_SUCCESS && version == CURAND_VERSION;
     right &= cublasLtGetVersion() != 0 && cublasDestroy(handle) == CUBLAS_STATUS_SUCCESS;
     return !right;
 }
 ";
     for (test, libraries) in [
-        ("shared", vec!["-lcublas", "-lcublasLt"]),
-        ("static", vec!["-lcublas_static", "-lcublasLt_static", "-lculibos"]),
-        ("file", vec!["-fgpurace-exec=cpu", "/usr/local/cuda/lib64/libcublas.so.13"]),
+        ("shared", vec!["-lcublas", "-lcublasLt", "-lcurand"]),
+        ("static", vec!["-lcublas_static", "-lcublasLt_static", "-lcurand_static", "-lculibos"]),
+        (
+            "file",
+            vec![
+                "-fgpurace-exec=cpu",
+                "/usr/local/cuda/lib64/libcublas.so.13",
+                "/usr/local/cuda/lib64/libcurand.so.10",
+            ],
+        ),
     ] {
-        let run = built(&format!("cublas_{test}"), source, &libraries);
+        let run = built(&format!("libraries_{test}"), source, &libraries);
         assert_eq!(run.outcome.status, Some(0), "{test}: {}", run.outcome.stderr);
     }
 }

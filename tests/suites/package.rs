@@ -139,6 +139,7 @@ fn the_debian_package_holds_no_llvm() -> Result<(), Failed> {
         "./usr/bin/gclang++ -> gclang",
         "./usr/lib/gpurace/libgpurace_rt.so",
         "./usr/lib/gpurace/libgpurace_blas.so",
+        "./usr/lib/gpurace/libgpurace_rand.so",
         &link,
     ] {
         assert!(files.contains(file), "{file}: {files}");

@@ -1,13 +1,17 @@
 //! The compilation of inputs that are not CUDA, and the link.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use super::{Planner, ToolCommand, clang_command, joined};
 use crate::args::{InputKind, Item, Role};
 use crate::clang_options as clang;
 use crate::cuda::Toolkit;
+use crate::flags::Exec;
 use crate::toolchain::{Driver, FALLBACK_HEADERS};
+
+/// What connects NVTX's headers with the runtime, in the folder of headers. It comes before all other objects.
+const NVTX: &str = "gpurace/nvtx.s";
 
 /// The purpose of a link.
 pub(super) enum LinkTo<'a> {
@@ -54,8 +58,15 @@ impl Planner<'_> {
 
     /// True if these words name a library that gpurace's own replaces in this link.
     fn is_replaced(&self, words: &[OsString]) -> bool {
-        names_one_of(clang::REPLACED_LIBRARIES, words)
-            || (self.args.takes_own_blas && names_one_of(clang::BLAS_LIBRARIES, words))
+        self.replaced().any(|libraries| names_one_of(libraries, words))
+    }
+
+    /// The libraries that gpurace's own replace in this link.
+    fn replaced(&self) -> impl Iterator<Item = &'static [&'static str]> {
+        let own = self.args.own_libraries.iter().map(|library| library.replaces);
+        let has_own = !self.args.own_libraries.is_empty() || self.args.asked.exec == Some(Exec::Cpu);
+        let of_static = has_own.then_some(clang::OF_STATIC_LIBRARIES);
+        own.chain(of_static).chain([clang::REPLACED_LIBRARIES])
     }
 
     /// Returns the link, which also compiles the inputs that are not CUDA.
@@ -67,8 +78,13 @@ impl Planner<'_> {
         if compiles {
             self.host_only_options(&mut command);
         }
-        if !objects.as_slice().is_empty() {
+        let tells_of_ranges = !self.args.bare_link && !to.is_trial();
+        if !objects.as_slice().is_empty() || (tells_of_ranges && !compiles) {
             command.arg("-Qunused-arguments");
+        }
+        if tells_of_ranges {
+            let nvtx = self.installation.include_dir.join(NVTX);
+            command.input(nvtx.as_os_str(), Some("assembler"), &mut language);
         }
         for item in &self.args.items {
             match item {
@@ -78,9 +94,7 @@ impl Planner<'_> {
                             command.input(object.as_os_str(), None, &mut language);
                         }
                     }
-                    _ if clang::is_replaced_library_file(&input.path.to_string_lossy()) => {}
-                    _ if self.args.takes_own_blas
-                        && clang::is_file_of(clang::BLAS_LIBRARIES, &input.path.to_string_lossy()) => {}
+                    _ if self.replaced().any(|libraries| is_file_of(libraries, &input.path)) => {}
                     _ => command.input(&input.path, input.language.as_deref(), &mut language),
                 },
                 Item::Option { words, role: Role::Dependency | Role::Driver }
@@ -113,8 +127,8 @@ impl Planner<'_> {
         if !self.args.bare_link {
             let library_dir = &self.installation.library_dir;
             command.arg(joined("-L", library_dir));
-            if self.args.takes_own_blas {
-                command.arg("-lgpurace_blas");
+            for library in &self.args.own_libraries {
+                command.arg(format!("-l{}", library.name));
             }
             command.arg("-lgpurace_rt");
             command.arg(joined("-Wl,-rpath,", library_dir));
@@ -125,6 +139,11 @@ impl Planner<'_> {
         }
         command
     }
+}
+
+/// True if this file is one of these libraries.
+fn is_file_of(libraries: &[&str], file: &OsStr) -> bool {
+    clang::is_file_of(libraries, &file.to_string_lossy())
 }
 
 /// True if these words name one of these libraries, such as `-lcudart`.

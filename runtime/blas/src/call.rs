@@ -1,18 +1,14 @@
 //! A call as an operation on its handle's stream.
 
-use std::ffi::{CStr, c_void};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ffi::CStr;
 
-use gpurace_abi::library::{LibraryOperation, TellRows};
+use gpurace_library::export::say;
+use gpurace_library::operation;
 
 use crate::handle::{self, RawHandle, Settings};
 use crate::scalar::Scalar;
 use crate::status::{Outcome, Status, valid};
 use crate::touched::Touches;
-
-unsafe extern "C" {
-    fn __gpurace_library_submit(stream: *mut c_void, operation: *const LibraryOperation) -> u32;
-}
 
 /// A call of an exported function.
 #[derive(Clone, Copy)]
@@ -62,31 +58,6 @@ impl<T: Scalar> Param<T> {
             Self::At(_) => false,
         }
     }
-}
-
-/// What an operation does.
-struct Work {
-    touched: Box<dyn Fn(&mut Touches)>,
-    run: Box<dyn Fn()>,
-}
-
-unsafe extern "C" fn touched(data: *const c_void, tell: TellRows, to: *mut c_void) {
-    // SAFETY: `submit` passes its own data.
-    let work = unsafe { &*data.cast::<Work>() };
-    // Rows that were told before a panic stay. The panic's message says the rest.
-    let _ = catch_unwind(AssertUnwindSafe(|| (work.touched)(&mut Touches::new(tell, to))));
-}
-
-unsafe extern "C" fn run(data: *const c_void) {
-    // SAFETY: as above.
-    let work = unsafe { &*data.cast::<Work>() };
-    let _ = catch_unwind(AssertUnwindSafe(|| (work.run)()));
-}
-
-unsafe extern "C" fn free(data: *mut c_void) {
-    // SAFETY: the runtime passes it once.
-    let work = unsafe { Box::from_raw(data.cast::<Work>()) };
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(work)));
 }
 
 impl Call {
@@ -146,17 +117,15 @@ impl Call {
         touched_by: impl Fn(&mut Touches) + 'static,
         runs: impl Fn() + 'static,
     ) -> Outcome {
-        let work = Work { touched: Box::new(touched_by), run: Box::new(runs) };
-        let data = Box::into_raw(Box::new(work)).cast();
-        let operation = LibraryOperation { name: self.name.as_ptr(), data, touched, run, free, waits };
-        // SAFETY: the functions fit the data.
-        match unsafe { __gpurace_library_submit(self.settings.stream, &operation) } {
-            0 => Ok(()),
-            1 => Err(Status::INVALID_VALUE),
-            // cudaErrorNotSupported
-            801 => Err(Status::NOT_SUPPORTED),
-            _ => Err(Status::EXECUTION_FAILED),
-        }
+        let touches = move |touches| touched_by(&mut Touches(touches));
+        operation::submit(self.name, self.settings.stream, waits, touches, runs).map_err(
+            |error| match error {
+                1 => Status::INVALID_VALUE,
+                // cudaErrorNotSupported
+                801 => Status::NOT_SUPPORTED,
+                _ => Status::EXECUTION_FAILED,
+            },
+        )
     }
 
     /// Says that this call has no counterpart here, and why.
@@ -164,11 +133,6 @@ impl Call {
         say(self.name, what);
         Status::NOT_SUPPORTED
     }
-}
-
-/// Prints what a call cannot do.
-pub fn say(name: &CStr, what: &str) {
-    eprintln!("gpurace: `{}`: {what}", name.to_string_lossy());
 }
 
 /// Runs the body of an exported function of a handle. No panic leaves it.
@@ -182,12 +146,9 @@ pub fn enter(name: &'static CStr, handle: RawHandle, body: impl FnOnce(Call) -> 
 
 /// Runs the body of an exported function. No panic leaves it.
 pub fn guard(name: &CStr, body: impl FnOnce() -> Outcome) -> Status {
-    match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(())) => Status::SUCCESS,
-        Ok(Err(status)) => status,
-        Err(_) => {
-            say(name, "internal error");
-            Status::INTERNAL_ERROR
-        }
-    }
+    let body = || match body() {
+        Ok(()) => Status::SUCCESS,
+        Err(status) => status,
+    };
+    gpurace_library::export::guard(name, Status::INTERNAL_ERROR, body)
 }

@@ -2,6 +2,8 @@
 
 use std::ffi::CStr;
 
+use gpurace_library::export::c_text;
+
 /// `cublasStatus_t`
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,16 +22,12 @@ macro_rules! statuses {
             /// Its name in C, and what it means.
             pub fn texts(self) -> (&'static CStr, &'static CStr) {
                 match self.0 {
-                    $($number => (text(concat!($name, "\0")), text(concat!($text, "\0"))),)*
+                    $($number => (c_text(concat!($name, "\0")), c_text(concat!($text, "\0"))),)*
                     _ => (c"", c"unknown status"),
                 }
             }
         }
     };
-}
-
-fn text(text: &'static str) -> &'static CStr {
-    CStr::from_bytes_with_nul(text.as_bytes()).unwrap_or_default()
 }
 
 statuses! {

@@ -1,15 +1,26 @@
 //! Which bytes a call reads and writes.
 
-use std::ffi::c_void;
+use std::ops::{Deref, DerefMut};
 
-use gpurace_abi::library::{LibraryRows, TellRows};
+use gpurace_abi::library::LibraryRows;
 
 use crate::stored::{Layout, Stored, Vector};
 
-/// Takes the bytes that an operation touches.
-pub struct Touches {
-    tell: TellRows,
-    to: *mut c_void,
+/// Takes the bytes that a call touches, also as vectors and matrices.
+pub struct Touches(pub gpurace_library::touched::Touches);
+
+impl Deref for Touches {
+    type Target = gpurace_library::touched::Touches;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl DerefMut for Touches {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.0
+    }
 }
 
 /// Many matrices of one size: their number, and elements from one to the next.
@@ -27,39 +38,6 @@ impl Batch {
 }
 
 impl Touches {
-    /// Passes rows on to the runtime.
-    pub fn new(tell: TellRows, to: *mut c_void) -> Self {
-        Self { tell, to }
-    }
-
-    /// False if the device has no such memory.
-    fn rows(&mut self, rows: LibraryRows) -> bool {
-        // SAFETY: the runtime passed both together.
-        unsafe { (self.tell)(self.to, &rows) }
-    }
-
-    /// The addresses in an array in the device's memory. None if the device has no such memory.
-    pub fn addresses<T>(&mut self, array: *const *mut T, count: usize) -> Vec<*mut T> {
-        if !self.elements(array, count, false) {
-            return Vec::new();
-        }
-        // SAFETY: the runtime has found the memory.
-        (0..count).map(|i| unsafe { array.add(i).read_unaligned() }).collect()
-    }
-
-    /// Elements side by side. False if the device has no such memory.
-    pub fn elements<T>(&mut self, start: *const T, count: usize, writes: bool) -> bool {
-        self.rows(LibraryRows {
-            start: start.addr(),
-            width: count.saturating_mul(size_of::<T>()),
-            rows: 1,
-            pitch: 0,
-            slices: 1,
-            slice: 0,
-            writes,
-        })
-    }
-
     /// A vector.
     pub fn vector<T>(&mut self, vector: Vector<T>, writes: bool) {
         self.rows(LibraryRows {

@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 
 use crate::calls::start::process;
 use crate::host::edge::guard;
-use crate::program::named_regions::NamedRegions;
+use crate::program::named_regions::EnteredBy;
 
 thread_local! {
     /// The text of the last call on this thread.
@@ -48,14 +48,16 @@ pub unsafe extern "C" fn gpurace_enter_region(name: *const c_char) {
             // SAFETY: the caller's.
             false => unsafe { CStr::from_ptr(name) }.to_string_lossy(),
         };
-        process().program().named_regions.enter(&name);
+        process().program().named_regions.enter(EnteredBy::Gpurace, &name);
     });
 }
 
 /// `gpurace_leave_region` of `gpurace/findings.h`: leaves the innermost named region of this thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn gpurace_leave_region() {
-    guard("gpurace_leave_region", (), NamedRegions::leave);
+    guard("gpurace_leave_region", (), || {
+        process().program().named_regions.leave(EnteredBy::Gpurace);
+    });
 }
 
 /// `gpurace_set_exitcode` of `gpurace/findings.h`: the exit status after a finding, in place of the option

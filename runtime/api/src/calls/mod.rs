@@ -11,6 +11,7 @@
 //! | [`findings`] | `gpurace/findings.h`: what was found so far |
 //! | [`changed`] | functions whose parameters CUDA 13 changed |
 //! | [`libraries`] | what libraries beside the runtime call |
+//! | [`nvtx`] | NVTX: its pushed ranges are named regions |
 //! | [`refused`] | functions that are not supported |
 //! | [`driver`] | the CUDA driver API |
 //! | the others | the part of the CUDA Runtime API that they are named after |
@@ -31,6 +32,7 @@ pub mod graphs;
 pub mod launches;
 pub mod libraries;
 pub mod memory;
+pub mod nvtx;
 pub mod pools;
 pub mod refused;
 pub mod registration;

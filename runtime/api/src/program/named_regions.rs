@@ -7,8 +7,17 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 thread_local! {
-    /// The named regions that this thread is in, the innermost last.
-    static ENTERED: RefCell<Vec<NamedRegionId>> = const { RefCell::new(Vec::new()) };
+    /// The named regions that this thread is in, the innermost last, and how it entered them.
+    static ENTERED: RefCell<Vec<(EnteredBy, NamedRegionId)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// How a region was entered. It is left in the same way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EnteredBy {
+    /// By `gpurace/findings.h`.
+    Gpurace,
+    /// As a range of this domain of NVTX.
+    Nvtx(usize),
 }
 
 /// A named region, with those around it. The default is outside of all.
@@ -27,12 +36,24 @@ struct Known {
 }
 
 impl NamedRegions {
-    /// Enters a region on this thread, inside of those that it is in.
-    pub fn enter(&self, name: &str) {
-        let around = Self::current();
+    /// Enters a region on this thread, inside of those that it is in. Returns how many of those it entered in the
+    /// same way.
+    pub fn enter(&self, by: EnteredBy, name: &str) -> usize {
+        let id = self.inside(Self::current(), name);
+        // A thread that ends has no regions any more.
+        let entered = ENTERED.try_with(|entered| {
+            let mut entered = entered.borrow_mut();
+            entered.push((by, id));
+            entered.iter().filter(|(other, _)| *other == by).count() - 1
+        });
+        entered.unwrap_or_default()
+    }
+
+    /// The region with this name inside of another one.
+    fn inside(&self, around: NamedRegionId, name: &str) -> NamedRegionId {
         let mut known = self.0.lock();
         let key = (around, Arc::from(name));
-        let id = match known.ids.get(&key) {
+        match known.ids.get(&key) {
             Some(&id) => id,
             // A report names no region after the last number.
             None => u32::try_from(known.regions.len() + 1).map_or(around, |number| {
@@ -40,20 +61,30 @@ impl NamedRegions {
                 known.ids.insert(key, NamedRegionId(number));
                 NamedRegionId(number)
             }),
-        };
-        drop(known);
-        // A thread that ends has no regions any more.
-        let _ = ENTERED.try_with(|entered| entered.borrow_mut().push(id));
+        }
     }
 
-    /// Leaves the innermost region of this thread. Outside of all, it does nothing.
-    pub fn leave() {
-        let _ = ENTERED.try_with(|entered| entered.borrow_mut().pop());
+    /// Leaves the innermost region that this thread has entered in this way, and stays in those inside of it. Returns
+    /// how many it still is in. Outside of all, it does nothing and returns `None`.
+    pub fn leave(&self, by: EnteredBy) -> Option<usize> {
+        let left = ENTERED.try_with(|entered| {
+            let mut entered = entered.borrow_mut();
+            let at = entered.iter().rposition(|(other, _)| *other == by)?;
+            let inside: Vec<_> = entered.drain(at..).skip(1).collect();
+            for (by, id) in inside {
+                let around = entered.last().map(|(_, id)| *id).unwrap_or_default();
+                let name = self.names(id).pop().unwrap_or_default();
+                entered.push((by, self.inside(around, &name)));
+            }
+            Some(entered.iter().filter(|(other, _)| *other == by).count())
+        });
+        left.ok().flatten()
     }
 
     /// The innermost region of this thread.
     pub fn current() -> NamedRegionId {
-        ENTERED.try_with(|entered| entered.borrow().last().copied()).ok().flatten().unwrap_or_default()
+        let last = ENTERED.try_with(|entered| entered.borrow().last().map(|(_, id)| *id));
+        last.ok().flatten().unwrap_or_default()
     }
 
     /// The names of a region and of those around it, the outermost first.
@@ -69,40 +100,61 @@ impl NamedRegions {
 
 #[cfg(test)]
 mod tests {
+    use super::EnteredBy::{Gpurace, Nvtx};
     use super::*;
 
     #[test]
     fn named_regions_nest() {
         let regions = NamedRegions::default();
         assert_eq!(regions.names(NamedRegions::current()), Vec::<String>::new());
-        regions.enter("outer");
-        regions.enter("inner");
+        regions.enter(Gpurace, "outer");
+        regions.enter(Gpurace, "inner");
         let inner = NamedRegions::current();
         assert_eq!(regions.names(inner), ["outer", "inner"]);
-        NamedRegions::leave();
+        regions.leave(Gpurace);
         assert_eq!(regions.names(NamedRegions::current()), ["outer"]);
         // The same names are the same region; another one around makes another.
-        regions.enter("inner");
+        regions.enter(Gpurace, "inner");
         assert_eq!(NamedRegions::current(), inner);
-        NamedRegions::leave();
-        NamedRegions::leave();
-        regions.enter("inner");
+        regions.leave(Gpurace);
+        regions.leave(Gpurace);
+        regions.enter(Gpurace, "inner");
         assert_ne!(NamedRegions::current(), inner);
         assert_eq!(regions.names(NamedRegions::current()), ["inner"]);
         // To leave once too often does no harm.
-        NamedRegions::leave();
-        NamedRegions::leave();
+        assert_eq!(regions.leave(Gpurace), Some(0));
+        assert_eq!(regions.leave(Gpurace), None);
+        assert_eq!(NamedRegions::current(), NamedRegionId::default());
+    }
+
+    #[test]
+    fn regions_are_left_as_they_were_entered() {
+        let regions = NamedRegions::default();
+        assert_eq!(regions.enter(Nvtx(0), "a"), 0);
+        assert_eq!(regions.enter(Gpurace, "b"), 0);
+        assert_eq!(regions.enter(Nvtx(1), "c"), 0);
+        assert_eq!(regions.enter(Nvtx(0), "d"), 1);
+        assert_eq!(regions.leave(Nvtx(2)), None);
+        assert_eq!(regions.names(NamedRegions::current()), ["a", "b", "c", "d"]);
+        // Those inside stay.
+        assert_eq!(regions.leave(Gpurace), Some(0));
+        assert_eq!(regions.names(NamedRegions::current()), ["a", "c", "d"]);
+        assert_eq!(regions.leave(Nvtx(0)), Some(1));
+        assert_eq!(regions.leave(Nvtx(0)), Some(0));
+        assert_eq!(regions.names(NamedRegions::current()), ["c"]);
+        assert_eq!(regions.leave(Nvtx(0)), None);
+        assert_eq!(regions.leave(Nvtx(1)), Some(0));
         assert_eq!(NamedRegions::current(), NamedRegionId::default());
     }
 
     #[test]
     fn each_thread_has_its_own() {
         let regions = NamedRegions::default();
-        regions.enter("here");
+        regions.enter(Gpurace, "here");
         std::thread::scope(|scope| {
             scope.spawn(|| assert_eq!(NamedRegions::current(), NamedRegionId::default()));
         });
         assert_eq!(regions.names(NamedRegions::current()), ["here"]);
-        NamedRegions::leave();
+        regions.leave(Gpurace);
     }
 }

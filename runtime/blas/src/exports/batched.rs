@@ -1,6 +1,8 @@
 //! LU factors, solutions and inverses of batches of small matrices, and triangles with and without gaps.
 
-use crate::call::{Call, say};
+use gpurace_library::export::say;
+
+use crate::call::Call;
 use crate::exports::blas;
 use crate::numeric::factors;
 use crate::scalar::{Complex32, Complex64, Scalar};

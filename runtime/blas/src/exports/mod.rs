@@ -124,10 +124,7 @@ macro_rules! blas {
             #[allow(dead_code)]
             type R = <$ty as $crate::exports::Parts>::Real;
             const NAME: &std::ffi::CStr =
-                match std::ffi::CStr::from_bytes_with_nul(concat!("cublas", $before, $letters, $name, "\0").as_bytes()) {
-                    Ok(name) => name,
-                    Err(_) => c"cublas",
-                };
+                gpurace_library::export::c_text(concat!("cublas", $before, $letters, $name, "\0"));
 
             #[allow(clippy::too_many_arguments)]
             fn body($call: $crate::call::Call, $($param: <$of as Parameter>::Given),*) -> $crate::status::Outcome
@@ -157,11 +154,7 @@ macro_rules! plain {
         /// Pointers are as cuBLAS documents them.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($param: $ty),*) -> $crate::status::Status {
-            const NAME: &std::ffi::CStr =
-                match std::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                    Ok(name) => name,
-                    Err(_) => c"cublas",
-                };
+            const NAME: &std::ffi::CStr = gpurace_library::export::c_text(concat!(stringify!($name), "\0"));
             $crate::call::guard(NAME, || $body)
         }
     )*};
@@ -173,10 +166,8 @@ pub(crate) use plain;
 /// # Errors
 /// `CUBLAS_STATUS_INVALID_VALUE` for a null pointer.
 pub fn put<T>(to: *mut T, value: T) -> Outcome {
-    valid(!to.is_null())?;
     // SAFETY: the program passes null or a valid pointer.
-    unsafe { to.write_unaligned(value) };
-    Ok(())
+    valid(unsafe { gpurace_library::export::put(to, value) })
 }
 
 /// The type of a number's parts, also for functions without one.

@@ -1,6 +1,7 @@
 //! Functions that are not supported. They say so by name.
 
-use crate::call::say;
+use gpurace_library::export::{c_text, say};
+
 use crate::status::Status;
 
 /// Defines functions that say that they are missing. They look at no parameter, so any list of them fits.
@@ -9,11 +10,7 @@ macro_rules! refused {
         #[doc = concat!("`", stringify!($name), "` of cuBLAS. Refused.")]
         #[unsafe(no_mangle)]
         pub extern "C" fn $name() -> Status {
-            const NAME: &std::ffi::CStr =
-                match std::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                    Ok(name) => name,
-                    Err(_) => c"cublas",
-                };
+            const NAME: &std::ffi::CStr = c_text(concat!(stringify!($name), "\0"));
             say(NAME, "not supported by gpurace's cuBLAS (see docs/libraries.md)");
             Status::NOT_SUPPORTED
         }

@@ -1,0 +1,2 @@
+// See nvToolsExt.h.
+#include <nvtx3/nvToolsExtCuda.h>

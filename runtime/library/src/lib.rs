@@ -1,0 +1,13 @@
+//! What the libraries beside the runtime share (`libgpurace_blas.so`, `libgpurace_rand.so`).
+//!
+//! | module | what it knows |
+//! |---|---|
+//! | [`operation`] | a call as an operation on a stream |
+//! | [`touched`] | which bytes an operation reads and writes |
+//! | [`export`] | how an exported function is written |
+//!
+//! The runtime orders, checks and runs the operations (`gpurace_abi::library`).
+
+pub mod export;
+pub mod operation;
+pub mod touched;
