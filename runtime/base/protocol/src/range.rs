@@ -10,6 +10,7 @@
 //! The ranges need no assumption: if a lift may leave the view's numbers, the computed value may be any
 //! number of the view.
 
+pub mod effort;
 mod guards;
 mod linear;
 mod loops;
@@ -19,7 +20,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use crate::arguments;
+use crate::arguments::{self, Places};
 use crate::expr::{Axis, BinOp, Cast, Expr, ExprId, Exprs, OpaqueId, VarId, Width};
 use crate::launch::Launch;
 use crate::protocol::Protocol;
@@ -44,6 +45,8 @@ pub struct Ranges<'a> {
     loops: Rc<Loops<'a>>,
     known: Rc<RefCell<loops::Known>>,
     sums: Rc<RefCell<linear::Sums>>,
+    /// The ranges of the launch's arguments at these places.
+    arguments: Rc<RefCell<HashMap<(Places, Width, View), Option<Range>>>>,
     /// Ranges of values in a view that follow from guards.
     refined: HashMap<(ExprId, View), Range>,
     lifted: HashMap<(ExprId, View), Range>,
@@ -61,6 +64,7 @@ impl<'a> Ranges<'a> {
             loops: Rc::new(Loops::of(protocol)),
             known: Rc::default(),
             sums: Rc::default(),
+            arguments: Rc::default(),
             refined: HashMap::new(),
             lifted: HashMap::new(),
             open: Vec::new(),
@@ -88,6 +92,7 @@ impl<'a> Ranges<'a> {
             loops: Rc::clone(&self.loops),
             known: Rc::clone(&self.known),
             sums: Rc::clone(&self.sums),
+            arguments: Rc::clone(&self.arguments),
             refined,
             lifted: HashMap::new(),
             open: self.open.clone(),
@@ -108,6 +113,7 @@ impl<'a> Ranges<'a> {
         if let Some(range) = self.lifted.get(&(id, view)) {
             return *range;
         }
+        effort::spend(1);
         let mut range = self.lift_node(id, view);
         if let Some(known) = self.refined.get(&(id, view)) {
             // Guards limit the computed value. They limit the lift only if it does not wrap.
@@ -263,9 +269,18 @@ impl<'a> Ranges<'a> {
     /// Returns the range of the values that an opaque value has in the launch's arguments.
     fn argument(&mut self, opaque: OpaqueId, width: Width, view: View) -> Option<Range> {
         let (launch, at) = (self.launch?, self.protocol.opaques.get(opaque.0 as usize)?.argument?);
-        let values = arguments::places(self, at)?
-            .map(|at| Some(Range::one(view.read(width, launch.computed.value(at, width)?))));
-        values.reduce(|a, b| Some(a?.hull(b?)))?
+        let places = arguments::places(self, at)?;
+        // A table may have thousands of values, and each guard asks for their range again.
+        let known = Rc::clone(&self.arguments);
+        let mut known = known.borrow_mut();
+        *known.entry((places.clone(), width, view)).or_insert_with(|| {
+            let mut values = places.map(|at| {
+                effort::spend(1);
+                Some(Range::one(view.read(width, launch.computed.value(at, width)?)))
+            });
+            let first = values.next()??;
+            values.try_fold(first, |all, value| Some(all.hull(value?)))
+        })
     }
 
     fn shift_left(&mut self, a: ExprId, b: ExprId, view: View) -> Range {
