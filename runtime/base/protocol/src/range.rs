@@ -23,7 +23,7 @@ use std::rc::Rc;
 use crate::arguments::{self, Places};
 use crate::expr::{Axis, BinOp, Cast, Expr, ExprId, Exprs, OpaqueId, VarId, Width};
 use crate::launch::Launch;
-use crate::protocol::Protocol;
+use crate::protocol::{KnownShape, Protocol};
 
 pub use loops::{Loops, VarInfo};
 pub use number::{LIMIT, Range, View, lift_constant};
@@ -150,7 +150,7 @@ impl<'a> Ranges<'a> {
             // - 1.
             Expr::Const { width, bits } => Range::one(lift_constant(width, bits)),
             Expr::Tid(_) | Expr::Ctaid(_) | Expr::Ntid(_) | Expr::Nctaid(_) | Expr::Lane => {
-                special(node, self.launch)
+                special(node, self.protocol.shape, self.launch)
             }
             Expr::Param { id: param, width } => match self.launch {
                 Some(launch) => {
@@ -294,21 +294,24 @@ impl<'a> Ranges<'a> {
     }
 }
 
-/// Returns the range of a special register or dimension.
-pub fn special(node: Expr, launch: Option<&Launch>) -> Range {
-    let at = |dims: [u32; 3], axis: Axis| i128::from(dims[axis as usize]);
-    let block = |axis: Axis| [MAX_BLOCK, MAX_BLOCK, MAX_BLOCK_Z][axis as usize];
-    let grid = |axis: Axis| [MAX_GRID_X, MAX_GRID_YZ, MAX_GRID_YZ][axis as usize];
-    match (node, launch) {
-        (Expr::Tid(axis), Some(l)) => Range::new(0, (at(l.shape.block, axis) - 1).max(0)),
-        (Expr::Tid(axis), None) => Range::new(0, block(axis) - 1),
-        (Expr::Ntid(axis), Some(l)) => Range::one(at(l.shape.block, axis)),
-        (Expr::Ntid(axis), None) => Range::new(1, block(axis)),
-        (Expr::Ctaid(axis), Some(l)) => Range::new(0, (at(l.shape.grid, axis) - 1).max(0)),
-        (Expr::Ctaid(axis), None) => Range::new(0, grid(axis) - 1),
-        (Expr::Nctaid(axis), Some(l)) => Range::one(at(l.shape.grid, axis)),
-        (Expr::Nctaid(axis), None) => Range::new(1, grid(axis)),
-        (Expr::Lane, _) => Range::new(0, 31),
+/// Returns the range of a special register or dimension, in a launch or in all launches of which this is known.
+pub fn special(node: Expr, known: KnownShape, launch: Option<&Launch>) -> Range {
+    let size = |of_launch: fn(&Launch) -> [u32; 3], known: [Option<u32>; 3], axis: Axis| {
+        let known = launch.map_or(known[axis as usize], |launch| Some(of_launch(launch)[axis as usize]));
+        known.map(i128::from)
+    };
+    let block = |axis: Axis| size(|launch| launch.shape.block, known.block, axis);
+    let grid = |axis: Axis| size(|launch| launch.shape.grid, known.grid, axis);
+    let most_block = |axis: Axis| [MAX_BLOCK, MAX_BLOCK, MAX_BLOCK_Z][axis as usize];
+    let most_grid = |axis: Axis| [MAX_GRID_X, MAX_GRID_YZ, MAX_GRID_YZ][axis as usize];
+    let index = |size: Option<i128>, most: i128| Range::new(0, (size.unwrap_or(most) - 1).max(0));
+    let dimension = |size: Option<i128>, most: i128| size.map_or(Range::new(1, most), Range::one);
+    match node {
+        Expr::Tid(axis) => index(block(axis), most_block(axis)),
+        Expr::Ctaid(axis) => index(grid(axis), most_grid(axis)),
+        Expr::Ntid(axis) => dimension(block(axis), most_block(axis)),
+        Expr::Nctaid(axis) => dimension(grid(axis), most_grid(axis)),
+        Expr::Lane => Range::new(0, 31),
         _ => View::Signed.all(Width::W64),
     }
 }
