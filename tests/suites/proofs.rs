@@ -569,3 +569,63 @@ fn facts_hold_verdicts_with_their_reasons() {
     let checked = through["sites"].as_array().unwrap().iter().find(|s| s["verdict"] == "checked").unwrap();
     assert!(checked["why"].as_str().unwrap().contains("value loaded from `index`"), "{checked}");
 }
+
+/// A loop of launches changes one value. The first launch is solved alone. The second one asks what holds for all
+/// that have the other values, and the rest ask nothing. A launch with another of these values is solved again.
+#[test]
+fn a_loop_of_launches_asks_the_solver_twice() {
+    let source = r#"
+#include <cstdlib>
+__global__ void eliminate(float* a, int n, int k) {
+    int j = k + 1 + blockIdx.x * blockDim.x + threadIdx.x;
+    int i = k + 1 + blockIdx.y * blockDim.y + threadIdx.y;
+    if (i < n && j < n) a[i * n + j] -= a[i * n + k] * a[k * n + j];
+}
+__global__ void place(float* a, int pitch, int k) {
+    a[threadIdx.y * pitch + 2 * threadIdx.x + k] = k;
+}
+int main(int argc, char** argv) {
+    float* a;
+    cudaMalloc(&a, 1 << 16);
+    cudaMemset(a, 0, 1 << 16);
+    int n = 40;
+    for (int arg = 1; arg < argc; arg++) {
+        int k = atoi(argv[arg] + 1);
+        switch (argv[arg][0]) {
+        case 'l': for (int i = 1; i <= k; i++) eliminate<<<dim3(3, 3), dim3(16, 16)>>>(a, n, i); break;
+        case 'k': eliminate<<<dim3(3, 3), dim3(16, 16)>>>(a, n, k); break;
+        case 'p': place<<<1, dim3(16, 4)>>>(a, 32, k); break;
+        case 'q': place<<<1, dim3(16, 4)>>>(a, 30, k); break;
+        }
+    }
+    return cudaDeviceSynchronize();
+}
+"#;
+    let folder = work_folder("proofs_loop").unwrap();
+    std::fs::write(folder.join("k.cu"), source).unwrap();
+    compile(&["-fsanitize=gpurace", "k.cu", "-o", "k"], &folder).unwrap();
+    // Each question leaves an answer in the cache.
+    let run = |launches: &[&str]| {
+        let cache = folder.join("cache");
+        let _ = std::fs::remove_dir_all(&cache);
+        let options = format!("cache_dir={}", cache.display());
+        let mut all = Vec::new();
+        for _ in 0..2 {
+            let report = run_checked(&folder.join("k"), launches, &options, &folder).unwrap().report.unwrap();
+            let folders = std::fs::read_dir(cache.join("launches")).unwrap();
+            let asked = folders.flat_map(|of| std::fs::read_dir(of.unwrap().path()).unwrap()).count();
+            all.push((report.races.len(), report.stats.checks_executed, asked));
+        }
+        assert_eq!(all[0], all[1], "the answers of the cache change something");
+        all[0]
+    };
+    assert_eq!(run(&["k1"]), (0, 0, 1));
+    assert_eq!(run(&["l2"]), (0, 0, 2));
+    assert_eq!(run(&["l38"]), (0, 0, 2));
+    // With another pitch, the rows meet. The conditions of the proof do not say so: it knows the pitch.
+    assert_eq!(run(&["p0", "p1", "p2", "p3"]), (0, 0, 2));
+    let (races, checks, _) = run(&["p0", "p1", "q2"]);
+    assert!(races > 0 && checks > 0);
+    let (races, ..) = run(&["q0", "q1", "p2", "q3"]);
+    assert!(races > 0);
+}
