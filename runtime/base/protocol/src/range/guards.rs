@@ -110,12 +110,18 @@ impl Ranges<'_> {
         let before = self.computed(id, view);
         let range = before.meet(range);
         let fits = self.fits(id, view);
-        self.refined.insert((id, view), range);
+        self.guarded.refined.insert((id, view), range);
         let other = if view == View::Signed { View::Unsigned } else { View::Signed };
         if range.within(other.all(width)) {
             // A number that both views have is the same in both.
             let own = self.computed(id, other).meet(range);
-            self.refined.insert((id, other), own);
+            self.guarded.refined.insert((id, other), own);
+            if self.fits(id, other) {
+                self.bound_sum(id, other, own);
+            }
+        }
+        if fits {
+            self.bound_sum(id, view, range);
         }
         self.lifted.clear();
         match self.exprs.get(id) {
