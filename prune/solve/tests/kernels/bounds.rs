@@ -182,3 +182,26 @@ fn a_guard_on_the_linear_index_keeps_rows_within_a_table() {
     assert_eq!(first_rows(129, 16), ["unknown", "unknown"]);
     assert_eq!(first_rows(128, 17), ["unknown", "unknown"]);
 }
+
+/// Threads of a block of 16 store to their word less 8, if a comparison of its extension with 0 holds.
+fn words_from_the_middle(op: CmpOp, swapped: bool) -> Vec<&'static str> {
+    let mut k = Kernel::new("middle");
+    let (words, more) = (k.shared("words", 64), k.shared("more", 64));
+    let t = k.tid();
+    let i = k.addc(t, -8);
+    let (wide, zero) = (k.p.exprs.sext(Width::W64, i), k.p.exprs.c64(0));
+    let (a, b) = if swapped { (zero, wide) } else { (wide, zero) };
+    let holds = k.p.exprs.cmp(op, a, b);
+    k.when(holds, |k| k.write(words, i));
+    k.write(more, t);
+    let p = k.done();
+    self::words(&prove_with(&p, &launch([1, 1, 1], [16, 1, 1], &p, &[])))
+}
+
+#[test]
+fn an_extension_that_is_not_zero_may_be_negative() {
+    assert_eq!(words_from_the_middle(CmpOp::Ne, false), ["unknown", "unknown"]);
+    // Read as unsigned numbers, negative ones are greater than zero.
+    assert_eq!(words_from_the_middle(CmpOp::Ult, true), ["unknown", "unknown"]);
+    assert_eq!(words_from_the_middle(CmpOp::Slt, true), ["proved", "proved"]);
+}

@@ -126,7 +126,10 @@ impl Ranges<'_> {
         self.lifted.clear();
         match self.exprs.get(id) {
             Expr::Cast(Cast::Zext, _, a) => self.refine(a, View::Unsigned, range),
-            Expr::Cast(Cast::Sext, _, a) => self.refine(a, View::Signed, range),
+            // A large number of the unsigned view is a negative one before its extension.
+            Expr::Cast(Cast::Sext, _, a) if range.within(View::Signed.all(width)) => {
+                self.refine(a, View::Signed, range);
+            }
             Expr::Bin(op @ (BinOp::Add | BinOp::Sub), a, b) if fits => {
                 if let Some(bits) = self.exprs.as_const(b) {
                     let by = Range::one(View::Signed.read(width, bits));
