@@ -8,6 +8,11 @@ use gpurace_protocol::run::uniform_value;
 use gpurace_protocol::show;
 use gpurace_random::Random;
 
+const COMPARISONS: [CmpOp; 6] = [CmpOp::Ult, CmpOp::Ule, CmpOp::Slt, CmpOp::Sle, CmpOp::Eq, CmpOp::Ne];
+const DIVISIONS: [BinOp; 6] = [BinOp::UDiv, BinOp::SDiv, BinOp::URem, BinOp::SRem, BinOp::LShr, BinOp::AShr];
+const BITWISE: [BinOp; 3] = [BinOp::And, BinOp::Or, BinOp::Xor];
+const EXTREMES: [BinOp; 4] = [BinOp::UMin, BinOp::UMax, BinOp::SMin, BinOp::SMax];
+
 /// Expressions over two 32-bit values, and guards on them.
 struct Case {
     values: Vec<ExprId>,
@@ -33,7 +38,7 @@ fn case(r: &mut Random, exprs: &mut Exprs, x: Expr, y: Expr) -> Case {
         let b = one(r, exprs, &values, width);
         let by = r.pick(&[-16, -3, -1, 1, 2, 3, 4, 7, 8, 15, 16, 100]);
         let constant = if width == Width::W32 { exprs.c32(by) } else { exprs.c64(by) };
-        let made = match r.below(9u32) {
+        let made = match r.below(13u32) {
             0 | 1 => exprs.bin(BinOp::Add, a, b),
             2 => exprs.bin(BinOp::Sub, a, b),
             3 => exprs.bin(BinOp::Add, a, constant),
@@ -43,6 +48,13 @@ fn case(r: &mut Random, exprs: &mut Exprs, x: Expr, y: Expr) -> Case {
                 exprs.bin(BinOp::Shl, a, by)
             }
             7 => exprs.bin(BinOp::Sub, constant, a),
+            8 => exprs.bin(r.pick(&DIVISIONS), a, constant),
+            9 => exprs.bin(r.pick(&BITWISE), a, if r.chance(50) { constant } else { b }),
+            10 => exprs.bin(r.pick(&EXTREMES), a, if r.chance(50) { constant } else { b }),
+            11 => {
+                let holds = exprs.cmp(r.pick(&COMPARISONS), a, constant);
+                exprs.add(Expr::Select(holds, a, b))
+            }
             _ => match (width, r.chance(50)) {
                 (Width::W64, _) => exprs.add(Expr::Cast(Cast::Trunc, Width::W32, a)),
                 (_, true) => exprs.zext(Width::W64, a),
@@ -58,7 +70,7 @@ fn case(r: &mut Random, exprs: &mut Exprs, x: Expr, y: Expr) -> Case {
             let bound = r.pick(&[-20, -1, 0, 1, 5, 16, 30, 63, 128]);
             let constant = if width == Width::W32 { exprs.c32(bound) } else { exprs.c64(bound) };
             let b = if r.chance(60) { constant } else { one(r, exprs, &values, width) };
-            let op = r.pick(&[CmpOp::Ult, CmpOp::Ule, CmpOp::Slt, CmpOp::Sle, CmpOp::Eq, CmpOp::Ne]);
+            let op = r.pick(&COMPARISONS);
             let truth = r.chance(70);
             (exprs.cmp(op, a, b), truth)
         })
