@@ -57,6 +57,8 @@ fn prove_in_context(protocol: &Protocol, launch: Option<&Launch>, options: &Opti
         // No verdict: every site stays checked.
         return Outcome::default();
     }
+    // It counts all that follows.
+    let asker = Asker::new(options.limits.clone(), options.dump.clone());
     let settled = launch.and_then(|launch| last::settle(protocol, Some(launch)));
     let given = &protocol.exprs;
     let Steady { protocol: improved, conditions: steady } =
@@ -83,7 +85,7 @@ fn prove_in_context(protocol: &Protocol, launch: Option<&Launch>, options: &Opti
         setting,
         places: Place::all(protocol),
         unknowns: unknowns(&protocol.body),
-        asker: Asker::new(options.limits.clone(), options.dump.clone()),
+        asker,
         candidates,
         expected,
         steady,
@@ -105,7 +107,7 @@ fn prove_in_context(protocol: &Protocol, launch: Option<&Launch>, options: &Opti
         // Verdicts for a known launch have no conditions, so they need no added expressions.
         exprs.clone_from(given);
     }
-    Outcome { verdicts: Verdicts { exprs, sites }, stats: asker.stats, pairs }
+    Outcome { verdicts: Verdicts { exprs, sites }, stats: asker.stats(), pairs }
 }
 
 /// Returns, for each loop variable, the expression of its next value.

@@ -6,15 +6,15 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use gpurace_protocol::range::LIMIT;
+use gpurace_protocol::range::{LIMIT, effort};
 use z3::ast::{Bool, Int};
 use z3::{Params, SatResult, Solver, StatisticsValue};
 
 use crate::encode::AtomInfo;
 use crate::linear::{Atom, Formula, Lin};
 
-/// Limits on the solver's work. They count the solver's own units, so answers depend neither on the
-/// machine nor on its load. Z3's time limit stays unused: it would start a thread, even in the
+/// Limits on the solver's work, and on the prover's beside it. They count the solver's own units, steps and
+/// bytes, so answers depend neither on the machine nor on its load. Z3's time limit stays unused: it would start a thread, even in the
 /// user's program.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -29,6 +29,11 @@ pub struct Limits {
 
 /// The cost of a query beside the solver's count. Most of it is for reading the text.
 const UNITS_PER_QUERY: u64 = 10_000;
+/// The cost of a byte of a query's text: for making it, and for looking up whether it was asked before.
+const UNITS_PER_BYTE: u64 = 1;
+/// The cost of a step of a range, with what the encoder does beside it. Measured: 0.6 to 0.8 in a kernel with
+/// large tables in its arguments, more in small kernels, in which it does not matter.
+const UNITS_PER_STEP: u64 = 1;
 /// The solver's units per millisecond on a common machine. Measured: 1,500 to 8,000, depending on
 /// the query.
 pub const UNITS_PER_MILLISECOND: u64 = 5_000;
@@ -72,7 +77,7 @@ pub struct QueryStats {
     pub time: Duration,
     /// The longest query.
     pub longest: Duration,
-    /// The solver's units that queries used.
+    /// The solver's units that queries used, and the prover's own work in the same units.
     pub units: u64,
     /// Queries that ran into a limit.
     pub gave_up: usize,
@@ -85,8 +90,10 @@ pub struct Asker {
     /// The thread's processor time at the start.
     started: Duration,
     known: HashMap<String, Answer>,
-    /// Numbers so far.
-    pub stats: QueryStats,
+    /// The steps of ranges at the start.
+    first_step: u64,
+    /// Numbers so far. The units are those of the solver and of queries as text.
+    stats: QueryStats,
 }
 
 /// One query: do these facts and assumptions have a solution?
@@ -105,12 +112,29 @@ pub struct Query<'q> {
 impl Asker {
     /// Returns an asker with these limits. It writes each query into the folder `dump`, if given.
     pub fn new(limits: Limits, dump: Option<PathBuf>) -> Self {
-        Self { limits, dump, started: processor_time(), known: HashMap::new(), stats: QueryStats::default() }
+        Self {
+            limits,
+            dump,
+            started: processor_time(),
+            known: HashMap::new(),
+            first_step: effort::spent(),
+            stats: QueryStats::default(),
+        }
+    }
+
+    /// The numbers so far.
+    pub fn stats(&self) -> QueryStats {
+        QueryStats { units: self.units(), ..self.stats.clone() }
+    }
+
+    fn units(&self) -> u64 {
+        let steps = effort::spent().wrapping_sub(self.first_step);
+        self.stats.units.saturating_add(steps.saturating_mul(UNITS_PER_STEP))
     }
 
     /// True if the kernel's time is used up.
     pub fn out_of_time(&self) -> bool {
-        self.stats.units >= self.limits.kernel
+        self.units() >= self.limits.kernel
             || processor_time().saturating_sub(self.started) >= self.limits.time
     }
 
@@ -120,6 +144,7 @@ impl Asker {
             return Answer::Unsat(Vec::new());
         }
         let text = render(query);
+        self.stats.units += text.len() as u64 * UNITS_PER_BYTE;
         if let Some(answer) = self.known.get(&text) {
             self.stats.repeated += 1;
             return answer.clone();
@@ -155,7 +180,7 @@ impl Asker {
     fn run(&mut self, text: &str, query: Query) -> Answer {
         let solver = Solver::new_for_logic("QF_LIA").unwrap_or_default();
         let mut params = Params::new();
-        let left = self.limits.kernel.saturating_sub(self.stats.units).try_into().unwrap_or(u32::MAX);
+        let left = self.limits.kernel.saturating_sub(self.units()).try_into().unwrap_or(u32::MAX);
         params.set_u32("rlimit", self.limits.query.min(left).max(1));
         params.set_u32("arith.solver", SIMPLEX);
         solver.set_params(&params);

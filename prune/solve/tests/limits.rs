@@ -3,7 +3,8 @@ mod common;
 
 use common::*;
 use gpurace_protocol::expr::{Expr, VarId, Width};
-use gpurace_protocol::protocol::{Induction, Protocol, Step, Stmt};
+use gpurace_protocol::launch::{Extent, Launch};
+use gpurace_protocol::protocol::{Induction, Protocol, Step, Stmt, Uniform};
 use gpurace_protocol::verdict::Verdict;
 use gpurace_solve::{Limits, Options, Outcome, solve, solve_with};
 
@@ -89,4 +90,40 @@ fn a_loop_of_many_variables_is_quick() {
         assert!(start.elapsed().as_secs() < 30, "{variables} variables: {:?}", start.elapsed());
         assert_eq!(outcome.verdicts.sites.len(), variables as usize + 1);
     }
+}
+
+/// A read of `m.table[threadIdx.x]` for a table of `size` numbers in the arguments, in a loop.
+fn table(size: u32) -> (Protocol, Launch) {
+    let mut k = Kernel::new("table");
+    let (x, t) = (k.pointer("x"), k.tid());
+    let (wide, four, first) = (k.p.exprs.zext(Width::W64, t), k.p.exprs.c64(4), k.p.exprs.c64(64));
+    let bytes = k.p.exprs.product(wide, four);
+    let at = k.p.exprs.sum(bytes, first);
+    let element = k.opaque("an element", Width::W32, Uniform::Thread, &[]);
+    k.p.opaques.last_mut().unwrap().argument = Some(at);
+    let own = k.add(element, t);
+    k.write(x, own);
+    let p = k.done();
+    let mut launch = launch([1, 1, 1], [size, 1, 1], &p, &[0]);
+    // There are too many rows of values, so no fact describes them: reading the table is all the work.
+    let read = |at: u32, width: Width| (width == Width::W32).then(|| u64::from(at).pow(3) & 0xffff);
+    gpurace_protocol::arguments::read(&p, &mut launch, &read, &|base| Extent { base, ..Extent::default() });
+    (p, launch)
+}
+
+#[test]
+fn reading_large_tables_costs() {
+    let solved = |size: u32| {
+        let (p, launch) = table(size);
+        (0..2).map(|_| solve_with(&p, &launch, &Options::default())).collect::<Vec<_>>()
+    };
+    let (small, large) = (solved(512), solved(1024));
+    assert_eq!(large[0].stats.units, large[1].stats.units);
+    assert!(large[0].stats.units > small[0].stats.units + 512, "{:?} {:?}", small[0].stats, large[0].stats);
+    // The limit counts it: nothing is left for a query.
+    let (p, launch) = table(1024);
+    let limits = Limits { kernel: 1024, ..Limits::default() };
+    let outcome = solve_with(&p, &launch, &Options { limits, dump: None });
+    assert_eq!(outcome.stats.asked, 0, "{:?}", outcome.stats);
+    assert!(large[0].stats.asked > 0);
 }

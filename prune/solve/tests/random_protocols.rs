@@ -1,6 +1,7 @@
 //! Soundness of verdicts on random protocols. The oracle runs all threads of small launches one by one.
 //! A site that is proved, or proved under conditions that a launch fulfils, takes part in no race of
-//! that launch.
+//! that launch. The same holds for proofs about all launches that have a random part of their values in
+//! common.
 //!
 //! `GPURACE_SEED` sets the first seed, `GPURACE_CASES` the number of protocols, `GPURACE_QUICK=1`
 //! solves each for one launch only, which is ten times as fast.
@@ -10,6 +11,7 @@ mod random;
 
 use std::collections::BTreeMap;
 
+use gpurace_protocol::common::Common;
 use gpurace_protocol::expr::Width;
 use gpurace_protocol::launch::{Extent, Launch, LaunchShape};
 use gpurace_protocol::protocol::*;
@@ -23,7 +25,8 @@ fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
 }
 
-fn random_launch(protocol: &Protocol, r: &mut Random) -> Launch {
+/// A random launch. It has the values that two others have in common, if they are given.
+fn random_launch(protocol: &Protocol, r: &mut Random, alike: Option<[&Launch; 2]>) -> Launch {
     let block = match r.below(8) {
         0 => [1, 1, 1],
         1 => [2 + r.below(4) as u32, 1 + r.below(3) as u32, 1],
@@ -47,6 +50,23 @@ fn random_launch(protocol: &Protocol, r: &mut Random) -> Launch {
     for param in &protocol.params {
         let value = if param.pointer { 0x10_0000 + 4 * r.below(40) } else { scalar(r) };
         launch.params.push(param.width.truncate(value));
+    }
+    if let Some([a, b]) = alike {
+        for axis in 0..3 {
+            for (own, [a, b]) in [
+                (&mut launch.shape.block, [a.shape.block, b.shape.block]),
+                (&mut launch.shape.grid, [a.shape.grid, b.shape.grid]),
+            ] {
+                if a[axis] == b[axis] {
+                    own[axis] = a[axis];
+                }
+            }
+        }
+        for (i, param) in protocol.params.iter().enumerate().filter(|(_, param)| !param.pointer) {
+            if a.params[i] == b.params[i] {
+                launch.params[i] = param.width.truncate(a.params[i]);
+            }
+        }
     }
     // Objects often lie far apart.
     let apart = r.chance(70);
@@ -72,7 +92,7 @@ fn random_launch(protocol: &Protocol, r: &mut Random) -> Launch {
         match protocol.params.iter().position(|param| given(&param)) {
             _ if at + 8 > 128 => None,
             Some(param) if width == Width::W64 => Some(launch.params[param]),
-            _ if at < 64 => Some(pointers[at as usize / 8].wrapping_add(u64::from(at % 8))),
+            _ if at < 64 => Some(width.truncate(pointers[at as usize / 8].wrapping_add(u64::from(at % 8)))),
             _ => Some(bytes[at as usize / 4]),
         }
     };
@@ -93,6 +113,10 @@ struct Tally {
     racy_at_launch: u64,
     free_at_launch: u64,
     racy: u64,
+    in_common: u64,
+    conditional_in_common: u64,
+    held_in_common: u64,
+    racing_in_common: u64,
 }
 
 fn show_verdict(protocol: &Protocol, exprs: &gpurace_protocol::expr::Exprs, v: &SiteVerdict) -> String {
@@ -121,8 +145,36 @@ fn check(seed: u64, protocol: &Protocol, tally: &mut Tally) {
             Verdict::Unknown(_) => {}
         }
     }
-    for round in 0..if quick { 1 } else { 5 } {
-        let launch = random_launch(protocol, &mut r);
+    // Two launches have a random part of their values in common, and so have those of the last rounds.
+    let first = random_launch(protocol, &mut r, None);
+    let mut second = random_launch(protocol, &mut r, None);
+    let kept = 20 + 15 * r.below(6);
+    for axis in 0..3 {
+        for (own, of_first) in
+            [(&mut second.shape.block, first.shape.block), (&mut second.shape.grid, first.shape.grid)]
+        {
+            if r.chance(kept) {
+                own[axis] = of_first[axis];
+            }
+        }
+    }
+    for (own, of_first) in second.params.iter_mut().zip(&first.params) {
+        if r.chance(kept) {
+            *own = *of_first;
+        }
+    }
+    let common = Common::of(protocol, &first, &second);
+    let special = common.protocol(protocol);
+    gpurace_protocol::validate::validate(&special).expect("a protocol");
+    let in_common = solve(&special, &options).verdicts;
+    for v in &in_common.sites {
+        tally.in_common += u64::from(v.verdict == Verdict::Proved);
+        tally.conditional_in_common += u64::from(matches!(v.verdict, Verdict::ProvedIf(_)));
+    }
+    for round in 0..if quick { 2 } else { 9 } {
+        let alike = round >= if quick { 1 } else { 5 };
+        let launch = random_launch(protocol, &mut r, alike.then_some([&first, &second]));
+        assert!(!alike || common.holds(&launch));
         let salt = r.bits();
         let mut choose = |open: &Open| {
             use std::hash::{DefaultHasher, Hash, Hasher};
@@ -151,6 +203,30 @@ fn check(seed: u64, protocol: &Protocol, tally: &mut Tally) {
         };
         let Ok(found) = races(protocol, &launch, &mut choose, &opaque_base, 3_000) else { continue };
         tally.launches += 1;
+        if common.holds(&launch) {
+            for v in &in_common.sites {
+                let proved = match &v.verdict {
+                    Verdict::Proved => true,
+                    Verdict::ProvedIf(conditions) => {
+                        conditions.iter().all(|c| c.holds(&special, &in_common.exprs, &launch))
+                    }
+                    Verdict::Racy(_) | Verdict::Unknown(_) => false,
+                };
+                let races = found.keys().any(|(a, b)| *a == v.site || *b == v.site);
+                tally.held_in_common += u64::from(proved);
+                tally.racing_in_common += u64::from(races);
+                assert!(
+                    !(proved && races),
+                    "site {} races, but is {} for all launches like {first:?} and {second:?}\n\
+                     seed {seed}, launch {round}: {launch:?}\n{protocol:#?}",
+                    v.site.0,
+                    show_verdict(&special, &in_common.exprs, v),
+                );
+            }
+        }
+        if alike {
+            continue;
+        }
         let at_launch = solve_with(protocol, &launch, &options);
         let mut by_site: BTreeMap<SiteId, (bool, Option<SiteId>)> = BTreeMap::new();
         for (a, b) in found.keys() {
@@ -220,13 +296,18 @@ fn compare(what: &str, protocol: impl Fn(u64) -> Protocol) {
         racy_at_launch: 0,
         free_at_launch: 0,
         racy: 0,
+        in_common: 0,
+        conditional_in_common: 0,
+        held_in_common: 0,
+        racing_in_common: 0,
     };
     for seed in first..first + cases {
         check(seed, &protocol(seed), &mut tally);
     }
     println!(
         "{what}seeds {first} to {}: {} sites, {} proved, {} proved under conditions, {} racy; {} launches, \
-         proofs that held {}, racing {}; at launch {} proved, {} racy, {} neither though free of races",
+         proofs that held {}, racing {}; at launch {} proved, {} racy, {} neither though free of races; \
+         with values in common {} proved, {} under conditions, proofs that held {}, racing {}",
         first + cases - 1,
         tally.sites,
         tally.proved,
@@ -238,10 +319,16 @@ fn compare(what: &str, protocol: impl Fn(u64) -> Protocol) {
         tally.proved_at_launch,
         tally.racy_at_launch,
         tally.free_at_launch,
+        tally.in_common,
+        tally.conditional_in_common,
+        tally.held_in_common,
+        tally.racing_in_common,
     );
     // Guards against a test that proves nothing or in which nothing races.
     if cases >= 100 && number("GPURACE_QUICK", 0) == 0 {
         assert!(tally.proved > 0 && tally.conditional > 0 && tally.held > 0);
+        assert!(tally.in_common > 0 && tally.conditional_in_common > 0);
+        assert!(tally.held_in_common > 0 && tally.racing_in_common > 0);
         assert!(tally.racing > 0 && tally.proved_at_launch > 0 && tally.racy_at_launch > 0);
     }
 }

@@ -148,7 +148,9 @@ impl<'a> Prover<'a> {
             let kept = core.iter().rev().find(|i| left.contains(i) && !tried.contains(*i)).copied();
             let Some(dropped) = kept else { break };
             tried.insert(dropped);
-            let fewer: Vec<_> = left.iter().copied().filter(|i| *i != dropped).collect();
+            // What is more demanding and was not needed must not replace it.
+            let fewer = left.iter().copied().filter(|i| *i < dropped || *i > dropped && core.contains(i));
+            let fewer: Vec<_> = fewer.collect();
             let assumptions: Vec<_> = fewer.iter().map(|i| built.assumptions[*i].clone()).collect();
             if let Answer::Unsat(used) = self.asker.ask(Query { assumptions: &assumptions, ..query }) {
                 core = used.into_iter().map(|i| fewer[i]).collect();

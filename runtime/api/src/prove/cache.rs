@@ -22,7 +22,7 @@ use crate::prove::solver::SolverFile;
 pub type Key = [u8; 32];
 
 /// The version of an answer's form.
-const FORM: u64 = 2;
+const FORM: u64 = 3;
 /// Most files of one folder. There are 256 folders.
 const MOST_FILES: usize = 64;
 /// Most bytes of one file.
@@ -38,12 +38,14 @@ pub struct LaunchAnswer {
 }
 
 impl LaunchAnswer {
-    fn to_bytes(&self) -> Vec<u8> {
+    /// The answer as bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
         let sites = self.proved.iter().flat_map(|site| site.to_le_bytes());
         self.cost_ms.to_le_bytes().into_iter().chain(sites).collect()
     }
 
-    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+    /// The answer of these bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (cost, sites) = bytes.split_first_chunk::<8>()?;
         let (sites, rest) = sites.as_chunks::<4>();
         let proved = sites.iter().map(|site| u32::from_le_bytes(*site)).collect();
@@ -58,15 +60,15 @@ pub struct Cache {
     told: Once,
 }
 
-/// The key of the solver's answer about a launch under a budget.
-pub fn key(solver: SolverFile, protocol: &Protocol, launch: &Launch, budget: Duration) -> Key {
+/// The key of the solver's answer under a budget: about a launch, or about all that the protocol describes.
+pub fn key(solver: SolverFile, protocol: &Protocol, launch: Option<&Launch>, budget: Duration) -> Key {
     let mut hash = blake3::Hasher::new();
     hash.update(env!("CARGO_PKG_VERSION").as_bytes());
     let budget = budget.as_millis() as u64;
     for number in [FORM, PROTOCOL_VERSION.into(), solver.size, solver.changed, budget] {
         hash.update(&number.to_le_bytes());
     }
-    for part in [to_bytes(protocol), to_bytes(launch)] {
+    for part in [to_bytes(protocol), to_bytes(&launch)] {
         hash.update(&(part.len() as u64).to_le_bytes());
         hash.update(&part);
     }
@@ -84,8 +86,8 @@ impl Cache {
         self.folder.join(&name[..2]).join(&name[2..])
     }
 
-    /// The answer under this key.
-    pub fn get(&self, key: &Key) -> Option<LaunchAnswer> {
+    /// The bytes of the answer under this key.
+    pub fn get(&self, key: &Key) -> Option<Vec<u8>> {
         let path = self.path(key);
         let mut bytes = Vec::new();
         let read = open_own(&path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
@@ -102,25 +104,24 @@ impl Cache {
         if own != key || blake3::hash(body).as_bytes() != check {
             return None;
         }
-        LaunchAnswer::from_bytes(body)
+        Some(body.to_vec())
     }
 
-    /// Keeps the answer under this key.
-    pub fn put(&self, key: &Key, answer: &LaunchAnswer) {
+    /// Keeps the bytes of an answer under this key.
+    pub fn put(&self, key: &Key, answer: &[u8]) {
         // An answer that cannot be kept is computed again.
         let _ = self.try_put(key, answer);
     }
 
-    fn try_put(&self, key: &Key, answer: &LaunchAnswer) -> std::io::Result<()> {
+    fn try_put(&self, key: &Key, body: &[u8]) -> std::io::Result<()> {
         let path = self.path(key);
         let folder = path.parent().unwrap_or(&self.folder);
         fs::create_dir_all(folder)?;
         make_room(folder)?;
-        let body = answer.to_bytes();
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
         file.write_all(key)?;
-        file.write_all(blake3::hash(&body).as_bytes())?;
-        file.write_all(&body)?;
+        file.write_all(blake3::hash(body).as_bytes())?;
+        file.write_all(body)?;
         file.persist(path)?;
         Ok(())
     }
@@ -174,8 +175,35 @@ pub fn user_cache() -> Option<PathBuf> {
 mod tests {
     use super::*;
 
-    fn answer(proved: &[u32]) -> LaunchAnswer {
-        LaunchAnswer { cost_ms: 700, proved: proved.to_vec() }
+    fn answer(proved: &[u32]) -> Vec<u8> {
+        LaunchAnswer { cost_ms: 700, proved: proved.to_vec() }.to_bytes()
+    }
+
+    #[test]
+    fn the_answer_about_a_launch_comes_back() {
+        let whole = LaunchAnswer { cost_ms: 1 << 40, proved: vec![1, 300] };
+        let bytes = whole.to_bytes();
+        assert_eq!(LaunchAnswer::from_bytes(&bytes), Some(whole));
+        assert_eq!(LaunchAnswer::from_bytes(&bytes[..bytes.len() - 1]), None);
+    }
+
+    #[test]
+    fn keys_hold_all_that_an_answer_depends_on() {
+        let (solver, ms) = (SolverFile { size: 1, changed: 2 }, Duration::from_millis(1));
+        let (protocol, launch) = (Protocol::default(), Launch::default());
+        let mut shaped = protocol.clone();
+        shaped.shape.grid[1] = Some(1);
+        let other = Launch { params: vec![7], ..launch.clone() };
+        let keys = [
+            key(solver, &protocol, None, ms),
+            key(solver, &protocol, Some(&launch), ms),
+            key(solver, &protocol, Some(&other), ms),
+            key(solver, &shaped, None, ms),
+            key(solver, &protocol, None, 2 * ms),
+            key(SolverFile { size: 2, ..solver }, &protocol, None, ms),
+        ];
+        assert_eq!(keys.iter().collect::<std::collections::HashSet<_>>().len(), keys.len());
+        assert_eq!(keys[0], key(solver, &protocol, None, ms));
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`configuration`] | a launch as the prover sees it, the same in every run of the program |
 //! | [`cache`] | answers that are kept on disk between runs |
+//! | [`general`] | proofs for all launches of a kernel that have some values in common |
 //! | [`reach`] | which memory a launch touches, for launches that others may overlap |
 //! | [`solver`] | the solver's library |
 //!
@@ -17,6 +18,8 @@
 //!  build    pass: protocol of a kernel ──► solver: a verdict for each access
 //!  program  container = host image + description + protocols and verdicts
 //!  launch   conditions hold, and all accesses are proved ──► bare
+//!           else: solve with the values that this launch and the one solved before have in common,
+//!                 and test the conditions of these proofs at later launches that have them too
 //!           else: solve with the launch's values         ──► bare, or checked without proved sites
 //! ```
 //!
@@ -25,6 +28,7 @@
 
 pub mod cache;
 pub mod configuration;
+pub mod general;
 pub mod reach;
 pub mod solver;
 
@@ -36,19 +40,21 @@ use std::time::Duration;
 use gpurace_abi::ablation::{self, Mechanism};
 use gpurace_check::ProvedSites;
 use gpurace_options::{CacheDir, Options};
+use gpurace_protocol::common::Common;
 use gpurace_protocol::launch::Launch as ProverLaunch;
 use gpurace_protocol::protocol::{Protocol, SiteId};
 use gpurace_protocol::repeat::Repeat;
 use gpurace_protocol::touched;
-use gpurace_protocol::verdict::{Verdict, Verdicts};
+use gpurace_protocol::verdict::Verdict;
 use gpurace_protocol::wire::{self, KernelProofs};
 use parking_lot::{Mutex, RwLock};
 
 use crate::backend::module::{Kernel, KernelLaunch};
 use crate::host::notes::Notes;
 use crate::program::Program;
-use crate::prove::cache::{Cache, LaunchAnswer};
+use crate::prove::cache::{Cache, Key, LaunchAnswer};
 use crate::prove::configuration::Configuration;
+use crate::prove::general::{General, Generals};
 use crate::prove::reach::{Footprint, FootprintValues, Reach};
 use crate::prove::solver::LaunchSolver;
 
@@ -98,6 +104,14 @@ impl Decision {
     pub fn meets_conditions(&self, kernel: &Kernel) -> bool {
         let mut verdicts = kernel.meta().verdicts.iter().zip(&self.fates);
         verdicts.all(|(verdict, fate)| !verdict.is_proof() || *fate != SiteFate::Checked)
+    }
+
+    /// Adds what other proofs show for this launch.
+    fn add_at_launch(&mut self, kernel: &Kernel, other: &Self) {
+        let sites = kernel.meta().sites.iter().zip(&other.fates);
+        for (site, _) in sites.filter(|(_, fate)| **fate != SiteFate::Checked) {
+            self.add(kernel, *site, SiteFate::ProvedAtLaunch);
+        }
     }
 
     fn add(&mut self, kernel: &Kernel, site: u32, fate: SiteFate) {
@@ -158,6 +172,8 @@ struct KnownLaunches {
     spent: Duration,
     /// Number of those for which the solver proved more than the conditions did.
     fruitful: usize,
+    /// Proofs for launches that have values in common.
+    general: Generals,
 }
 
 impl KnownLaunches {
@@ -231,13 +247,16 @@ impl Prover {
         {
             return decision.clone();
         }
-        let mut decision = by_conditions(kernel, proofs, &proofs.verdicts, &configuration.launch);
+        let mut decision = by_conditions(kernel, proofs, &configuration.launch);
         let asks = kernel.module.solves_at_launch() && !self.budget.is_zero();
-        if !decision.is_bare() && asks && known.solves_more(checks) {
-            let before = decision.clone();
-            known.spent += self.solve(&mut decision, kernel, proofs, &configuration);
-            known.solved += 1;
-            known.fruitful += usize::from(decision != before);
+        if asks {
+            self.decide_beyond_conditions(
+                &mut decision,
+                &mut known,
+                kernel,
+                (proofs, &configuration),
+                checks,
+            );
         }
         let decision = Arc::new(decision);
         if known.decisions.len() == MOST_REMEMBERED {
@@ -245,6 +264,43 @@ impl Prover {
         }
         known.decisions.insert(configuration.launch, decision.clone());
         decision
+    }
+
+    /// Adds the sites that proofs for similar launches or for this one show, as far as the budget allows.
+    fn decide_beyond_conditions(
+        &self,
+        decision: &mut Decision,
+        known: &mut KnownLaunches,
+        kernel: &Kernel,
+        (proofs, configuration): (&KernelProofs, &Configuration),
+        checks: u64,
+    ) {
+        let launch = &configuration.launch;
+        for general in known.general.of(launch) {
+            if decision.is_bare() {
+                return;
+            }
+            decision.add_at_launch(kernel, &by_conditions(kernel, &general.proofs, launch));
+        }
+        if decision.is_bare() || !known.solves_more(checks) {
+            return;
+        }
+        let before = decision.clone();
+        if let Some((common, budget)) = known.general.next(&proofs.protocol, launch) {
+            let (general, cost) = self.solve_general(common, &proofs.protocol, budget.min(self.budget));
+            known.spent += cost;
+            if let Some(general) = &general {
+                decision.add_at_launch(kernel, &by_conditions(kernel, &general.proofs, launch));
+            }
+            known.general.add(general.filter(|_| *decision != before));
+        }
+        if !decision.is_bare() {
+            let cost = self.solve(decision, kernel, proofs, configuration);
+            known.spent += cost;
+            known.general.solved(launch, cost);
+        }
+        known.solved += 1;
+        known.fruitful += usize::from(*decision != before);
     }
 
     /// The memory that a launch may touch, and its accesses if they follow from its protocol alone.
@@ -295,21 +351,21 @@ impl Prover {
         proofs: &KernelProofs,
         Configuration { launch, portable }: &Configuration,
     ) -> Duration {
-        let cache = self.cache.as_ref().filter(|_| *portable && ablation::is_on(Mechanism::SolverCache));
-        let solver_file = cache.and_then(|_| self.solver.file());
-        let key = solver_file.map(|file| cache::key(file, &proofs.protocol, launch, self.budget));
-        let kept = cache.zip(key).and_then(|(cache, key)| cache.get(&key));
+        let place = self.kept(&proofs.protocol, Some(launch), self.budget).filter(|_| *portable);
+        let kept = place.and_then(|(cache, key)| LaunchAnswer::from_bytes(&cache.get(&key)?));
         let answer = match kept {
             Some(kept) => kept,
             None => {
-                let answer = self.solver.ask(&proofs.protocol, launch, self.budget, &self.notes);
+                let answer = self.solver.ask(&proofs.protocol, Some(launch), self.budget, &self.notes);
                 let Some(answer) = answer else { return Duration::ZERO };
-                let found = by_conditions(kernel, proofs, &answer.verdicts, launch);
+                let cost_ms = answer.cost_ms;
+                let found = KernelProofs { protocol: proofs.protocol.clone(), verdicts: answer.verdicts };
+                let found = by_conditions(kernel, &found, launch);
                 let sites = kernel.meta().sites.iter().zip(&found.fates);
                 let proved = sites.filter(|(_, fate)| **fate != SiteFate::Checked).map(|(site, _)| *site);
-                let answer = LaunchAnswer { cost_ms: answer.cost_ms, proved: proved.collect() };
-                if let Some((cache, key)) = cache.zip(key) {
-                    cache.put(&key, &answer);
+                let answer = LaunchAnswer { cost_ms, proved: proved.collect() };
+                if let Some((cache, key)) = place {
+                    cache.put(&key, &answer.to_bytes());
                 }
                 answer
             }
@@ -319,15 +375,45 @@ impl Prover {
         }
         Duration::from_millis(answer.cost_ms)
     }
+
+    /// Proofs for all launches that have these values in common, and what the solver's answer cost, now or when it
+    /// was found.
+    fn solve_general(
+        &self,
+        common: Common,
+        protocol: &Protocol,
+        budget: Duration,
+    ) -> (Option<General>, Duration) {
+        let protocol = common.protocol(protocol);
+        let place = self.kept(&protocol, None, budget);
+        let kept = place.and_then(|(cache, key)| wire::answer(&cache.get(&key)?, &protocol).ok());
+        let answer = kept.or_else(|| {
+            let answer = self.solver.ask(&protocol, None, budget, &self.notes)?;
+            if let Some((cache, key)) = place {
+                cache.put(&key, &wire::to_bytes(&answer));
+            }
+            Some(answer)
+        });
+        let Some(answer) = answer else { return (None, Duration::ZERO) };
+        let proofs = KernelProofs { protocol, verdicts: answer.verdicts };
+        (Some(General { common, proofs }), Duration::from_millis(answer.cost_ms))
+    }
+
+    /// Where the cache keeps an answer.
+    fn kept(
+        &self,
+        protocol: &Protocol,
+        launch: Option<&ProverLaunch>,
+        budget: Duration,
+    ) -> Option<(&Cache, Key)> {
+        let cache = self.cache.as_ref().filter(|_| ablation::is_on(Mechanism::SolverCache))?;
+        Some((cache, cache::key(self.solver.file()?, protocol, launch, budget)))
+    }
 }
 
-/// Applies verdicts for all launches to one launch.
-fn by_conditions(
-    kernel: &Kernel,
-    proofs: &KernelProofs,
-    verdicts: &Verdicts,
-    launch: &ProverLaunch,
-) -> Decision {
+/// Applies verdicts for all launches that a protocol describes to one of them.
+fn by_conditions(kernel: &Kernel, proofs: &KernelProofs, launch: &ProverLaunch) -> Decision {
+    let KernelProofs { protocol, verdicts } = proofs;
     let mut decision = Decision::unproved(kernel);
     let mut tested = HashMap::new();
     for site in &verdicts.sites {
@@ -337,7 +423,7 @@ fn by_conditions(
                 let holds = conditions.iter().all(|condition| {
                     *tested
                         .entry(condition)
-                        .or_insert_with(|| condition.holds(&proofs.protocol, &verdicts.exprs, launch))
+                        .or_insert_with(|| condition.holds(protocol, &verdicts.exprs, launch))
                 });
                 if !holds {
                     continue;

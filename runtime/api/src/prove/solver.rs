@@ -51,12 +51,12 @@ impl LaunchSolver {
         self.threads.load(Ordering::Relaxed)
     }
 
-    /// Asks which sites are proved in one launch. `None` if the solver is missing or fails: a note
-    /// says so.
+    /// Asks which sites are proved in one launch, or in all that the protocol describes. `None` if the solver
+    /// is missing or fails: a note says so.
     pub fn ask(
         &self,
         protocol: &Protocol,
-        launch: &Launch,
+        launch: Option<&Launch>,
         budget: Duration,
         notes: &Notes,
     ) -> Option<Answer> {
@@ -68,7 +68,7 @@ impl LaunchSolver {
         });
         let request = Request {
             protocol: protocol.clone(),
-            launch: Some(launch.clone()),
+            launch: launch.cloned(),
             budget_ms: budget.as_millis().max(1).try_into().unwrap_or(u64::MAX),
             dump: None,
         };

@@ -42,14 +42,33 @@ impl ComputedArguments {
     }
 }
 
+/// Places in the argument buffer at equal distances, in order.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Places {
+    first: i128,
+    distance: i128,
+    count: i128,
+}
+
+impl Iterator for Places {
+    type Item = i128;
+
+    fn next(&mut self) -> Option<i128> {
+        self.count = self.count.checked_sub(1).filter(|left| *left >= 0)?;
+        let place = self.first;
+        self.first += self.distance;
+        Some(place)
+    }
+}
+
 /// The places in the argument buffer that an expression may name. `None` if there are too many.
-pub fn places(ranges: &mut Ranges<'_>, at: ExprId) -> Option<impl Iterator<Item = i128> + use<>> {
+pub fn places(ranges: &mut Ranges<'_>, at: ExprId) -> Option<Places> {
     let range = ranges.computed(at, View::Signed);
-    let (modulus, residue) = congruence(ranges, at, &mut HashMap::new());
-    let first = range.lo + (residue - range.lo).rem_euclid(modulus.max(1));
-    let count = if modulus == 0 { 1 } else { (range.hi - first).div_euclid(modulus) + 1 };
-    let first = if modulus == 0 { residue } else { first };
-    (range.bounded() && (1..=MOST).contains(&count)).then(|| (0..count).map(move |i| first + i * modulus))
+    let (distance, residue) = congruence(ranges, at, &mut HashMap::new());
+    let first = range.lo + (residue - range.lo).rem_euclid(distance.max(1));
+    let count = if distance == 0 { 1 } else { (range.hi - first).div_euclid(distance) + 1 };
+    let first = if distance == 0 { residue } else { first };
+    (range.bounded() && (1..=MOST).contains(&count)).then_some(Places { first, distance, count })
 }
 
 /// A modulus and a residue: the expression, read as a signed number, is congruent to the residue. If the

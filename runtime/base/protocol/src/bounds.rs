@@ -34,6 +34,7 @@ impl Bounds {
         match (kind, launch) {
             (ObjectKind::Shared { size, .. }, _) | (ObjectKind::Variable { size, .. }, None) => own(*size),
             (ObjectKind::DynamicShared, Some(launch)) => own(launch.shape.dynamic_shared.into()),
+            (ObjectKind::DynamicShared, None) => own(protocol.shape.dynamic_shared?.into()),
             (ObjectKind::Param(_) | ObjectKind::Image(_) | ObjectKind::Variable { .. }, Some(launch)) => {
                 let extent = (*launch.objects.get(object.0 as usize)?)?;
                 Some(match (kind, Self::behind(extent)) {
@@ -44,7 +45,6 @@ impl Bounds {
             (
                 ObjectKind::Param(_)
                 | ObjectKind::Image(_)
-                | ObjectKind::DynamicShared
                 | ObjectKind::Unshared
                 | ObjectKind::GridBarrier
                 | ObjectKind::Slot { .. }

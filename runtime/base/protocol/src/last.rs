@@ -8,10 +8,11 @@
 
 use std::collections::HashMap;
 
+use crate::constants::with_constants;
 use crate::expr::{Expr, ExprId, Exprs, LoopId, OpaqueId, VarId};
 use crate::fold;
 use crate::launch::Launch;
-use crate::protocol::{Induction, Last, Loop, ObjectKind, Protocol, Step, Stmt, Sync};
+use crate::protocol::{Induction, Last, Loop, Protocol, Stmt};
 
 /// The largest number of iterations of one loop.
 const MOST_ITERATIONS: u32 = 4096;
@@ -43,7 +44,12 @@ pub fn settle(protocol: &Protocol, launch: Option<&Launch>) -> Option<Protocol> 
             break;
         }
     }
-    (!runs.left.is_empty()).then(|| with_constants(protocol, &runs.left))
+    (!runs.left.is_empty()).then(|| {
+        with_constants(protocol, |node| match node {
+            Expr::Opaque { id, .. } => runs.left.get(&id).copied(),
+            _ => None,
+        })
+    })
 }
 
 fn collect<'a>(body: &'a [Stmt], loops: &mut HashMap<LoopId, &'a Loop>) {
@@ -150,64 +156,5 @@ impl Moment<'_, '_> {
             Expr::Cast(cast, to, a) => fold::convert(cast, exprs.width(a), to, self.value(a)?),
             Expr::Tid(_) | Expr::Ctaid(_) | Expr::Lane | Expr::Iteration(_) => return None,
         })
-    }
-}
-
-/// Returns the protocol with these opaque values as constants.
-fn with_constants(protocol: &Protocol, known: &HashMap<OpaqueId, u64>) -> Protocol {
-    let mut exprs = Exprs::default();
-    let mut new: Vec<ExprId> = Vec::new();
-    for (_, node) in protocol.exprs.iter() {
-        let node = match node {
-            Expr::Opaque { id, width } => match known.get(&id) {
-                Some(&bits) => Expr::Const { width, bits },
-                None => node,
-            },
-            node => node.with_operands(|id| new[id.0 as usize]),
-        };
-        new.push(exprs.add(node));
-    }
-    let renamed = |id: &mut ExprId| *id = new[id.0 as usize];
-    let mut settled = Protocol { exprs, ..protocol.clone() };
-    settled
-        .opaques
-        .iter_mut()
-        .filter_map(|opaque| opaque.last.as_mut())
-        .for_each(|last| renamed(&mut last.value));
-    settled.opaques.iter_mut().filter_map(|opaque| opaque.argument.as_mut()).for_each(renamed);
-    for object in &mut settled.objects {
-        if let ObjectKind::Slot { at } = &mut object.kind {
-            renamed(at);
-        }
-    }
-    rename(&mut settled.body, &renamed);
-    settled
-}
-
-fn rename(body: &mut [Stmt], renamed: &impl Fn(&mut ExprId)) {
-    for stmt in body {
-        match stmt {
-            Stmt::Access(access) => {
-                renamed(&mut access.offset);
-                renamed(&mut access.size);
-            }
-            Stmt::If { cond, then, otherwise } => {
-                renamed(cond);
-                rename(then, renamed);
-                rename(otherwise, renamed);
-            }
-            Stmt::Loop(of) => {
-                renamed(&mut of.cond);
-                for var in &mut of.vars {
-                    renamed(&mut var.from);
-                    if let Step::Add(by) = &mut var.step {
-                        renamed(by);
-                    }
-                }
-                rename(&mut of.body, renamed);
-            }
-            Stmt::Sync(Sync::Lanes(mask)) => renamed(mask),
-            Stmt::Sync(_) | Stmt::Unknown(_) => {}
-        }
     }
 }

@@ -14,6 +14,8 @@
 //! | [`interval`] | barrier intervals: when two accesses have no barrier between them |
 //! | [`early_exits`] | threads that end before a barrier of others |
 //! | [`further_barrier`] | whether a further barrier would order accesses of a launch |
+//! | [`common`] | what launches of a kernel have in common, and the kernel's protocol for all launches that have it |
+//! | [`constants`] | protocols with constants in place of known values |
 //! | [`last`] | values that loops leave |
 //! | [`bounds`] | where accesses lie within the memory of their object |
 //! | [`condition`] | conditions on a launch, which proofs need |
@@ -27,7 +29,9 @@ pub mod arguments;
 pub mod bounds;
 #[cfg(feature = "client")]
 pub mod client;
+pub mod common;
 pub mod condition;
+pub mod constants;
 pub mod early_exits;
 pub mod expr;
 pub mod fold;

@@ -25,7 +25,7 @@ pub use gpurace_abi::scope::Scope;
 use crate::expr::{ExprId, Exprs, LoopId, ParamId, VarId, Width};
 
 /// Version of the serialised form; raised with each change of the types.
-pub const PROTOCOL_VERSION: u32 = 12;
+pub const PROTOCOL_VERSION: u32 = 13;
 
 /// What a kernel does to memory that threads share.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -45,6 +45,19 @@ pub struct Protocol {
     pub body: Vec<Stmt>,
     /// The largest number of threads of a block (`__launch_bounds__`), 0 if unknown.
     pub max_threads: u32,
+    /// What is known of the shape of each launch that the protocol describes.
+    pub shape: KnownShape,
+}
+
+/// What is known of the shape of launches. A protocol that a kernel has for all launches knows nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownShape {
+    /// `blockDim`, as far as it is known.
+    pub block: [Option<u32>; 3],
+    /// `gridDim`, as far as it is known.
+    pub grid: [Option<u32>; 3],
+    /// The bytes of dynamic shared memory, if known.
+    pub dynamic_shared: Option<u32>,
 }
 
 /// A kernel parameter, or a scalar or pointer part of a struct parameter.

@@ -10,6 +10,7 @@
 //! The ranges need no assumption: if a lift may leave the view's numbers, the computed value may be any
 //! number of the view.
 
+pub mod effort;
 mod guards;
 mod linear;
 mod loops;
@@ -19,10 +20,10 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use crate::arguments;
+use crate::arguments::{self, Places};
 use crate::expr::{Axis, BinOp, Cast, Expr, ExprId, Exprs, OpaqueId, VarId, Width};
 use crate::launch::Launch;
-use crate::protocol::Protocol;
+use crate::protocol::{KnownShape, Protocol};
 
 pub use loops::{Loops, VarInfo};
 pub use number::{LIMIT, Range, View, lift_constant};
@@ -53,6 +54,8 @@ pub struct Ranges<'a> {
     loops: Rc<Loops<'a>>,
     known: Rc<RefCell<loops::Known>>,
     sums: Rc<RefCell<linear::Sums>>,
+    /// The ranges of the launch's arguments at these places.
+    arguments: Rc<RefCell<HashMap<(Places, Width, View), Option<Range>>>>,
     guarded: FromGuards,
     lifted: HashMap<(ExprId, View), Range>,
     /// Variables whose range search is in progress, with the assumed range.
@@ -69,6 +72,7 @@ impl<'a> Ranges<'a> {
             loops: Rc::new(Loops::of(protocol)),
             known: Rc::default(),
             sums: Rc::default(),
+            arguments: Rc::default(),
             guarded: FromGuards::default(),
             lifted: HashMap::new(),
             open: Vec::new(),
@@ -96,6 +100,7 @@ impl<'a> Ranges<'a> {
             loops: Rc::clone(&self.loops),
             known: Rc::clone(&self.known),
             sums: Rc::clone(&self.sums),
+            arguments: Rc::clone(&self.arguments),
             guarded,
             lifted: HashMap::new(),
             open: self.open.clone(),
@@ -116,6 +121,7 @@ impl<'a> Ranges<'a> {
         if let Some(range) = self.lifted.get(&(id, view)) {
             return *range;
         }
+        effort::spend(1);
         let mut range = self.lift_node(id, view);
         if let Some(known) = self.guarded.refined.get(&(id, view)) {
             // Guards limit the computed value. They limit the lift only if it does not wrap.
@@ -152,7 +158,7 @@ impl<'a> Ranges<'a> {
             // - 1.
             Expr::Const { width, bits } => Range::one(lift_constant(width, bits)),
             Expr::Tid(_) | Expr::Ctaid(_) | Expr::Ntid(_) | Expr::Nctaid(_) | Expr::Lane => {
-                special(node, self.launch)
+                special(node, self.protocol.shape, self.launch)
             }
             Expr::Param { id: param, width } => match self.launch {
                 Some(launch) => {
@@ -271,9 +277,18 @@ impl<'a> Ranges<'a> {
     /// Returns the range of the values that an opaque value has in the launch's arguments.
     fn argument(&mut self, opaque: OpaqueId, width: Width, view: View) -> Option<Range> {
         let (launch, at) = (self.launch?, self.protocol.opaques.get(opaque.0 as usize)?.argument?);
-        let values = arguments::places(self, at)?
-            .map(|at| Some(Range::one(view.read(width, launch.computed.value(at, width)?))));
-        values.reduce(|a, b| Some(a?.hull(b?)))?
+        let places = arguments::places(self, at)?;
+        // A table may have thousands of values, and each guard asks for their range again.
+        let known = Rc::clone(&self.arguments);
+        let mut known = known.borrow_mut();
+        *known.entry((places.clone(), width, view)).or_insert_with(|| {
+            let mut values = places.map(|at| {
+                effort::spend(1);
+                Some(Range::one(view.read(width, launch.computed.value(at, width)?)))
+            });
+            let first = values.next()??;
+            values.try_fold(first, |all, value| Some(all.hull(value?)))
+        })
     }
 
     fn shift_left(&mut self, a: ExprId, b: ExprId, view: View) -> Range {
@@ -287,21 +302,24 @@ impl<'a> Ranges<'a> {
     }
 }
 
-/// Returns the range of a special register or dimension.
-pub fn special(node: Expr, launch: Option<&Launch>) -> Range {
-    let at = |dims: [u32; 3], axis: Axis| i128::from(dims[axis as usize]);
-    let block = |axis: Axis| [MAX_BLOCK, MAX_BLOCK, MAX_BLOCK_Z][axis as usize];
-    let grid = |axis: Axis| [MAX_GRID_X, MAX_GRID_YZ, MAX_GRID_YZ][axis as usize];
-    match (node, launch) {
-        (Expr::Tid(axis), Some(l)) => Range::new(0, (at(l.shape.block, axis) - 1).max(0)),
-        (Expr::Tid(axis), None) => Range::new(0, block(axis) - 1),
-        (Expr::Ntid(axis), Some(l)) => Range::one(at(l.shape.block, axis)),
-        (Expr::Ntid(axis), None) => Range::new(1, block(axis)),
-        (Expr::Ctaid(axis), Some(l)) => Range::new(0, (at(l.shape.grid, axis) - 1).max(0)),
-        (Expr::Ctaid(axis), None) => Range::new(0, grid(axis) - 1),
-        (Expr::Nctaid(axis), Some(l)) => Range::one(at(l.shape.grid, axis)),
-        (Expr::Nctaid(axis), None) => Range::new(1, grid(axis)),
-        (Expr::Lane, _) => Range::new(0, 31),
+/// Returns the range of a special register or dimension, in a launch or in all launches of which this is known.
+pub fn special(node: Expr, known: KnownShape, launch: Option<&Launch>) -> Range {
+    let size = |of_launch: fn(&Launch) -> [u32; 3], known: [Option<u32>; 3], axis: Axis| {
+        let known = launch.map_or(known[axis as usize], |launch| Some(of_launch(launch)[axis as usize]));
+        known.map(i128::from)
+    };
+    let block = |axis: Axis| size(|launch| launch.shape.block, known.block, axis);
+    let grid = |axis: Axis| size(|launch| launch.shape.grid, known.grid, axis);
+    let most_block = |axis: Axis| [MAX_BLOCK, MAX_BLOCK, MAX_BLOCK_Z][axis as usize];
+    let most_grid = |axis: Axis| [MAX_GRID_X, MAX_GRID_YZ, MAX_GRID_YZ][axis as usize];
+    let index = |size: Option<i128>, most: i128| Range::new(0, (size.unwrap_or(most) - 1).max(0));
+    let dimension = |size: Option<i128>, most: i128| size.map_or(Range::new(1, most), Range::one);
+    match node {
+        Expr::Tid(axis) => index(block(axis), most_block(axis)),
+        Expr::Ctaid(axis) => index(grid(axis), most_grid(axis)),
+        Expr::Ntid(axis) => dimension(block(axis), most_block(axis)),
+        Expr::Nctaid(axis) => dimension(grid(axis), most_grid(axis)),
+        Expr::Lane => Range::new(0, 31),
         _ => View::Signed.all(Width::W64),
     }
 }

@@ -61,8 +61,8 @@ pub struct Answer {
     pub queries: u64,
     /// The number of queries that reached a limit.
     pub gave_up: u64,
-    /// The cost in milliseconds of a common machine, computed from the solver's units. It is the
-    /// same in every run.
+    /// The cost in milliseconds of a common machine, computed from the solver's units and from what the
+    /// prover does beside it. It is the same in every run.
     pub cost_ms: u64,
 }
 

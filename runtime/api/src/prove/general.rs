@@ -1,0 +1,68 @@
+//! Proofs for all launches of a kernel that have some values in common.
+//!
+//! A loop of launches changes few values: the step of a decomposition, the diagonal of a wavefront. When
+//! a second configuration is solved, the solver is first asked about all launches that have in common what the
+//! two have. Later launches that have it too only test the conditions of these proofs.
+
+use std::time::Duration;
+
+use gpurace_protocol::common::Common;
+use gpurace_protocol::launch::Launch;
+use gpurace_protocol::protocol::Protocol;
+use gpurace_protocol::wire::KernelProofs;
+
+/// General questions about one kernel.
+const MOST: usize = 4;
+/// A general question may cost as many times what the last launch cost alone.
+const TIMES_ALONE: u32 = 8;
+/// It may always cost this much.
+const LEAST_BUDGET: Duration = Duration::from_millis(100);
+
+/// Proofs for the launches that have some values in common.
+pub struct General {
+    /// The values.
+    pub common: Common,
+    /// The kernel's protocol for these launches, and the verdicts.
+    pub proofs: KernelProofs,
+}
+
+/// What is known of launches of one kernel that have values in common.
+#[derive(Default)]
+pub struct Generals {
+    all: Vec<General>,
+    /// The launch that was solved alone last, and what that cost.
+    last: Option<(Launch, Duration)>,
+    /// An answer proved nothing more. No more are asked for.
+    fruitless: bool,
+}
+
+impl Generals {
+    /// The proofs that are about a launch.
+    pub fn of(&self, launch: &Launch) -> impl Iterator<Item = &General> {
+        self.all.iter().filter(|general| general.common.holds(launch))
+    }
+
+    /// The values for which the solver is to be asked before this launch is solved alone, and what the answer may
+    /// cost. It depends on the launches so far alone.
+    pub fn next(&self, protocol: &Protocol, launch: &Launch) -> Option<(Common, Duration)> {
+        let (last, cost) = self.last.as_ref()?;
+        if self.fruitless || self.all.len() == MOST {
+            return None;
+        }
+        let common = Common::of(protocol, last, launch);
+        // The kernel's own proofs are those for launches that have nothing in common.
+        let new = !common.is_empty() && self.all.iter().all(|general| general.common != common);
+        new.then(|| (common, LEAST_BUDGET.max(*cost * TIMES_ALONE)))
+    }
+
+    /// Adds the answer to the question that [`Self::next`] returned; `None` if it proved nothing more for its launch.
+    pub fn add(&mut self, general: Option<General>) {
+        self.fruitless |= general.is_none();
+        self.all.extend(general);
+    }
+
+    /// A launch was solved alone.
+    pub fn solved(&mut self, launch: &Launch, cost: Duration) {
+        self.last = Some((launch.clone(), cost));
+    }
+}
