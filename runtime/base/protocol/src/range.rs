@@ -37,6 +37,9 @@ pub const MAX_GRID_X: i128 = (1 << 31) - 1;
 /// The largest number of blocks in a grid's y and z dimensions.
 pub const MAX_GRID_YZ: i128 = 65535;
 
+/// The ranges of a launch's arguments, by places. `None` if a place is not in the arguments.
+type ArgumentRanges = HashMap<(Places, Width, View), Option<Range>>;
+
 /// What follows from guards.
 #[derive(Clone, Default)]
 struct FromGuards {
@@ -55,7 +58,7 @@ pub struct Ranges<'a> {
     known: Rc<RefCell<loops::Known>>,
     sums: Rc<RefCell<linear::Sums>>,
     /// The ranges of the launch's arguments at these places.
-    arguments: Rc<RefCell<HashMap<(Places, Width, View), Option<Range>>>>,
+    arguments: Rc<RefCell<ArgumentRanges>>,
     guarded: FromGuards,
     lifted: HashMap<(ExprId, View), Range>,
     /// Variables whose range search is in progress, with the assumed range.
