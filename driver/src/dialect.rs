@@ -3,6 +3,7 @@
 //!
 //! - `#define UNROLL #pragma unroll`: nvcc obeys a pragma that a macro expands to. The copy has `_Pragma`.
 //! - `kernel<< <grid, block> >>()`: nvcc accepts spaces within `<<<` and `>>>`. The copy has none.
+//! - `asm("mov.u64 %0, %globaltimer;" : "=l"(t))`: nvcc takes the `%` of a register for itself. The copy has `%%`.
 
 /// Returns the adapted text of a source. `None` if clang can read it as it is.
 pub fn adapt(text: &str) -> Option<String> {
@@ -10,7 +11,7 @@ pub fn adapt(text: &str) -> Option<String> {
     for line in text.split_inclusive('\n') {
         out += &pragma_of_macro(line).unwrap_or_else(|| line.to_owned());
     }
-    let out = launches(&out);
+    let out = registers(&launches(&out));
     (out != text).then_some(out)
 }
 
@@ -55,6 +56,111 @@ fn launches(text: &str) -> String {
     }
     // Only ASCII characters changed places.
     String::from_utf8(out).unwrap_or_else(|_| text.to_owned())
+}
+
+/// The special registers of PTX, or how the names of several begin (PTX ISA, "Special Registers").
+const REGISTERS: [&str; 24] = [
+    "tid",
+    "ntid",
+    "laneid",
+    "warpid",
+    "nwarpid",
+    "ctaid",
+    "nctaid",
+    "smid",
+    "nsmid",
+    "gridid",
+    "is_explicit_cluster",
+    "clusterid",
+    "nclusterid",
+    "cluster_",
+    "lanemask_",
+    "clock",
+    "pm",
+    "envreg",
+    "globaltimer",
+    "reserved_smem_",
+    "total_smem_size",
+    "aggr_smem_size",
+    "dynamic_smem_size",
+    "current_graph_exec",
+];
+
+/// Doubles the `%` before special registers in the text of each `asm` that has operands.
+fn registers(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let end = match bytes[at] {
+            b'/' if bytes[at..].starts_with(b"//") => end_of(bytes, at, b"\n"),
+            b'/' if bytes[at..].starts_with(b"/*") => end_of(bytes, at + 2, b"*/"),
+            quote @ (b'"' | b'\'') => end_of_literal(bytes, at, quote).min(bytes.len()),
+            byte if is_word(byte) => {
+                let end = bytes[at..].iter().position(|byte| !is_word(*byte)).map_or(bytes.len(), |n| at + n);
+                if let Some((inner, is_text)) = asm_after(bytes, at, end) {
+                    out.extend(double_percents(&bytes[at..inner], &is_text, at));
+                    inner
+                } else {
+                    out.extend(&bytes[at..end]);
+                    end
+                }
+            }
+            _ => at + 1,
+        };
+        if !is_word(bytes[at]) {
+            out.extend(&bytes[at..end]);
+        }
+        at = end;
+    }
+    // Only ASCII characters were added, each before another one.
+    String::from_utf8(out).unwrap_or_else(|_| text.to_owned())
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// The end of the statement that the word from `at` to `end` begins, and the ranges of its literals. `None` if the
+/// word is no `asm`, or the `asm` has no operands: then `%` is a plain character.
+fn asm_after(bytes: &[u8], at: usize, end: usize) -> Option<(usize, Vec<std::ops::Range<usize>>)> {
+    if !matches!(&bytes[at..end], b"asm" | b"__asm__" | b"__asm") {
+        return None;
+    }
+    let mut at = end;
+    let (mut depth, mut operands, mut literals) = (0, false, Vec::new());
+    loop {
+        match *bytes.get(at)? {
+            b'"' => {
+                let end = end_of_literal(bytes, at, b'"').min(bytes.len());
+                literals.push(at..end);
+                at = end;
+                continue;
+            }
+            b'(' => depth += 1,
+            b')' if depth == 1 => return operands.then_some((at + 1, literals)),
+            b')' => depth -= 1,
+            b':' if depth == 1 => operands = true,
+            byte if depth == 0 && !is_word(byte) && !byte.is_ascii_whitespace() => return None,
+            _ => {}
+        }
+        at += 1;
+    }
+}
+
+/// The statement from `start`, with `%%` for the `%` of each special register in its literals.
+fn double_percents(statement: &[u8], literals: &[std::ops::Range<usize>], start: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(statement.len());
+    for (at, &byte) in statement.iter().enumerate() {
+        let is_register = || REGISTERS.iter().any(|name| statement[at + 1..].starts_with(name.as_bytes()));
+        let in_literal = || literals.iter().any(|literal| literal.contains(&(start + at)));
+        let follows = at > 0 && statement[at - 1] == b'%';
+        if byte == b'%' && !follows && is_register() && in_literal() {
+            out.push(b'%');
+        }
+        out.push(byte);
+    }
+    out
 }
 
 /// The end of `<<<` or `>>>` at this place, with or without spaces in it. `<< <` is no expression.
@@ -124,6 +230,28 @@ mod tests {
             "k<<<A<B<C<int> > >::n, 32>>>(p);",
             "\"k<< <1>> >\"; // k<< <1>> >\n/* << < */ 'a';",
             "int big = 1'000'000; x = a >> b;",
+        ] {
+            assert_eq!(adapt(same), None, "{same}");
+        }
+    }
+
+    #[test]
+    fn registers_in_an_asm_with_operands_get_a_second_percent_sign() {
+        becomes(
+            "asm volatile(\"mov.u64 %0, %globaltimer;\" : \"=l\"(t));",
+            "asm volatile(\"mov.u64 %0, %%globaltimer;\" : \"=l\"(t));",
+        );
+        becomes(
+            "__asm__ (\"mov.u32 %0, %tid.x;\\n\"\n \"add.u32 %0, %0, %laneid;\" : \"+r\"(f(x)) :: );",
+            "__asm__ (\"mov.u32 %0, %%tid.x;\\n\"\n \"add.u32 %0, %0, %%laneid;\" : \"+r\"(f(x)) :: );",
+        );
+        for same in [
+            "asm(\"mov.u64 %0, %%globaltimer;\" : \"=l\"(t));",
+            "asm(\"add.u32 %0, %1, %r2;\" : \"=r\"(a) : \"r\"(b));",
+            // Without operands, each `%` stands for itself.
+            "asm(\"mov.u32 r, %clock;\");",
+            "printf(\"%clocks\", 'a'); // asm(\"%tid\" : x)",
+            "int asm_of = \"%tid\" == x ? 1 : 2; asm",
         ] {
             assert_eq!(adapt(same), None, "{same}");
         }

@@ -152,3 +152,56 @@ fn parts_of_a_sum_that_cancel_do_not_leave_a_tile() {
     assert_eq!(against_the_diagonal(16, 2), ["unknown", "unknown"]);
     assert_eq!(against_the_diagonal(15, 1), ["unknown", "unknown"]);
 }
+
+/// Threads of a block of 16 by 16 whose linear index is less than `bound` store to rows of 8 bytes for each of
+/// `columns` columns, in a table of 8 rows of 16. Another array lies beside it.
+fn first_rows(bound: i64, columns: i64) -> Vec<&'static str> {
+    let mut k = Kernel::new("rows");
+    let (table, more) = (k.shared("table", 1024), k.shared("more", 2048));
+    let (x, y) = (k.tid(), k.tidy());
+    let row = k.mulc(y, 16);
+    let index = k.add(row, x);
+    let end = k.c(bound);
+    let inside = k.ult(index, end);
+    let [x, y] = [x, y].map(|at| k.p.exprs.zext(Width::W64, at));
+    let bytes = [(y, 8 * columns), (x, 8)].map(|(at, by)| {
+        let by = k.p.exprs.c64(by);
+        k.p.exprs.product(at, by)
+    });
+    let place = k.add(bytes[0], bytes[1]);
+    k.when(inside, |k| k.access_bytes(Op::Write, table, place, 8));
+    k.write(more, index);
+    let p = k.done();
+    words(&prove_with(&p, &launch([1, 1, 1], [16, 16, 1], &p, &[])))
+}
+
+#[test]
+fn a_guard_on_the_linear_index_keeps_rows_within_a_table() {
+    assert_eq!(first_rows(128, 16), ["proved", "proved"]);
+    // One thread too many, or rows that are longer than the guard says.
+    assert_eq!(first_rows(129, 16), ["unknown", "unknown"]);
+    assert_eq!(first_rows(128, 17), ["unknown", "unknown"]);
+}
+
+/// Threads of a block of 16 store to their word less 8, if a comparison of its extension with 0 holds.
+fn words_from_the_middle(op: CmpOp, swapped: bool) -> Vec<&'static str> {
+    let mut k = Kernel::new("middle");
+    let (words, more) = (k.shared("words", 64), k.shared("more", 64));
+    let t = k.tid();
+    let i = k.addc(t, -8);
+    let (wide, zero) = (k.p.exprs.sext(Width::W64, i), k.p.exprs.c64(0));
+    let (a, b) = if swapped { (zero, wide) } else { (wide, zero) };
+    let holds = k.p.exprs.cmp(op, a, b);
+    k.when(holds, |k| k.write(words, i));
+    k.write(more, t);
+    let p = k.done();
+    self::words(&prove_with(&p, &launch([1, 1, 1], [16, 1, 1], &p, &[])))
+}
+
+#[test]
+fn an_extension_that_is_not_zero_may_be_negative() {
+    assert_eq!(words_from_the_middle(CmpOp::Ne, false), ["unknown", "unknown"]);
+    // Read as unsigned numbers, negative ones are greater than zero.
+    assert_eq!(words_from_the_middle(CmpOp::Ult, true), ["unknown", "unknown"]);
+    assert_eq!(words_from_the_middle(CmpOp::Slt, true), ["proved", "proved"]);
+}

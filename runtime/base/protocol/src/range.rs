@@ -37,6 +37,18 @@ pub const MAX_GRID_X: i128 = (1 << 31) - 1;
 /// The largest number of blocks in a grid's y and z dimensions.
 pub const MAX_GRID_YZ: i128 = 65535;
 
+/// The ranges of a launch's arguments, by places. `None` if a place is not in the arguments.
+type ArgumentRanges = HashMap<(Places, Width, View), Option<Range>>;
+
+/// What follows from guards.
+#[derive(Clone, Default)]
+struct FromGuards {
+    /// Ranges of values in a view.
+    refined: HashMap<(ExprId, View), Range>,
+    /// Ranges of lifts of sums.
+    bounded: linear::Bounded,
+}
+
 /// Ranges of expressions in any launch, or in one, while guards hold.
 pub struct Ranges<'a> {
     exprs: &'a Exprs,
@@ -46,9 +58,8 @@ pub struct Ranges<'a> {
     known: Rc<RefCell<loops::Known>>,
     sums: Rc<RefCell<linear::Sums>>,
     /// The ranges of the launch's arguments at these places.
-    arguments: Rc<RefCell<HashMap<(Places, Width, View), Option<Range>>>>,
-    /// Ranges of values in a view that follow from guards.
-    refined: HashMap<(ExprId, View), Range>,
+    arguments: Rc<RefCell<ArgumentRanges>>,
+    guarded: FromGuards,
     lifted: HashMap<(ExprId, View), Range>,
     /// Variables whose range search is in progress, with the assumed range.
     open: Vec<(VarId, Option<(View, Range)>)>,
@@ -65,7 +76,7 @@ impl<'a> Ranges<'a> {
             known: Rc::default(),
             sums: Rc::default(),
             arguments: Rc::default(),
-            refined: HashMap::new(),
+            guarded: FromGuards::default(),
             lifted: HashMap::new(),
             open: Vec::new(),
         }
@@ -73,18 +84,18 @@ impl<'a> Ranges<'a> {
 
     /// Returns ranges that also assume these values of 1-bit expressions.
     pub fn guarded(&self, guards: &[(ExprId, bool)]) -> Self {
-        self.assuming(self.refined.clone(), guards)
+        self.assuming(self.guarded.clone(), guards)
     }
 
     /// Returns ranges that also assume that an expression, read as a signed number, has this value.
     pub fn given(&self, id: ExprId, value: i128) -> Self {
-        let mut inner = self.assuming(self.refined.clone(), &[]);
+        let mut inner = self.assuming(self.guarded.clone(), &[]);
         inner.refine(id, View::Signed, Range::one(value));
         inner
     }
 
-    /// Returns ranges with only these refinements, and with these values of 1-bit expressions.
-    fn assuming(&self, refined: HashMap<(ExprId, View), Range>, guards: &[(ExprId, bool)]) -> Self {
+    /// Returns ranges with only these facts, and with these values of 1-bit expressions.
+    fn assuming(&self, guarded: FromGuards, guards: &[(ExprId, bool)]) -> Self {
         let mut inner = Self {
             exprs: self.exprs,
             protocol: self.protocol,
@@ -93,7 +104,7 @@ impl<'a> Ranges<'a> {
             known: Rc::clone(&self.known),
             sums: Rc::clone(&self.sums),
             arguments: Rc::clone(&self.arguments),
-            refined,
+            guarded,
             lifted: HashMap::new(),
             open: self.open.clone(),
         };
@@ -115,7 +126,7 @@ impl<'a> Ranges<'a> {
         }
         effort::spend(1);
         let mut range = self.lift_node(id, view);
-        if let Some(known) = self.refined.get(&(id, view)) {
+        if let Some(known) = self.guarded.refined.get(&(id, view)) {
             // Guards limit the computed value. They limit the lift only if it does not wrap.
             if range.within(view.all(self.exprs.width(id))) {
                 range = range.meet(*known);
@@ -140,7 +151,7 @@ impl<'a> Ranges<'a> {
         if lift.within(all) {
             return lift;
         }
-        self.refined.get(&(id, view)).map_or(all, |known| all.meet(*known))
+        self.guarded.refined.get(&(id, view)).map_or(all, |known| all.meet(*known))
     }
 
     fn lift_node(&mut self, id: ExprId, view: View) -> Range {

@@ -110,17 +110,26 @@ impl Ranges<'_> {
         let before = self.computed(id, view);
         let range = before.meet(range);
         let fits = self.fits(id, view);
-        self.refined.insert((id, view), range);
+        self.guarded.refined.insert((id, view), range);
         let other = if view == View::Signed { View::Unsigned } else { View::Signed };
         if range.within(other.all(width)) {
             // A number that both views have is the same in both.
             let own = self.computed(id, other).meet(range);
-            self.refined.insert((id, other), own);
+            self.guarded.refined.insert((id, other), own);
+            if self.fits(id, other) {
+                self.bound_sum(id, other, own);
+            }
+        }
+        if fits {
+            self.bound_sum(id, view, range);
         }
         self.lifted.clear();
         match self.exprs.get(id) {
             Expr::Cast(Cast::Zext, _, a) => self.refine(a, View::Unsigned, range),
-            Expr::Cast(Cast::Sext, _, a) => self.refine(a, View::Signed, range),
+            // A large number of the unsigned view is a negative one before its extension.
+            Expr::Cast(Cast::Sext, _, a) if range.within(View::Signed.all(width)) => {
+                self.refine(a, View::Signed, range);
+            }
             Expr::Bin(op @ (BinOp::Add | BinOp::Sub), a, b) if fits => {
                 if let Some(bits) = self.exprs.as_const(b) {
                     let by = Range::one(View::Signed.read(width, bits));

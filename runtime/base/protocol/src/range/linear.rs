@@ -1,13 +1,16 @@
-//! Sums in which one value occurs several times.
+//! Sums of multiples of values.
 //!
 //! Interval arithmetic takes each occurrence of a value for another value: `15 - x + x` from 0 to 30 for an
-//! `x` from 0 to 15. The lift of a sum of multiples adds the multiples of each value up first.
+//! `x` from 0 to 15. The lift of a sum adds the multiples of each value up first. What a guard says of one sum
+//! holds for its multiples: `16 * y + x < 128` bounds `128 * y + 8 * x`.
 
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::{Range, Ranges, View, lift_constant};
+use super::{Range, Ranges, View, lift_constant, special};
 use crate::expr::{BinOp, Cast, Expr, ExprId, Exprs};
+use crate::launch::Launch;
+use crate::protocol::KnownShape;
 
 /// Most values of one sum.
 const MOST_TERMS: usize = 12;
@@ -16,7 +19,7 @@ const MOST_TERMS: usize = 12;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Linear {
     constant: i128,
-    /// Values and factors, in the order of values.
+    /// Values and factors, in the order of values. No factor is 0.
     terms: Vec<(ExprId, i128)>,
     /// A value occurs more than once.
     repeats: bool,
@@ -25,12 +28,25 @@ pub(super) struct Linear {
 /// The sums that were found, by expression. `None` if one is too long or its factors are too large.
 pub(super) type Sums = HashMap<ExprId, Option<Rc<Linear>>>;
 
+/// The terms of a sum, divided by their greatest common factor, the first of them positive.
+type Direction = Vec<(ExprId, i128)>;
+
+/// What guards say of sums of two and more values, by direction.
+pub(super) type Bounded = HashMap<(Direction, View), Range>;
+
 impl Linear {
-    fn constant(constant: i128) -> Self {
+    fn of_constant(constant: i128) -> Self {
         Self { constant, ..Self::default() }
     }
 
+    fn of_value(value: ExprId) -> Self {
+        Self { terms: vec![(value, 1)], ..Self::default() }
+    }
+
     fn times(&self, factor: i128) -> Option<Self> {
+        if factor == 0 {
+            return Some(Self::default());
+        }
         let terms = self.terms.iter().map(|(value, of)| Some((*value, of.checked_mul(factor)?)));
         let terms: Option<_> = terms.collect();
         Some(Self { constant: self.constant.checked_mul(factor)?, terms: terms?, ..*self })
@@ -48,63 +64,123 @@ impl Linear {
                 Err(at) => sum.terms.insert(at, (*value, *factor)),
             }
         }
+        sum.terms.retain(|(_, factor)| *factor != 0);
         (sum.terms.len() <= MOST_TERMS).then_some(sum)
     }
-}
 
-impl Ranges<'_> {
-    /// The range of the lift of a sum in which a value occurs several times.
-    pub(super) fn of_sum(&mut self, id: ExprId, view: View) -> Option<Range> {
-        let sum = linear(self.exprs, &mut self.sums.borrow_mut(), id)?;
-        if !sum.repeats {
-            return None;
-        }
-        let mut range = Range::one(sum.constant);
-        for (value, factor) in &sum.terms {
-            range = range.plus(self.lift(*value, view).times(Range::one(*factor)));
+    /// The direction of the terms, and the factor that makes them of it. `None` for fewer than two terms.
+    fn direction(&self) -> Option<(Direction, i128)> {
+        let (_, first) = *self.terms.first().filter(|_| self.terms.len() > 1)?;
+        let common = self.terms.iter().fold(0, |common, (_, factor)| greatest_common(common, *factor));
+        let factor = common * first.signum();
+        Some((self.terms.iter().map(|(value, of)| (*value, of / factor)).collect(), factor))
+    }
+
+    /// The range of the sum, if its values are registers and dimensions.
+    fn of_registers(&self, exprs: &Exprs, known: KnownShape, launch: Option<&Launch>) -> Option<Range> {
+        let mut range = Range::one(self.constant);
+        for (value, factor) in &self.terms {
+            let node = exprs.get(*value);
+            let register =
+                matches!(node, Expr::Tid(_) | Expr::Ctaid(_) | Expr::Ntid(_) | Expr::Nctaid(_) | Expr::Lane);
+            range = range.plus(special(node, known, launch).times(Range::one(*factor)));
+            if !register {
+                return None;
+            }
         }
         Some(range)
     }
 }
 
-/// The sum that an expression is. Its operations are those that a lift computes on integers.
-fn linear(exprs: &Exprs, sums: &mut Sums, id: ExprId) -> Option<Rc<Linear>> {
+fn greatest_common(a: i128, b: i128) -> i128 {
+    if b == 0 { a.abs() } else { greatest_common(b, a % b) }
+}
+
+impl Ranges<'_> {
+    /// The range of the lift of a sum, if that is more than interval arithmetic says.
+    pub(super) fn of_sum(&mut self, id: ExprId, view: View) -> Option<Range> {
+        let sum = self.sum(id)?;
+        let bounds = if self.guarded.bounded.is_empty() { None } else { sum.direction() };
+        let bounds = bounds.and_then(|(direction, factor)| {
+            let range = self.guarded.bounded.get(&(direction, view))?;
+            Some(range.times(Range::one(factor)).plus(Range::one(sum.constant)))
+        });
+        if !sum.repeats {
+            return bounds;
+        }
+        let mut range = Range::one(sum.constant);
+        for (value, factor) in &sum.terms {
+            range = range.plus(self.lift(*value, view).times(Range::one(*factor)));
+        }
+        Some(bounds.map_or(range, |bounds| range.meet(bounds)))
+    }
+
+    /// Assumes that the lift of an expression lies in `range`.
+    pub(super) fn bound_sum(&mut self, id: ExprId, view: View, range: Range) {
+        let Some(sum) = self.sum(id) else { return };
+        let Some((direction, factor)) = sum.direction().filter(|_| range.bounded()) else { return };
+        let (lo, hi) = (range.lo - sum.constant, range.hi - sum.constant);
+        let (lo, hi) = if factor > 0 { (lo, hi) } else { (-hi, -lo) };
+        let by = factor.abs();
+        let range = Range::new(-(-lo).div_euclid(by), hi.div_euclid(by));
+        if range.lo <= range.hi {
+            let known = self.guarded.bounded.entry((direction, view)).or_insert(range);
+            *known = known.meet(range);
+        }
+    }
+
+    fn sum(&self, id: ExprId) -> Option<Rc<Linear>> {
+        linear(self.exprs, (self.protocol.shape, self.launch), &mut self.sums.borrow_mut(), id)
+    }
+}
+
+/// The sum that an expression is. Its operations are those that a lift computes on integers, and extensions of
+/// what never wraps.
+fn linear(
+    exprs: &Exprs,
+    shape: (KnownShape, Option<&Launch>),
+    sums: &mut Sums,
+    id: ExprId,
+) -> Option<Rc<Linear>> {
     if let Some(known) = sums.get(&id) {
         return known.clone();
     }
+    let mut of = |id| linear(exprs, shape, sums, id);
     let sum = match exprs.get(id) {
-        Expr::Const { width, bits } => Some(Linear::constant(lift_constant(width, bits))),
-        Expr::Bin(op @ (BinOp::Add | BinOp::Sub), a, b) => {
-            linear(exprs, sums, a).zip(linear(exprs, sums, b)).and_then(|(a, b)| {
-                let b = if op == BinOp::Sub { b.times(-1)? } else { (*b).clone() };
-                a.plus(&b)
-            })
-        }
+        Expr::Const { width, bits } => Some(Linear::of_constant(lift_constant(width, bits))),
+        Expr::Bin(op @ (BinOp::Add | BinOp::Sub), a, b) => of(a).zip(of(b)).and_then(|(a, b)| {
+            let b = if op == BinOp::Sub { b.times(-1)? } else { (*b).clone() };
+            a.plus(&b)
+        }),
         Expr::Bin(op @ (BinOp::Mul | BinOp::Shl), a, b) => match (exprs.get(b), exprs.width(a)) {
             (Expr::Const { width, bits }, _) if op == BinOp::Mul => {
-                linear(exprs, sums, a).and_then(|a| a.times(lift_constant(width, bits)))
+                of(a).and_then(|a| a.times(lift_constant(width, bits)))
             }
             (Expr::Const { bits, .. }, width) if bits < u64::from(width.bits()) => {
-                linear(exprs, sums, a).and_then(|a| a.times(1 << bits))
+                of(a).and_then(|a| a.times(1 << bits))
             }
-            _ => Some(of_one(id)),
+            _ => Some(Linear::of_value(id)),
         },
-        Expr::Cast(Cast::Trunc, _, a) => linear(exprs, sums, a).as_deref().cloned(),
-        _ => Some(of_one(id)),
+        Expr::Cast(Cast::Trunc, _, a) => of(a).as_deref().cloned(),
+        Expr::Cast(cast @ (Cast::Zext | Cast::Sext), _, a) => {
+            let view = if cast == Cast::Zext { View::Unsigned } else { View::Signed };
+            let all = view.all(exprs.width(a));
+            let fits =
+                |sum: &Rc<Linear>| sum.of_registers(exprs, shape.0, shape.1).is_some_and(|r| r.within(all));
+            let inner = of(a).filter(fits);
+            Some(inner.map_or_else(|| Linear::of_value(id), |inner| (*inner).clone()))
+        }
+        _ => Some(Linear::of_value(id)),
     };
     let sum = sum.map(Rc::new);
     sums.insert(id, sum.clone());
     sum
 }
 
-fn of_one(value: ExprId) -> Linear {
-    Linear { terms: vec![(value, 1)], ..Linear::default() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::expr::{Axis, Width};
+    use crate::expr::{Axis, CmpOp, Width};
     use crate::launch::{Launch, LaunchShape};
     use crate::protocol::Protocol;
 
@@ -152,5 +228,32 @@ mod tests {
             exprs.bin(BinOp::Sub, square, t)
         };
         assert_eq!(range(View::Signed, square), Range::new(-15, 225));
+    }
+
+    #[test]
+    fn a_guard_on_a_sum_bounds_its_multiples() {
+        let mut protocol = Protocol::default();
+        let exprs = &mut protocol.exprs;
+        let (x, y, rows) = (exprs.add(Expr::Tid(Axis::X)), exprs.add(Expr::Tid(Axis::Y)), exprs.c32(16));
+        let row = exprs.bin(BinOp::Mul, y, rows);
+        let place = exprs.bin(BinOp::Add, row, x);
+        let bound = exprs.c32(128);
+        let inside = exprs.cmp(CmpOp::Ult, place, bound);
+        // An element of 8 bytes in a row of 16, or of 15.
+        let mut element = |words: i64| {
+            let (x, y) = (exprs.zext(Width::W64, x), exprs.zext(Width::W64, y));
+            let (by, size) = (exprs.c64(8 * words), exprs.c64(8));
+            let (row, column) = (exprs.bin(BinOp::Mul, y, by), exprs.bin(BinOp::Mul, x, size));
+            exprs.bin(BinOp::Add, row, column)
+        };
+        let (same, other) = (element(16), element(15));
+        let shape = LaunchShape { grid: [1; 3], block: [16, 16, 1], ..LaunchShape::default() };
+        let launch = Launch { shape, ..Launch::default() };
+        let ranges = Ranges::new(&protocol, &protocol.exprs, Some(&launch));
+        let lift = |guards: &[(ExprId, bool)], id| ranges.guarded(guards).lift(id, View::Signed);
+        assert_eq!(lift(&[(inside, true)], same), Range::new(0, 127 * 8));
+        assert_eq!(lift(&[(inside, false)], same), Range::new(128 * 8, 255 * 8));
+        assert_eq!(lift(&[], same), Range::new(0, 255 * 8));
+        assert_eq!(lift(&[(inside, true)], other).hi, 15 * 15 * 8 + 15 * 8);
     }
 }

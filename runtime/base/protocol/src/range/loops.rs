@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::{Range, Ranges, View};
+use super::{FromGuards, Range, Ranges, View};
 use crate::expr::{BinOp, CmpOp, Expr, ExprId, LoopId, VarId, Width};
 use crate::protocol::{Induction, Loop, Protocol, Step, Stmt, Test};
 
@@ -110,7 +110,7 @@ impl<'a> Ranges<'a> {
     /// The ranges at the entry of a loop.
     fn at_entry(&self, of: &Loop) -> Self {
         let guards = self.loops.entry.get(&of.id).map_or(&[][..], Vec::as_slice);
-        self.assuming(HashMap::new(), guards)
+        self.assuming(FromGuards::default(), guards)
     }
 
     /// True if the range of one of the loop's variables is assumed at the moment. Whatever is found
