@@ -13,9 +13,9 @@ use z3::{Params, SatResult, Solver, StatisticsValue};
 use crate::encode::AtomInfo;
 use crate::linear::{Atom, Formula, Lin};
 
-/// Limits on the solver's work, and on the prover's beside it. They count the solver's own units, steps and
-/// bytes, so answers depend neither on the machine nor on its load. Z3's time limit stays unused: it would start a thread, even in the
-/// user's program.
+/// Limits on the solver's work, and on the prover's beside it. They count the solver's own units, steps and bytes,
+/// so answers depend neither on the machine nor on its load. Z3's time limit stays unused: it would start a
+/// thread, even in the user's program.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// The limit of one query, in the solver's units.
