@@ -66,3 +66,65 @@ impl Generals {
         self.last = Some((launch.clone(), cost));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gpurace_protocol::expr::Width;
+    use gpurace_protocol::protocol::Param;
+
+    fn protocol() -> Protocol {
+        let param =
+            |i: u32| Param { name: format!("n{i}"), width: Width::W32, offset: 4 * i, pointer: false };
+        Protocol { params: (0..2).map(param).collect(), ..Protocol::default() }
+    }
+
+    fn launch(params: [u64; 2]) -> Launch {
+        let mut launch = Launch { params: params.to_vec(), ..Launch::default() };
+        launch.shape.block = [params[1] as u32 + 1; 3];
+        launch.shape.grid = launch.shape.block;
+        launch.shape.dynamic_shared = launch.shape.block[0];
+        launch
+    }
+
+    fn answer(common: Common) -> General {
+        General { common, proofs: KernelProofs::default() }
+    }
+
+    #[test]
+    fn the_second_configuration_asks_and_only_for_what_is_new() {
+        let p = protocol();
+        let mut known = Generals::default();
+        assert!(known.next(&p, &launch([1, 1])).is_none());
+        known.solved(&launch([1, 1]), Duration::from_millis(5));
+        let (common, budget) = known.next(&p, &launch([2, 1])).unwrap();
+        assert_eq!(budget, LEAST_BUDGET);
+        known.add(Some(answer(common)));
+        assert_eq!(known.of(&launch([7, 1])).count(), 1);
+        assert_eq!(known.of(&launch([7, 2])).count(), 0);
+        // That was asked already, and nothing in common is what the compiler has proved.
+        assert!(known.next(&p, &launch([3, 1])).is_none());
+        assert!(known.next(&p, &launch([2, 2])).is_none());
+        known.solved(&launch([1, 1]), Duration::from_secs(1));
+        let (_, budget) = known.next(&p, &launch([1, 2])).unwrap();
+        assert_eq!(budget, Duration::from_secs(8));
+    }
+
+    #[test]
+    fn an_answer_that_brings_nothing_is_the_last_and_so_is_the_fourth() {
+        let p = protocol();
+        let mut known = Generals::default();
+        for i in 0..MOST as u64 {
+            known.solved(&launch([i, i]), Duration::ZERO);
+            let (common, _) = known.next(&p, &launch([100, i])).unwrap();
+            known.add(Some(answer(common)));
+        }
+        known.solved(&launch([50, 50]), Duration::ZERO);
+        assert!(known.next(&p, &launch([100, 50])).is_none());
+        let mut known = Generals::default();
+        known.solved(&launch([1, 1]), Duration::ZERO);
+        assert!(known.next(&p, &launch([2, 1])).is_some());
+        known.add(None);
+        assert!(known.next(&p, &launch([2, 1])).is_none() && known.next(&p, &launch([1, 2])).is_none());
+    }
+}
