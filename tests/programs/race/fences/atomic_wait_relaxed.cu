@@ -1,6 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-barrier
-//@[racy] wrong-finding: the flag lacks an acquire
+//@[racy] findings: missing-fence
 // One block waits, by the wait of libcu++, until another has notified. A relaxed wait acquires nothing.
 #include <cuda/atomic>
 #include "check.h"

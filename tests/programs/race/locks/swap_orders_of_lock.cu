@@ -1,6 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-atomic
-//@[racy] wrong-finding: the lock lacks an acquire
+//@[racy] findings: missing-fence
 // A lock by compare_exchange: success has to acquire, the store that opens it to release.
 #include <cuda/atomic>
 #include "check.h"
