@@ -5,6 +5,8 @@
 //! - `kernel<< <grid, block> >>()`: nvcc accepts spaces within `<<<` and `>>>`. The copy has none.
 //! - `asm("mov.u64 %0, %globaltimer;" : "=l"(t))`: nvcc takes the `%` of a register for itself. The copy has `%%`.
 
+use std::ops::Range;
+
 /// Returns the adapted text of a source. `None` if clang can read it as it is.
 pub fn adapt(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
@@ -36,10 +38,7 @@ fn launches(text: &str) -> String {
     let mut open = false;
     while at < bytes.len() {
         at = match bytes[at] {
-            b'/' if bytes[at..].starts_with(b"//") => end_of(bytes, at, b"\n"),
-            b'/' if bytes[at..].starts_with(b"/*") => end_of(bytes, at + 2, b"*/"),
-            // Raw strings are rare, and none of the rules below matters in the text behind them.
-            quote @ (b'"' | b'\'') => end_of_literal(bytes, at, quote),
+            _ if let Some(end) = end_of_text(bytes, at) => end,
             b'<' if let Some(end) = bracket(bytes, at, b'<') => {
                 close_up(&mut out[at..end], b'<');
                 // Between `<<<` and `>>>`, `> > >` may close templates.
@@ -92,75 +91,82 @@ fn registers(text: &str) -> String {
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;
     while at < bytes.len() {
-        let end = match bytes[at] {
-            b'/' if bytes[at..].starts_with(b"//") => end_of(bytes, at, b"\n"),
-            b'/' if bytes[at..].starts_with(b"/*") => end_of(bytes, at + 2, b"*/"),
-            quote @ (b'"' | b'\'') => end_of_literal(bytes, at, quote).min(bytes.len()),
-            byte if is_word(byte) => {
-                let end = bytes[at..].iter().position(|byte| !is_word(*byte)).map_or(bytes.len(), |n| at + n);
-                if let Some((inner, is_text)) = asm_after(bytes, at, end) {
-                    out.extend(double_percents(&bytes[at..inner], &is_text, at));
-                    inner
-                } else {
-                    out.extend(&bytes[at..end]);
-                    end
-                }
-            }
-            _ => at + 1,
-        };
-        if !is_word(bytes[at]) {
+        let end = end_of_text(bytes, at).unwrap_or_else(|| end_of_word(bytes, at));
+        let is_asm = matches!(&bytes[at..end], b"asm" | b"__asm__" | b"__asm");
+        at = if let Some((end, literals)) = is_asm.then(|| operands(bytes, end)).flatten() {
+            out.extend(double_percents(bytes, at..end, &literals));
+            end
+        } else {
             out.extend(&bytes[at..end]);
-        }
-        at = end;
+            end
+        };
     }
     // Only ASCII characters were added, each before another one.
     String::from_utf8(out).unwrap_or_else(|_| text.to_owned())
 }
 
-fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
-}
-
-/// The end of the statement that the word from `at` to `end` begins, and the ranges of its literals. `None` if the
-/// word is no `asm`, or the `asm` has no operands: then `%` is a plain character.
-fn asm_after(bytes: &[u8], at: usize, end: usize) -> Option<(usize, Vec<std::ops::Range<usize>>)> {
-    if !matches!(&bytes[at..end], b"asm" | b"__asm__" | b"__asm") {
-        return None;
-    }
-    let mut at = end;
-    let (mut depth, mut operands, mut literals) = (0, false, Vec::new());
+/// The end of the `asm` whose keyword ends at this place, and its literals. `None` if it has no operands: then `%`
+/// is a plain character.
+fn operands(bytes: &[u8], keyword: usize) -> Option<(usize, Vec<Range<usize>>)> {
+    let mut at = keyword;
+    let (mut depth, mut has_operands, mut literals) = (0, false, Vec::new());
     loop {
-        match *bytes.get(at)? {
-            b'"' => {
-                let end = end_of_literal(bytes, at, b'"').min(bytes.len());
+        let byte = *bytes.get(at)?;
+        if let Some(end) = end_of_text(bytes, at) {
+            if byte == b'"' {
                 literals.push(at..end);
-                at = end;
-                continue;
             }
+            at = end;
+            continue;
+        }
+        match byte {
             b'(' => depth += 1,
-            b')' if depth == 1 => return operands.then_some((at + 1, literals)),
+            b')' if depth == 1 => return has_operands.then_some((at + 1, literals)),
             b')' => depth -= 1,
-            b':' if depth == 1 => operands = true,
-            byte if depth == 0 && !is_word(byte) && !byte.is_ascii_whitespace() => return None,
+            b':' if depth == 1 => has_operands = true,
+            // `volatile` may stand before the brackets.
+            _ if depth == 0 && !is_word(byte) && !byte.is_ascii_whitespace() => return None,
             _ => {}
         }
         at += 1;
     }
 }
 
-/// The statement from `start`, with `%%` for the `%` of each special register in its literals.
-fn double_percents(statement: &[u8], literals: &[std::ops::Range<usize>], start: usize) -> Vec<u8> {
-    let mut out = Vec::with_capacity(statement.len());
-    for (at, &byte) in statement.iter().enumerate() {
-        let is_register = || REGISTERS.iter().any(|name| statement[at + 1..].starts_with(name.as_bytes()));
-        let in_literal = || literals.iter().any(|literal| literal.contains(&(start + at)));
-        let follows = at > 0 && statement[at - 1] == b'%';
-        if byte == b'%' && !follows && is_register() && in_literal() {
+/// A part of the text, with `%%` for the `%` of each special register in its literals.
+fn double_percents(bytes: &[u8], part: Range<usize>, literals: &[Range<usize>]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(part.len());
+    for at in part {
+        let is_register = || REGISTERS.iter().any(|name| bytes[at + 1..].starts_with(name.as_bytes()));
+        let is_doubled = || bytes[at - 1] == b'%';
+        let in_literal = || literals.iter().any(|literal| literal.contains(&at));
+        if bytes[at] == b'%' && in_literal() && !is_doubled() && is_register() {
             out.push(b'%');
         }
-        out.push(byte);
+        out.push(bytes[at]);
     }
     out
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// The end of the word at this place, or of the one character.
+fn end_of_word(bytes: &[u8], at: usize) -> usize {
+    let length = bytes[at..].iter().take_while(|byte| is_word(**byte)).count();
+    at + length.max(1)
+}
+
+/// The end of the comment or literal that begins at this place.
+fn end_of_text(bytes: &[u8], at: usize) -> Option<usize> {
+    let end = match bytes[at] {
+        b'/' if bytes[at..].starts_with(b"//") => end_of(bytes, at, b"\n"),
+        b'/' if bytes[at..].starts_with(b"/*") => end_of(bytes, at + 2, b"*/"),
+        // Raw strings are rare, and none of the rules matters in the text behind them.
+        quote @ (b'"' | b'\'') => end_of_literal(bytes, at, quote),
+        _ => return None,
+    };
+    Some(end.min(bytes.len()))
 }
 
 /// The end of `<<<` or `>>>` at this place, with or without spaces in it. `<< <` is no expression.
@@ -252,6 +258,7 @@ mod tests {
             "asm(\"mov.u32 r, %clock;\");",
             "printf(\"%clocks\", 'a'); // asm(\"%tid\" : x)",
             "int asm_of = \"%tid\" == x ? 1 : 2; asm",
+            "asm(\"mov.u32 r, 1;\" /* %tid : */); // no operands",
         ] {
             assert_eq!(adapt(same), None, "{same}");
         }

@@ -1,9 +1,9 @@
 //! The fixed preparation of a module before its accesses are collected. It is the same at every `-O`
 //! level, so verdicts do not depend on the level.
 //!
-//! It inlines functions and promotes locals to registers. It merges, removes or moves no access to
-//! memory that threads share. Functions get `sanitize_thread` first, which keeps LLVM from
-//! speculating loads that the program may not execute.
+//! It inlines functions, promotes locals to registers and drops code that no execution reaches. It merges,
+//! removes or moves no other access to memory that threads share. Functions get `sanitize_thread` first,
+//! which keeps LLVM from speculating loads that the program may not execute.
 
 use std::ptr;
 use std::sync::OnceLock;

@@ -81,12 +81,10 @@ impl Linear {
         let mut range = Range::one(self.constant);
         for (value, factor) in &self.terms {
             let node = exprs.get(*value);
-            let register =
-                matches!(node, Expr::Tid(_) | Expr::Ctaid(_) | Expr::Ntid(_) | Expr::Nctaid(_) | Expr::Lane);
-            range = range.plus(special(node, known, launch).times(Range::one(*factor)));
-            if !register {
+            if !matches!(node, Expr::Tid(_) | Expr::Ctaid(_) | Expr::Ntid(_) | Expr::Nctaid(_) | Expr::Lane) {
                 return None;
             }
+            range = range.plus(special(node, known, launch).times(Range::one(*factor)));
         }
         Some(range)
     }
