@@ -281,7 +281,8 @@ void gpurace_mark_parallel(LLVMValueRef body, LLVMValueRef *latches, unsigned co
   }
 }
 
-// Runs LLVM's default passes of a level from 1 to 3, with vectorisation.
+// Runs LLVM's default passes for a level from 1 to 3, with vectorisation. From level 2 on these are the passes of -O3:
+// they make two loops of one whose branch all threads take alike, and only then is it vectorised over the threads.
 void gpurace_optimize(LLVMModuleRef module, LLVMTargetMachineRef machine, unsigned level) {
   using llvm::OptimizationLevel;
   llvm::Module &m = *llvm::unwrap(module);
@@ -303,7 +304,7 @@ void gpurace_optimize(LLVMModuleRef module, LLVMTargetMachineRef machine, unsign
   builder.crossRegisterProxies(loops, functions, components, modules);
   llvm::StandardInstrumentations instrumentations(m.getContext(), false);
   instrumentations.registerCallbacks(callbacks, &modules);
-  const OptimizationLevel levels[] = {OptimizationLevel::O1, OptimizationLevel::O2, OptimizationLevel::O3};
-  builder.buildPerModuleDefaultPipeline(levels[level - 1]).run(m, modules);
+  const OptimizationLevel passes = level == 1 ? OptimizationLevel::O1 : OptimizationLevel::O3;
+  builder.buildPerModuleDefaultPipeline(passes).run(m, modules);
 }
 }

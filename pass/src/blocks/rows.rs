@@ -9,7 +9,7 @@
 //! | access | its check |
 //! |---|---|
 //! | of at most 16 bytes ([`may_be_batched`]), at most once for each thread and segment | in a row |
-//! | a read in a loop that threads leave one by one | gathered: see [`super::gathered_reads`] |
+//! | a read in a loop that threads leave one by one | gathered: see [`super::gathered`] |
 //! | another one in a loop, of another size, or after the first [`MOST_ROWS`] | a call before the access |
 //!
 //! Loops of few iterations are unrolled before. A loop with reads and without writes that all threads
@@ -31,7 +31,6 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use crate::analysis::control_flow::ControlFlow;
-use crate::analysis::loops::{BackEdge, Loops};
 use crate::ir;
 use crate::ir::entry_calls::{EntryCall, checked_address, entry_of};
 
@@ -106,31 +105,6 @@ pub unsafe fn find(function: LLVMValueRef) -> Vec<BatchedAccess> {
             }
         }
         found
-    }
-}
-
-/// The basic blocks from which loops with reads, and without writes, go back to their header.
-///
-/// A loop that is cut there runs iteration by iteration for all threads, and its reads are rows. A
-/// loop with writes is not cut, since a race could then show other lines than without the cut: a
-/// thread's first write to a word stands for its next ones, and more reads of other threads would
-/// come after both.
-///
-/// # Safety
-/// `function` is a live definition.
-pub unsafe fn loop_ends(function: LLVMValueRef) -> Vec<LLVMBasicBlockRef> {
-    // SAFETY: by contract.
-    unsafe {
-        let flow = ControlFlow::of(function);
-        let any = |nodes: &[usize], which: &dyn Fn(LLVMValueRef) -> bool| {
-            nodes.iter().any(|&node| ir::block_instructions(flow.blocks[node]).any(which))
-        };
-        let is_cut = |edge: &BackEdge| {
-            any(&edge.nodes, &|i| batched_access(i).is_some_and(|access| !access.writes))
-                && !any(&edge.nodes, &|i| is_write(i))
-        };
-        let edges = Loops::of(&flow.successors).back_edges(&flow);
-        edges.iter().filter(|&edge| is_cut(edge)).map(|edge| flow.blocks[edge.latch]).collect()
     }
 }
 

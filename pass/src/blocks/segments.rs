@@ -25,6 +25,7 @@
 //! | `context` | fields of the thread context become parameters |
 //! | `early_exits` | threads that end before a barrier of others |
 //! | `frame` | places in the frame; local variables move there |
+//! | `loop_variables` | what threads add to their variables alike in a loop becomes a value that they share |
 //! | `crossing` | values that are needed after a barrier are computed again or kept in the frame |
 //! | `batches` | checks become batches in the frame |
 //! | `meeting` | functions in which threads meet become part of the kernel |
@@ -36,6 +37,7 @@ mod context;
 mod crossing;
 mod early_exits;
 mod frame;
+mod loop_variables;
 mod meeting;
 mod parting;
 
@@ -53,6 +55,7 @@ use llvm_sys::prelude::*;
 use llvm_sys::{LLVMIntPredicate, LLVMOpcode};
 
 use super::affine_rows::AffineFunctions;
+use super::cut_loops::{self, LoopEnd, LoopSource};
 use super::entries::Checks;
 use crate::analysis::uniform::BlockUniform;
 use crate::ir;
@@ -121,6 +124,8 @@ struct Cut {
     runs: Runs,
     /// The synchronisation there, if it is one.
     sync: u32,
+    /// Its basic block, if it is the end of a loop that threads leave one by one.
+    apart: Option<LLVMBasicBlockRef>,
 }
 
 /// A kernel that was cut.
@@ -134,7 +139,7 @@ pub struct Segments {
     syncs: Vec<u32>,
     /// Each lane of a warp may be at another point.
     pub parts: bool,
-    /// The place of each thread's point, if some may end before others do.
+    /// The place of each thread's point, if some may end, or leave a loop, before others do.
     pub own_points: Option<u32>,
     /// How many points are barriers; these have the numbers from 1 on.
     pub barriers: u32,
@@ -219,8 +224,8 @@ pub unsafe fn cut(
             }
             done
         };
-        // Loops are cut for rows alone. If that fails, a cut without loops is still useful.
-        let cut_loops = checks == Checks::InRows && ablation::is_on(Mechanism::CutLoops);
+        // If that fails, a cut without loops is still useful.
+        let cut_loops = checks != Checks::Kept && ablation::is_on(Mechanism::CutLoops);
         cut_loops.then(|| with(true)).flatten().or_else(|| with(false))
     }
 }
@@ -241,7 +246,7 @@ struct Cutter {
     exchanged_bytes: u64,
     /// The lanes of a warp may not meet at each collective.
     parts: bool,
-    /// The place of each thread's point, and the address of the running thread's, if threads may end before others.
+    /// The place of each thread's point, and the address of the running thread's, if threads may be at different ones.
     own_point: Option<(u32, LLVMValueRef)>,
 }
 
@@ -343,13 +348,29 @@ impl Cutter {
                 self.own_point = Some(self.thread_place(4, 4));
             }
             let sync = |at| EntryCall::of(at).and_then(|call| call.sync()).unwrap_or(0);
-            let at_barrier = |&at: &LLVMValueRef| Cut { at, runs: Runs::Block, sync: sync(at) };
+            let at_barrier = |&at: &LLVMValueRef| Cut { at, runs: Runs::Block, sync: sync(at), apart: None };
             let mut cuts: Vec<_> = barriers.iter().map(at_barrier).collect();
+            let mut sums = Vec::new();
             if loops && parallel {
-                let ends = super::rows::loop_ends(self.function).into_iter();
-                let ends = ends.filter(|&end| !uniform.is_divergent(end));
-                let mark = |end| self.mark(LLVMGetBasicBlockTerminator(end));
-                cuts.extend(ends.map(|end| Cut { at: mark(end), runs: Runs::Block, sync: 0 }));
+                let ends = cut_loops::find(&LoopSource {
+                    module: self.module,
+                    function: self.function,
+                    kernel_parameters: self.kernel_parameters,
+                    uniform: &uniform,
+                    rows: checks == Checks::InRows,
+                    shared: self.shared_bases(),
+                });
+                if self.own_point.is_none() && ends.iter().any(|end| !end.together) {
+                    self.own_point = Some(self.thread_place(4, 4));
+                }
+                sums = self.split_variables(&ends, &mut uniform);
+                cuts.extend(ends.into_iter().map(|LoopEnd { latch, together, .. }| Cut {
+                    at: self.mark(LLVMGetBasicBlockTerminator(latch)),
+                    runs: Runs::Block,
+                    sync: 0,
+                    apart: (!together).then_some(latch),
+                }));
+                self.compute_at_start();
             }
             if !collectives.is_empty() {
                 cuts.extend(self.replace_collectives(&collectives, &mut uniform, checks)?);
@@ -360,6 +381,7 @@ impl Cutter {
             if self.has_by_value() && !cuts.is_empty() && !self.by_value_is_read_only() {
                 return None;
             }
+            let sums = self.next_sums(&sums, &cuts, &after);
             self.end();
             let crossing = self.crossing(&cuts, &after, &uniform);
             let affine = if checks == Checks::InRows {
@@ -368,7 +390,7 @@ impl Cutter {
                 let functions = vec![None; after.len() + 1];
                 AffineRows { functions, ..AffineRows::default() }
             };
-            let shared = self.keep_over(&cuts, &after, crossing)?;
+            let shared = self.keep_over(&cuts, &after, crossing, &sums)?;
             if self.lane_bytes > MOST_LANE_BYTES {
                 return None;
             }
@@ -456,19 +478,19 @@ impl Cutter {
                 LLVMAddCase(switch, number(p), block);
             }
             let Some((_, place)) = self.own_point.filter(|_| !self.parts) else { return };
-            // Where threads have ended, those go on that have not.
+            // Where not all threads are at the point, those go on that are.
             let add = |name: &CStr| LLVMAppendBasicBlockInContext(self.context, self.function, name.as_ptr());
-            let ended = add(c"ended");
-            LLVMPositionBuilderAtEnd(self.builder, ended);
+            let elsewhere = add(c"elsewhere");
+            LLVMPositionBuilderAtEnd(self.builder, elsewhere);
             LLVMBuildRetVoid(self.builder);
             for (p, &block) in (1..).zip(after) {
                 let some = add(c"some");
                 LLVMAddCase(switch, number(p + after.len()), some);
                 LLVMPositionBuilderAtEnd(self.builder, some);
                 let own = LLVMBuildLoad2(self.builder, int, place, c"".as_ptr());
-                let end = LLVMConstInt(int, u64::from(BLOCK_ENDED), 0);
-                let end = LLVMBuildICmp(self.builder, LLVMIntPredicate::LLVMIntEQ, own, end, c"".as_ptr());
-                LLVMBuildCondBr(self.builder, end, ended, block);
+                let is_here =
+                    LLVMBuildICmp(self.builder, LLVMIntPredicate::LLVMIntEQ, own, number(p), c"".as_ptr());
+                LLVMBuildCondBr(self.builder, is_here, block, elsewhere);
             }
         }
     }

@@ -88,6 +88,25 @@ impl BlockUniform {
         }
     }
 
+    /// The group that sees the same value at a basic block, if it comes there in the same iterations of the loops
+    /// around it.
+    ///
+    /// # Safety
+    /// `value` is live.
+    pub unsafe fn group_at(&self, value: LLVMValueRef, block: LLVMBasicBlockRef) -> Uniform {
+        // SAFETY: by contract.
+        unsafe {
+            match &self.known {
+                Some(known)
+                    if known.values.contains_key(&value) && known.graph.index.contains_key(&block) =>
+                {
+                    known.at(value, known.graph.loop_of[known.graph.index[&block]])
+                }
+                _ => self.group(value),
+            }
+        }
+    }
+
     /// Says which group sees the same value of an instruction that was added since the analysis.
     pub fn add(&mut self, value: LLVMValueRef, group: Uniform) {
         self.added.insert(value, group);

@@ -44,8 +44,8 @@ pub(super) struct BlockEntryBuilder<'a> {
     latches: Vec<LLVMValueRef>,
     /// Memory for a warp: what its lanes keep over a collective, and what they exchange.
     of_warp: [LLVMValueRef; 2],
-    /// A variable: the greatest point of a thread, if each has a point of its own.
-    last_point: LLVMValueRef,
+    /// A variable: the least number of a thread's point, and 1, if each has a point of its own. The end counts as -1.
+    least_point: LLVMValueRef,
 }
 
 impl BlockEntryBuilder<'_> {
@@ -93,10 +93,10 @@ impl BlockEntryBuilder<'_> {
                 fields: Vec::new(),
                 latches: Vec::new(),
                 of_warp,
-                last_point: null,
+                least_point: null,
             };
             if segments.own_points.is_some() {
-                entry.last_point = LLVMBuildAlloca(builder, LLVMInt32TypeInContext(context), c"".as_ptr());
+                entry.least_point = LLVMBuildAlloca(builder, LLVMInt32TypeInContext(context), c"".as_ptr());
             }
             if segments.parts {
                 entry.begin_parting();
@@ -182,7 +182,7 @@ impl BlockEntryBuilder<'_> {
                     if let Some(functions) = self.segments.affine[p] {
                         self.compute_affine_rows(kernel, number, &functions, &shared);
                     }
-                    self.living_threads(kernel, p, &shared);
+                    self.threads_at(kernel, p, &shared);
                     if let Some(table) = table {
                         self.hand_over(table, batches.len());
                     }

@@ -1,5 +1,5 @@
 //! Batches of a cut kernel: which checks become affine rows ([`crate::blocks::affine_rows`]), rows
-//! ([`crate::blocks::rows`]) and gathered reads ([`crate::blocks::gathered_reads`]), and where they
+//! ([`crate::blocks::rows`]) and gathered accesses ([`crate::blocks::gathered`]), and where they
 //! lie in the frame.
 
 use std::collections::{HashMap, HashSet};
@@ -13,7 +13,7 @@ use super::crossing::Crossing;
 use super::{Cut, Cutter, ThreadParameter};
 use crate::analysis::uniform::BlockUniform;
 use crate::blocks::affine_rows::{self, AffineFunctions, Segment, SegmentSource};
-use crate::blocks::gathered_reads::{self, ReadBuffer};
+use crate::blocks::gathered::{self, AccessBuffer};
 use crate::blocks::rows;
 use crate::ir;
 
@@ -105,14 +105,15 @@ impl Cutter {
         unsafe {
             let accesses = rows::find(self.function);
             let is_row = |i: &LLVMValueRef| accesses.iter().any(|access| access.call == *i);
-            let writes: Vec<_> = ir::instructions(self.function)
+            let mut writes: Vec<_> = ir::instructions(self.function)
                 .into_iter()
                 .filter(|&i| rows::is_write(i) && !is_row(&i))
                 .collect();
-            let mut reads = gathered_reads::find(self.function);
-            reads.retain(|_| ablation::is_on(Mechanism::GatheredReads));
+            let mut gathered = gathered::find(self.function);
+            gathered.retain(|_| ablation::is_on(Mechanism::GatheredAccesses));
+            writes.retain(|call| gathered.iter().all(|of| of.call() != *call));
             // Each write hands over each buffer.
-            reads.truncate(MOST_HANDED_OVER / writes.len().max(1));
+            gathered.truncate(MOST_HANDED_OVER / writes.len().max(1));
             let (mut batches, mut marks) = (Vec::new(), HashMap::new());
             for access in &accesses {
                 let addresses = match affine.get(&access.call) {
@@ -145,24 +146,24 @@ impl Cutter {
                 batches.push(access.batch(addresses, values));
             }
             let mut buffers = Vec::new();
-            for read in &reads {
-                let (at, buffer) = self.array(gathered_reads::BUFFER_BYTES, 8);
-                buffers.push((read.batch(at), buffer));
+            for of in &gathered {
+                let (at, buffer) = self.array(gathered::BUFFER_BYTES, 8);
+                buffers.push((of.batch(at), buffer));
             }
             batches.extend(buffers.iter().map(|(batch, _)| *batch));
             let of_rows = accesses.iter().map(|access| std::slice::from_ref(&access.block));
-            let at: Vec<_> = of_rows.chain(reads.iter().map(|read| &*read.around)).collect();
+            let at: Vec<_> = of_rows.chain(gathered.iter().map(|of| &*of.around)).collect();
             let of_point = |start| {
                 let all = rows::of_segment(start, &at).into_iter().map(|i| batches[i]);
                 let (gathered, rows): (Vec<_>, Vec<_>) = all.partition(FrameBatch::is_gathered);
                 [gathered, rows].concat()
             };
             let of_points = std::iter::once(self.first).chain(after.iter().copied()).map(of_point).collect();
-            for (read, (batch, place)) in reads.iter().zip(buffers) {
+            for (of, (batch, place)) in gathered.iter().zip(buffers) {
                 let [linear, threads, frame] =
                     [ThreadParameter::Linear, ThreadParameter::Threads, ThreadParameter::Frame]
                         .map(|p| self.parameter(p));
-                let buffer = ReadBuffer {
+                let buffer = AccessBuffer {
                     start: self.start,
                     frame,
                     batch,
@@ -171,7 +172,7 @@ impl Cutter {
                     threads,
                     thread_context: LLVMGetParam(self.function, 0),
                 };
-                gathered_reads::gather(self.module, self.builder, read, buffer, &writes);
+                gathered::gather(self.module, self.builder, of, buffer, &writes);
             }
             of_points
         }

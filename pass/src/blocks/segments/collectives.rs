@@ -79,7 +79,7 @@ impl Cutter {
                     Entry::Activemask => self.active_mask(at, group, &mut cuts),
                     Entry::Syncwarp => {
                         let runs = self.waits(at, group);
-                        cuts.push(Cut { at, runs, sync: call.sync().unwrap_or(0) });
+                        cuts.push(Cut { at, runs, sync: call.sync().unwrap_or(0), apart: None });
                     }
                     Entry::Shfl => self.shuffle(at, call, mode()?, group, &mut cuts),
                     Entry::Match => self.matching(at, call, mode()?, group, &mut cuts),
@@ -323,7 +323,7 @@ impl Cutter {
         // SAFETY: by contract.
         unsafe {
             let sync = EntryCall::of(at).and_then(|call| call.sync()).unwrap_or(0);
-            cuts.push(Cut { at: self.mark(at), runs, sync });
+            cuts.push(Cut { at: self.mark(at), runs, sync, apart: None });
             LLVMPositionBuilderBefore(self.builder, at);
         }
     }

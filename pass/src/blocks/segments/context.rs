@@ -7,7 +7,7 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use super::{Cutter, ThreadParameter, is_barrier};
-use crate::blocks::gathered_reads;
+use crate::blocks::gathered;
 use crate::blocks::number::{from_number, is_number};
 use crate::ir;
 
@@ -52,6 +52,14 @@ impl Cutter {
             }
             (self.fields.len() <= FIELDS).then_some(otherwise)
         }
+    }
+
+    /// The parameters from which shared memory is addressed.
+    pub(super) unsafe fn shared_bases(&self) -> Vec<LLVMValueRef> {
+        let bases = [offset::SHARED_BASE as u64, offset::DYNAMIC_SHARED as u64];
+        let fields = self.fields.iter().enumerate().filter(|(_, (at, _))| bases.contains(at));
+        // SAFETY: the function has these parameters.
+        fields.map(|(index, _)| unsafe { self.field_parameter(index) }).collect()
     }
 
     /// The constant offset of an address in the context.
@@ -116,7 +124,7 @@ impl Cutter {
         // SAFETY: by contract.
         unsafe {
             ir::users(LLVMGetParam(self.function, 0)).into_iter().any(|user| {
-                !gathered_reads::hands_over(user)
+                !gathered::hands_over(user)
                     && (ir::opcode(user) != LLVMOpcode::LLVMGetElementPtr || !ir::users(user).is_empty())
             })
         }

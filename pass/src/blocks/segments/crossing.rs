@@ -6,13 +6,15 @@ use std::mem::offset_of;
 
 use gpurace_abi::batch::{FrameCommon, SHARED_VALUES};
 use gpurace_protocol::protocol::Uniform;
-use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
+use llvm_sys::{LLVMIntPredicate, LLVMOpcode};
 
 use super::context::FIELDS;
 use super::frame;
-use super::{Cut, Cutter, Runs, THREAD_PARAMETERS};
+use super::loop_variables::NextSum;
+use super::{Cut, Cutter, Runs, THREAD_PARAMETERS, ThreadParameter};
+use crate::analysis::control_flow::ControlFlow;
 use crate::analysis::uniform::BlockUniform;
 use crate::blocks::number::{from_number, is_number, to_number};
 use crate::ir;
@@ -121,8 +123,13 @@ impl Cutter {
                     // may be in different iterations.
                     let group = if in_warp { Uniform::Warp } else { Uniform::Block };
                     let parts = self.parts && points.iter().any(|&p| cuts[p].runs != Runs::Block);
+                    // The threads at the end of a loop are in the same iteration.
+                    let of_point = |&p: &usize| match cuts[p].apart {
+                        Some(latch) => uniform.group_at(value, latch),
+                        None => uniform.group(value),
+                    };
                     let may_be = !parts
-                        && uniform.group(value) >= group
+                        && points.iter().map(of_point).all(|of| of >= group)
                         && ir::alloc_size(self.module, ty) <= 8
                         && is_number(ty)
                         && shared < SHARED_VALUES;
@@ -147,13 +154,18 @@ impl Cutter {
         cuts: &[Cut],
         after: &[LLVMBasicBlockRef],
         crossing: Vec<Crossing>,
+        sums: &[NextSum],
     ) -> Option<usize> {
         // SAFETY: by contract.
         unsafe {
             let mut shared = 0;
+            let (reached, has_warps) = (reached(cuts, after), cuts.iter().any(|cut| cut.runs != Runs::Block));
             let mut kept = vec![Vec::new(); after.len()];
             for c in crossing {
                 let ty = LLVMTypeOf(c.value);
+                let is_next =
+                    |sum: &&NextSum| c.shared.is_some() && sum.sum == c.value && c.points.contains(&sum.cut);
+                let next = sums.iter().find(is_next);
                 let variable = gpurace_demote(c.value);
                 if variable.is_null() {
                     return None;
@@ -172,29 +184,36 @@ impl Cutter {
                     };
                     (place, None)
                 };
+                // The points from which it comes to the others as it was.
+                let is_there = |&p: &usize| {
+                    // Warps that have run since a barrier overwrite the places of shared values.
+                    let overwritten = c.shared.is_some() && has_warps && cuts[p].runs == Runs::Block;
+                    !reached[p].contains(&c.defined) && !overwritten
+                };
+                let mut there: Vec<usize> = c.points.iter().copied().filter(is_there).collect();
+                if let Some(&NextSum { cut, next, .. }) = next {
+                    LLVMPositionBuilderBefore(self.builder, LLVMGetNextInstruction(next));
+                    let number = to_number(self.builder, self.context, next);
+                    LLVMBuildStore(self.builder, number, place.0);
+                    there.push(cut);
+                }
                 for &p in &c.points {
-                    // It is there already if it was needed at the start of the same basic block. The places
-                    // of shared values are overwritten by the warps that have run since a barrier.
-                    let block = LLVMGetInstructionParent(cuts[p].at);
-                    let is_kept = after.iter().position(|&b| b == block).is_some_and(|before| {
-                        c.defined != block && (c.shared.is_none() || cuts[before].runs != Runs::Block)
-                    });
-                    kept[p].push((variable, ty, place, !is_kept));
+                    kept[p].push((variable, ty, place, there.clone()));
                 }
             }
             let next = self.next_point();
             let int = LLVMInt32TypeInContext(self.context);
             for (p, (&Cut { at: barrier, .. }, &block)) in cuts.iter().zip(after).enumerate() {
-                for &(variable, ty, (place, parameter), is_stored) in &kept[p] {
+                for &(variable, ty, (place, parameter), ref there) in &kept[p] {
+                    let to = self.unless_begun_at(there, after.len(), place, ty);
                     LLVMPositionBuilderBefore(self.builder, barrier);
                     let value = LLVMBuildLoad2(self.builder, ty, variable, c"".as_ptr());
                     match parameter {
-                        _ if !is_stored => {}
                         Some(_) => {
                             let number = to_number(self.builder, self.context, value);
-                            LLVMBuildStore(self.builder, number, place);
+                            LLVMBuildStore(self.builder, number, to);
                         }
-                        None => frame::store(self.builder, self.context, value, place),
+                        None => frame::store(self.builder, self.context, value, to),
                     }
                     LLVMPositionBuilderBefore(self.builder, LLVMGetFirstInstruction(block));
                     let value = match parameter {
@@ -219,5 +238,50 @@ impl Cutter {
             }
             Some(shared)
         }
+    }
+
+    /// A place for a value of a type; memory that nobody reads, if the thread began at one of these cuts.
+    /// `cuts` is the number of all cuts.
+    unsafe fn unless_begun_at(
+        &self,
+        these: &[usize],
+        cuts: usize,
+        place: LLVMValueRef,
+        ty: LLVMTypeRef,
+    ) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, none) = (self.builder, c"".as_ptr());
+            if these.is_empty() {
+                return place;
+            }
+            let int = LLVMInt32TypeInContext(self.context);
+            self.at_start();
+            let point = self.parameter(ThreadParameter::Point);
+            let mut is_there = LLVMConstInt(LLVMInt1TypeInContext(self.context), 0, 0);
+            // The points behind the cuts are those of threads that others have left.
+            for number in these.iter().flat_map(|p| [p + 1, p + 1 + cuts]) {
+                let is = LLVMBuildICmp(
+                    b,
+                    LLVMIntPredicate::LLVMIntEQ,
+                    point,
+                    LLVMConstInt(int, number as u64, 0),
+                    none,
+                );
+                is_there = LLVMBuildOr(b, is_there, is, none);
+            }
+            let unread = LLVMBuildAlloca(b, ty, none);
+            LLVMBuildSelect(b, is_there, unread, place, none)
+        }
+    }
+}
+
+/// For each point, the basic blocks that are reached from it before another point.
+unsafe fn reached(cuts: &[Cut], after: &[LLVMBasicBlockRef]) -> Vec<HashSet<LLVMBasicBlockRef>> {
+    // SAFETY: by contract.
+    unsafe {
+        let ends: HashSet<_> = cuts.iter().map(|cut| LLVMGetInstructionParent(cut.at)).collect();
+        let next = |block| if ends.contains(&block) { Vec::new() } else { ir::successors(block) };
+        after.iter().map(|&start| ControlFlow::with(&[start], next).blocks.into_iter().collect()).collect()
     }
 }

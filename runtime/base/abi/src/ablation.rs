@@ -57,7 +57,7 @@ mechanisms! {
     /// Loops of few iterations unrolled in code with checks, so that their accesses make rows.
     UnrolledLoops = "unrolled-loops", Compiling;
     /// Reads of loops that threads leave one by one, handed over together.
-    GatheredReads = "gathered-reads", Compiling;
+    GatheredAccesses = "gathered-accesses", Compiling;
     /// Functions that run all threads of a block, for kernels without checks.
     BareBlockEntries = "bare-block-entries", Running;
     /// Functions that run all threads of a block, for kernels with checks.

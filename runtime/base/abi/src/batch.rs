@@ -94,12 +94,12 @@ pub enum FrameAddresses {
         /// The place of 4 bytes for each thread that are not 0 if it makes the access.
         active: u32,
     } = 1,
-    /// A buffer of [`ReadItem`]s.
+    /// A buffer of [`GatheredItem`]s.
     Items {
         /// The place of the buffer: the number of its items, 8 bytes, and the items.
         at: u32,
     } = 2,
-    /// A buffer of [`ReadRun`]s.
+    /// A buffer of [`GatheredRun`]s.
     Runs {
         /// The same.
         at: u32,
@@ -123,22 +123,30 @@ impl FrameBatch {
         [self.site, self.size, does, written, before, kind, at, lines, active]
     }
 
-    /// True for reads of a loop that threads leave one by one; false for a row.
+    /// True for accesses of a loop that threads run one by one; false for a row.
     pub fn is_gathered(&self) -> bool {
         matches!(self.addresses, FrameAddresses::Items { .. } | FrameAddresses::Runs { .. })
     }
 }
 
-/// A thread, and an address that it read: 0 if it made no read.
+/// A thread, and an address that it accessed: 0 if it made no access. A write may say whether memory held the value
+/// already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
-pub struct ReadItem(pub u64);
+pub struct GatheredItem(pub u64);
 
-impl ReadItem {
+impl GatheredItem {
     /// First bit of the thread; the address has the bits before it.
     pub const THREAD_SHIFT: u32 = 48;
 
-    /// A read by the thread of this index at `address`, which has 47 bits.
+    /// Bits of the thread.
+    const THREAD_BITS: u64 = (1 << 14) - 1;
+    /// Set in a write of the value that memory held.
+    pub const EQUAL: u64 = 1 << 63;
+    /// Set in a write of another value.
+    pub const DIFFERENT: u64 = 1 << 62;
+
+    /// An access by the thread of this index at `address`, which has 47 bits.
     pub const fn new(thread: u32, address: usize) -> Self {
         Self((thread as u64) << Self::THREAD_SHIFT | address as u64)
     }
@@ -150,31 +158,52 @@ impl ReadItem {
 
     /// Linear index of the thread.
     pub const fn thread(self) -> u32 {
-        (self.0 >> Self::THREAD_SHIFT) as u32
+        (self.0 >> Self::THREAD_SHIFT & Self::THREAD_BITS) as u32
     }
 
-    /// The bytes that it read, `size` of them.
+    /// The item, which says whether memory held already what was written.
+    pub const fn with(self, left_equal: Option<bool>) -> Self {
+        let bit = match left_equal {
+            Some(true) => Self::EQUAL,
+            Some(false) => Self::DIFFERENT,
+            None => 0,
+        };
+        Self(self.0 & !(Self::EQUAL | Self::DIFFERENT) | bit)
+    }
+
+    /// True if memory held already what was written, where that is known.
+    pub const fn left_equal(self) -> Option<bool> {
+        match self.0 & (Self::EQUAL | Self::DIFFERENT) {
+            Self::EQUAL => Some(true),
+            Self::DIFFERENT => Some(false),
+            _ => None,
+        }
+    }
+
+    /// The bytes that it accessed, `size` of them.
     #[inline]
     pub fn bytes(self, size: u32) -> Range<usize> {
         if self.address() == 0 { 0..0 } else { self.address()..self.address() + size as usize }
     }
 }
 
-/// Reads of one thread at consecutive addresses.
+/// Accesses of one thread at consecutive addresses. Writes say the same of the values in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
-pub struct ReadRun {
-    /// The first read.
-    pub first: ReadItem,
-    /// The end of the last read; not behind the first address where the thread made no read.
+pub struct GatheredRun {
+    /// The first access.
+    pub first: GatheredItem,
+    /// The end of the last access, with the bits of the first one that say something of values. It is not behind the
+    /// first address where the thread made no access.
     pub end: u64,
 }
 
-impl ReadRun {
-    /// The bytes that it read.
+impl GatheredRun {
+    /// The bytes that it accessed.
     #[inline]
     pub fn bytes(&self) -> Range<usize> {
-        if self.first.address() == 0 { 0..0 } else { self.first.address()..self.end as usize }
+        let end = GatheredItem(self.end).address();
+        if self.first.address() == 0 { 0..0 } else { self.first.address()..end }
     }
 }
 

@@ -21,7 +21,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use gpurace_abi::batch::{Lines, ReadItem, ReadRun};
+use gpurace_abi::batch::{GatheredItem, GatheredRun, Lines};
 use parking_lot::Mutex;
 
 use crate::batch::affine::{AffineAddresses, Threads};
@@ -65,8 +65,8 @@ struct LoggedReads {
     batches: Vec<ReadBatch>,
     /// Sets of threads that are not all of a block.
     threads: Vec<Threads>,
-    items: Vec<ReadItem>,
-    runs: Vec<ReadRun>,
+    items: Vec<GatheredItem>,
+    runs: Vec<GatheredRun>,
     patterns: Vec<ReadPattern>,
 }
 
@@ -101,7 +101,7 @@ enum ReadAddresses {
 
 impl<L> ReadsOfLaunch<L> {
     /// Logged reads as a batch. `runs` has room for those of patterns.
-    fn batch<'a>(&'a self, logged: &'a ReadBatch, runs: &'a mut Vec<ReadRun>) -> Batch<'a> {
+    fn batch<'a>(&'a self, logged: &'a ReadBatch, runs: &'a mut Vec<GatheredRun>) -> Batch<'a> {
         let addresses = match &logged.addresses {
             ReadAddresses::Affine { of, dim, active } => {
                 let active = active.map_or(&self.all, |at| &self.reads.threads[at as usize]);

@@ -1,5 +1,5 @@
 //! Batches: accesses that the threads of a block hand over together. They are rows, affine ones or
-//! not, and gathered reads. Also barrier intervals that repeat, and reads that are deferred. A batch
+//! not, and gathered accesses. Also barrier intervals that repeat, and reads that are deferred. A batch
 //! knows the block whose accesses it holds as [`BatchChecks`] alone.
 
 pub mod affine;
@@ -12,14 +12,14 @@ pub(crate) mod sites;
 use std::borrow::Cow;
 use std::ops::Range;
 
-use gpurace_abi::batch::{ReadItem, ReadRun};
+use gpurace_abi::batch::{GatheredItem, GatheredRun};
 
 use crate::model::access::{Op, overlap};
 use crate::order::view::BlockView;
 use crate::shadow::process::Shadow;
 use crate::shadow::region::RegionRecord;
 use affine::AffineAddresses;
-use gathered::CheckedReads;
+use gathered::CheckedItems;
 use rows::RowWrite;
 use sites::SiteEntry;
 
@@ -33,9 +33,9 @@ pub struct Batch<'a> {
     pub site: u32,
     /// Bytes of each access: 1, 2, 4, 8, 12 or 16.
     pub size: u32,
-    /// They write; then they are a row.
+    /// They write.
     pub writes: bool,
-    /// What they wrote, where known.
+    /// What the accesses of a row wrote, where known.
     pub values: Option<Values<'a>>,
     /// Their addresses.
     pub addresses: Addresses<'a>,
@@ -48,10 +48,10 @@ pub enum Addresses<'a> {
     Each(&'a [u64]),
     /// Those of a row, following from the threads' indices.
     Affine(AffineAddresses<'a>),
-    /// Gathered reads, one by one.
-    Items(&'a [ReadItem]),
-    /// Gathered reads as runs.
-    Runs(&'a [ReadRun]),
+    /// Gathered accesses, one by one.
+    Items(&'a [GatheredItem]),
+    /// Gathered accesses as runs.
+    Runs(&'a [GatheredRun]),
 }
 
 /// The values that a row wrote and those that memory held before: thread after thread, as many bytes
@@ -70,7 +70,7 @@ impl<'a> Batch<'a> {
         Self { site, size, writes: false, values: None, addresses }
     }
 
-    /// True for gathered reads, false for a row.
+    /// True for gathered accesses, false for a row.
     pub(crate) fn is_gathered(&self) -> bool {
         matches!(self.addresses, Addresses::Items(_) | Addresses::Runs(_))
     }
@@ -147,11 +147,11 @@ pub(crate) fn check(block: &mut impl BatchChecks, batches: &[Batch<'_>], local: 
     if entry.is_proved() {
         return;
     }
-    let &Batch { site, size, .. } = batch;
+    let &Batch { site, size, writes, .. } = batch;
     match batch.addresses {
         Addresses::Each(_) | Addresses::Affine(_) => rows::check(block, batches, batch, entry, local),
-        Addresses::Items(reads) => CheckedReads { site, size, entry, local }.items(block, reads),
-        Addresses::Runs(runs) => CheckedReads { site, size, entry, local }.runs(block, runs),
+        Addresses::Items(items) => CheckedItems { site, size, writes, entry, local }.items(block, items),
+        Addresses::Runs(runs) => CheckedItems { site, size, writes, entry, local }.runs(block, runs),
     }
 }
 
@@ -218,4 +218,6 @@ pub(crate) enum Value<'a> {
     Bytes(u64),
     /// A row wrote them already.
     Row(RowWrite<'a>),
+    /// A gathered access wrote them already. True if memory held the same bytes before, where that is known.
+    Gathered(Option<bool>),
 }

@@ -353,6 +353,11 @@ impl RaceReporter<'_> {
                     .map(|i| write.left_equal(a.access.word + i))
                     .try_fold(true, |all, equal| Some(all && equal?));
             }
+            // Of an access that has more bytes than both have written, some may be equal.
+            Value::Gathered(equal) => {
+                let all = earlier.mask & a.touch.mask == a.touch.mask;
+                return equal.filter(|equal| *equal || all);
+            }
             Value::Bytes(value) => value,
         };
         let read = self.launch.inner.read_memory?;

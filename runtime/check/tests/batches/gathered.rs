@@ -1,6 +1,6 @@
-//! Gathered reads, compared with the same reads one by one: both must find the same races.
+//! Gathered accesses, compared with the same reads one by one: both must find the same races.
 
-use gpurace_abi::batch::{ReadItem, ReadRun};
+use gpurace_abi::batch::{GatheredItem, GatheredRun};
 use gpurace_check::batch::{Addresses, Batch};
 use gpurace_check::{Block, Checker, SyncFeatures};
 use gpurace_random::Random;
@@ -12,8 +12,8 @@ const GLOBAL_BYTES: usize = 0x1000;
 /// What threads read through one instruction.
 #[derive(Debug)]
 enum Reads {
-    Runs(Vec<ReadRun>),
-    Scattered(Vec<ReadItem>),
+    Runs(Vec<GatheredRun>),
+    Scattered(Vec<GatheredItem>),
 }
 
 /// Random reads as kernels make them: rows of a matrix one after the other, or anywhere.
@@ -30,7 +30,7 @@ fn reads(random: &mut Random, threads: u64, base: usize, bytes: usize, size: u64
                 .map(|t| {
                     let misaligned = if random.below(40) == 0 { random.below(size) as usize } else { 0 };
                     let at = if close { near + (random.below(16) * size) as usize } else { anywhere(random) };
-                    ReadItem::new(t as u32, at + misaligned)
+                    GatheredItem::new(t as u32, at + misaligned)
                 })
                 .collect(),
         );
@@ -53,7 +53,7 @@ fn reads(random: &mut Random, threads: u64, base: usize, bytes: usize, size: u64
             if end > base + bytes {
                 continue;
             }
-            runs.push(ReadRun { first: ReadItem::new(t as u32, at), end: end as u64 });
+            runs.push(GatheredRun { first: GatheredItem::new(t as u32, at), end: end as u64 });
             at = end;
         }
     }
@@ -64,7 +64,7 @@ fn reads(random: &mut Random, threads: u64, base: usize, bytes: usize, size: u64
 fn each(reads: &Reads, size: usize) -> Vec<(u32, usize)> {
     match reads {
         Reads::Runs(runs) => {
-            let of = |s: &ReadRun| {
+            let of = |s: &GatheredRun| {
                 (s.first.address()..s.end as usize)
                     .step_by(size)
                     .map(|at| (s.first.thread(), at))
@@ -136,8 +136,8 @@ fn races(runs: &[(u32, usize, usize)], barrier: bool, write: (u32, usize)) -> us
     block.trace();
     let runs: Vec<_> = runs
         .iter()
-        .map(|&(t, from, end)| ReadRun {
-            first: ReadItem::new(t, GLOBAL + 4 * from),
+        .map(|&(t, from, end)| GatheredRun {
+            first: GatheredItem::new(t, GLOBAL + 4 * from),
             end: (GLOBAL + 4 * end) as u64,
         })
         .collect();

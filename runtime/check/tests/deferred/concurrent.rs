@@ -109,15 +109,16 @@ impl Round {
             match self.form {
                 Form::Rows => read(&mut block, self.address(first), site),
                 Form::Each => {
-                    let items: Vec<_> =
-                        (0..THREADS).map(|t| ReadItem::new(t, self.address(first + t as usize))).collect();
+                    let items: Vec<_> = (0..THREADS)
+                        .map(|t| GatheredItem::new(t, self.address(first + t as usize)))
+                        .collect();
                     let reads = Addresses::Items(&items);
                     block.batches(&[Batch::reads(site, 4, reads)], &(0..0));
                 }
                 Form::Runs => {
                     let half = THREADS as usize / 2;
-                    let run = |t: u32, word: usize| ReadRun {
-                        first: ReadItem::new(t, self.address(word)),
+                    let run = |t: u32, word: usize| GatheredRun {
+                        first: GatheredItem::new(t, self.address(word)),
                         end: self.address(word + half) as u64,
                     };
                     let reads = Addresses::Runs(&[run(3, first), run(4, first + half)]);

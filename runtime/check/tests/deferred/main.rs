@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gpurace_abi::batch::{Lines, ReadItem, ReadRun};
+use gpurace_abi::batch::{GatheredItem, GatheredRun, Lines};
 use gpurace_check::batch::affine::{AffineAddresses, Threads};
 use gpurace_check::batch::{Addresses, Batch};
 use gpurace_check::{Block, Checker, HostAccess, KernelKey, Launch, LaunchInfo, SideOp, Touched, Transfer};
@@ -73,11 +73,11 @@ fn a_write_meets_what_was_read_before_it() {
             block.batches(&[Batch::reads(0, 4, Addresses::Each(&items))], &(0..0));
         }),
         ("a run", &|block| {
-            let run = ReadRun { first: ReadItem::new(3, GLOBAL), end: GLOBAL as u64 + 64 };
+            let run = GatheredRun { first: GatheredItem::new(3, GLOBAL), end: GLOBAL as u64 + 64 };
             block.batches(&[Batch::reads(0, 4, Addresses::Runs(&[run]))], &(0..0))
         }),
         ("one read", &|block| {
-            let item = ReadItem::new(3, GLOBAL + 12);
+            let item = GatheredItem::new(3, GLOBAL + 12);
             block.batches(&[Batch::reads(0, 4, Addresses::Items(&[item]))], &(0..0))
         }),
     ];

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use gpurace_abi::batch::{BatchAccess, FrameAddresses, FrameBatch, FrameCommon, ReadItem, ReadRun};
+use gpurace_abi::batch::{BatchAccess, FrameAddresses, FrameBatch, FrameCommon, GatheredItem, GatheredRun};
 use gpurace_abi::context::ThreadCtx;
 use gpurace_check::batch::affine::{AffineAddresses, Threads};
 use gpurace_check::batch::{Addresses, Batch, Values};
@@ -159,8 +159,8 @@ impl<'a> FrameBatches<'a> {
                 match batch.addresses {
                     FrameAddresses::Affine { .. } => {}
                     FrameAddresses::Each { at } => self.row::<u64>(at).fill(0),
-                    FrameAddresses::Items { at } => self.empty::<ReadItem>(at),
-                    FrameAddresses::Runs { at } => self.empty::<ReadRun>(at),
+                    FrameAddresses::Items { at } => self.empty::<GatheredItem>(at),
+                    FrameAddresses::Runs { at } => self.empty::<GatheredRun>(at),
                 }
             }
         }

@@ -1,5 +1,6 @@
-//! Runs the threads that have not ended, where some may end before a barrier of the others. Each thread has a point
-//! of its own in the frame.
+//! Runs the threads that are at a point, where others may have ended, or left a loop. Each thread has a point of its
+//! own in the frame. The threads at the greatest point run first: the ends of loops that threads leave one by one come
+//! behind the barriers, so a barrier's turn comes once all threads that have not ended wait there.
 
 use std::mem::offset_of;
 
@@ -14,14 +15,9 @@ use super::BlockEntryBuilder;
 use crate::ir;
 
 impl BlockEntryBuilder<'_> {
-    /// Runs all threads of the block from a point, except those that have ended. While none has, their loop
-    /// does not look at their points.
-    pub(super) unsafe fn living_threads(
-        &mut self,
-        kernel: LLVMValueRef,
-        point: usize,
-        shared: &[LLVMValueRef],
-    ) {
+    /// Runs the threads of the block that are at a point. Where all are, their loop does not look at their
+    /// points.
+    pub(super) unsafe fn threads_at(&mut self, kernel: LLVMValueRef, point: usize, shared: &[LLVMValueRef]) {
         // SAFETY: by contract.
         unsafe {
             let (b, int) = (self.builder, LLVMInt32TypeInContext(self.context));
@@ -30,8 +26,8 @@ impl BlockEntryBuilder<'_> {
             if point == 0 || self.segments.own_points.is_none() {
                 return self.threads(kernel, number(point), function, shared);
             }
-            let last = LLVMBuildLoad2(b, int, self.last_point, c"".as_ptr());
-            let some = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntEQ, last, self.ended(), c"".as_ptr());
+            let least = LLVMBuildLoad2(b, int, self.least_point, c"".as_ptr());
+            let some = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntNE, least, number(point + 1), c"".as_ptr());
             let blocks = [c"some", c"all", c""].map(|name| self.new_block(name));
             LLVMBuildCondBr(b, some, blocks[0], blocks[1]);
             let after = self.segments.runs.len() - 1;
@@ -44,13 +40,15 @@ impl BlockEntryBuilder<'_> {
         }
     }
 
-    /// The point that the threads have reached which have not ended. `at` is the place of each thread's point.
+    /// The greatest point of a thread that has not ended; the end if all have. `at` is the place of each thread's
+    /// point.
     pub(super) unsafe fn next_of_living(&self, at: u32) -> LLVMValueRef {
         // SAFETY: by contract.
         unsafe {
             let (b, none) = (self.builder, c"".as_ptr());
             let (int, long) = (LLVMInt32TypeInContext(self.context), LLVMInt64TypeInContext(self.context));
             let n = |n| LLVMConstInt(long, n, 0);
+            let [zero, one] = [0, 1].map(|n| LLVMConstInt(int, n, 0));
             let row = self.own_points(at, n(0));
             let before = LLVMGetInsertBlock(b);
             let (body, done) = (self.new_block(c"points"), self.new_block(c""));
@@ -59,26 +57,26 @@ impl BlockEntryBuilder<'_> {
             let thread = LLVMBuildPhi(b, long, none);
             let [least, greatest] = [(); 2].map(|()| LLVMBuildPhi(b, int, none));
             let place = ir::at_offset(b, row, LLVMBuildMul(b, thread, n(4), none));
-            let own = LLVMBuildLoad2(b, int, place, none);
+            // The number of the point and 1: the end becomes 0.
+            let own = LLVMBuildAdd(b, LLVMBuildLoad2(b, int, place, none), one, none);
+            const { assert!(BLOCK_ENDED == u32::MAX, "the end and 1 is 0") };
             let choose = |test, value| {
                 let keeps = LLVMBuildICmp(b, test, value, own, none);
                 LLVMBuildSelect(b, keeps, value, own, none)
             };
-            // The end has the greatest number, and all others are at one point.
             let next_least = choose(LLVMIntPredicate::LLVMIntULT, least);
             let next_greatest = choose(LLVMIntPredicate::LLVMIntUGT, greatest);
             let next = LLVMBuildNUWAdd(b, thread, n(1), none);
             let more = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntULT, next, self.threads, none);
             LLVMBuildCondBr(b, more, body, done);
-            let zero = LLVMConstInt(int, 0, 0);
             for (phi, first, later) in
                 [(thread, n(0), next), (least, self.ended(), next_least), (greatest, zero, next_greatest)]
             {
                 LLVMAddIncoming(phi, [first, later].as_mut_ptr(), [before, body].as_mut_ptr(), 2);
             }
             LLVMPositionBuilderAtEnd(b, done);
-            LLVMBuildStore(b, next_greatest, self.last_point);
-            next_least
+            LLVMBuildStore(b, next_least, self.least_point);
+            LLVMBuildSub(b, next_greatest, one, none)
         }
     }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use gpurace_abi::batch::{Lines, ReadItem, ReadRun};
+use gpurace_abi::batch::{GatheredItem, GatheredRun, Lines};
 use smallvec::SmallVec;
 
 use super::patterns;
@@ -15,9 +15,9 @@ use crate::model::access::overlap;
 use crate::shadow::map::ShadowMap;
 use crate::shadow::page::{Marks, STRETCH};
 
-/// How many stretches that gathered reads may wait for are remembered.
+/// How many stretches that gathered accesses may wait for are remembered.
 const STRETCHES_KEPT: usize = 8;
-/// Gathered reads are logged as they come until the log of a launch has so many bytes. To find patterns
+/// Gathered accesses are logged as they come until the log of a launch has so many bytes. To find patterns
 /// takes longer.
 const BYTES_AS_THEY_COME: usize = 1 << 20;
 /// Most bytes between the first and the last read of a row that is deferred.
@@ -101,9 +101,9 @@ struct Candidate<'a> {
 }
 
 /// The reads of a row.
-fn items_of(addresses: &[u64]) -> Vec<ReadItem> {
+fn items_of(addresses: &[u64]) -> Vec<GatheredItem> {
     let made = (0..).zip(addresses).filter(|&(_, &address)| address != 0);
-    made.map(|(thread, &address)| ReadItem::new(thread, address as usize)).collect()
+    made.map(|(thread, &address)| GatheredItem::new(thread, address as usize)).collect()
 }
 
 impl<L: DeferringLaunch> Deferrer<'_, L> {
@@ -112,7 +112,7 @@ impl<L: DeferringLaunch> Deferrer<'_, L> {
     pub(crate) fn defer_rows(mut self, rows: &[Batch<'_>], some: RowMask) -> (RowMask, u64) {
         let threads = self.launch.threads();
         let mut all = None;
-        let mut scattered = SmallVec::<[(usize, Vec<ReadItem>); 4]>::new();
+        let mut scattered = SmallVec::<[(usize, Vec<GatheredItem>); 4]>::new();
         let mut candidates = SmallVec::<[Candidate<'_>; 8]>::new();
         for (at, row) in rows.iter().enumerate().filter(|(at, _)| some >> at & 1 != 0) {
             let (of, dim, active) = match row.addresses {
@@ -164,7 +164,7 @@ impl<L: DeferringLaunch> Deferrer<'_, L> {
         (deferred, checks)
     }
 
-    /// Logs gathered reads, if all their memory has no unsettled write. Returns how many they are;
+    /// Logs gathered accesses, if all their memory has no unsettled write. Returns how many they are;
     /// `None` if they are not logged.
     pub(crate) fn defer_gathered(&mut self, batch: &Batch<'_>) -> Option<u64> {
         let (items, runs) = match batch.addresses {
@@ -177,16 +177,17 @@ impl<L: DeferringLaunch> Deferrer<'_, L> {
         self.in_log(bytes, |block, memory, log| {
             let mut stretches = KeptStretches::new(memory);
             let bytes =
-                items.iter().map(|read| read.bytes(batch.size)).chain(runs.iter().map(ReadRun::bytes));
+                items.iter().map(|read| read.bytes(batch.size)).chain(runs.iter().map(GatheredRun::bytes));
             // The number of reads, if they may be deferred.
             let count = |bytes: Range<usize>| {
                 stretches.reads(&bytes).then_some(bytes.len() as u64 / u64::from(batch.size))
             };
             checks = bytes.map(count).sum();
             if checks.is_some() {
-                let each =
-                    items.iter().map(|read| ReadRun { first: *read, end: read.bytes(batch.size).end as u64 });
-                let size = if runs.is_empty() { size_of::<ReadItem>() } else { size_of::<ReadRun>() };
+                let each = items
+                    .iter()
+                    .map(|read| GatheredRun { first: *read, end: read.bytes(batch.size).end as u64 });
+                let size = if runs.is_empty() { size_of::<GatheredItem>() } else { size_of::<GatheredRun>() };
                 let found = match log.bytes() < BYTES_AS_THEY_COME {
                     true => None,
                     false => patterns::find(each.chain(runs.iter().copied()), size),

@@ -1,9 +1,9 @@
-//! Gathered reads in few words: most loops read at equal distances, and neighbouring threads do the
+//! Gathered accesses in few words: most loops read at equal distances, and neighbouring threads do the
 //! same at equal distances from each other.
 
 use std::ops::Range;
 
-use gpurace_abi::batch::{ReadItem, ReadRun};
+use gpurace_abi::batch::{GatheredItem, GatheredRun};
 use smallvec::SmallVec;
 
 use crate::model::access::overlap;
@@ -12,7 +12,7 @@ use crate::model::access::overlap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReadPattern {
     /// The first thread and the address of its first piece.
-    first: ReadItem,
+    first: GatheredItem,
     /// Bytes of a piece.
     bytes: u32,
     /// Pieces of a thread.
@@ -27,7 +27,7 @@ pub(crate) struct ReadPattern {
 
 impl ReadPattern {
     /// One piece of one thread.
-    fn of(first: ReadItem, bytes: u32) -> Self {
+    fn of(first: GatheredItem, bytes: u32) -> Self {
         Self { first, bytes, pieces: 1, step: 0, threads: 1, by_thread: 0 }
     }
 
@@ -64,14 +64,14 @@ impl ReadPattern {
     }
 
     /// Each piece as a run, thread by thread.
-    pub(crate) fn runs(&self) -> impl Iterator<Item = ReadRun> {
+    pub(crate) fn runs(&self) -> impl Iterator<Item = GatheredRun> {
         (0..self.threads).flat_map(move |thread| (0..self.pieces).map(move |piece| self.run(thread, piece)))
     }
 
-    fn run(&self, thread: u32, piece: u32) -> ReadRun {
+    fn run(&self, thread: u32, piece: u32) -> GatheredRun {
         let address = self.address(thread, piece);
-        let first = ReadItem::new(self.first.thread() + thread, address);
-        ReadRun { first, end: (address + self.bytes as usize) as u64 }
+        let first = GatheredItem::new(self.first.thread() + thread, address);
+        GatheredRun { first, end: (address + self.bytes as usize) as u64 }
     }
 
     /// True if some of its reads are of some of these bytes.
@@ -93,9 +93,9 @@ const LOOK_BACK: usize = 4;
 /// How many more patterns the first reads may take.
 const MARGIN: usize = 8;
 
-/// The patterns of gathered reads, which are in the order of their threads. `None` if they take more
+/// The patterns of gathered accesses, which are in the order of their threads. `None` if they take more
 /// memory than the reads, of `size` bytes each. That mostly shows in the first reads.
-pub(super) fn find(reads: impl Iterator<Item = ReadRun>, size: usize) -> Option<Vec<ReadPattern>> {
+pub(super) fn find(reads: impl Iterator<Item = GatheredRun>, size: usize) -> Option<Vec<ReadPattern>> {
     let mut found = Patterns::default();
     let mut met = 0;
     for read in reads {
@@ -127,7 +127,7 @@ impl Patterns {
         self.all.len() + self.now.len()
     }
 
-    fn add(&mut self, first: ReadItem, bytes: u32) {
+    fn add(&mut self, first: GatheredItem, bytes: u32) {
         if self.now.first().is_some_and(|now| now.first.thread() != first.thread()) {
             self.end_thread();
         }
@@ -172,14 +172,14 @@ mod tests {
 
     use super::*;
 
-    fn read(thread: u32, address: usize, bytes: usize) -> ReadRun {
-        ReadRun { first: ReadItem::new(thread, address), end: (address + bytes) as u64 }
+    fn read(thread: u32, address: usize, bytes: usize) -> GatheredRun {
+        GatheredRun { first: GatheredItem::new(thread, address), end: (address + bytes) as u64 }
     }
 
     /// The patterns of reads, which must read the same bytes by the same threads.
-    fn patterns(reads: &[ReadRun]) -> usize {
+    fn patterns(reads: &[GatheredRun]) -> usize {
         let found = find(reads.iter().copied(), 1 << 10).expect("they are few");
-        let bytes = |runs: &mut dyn Iterator<Item = ReadRun>| {
+        let bytes = |runs: &mut dyn Iterator<Item = GatheredRun>| {
             runs.flat_map(|run| run.bytes().map(move |byte| (run.first.thread(), byte)))
                 .collect::<BTreeSet<_>>()
         };

@@ -79,13 +79,16 @@ impl BatchChecks for Block {
         if !ablation::is_on(Mechanism::Regions) {
             return false;
         }
+        if !shared && records.iter().any(RegionRecord::writes) {
+            self.before_write(address);
+        }
         let Some(place) = self.inner.shadow.map.place(address) else { return true };
         self.shadow.begin_region(&self.view, place.region, records, shared)
     }
 
     #[inline(always)]
     fn check_one(&mut self, a: &WholeAccess<'_>) {
-        if let Value::Row(_) = a.value {
+        if let Value::Row(_) | Value::Gathered(_) = a.value {
             self.inner.syncvars.overwrite(a.address, a.size as usize);
         }
         self.check_small(a.thread, a.address, a.size as u32, a.site, a.entry, a.op, a.value);
@@ -199,9 +202,9 @@ impl Block {
         }
     }
 
-    /// Checks gathered reads.
+    /// Checks gathered accesses.
     fn gathered(&mut self, batch: &Batch<'_>, local: &Range<usize>) {
-        let may_defer = self.may_defer(batch.site);
+        let may_defer = !batch.writes && self.may_defer(batch.site);
         match may_defer.then(|| self.deferrer(local).defer_gathered(batch)).flatten() {
             Some(checks) => self.checks += checks,
             None => check(self, std::slice::from_ref(batch), local),

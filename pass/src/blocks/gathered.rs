@@ -1,24 +1,26 @@
-//! Gathered reads: batches of reads from loops that a block's threads leave one by one.
+//! Gathered accesses: batches from loops that a block's threads run one by one.
 //!
-//! Such a loop is not cut into rows ([`super::rows`]): a thread runs through the whole loop, and
-//! may read any number of times through one instruction. Each instruction has a buffer in the
-//! block's frame. Each read becomes an item of the buffer. A full buffer is handed to the checker,
+//! Such a loop is not cut ([`super::cut_loops`]): a thread runs through the whole loop, and may make any
+//! number of accesses through one instruction. Each instruction has a buffer in the
+//! block's frame. Each access becomes an item of the buffer. A full buffer is handed to the checker,
 //! and so is every buffer at the end of the segment (`gpurace_check::batch`).
 //!
 //! | address in the loop | item |
 //! |---|---|
-//! | may follow the thread's last read | the thread, the first byte, and the end of all reads that follow each other |
+//! | may follow the thread's last access | the thread, the first byte, and the end of all accesses that follow each other |
 //! | depends on a value that is read in the loop, or clearly does not follow | the thread and the address |
 //!
-//! A buffer is also handed over before each write that a call checks, and before rows. So the
-//! checker sees reads and writes in the order in which calls would show them. That matters where a
-//! thread writes a word twice: its first write stands for both, and a read that came after both
-//! would be reported to race with one of them alone.
+//! A write also says whether memory held the value already. Writes follow each other only if they say the same.
+//!
+//! The checker sees a thread's accesses through two instructions in another order than the thread made them. Nothing
+//! orders other threads between them, so each race is found. Where a thread writes a word by two instructions, the
+//! first write that the checker sees stands for both. A buffer is also handed over before each write that a call
+//! checks, and before rows.
 
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use gpurace_abi::batch::{FrameAddresses, FrameBatch, ReadItem, ReadRun};
+use gpurace_abi::batch::{FrameAddresses, FrameBatch, GatheredItem, GatheredRun};
 use gpurace_abi::entry::Entry;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
@@ -47,58 +49,54 @@ const HEADER: u64 = 8;
 /// The entry point that hands a buffer to the checker.
 const HAND_OVER: Entry = Entry::Batches;
 
-/// An instruction whose reads are gathered.
+/// An instruction whose accesses are gathered.
 #[derive(Clone, Debug)]
-pub struct GatheredRead {
+pub struct GatheredAccess {
     access: BatchedAccess,
-    /// Each read is an item of its own.
+    /// Each access is an item of its own.
     scattered: bool,
     /// The basic blocks of the outermost loop around it.
     pub around: Rc<[LLVMBasicBlockRef]>,
 }
 
-impl GatheredRead {
-    /// The batch of its reads, whose buffer lies at this place.
+impl GatheredAccess {
+    /// The batch of its accesses, whose buffer lies at this place.
     pub fn batch(&self, at: u32) -> FrameBatch {
         let addresses =
             if self.scattered { FrameAddresses::Items { at } } else { FrameAddresses::Runs { at } };
         self.access.batch(addresses, None)
     }
 
+    /// The call that checks it.
+    pub fn call(&self) -> LLVMValueRef {
+        self.access.call
+    }
+
     fn item_bytes(&self) -> u64 {
-        (if self.scattered { size_of::<ReadItem>() } else { size_of::<ReadRun>() }) as u64
+        (if self.scattered { size_of::<GatheredItem>() } else { size_of::<GatheredRun>() }) as u64
     }
 }
 
-/// Finds the reads of a cut function that can be gathered: those in the outermost loops that do not
-/// write.
+/// Finds the accesses of a cut function that can be gathered: those in loops.
 ///
 /// # Safety
 /// `function` is a live definition.
-pub unsafe fn find(function: LLVMValueRef) -> Vec<GatheredRead> {
+pub unsafe fn find(function: LLVMValueRef) -> Vec<GatheredAccess> {
     // SAFETY: by contract.
     unsafe {
         let flow = ControlFlow::of(function);
         let Loops { loops, .. } = Loops::of(&flow.successors);
-        let blocks = |l: usize| loops[l].nodes.iter().map(|&node| flow.blocks[node]);
-        let writes: Vec<bool> = (0..loops.len())
-            .map(|l| blocks(l).any(|block| ir::block_instructions(block).any(|i| rows::is_write(i))))
-            .collect();
-        let mut outermost: Vec<Rc<[LLVMBasicBlockRef]>> = Vec::new();
         let mut found = Vec::new();
-        for (l, of) in loops.iter().enumerate() {
-            outermost.push(of.parent.map_or_else(|| blocks(l).collect(), |parent| outermost[parent].clone()));
-            if writes[l] || of.parent.is_some_and(|parent| !writes[parent]) {
-                continue;
-            }
-            let inside: HashSet<_> = blocks(l).collect();
-            let checks = blocks(l).flat_map(|block| ir::block_instructions(block));
+        for of in loops.iter().filter(|of| of.parent.is_none()) {
+            let around: Rc<[LLVMBasicBlockRef]> = of.nodes.iter().map(|&node| flow.blocks[node]).collect();
+            let inside: HashSet<_> = around.iter().copied().collect();
+            let checks = around.iter().flat_map(|&block| ir::block_instructions(block));
             let accesses = checks.filter_map(|i| rows::batched_access(i));
             found.extend(accesses.filter(|access| access.size.is_power_of_two()).map(|access| {
-                GatheredRead {
+                GatheredAccess {
                     access,
                     scattered: is_scattered(checked_address(access.call), &inside),
-                    around: outermost[l].clone(),
+                    around: around.clone(),
                 }
             }));
         }
@@ -149,7 +147,7 @@ unsafe fn jumps(variable: LLVMValueRef, next: LLVMValueRef) -> bool {
 
 /// The buffer of an instruction, and what all buffers of a function need.
 #[derive(Clone, Copy, Debug)]
-pub struct ReadBuffer {
+pub struct AccessBuffer {
     /// The function's first basic block, which computes the address.
     pub start: LLVMBasicBlockRef,
     /// The block frame.
@@ -166,39 +164,39 @@ pub struct ReadBuffer {
     pub thread_context: LLVMValueRef,
 }
 
-/// Builds the code that gathers the reads of one instruction.
+/// Builds the code that gathers the accesses of one instruction.
 struct GatherBuilder<'a> {
     module: LLVMModuleRef,
     context: LLVMContextRef,
     b: LLVMBuilderRef,
-    read: &'a GatheredRead,
-    buffer: ReadBuffer,
+    of: &'a GatheredAccess,
+    buffer: AccessBuffer,
     long: LLVMTypeRef,
     /// A variable: the number of items in the buffer.
     count: LLVMValueRef,
-    /// Variables, unless the reads are scattered: the end of the thread's last read, and where the
-    /// last item holds it.
+    /// Variables, unless the accesses are scattered: the end of the thread's last one, and where the last item holds
+    /// it. The end has the bits that say something of values.
     expected: LLVMValueRef,
     end: LLVMValueRef,
     /// Most items of the buffer.
     most: LLVMValueRef,
     /// The thread, in the form of an item.
     thread: LLVMValueRef,
-    /// The batch of the reads.
+    /// The batch of the accesses.
     table: LLVMValueRef,
 }
 
-/// Replaces the check of a read by code that gathers it. `writes` are the checks of writes that
+/// Replaces the check of an access by code that gathers it. `writes` are the checks of writes that
 /// stay calls.
 ///
 /// # Safety
-/// The read was found in a live function of the module, and its check is still there; the buffer's
+/// The access was found in a live function of the module, and its check is still there; the buffer's
 /// values are computed in the first basic block.
 pub unsafe fn gather(
     module: LLVMModuleRef,
     builder: LLVMBuilderRef,
-    read: &GatheredRead,
-    buffer: ReadBuffer,
+    of: &GatheredAccess,
+    buffer: AccessBuffer,
     writes: &[LLVMValueRef],
 ) {
     // SAFETY: by contract; the call is erased once.
@@ -215,33 +213,21 @@ pub unsafe fn gather(
         let many = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntUGT, bytes, n(MOST_BYTES), none);
         let bytes = LLVMBuildSelect(b, many, n(MOST_BYTES), bytes, none);
         let items = LLVMBuildSub(b, bytes, n(HEADER), none);
-        let most = LLVMBuildUDiv(b, items, n(read.item_bytes()), none);
-        let thread = LLVMBuildShl(b, buffer.linear, n(ReadItem::THREAD_SHIFT.into()), none);
+        let most = LLVMBuildUDiv(b, items, n(of.item_bytes()), none);
+        let thread = LLVMBuildShl(b, buffer.linear, n(GatheredItem::THREAD_SHIFT.into()), none);
         let table = batch::table(module, &[buffer.batch]);
-        let build = GatherBuilder {
-            module,
-            context,
-            b,
-            read,
-            buffer,
-            long,
-            count,
-            expected,
-            end,
-            most,
-            thread,
-            table,
-        };
-        if read.scattered {
+        let build =
+            GatherBuilder { module, context, b, of, buffer, long, count, expected, end, most, thread, table };
+        if of.scattered {
             LLVMBuildStore(b, LLVMBuildLoad2(b, long, buffer.place, none), count);
         } else {
-            // No read follows one of another thread.
+            // No access follows one of another thread.
             LLVMBuildStore(b, build.no_address(), expected);
             LLVMBuildStore(b, build.at(build.item(n(0)), 8), end);
         }
         build.before(writes);
-        let call = read.access.call;
-        if read.scattered {
+        let call = of.access.call;
+        if of.scattered {
             build.each(call);
         } else {
             build.follow(call);
@@ -256,7 +242,7 @@ impl GatherBuilder<'_> {
         unsafe { LLVMConstInt(self.long, n, 0) }
     }
 
-    /// An address that no read ends at.
+    /// An address that no access ends at.
     fn no_address(&self) -> LLVMValueRef {
         self.n(u64::MAX)
     }
@@ -270,7 +256,7 @@ impl GatherBuilder<'_> {
     unsafe fn item(&self, index: LLVMValueRef) -> LLVMValueRef {
         // SAFETY: by contract.
         unsafe {
-            let offset = LLVMBuildMul(self.b, index, self.n(self.read.item_bytes()), c"".as_ptr());
+            let offset = LLVMBuildMul(self.b, index, self.n(self.of.item_bytes()), c"".as_ptr());
             ir::at_offset(self.b, self.at(self.buffer.place, HEADER), offset)
         }
     }
@@ -307,9 +293,9 @@ impl GatherBuilder<'_> {
         unsafe {
             let int = LLVMInt32TypeInContext(self.context);
             let function = EntryCalls::new(self.module).threaded(HAND_OVER);
-            let ReadBuffer { thread_context, frame, .. } = self.buffer;
+            let AccessBuffer { thread_context, frame, .. } = self.buffer;
             ir::call(self.b, function, &[thread_context, frame, self.table, LLVMConstInt(int, 1, 0)]);
-            let (value, variable) = match self.read.scattered {
+            let (value, variable) = match self.of.scattered {
                 true => (self.n(0), self.count),
                 false => (self.no_address(), self.expected),
             };
@@ -330,13 +316,32 @@ impl GatherBuilder<'_> {
         }
     }
 
-    /// Adds an item for each read.
+    /// The number of an access's address, with bits that say whether a write leaves memory as it was.
+    unsafe fn address(&self) -> LLVMValueRef {
+        // SAFETY: by contract; the builder is before the access, so memory still holds what was there.
+        unsafe {
+            let (b, none) = (self.b, c"".as_ptr());
+            let BatchedAccess { call, size, value, .. } = self.of.access;
+            let number = gpurace_address_number(b, checked_address(call));
+            let Some(value) = value else { return number };
+            let ty = LLVMIntTypeInContext(self.context, 8 * size);
+            let value = if size == 8 { value } else { LLVMBuildTrunc(b, value, ty, none) };
+            let there = LLVMBuildLoad2(b, ty, checked_address(call), none);
+            LLVMSetAlignment(there, 1);
+            let equal = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntEQ, value, there, none);
+            let [equal_bit, different] =
+                [GatheredItem::EQUAL, GatheredItem::DIFFERENT].map(|bit| self.n(bit));
+            LLVMBuildOr(b, number, LLVMBuildSelect(b, equal, equal_bit, different, none), none)
+        }
+    }
+
+    /// Adds an item for each access.
     unsafe fn each(&self, call: LLVMValueRef) {
         // SAFETY: by contract.
         unsafe {
             let none = c"".as_ptr();
             LLVMPositionBuilderBefore(self.b, call);
-            let address = gpurace_address_number(self.b, checked_address(call));
+            let address = self.address();
             let count = LLVMBuildLoad2(self.b, self.long, self.count, none);
             LLVMBuildStore(self.b, LLVMBuildOr(self.b, address, self.thread, none), self.item(count));
             let count = LLVMBuildAdd(self.b, count, self.n(1), none);
@@ -347,16 +352,16 @@ impl GatherBuilder<'_> {
         }
     }
 
-    /// Adds one item for all reads that follow each other.
+    /// Adds one item for all accesses that follow each other.
     unsafe fn follow(&self, call: LLVMValueRef) {
         // SAFETY: by contract.
         unsafe {
             let none = c"".as_ptr();
             LLVMPositionBuilderBefore(self.b, call);
-            let address = gpurace_address_number(self.b, checked_address(call));
+            let address = self.address();
             let expected = LLVMBuildLoad2(self.b, self.long, self.expected, none);
-            // The read is neither the last one again nor right behind it.
-            let size = self.n(self.read.access.size.into());
+            // The access is neither the last one again nor right behind it.
+            let size = self.n(self.of.access.size.into());
             let back = LLVMBuildSub(self.b, expected, address, none);
             let elsewhere = LLVMBuildICmp(self.b, LLVMIntPredicate::LLVMIntUGT, back, size, none);
             self.when(call, elsewhere, false, || {

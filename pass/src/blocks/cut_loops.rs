@@ -1,0 +1,466 @@
+//! Which loops of a kernel are cut at their end, so that all threads of the block run an iteration before any
+//! thread runs the next one.
+//!
+//! A thread by itself would run through the whole loop. In an iteration that all threads run side by side,
+//! neighbouring threads mostly use neighbouring memory (`i += gridDim.x * blockDim.x`, a column for each
+//! thread), LLVM vectorises over the threads, and the accesses of an instruction are a row
+//! ([`super::rows`]). Where a thread walks along a row of its own, it is better off alone: its accesses are
+//! gathered ([`super::gathered`]), and it keeps its values in registers.
+//!
+//! | accesses of the loop | without checks | with rows |
+//! |---|---|---|
+//! | a thread steps from element to element, and another thread elsewhere | alone | alone |
+//! | a thread steps over other elements, which neighbouring threads access | side by side | side by side |
+//! | other ones | alone | side by side |
+//! | it writes to shared memory | as above | alone |
+//!
+//! The last line is for reports: the checker keeps one write of a thread for all that it makes to a word between two
+//! barriers. Where threads run one after the other, reads of the threads before still meet each write; side by side,
+//! they would meet the first one alone.
+//!
+//! Threads that leave such a loop earlier than others wait for them at the next barrier, or have ended. The loop is
+//! only cut if no value from the threads' memory says when they leave it: the threads then leave it at about the
+//! same time, or one after the other. A loop that few threads reach (`if (threadIdx.x == 0)`) is not cut.
+
+use std::collections::{HashMap, HashSet};
+
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+use llvm_sys::{LLVMIntPredicate, LLVMOpcode};
+
+use super::rows;
+use super::segments::ThreadParameter;
+use crate::analysis::address;
+use crate::analysis::control_flow::ControlFlow;
+use crate::analysis::loops::{Loop, Loops};
+use crate::analysis::uniform::BlockUniform;
+use crate::ir;
+use crate::ir::entry_calls::checked_address;
+
+/// The end of a loop that is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoopEnd {
+    /// The loop's header.
+    pub header: LLVMBasicBlockRef,
+    /// The basic block that goes back to it.
+    pub latch: LLVMBasicBlockRef,
+    /// All threads of the block come there together.
+    pub together: bool,
+}
+
+/// What the choice rests on.
+pub struct LoopSource<'a> {
+    /// The module.
+    pub module: LLVMModuleRef,
+    /// The function that is cut.
+    pub function: LLVMValueRef,
+    /// Number of its parameters that are the kernel's.
+    pub kernel_parameters: usize,
+    /// Which values differ from thread to thread.
+    pub uniform: &'a BlockUniform,
+    /// The accesses become rows. Otherwise there are no checks.
+    pub rows: bool,
+    /// The parameters from which shared memory is addressed.
+    pub shared: Vec<LLVMValueRef>,
+}
+
+/// Finds the ends of the loops that are cut: first those that all threads reach together. Of the others, the
+/// threads at the last one run first. It is of an inner loop, or of one from which a thread may come to the others, so
+/// that all threads in a loop are in the same iteration of it, and of the loops around it.
+///
+/// # Safety
+/// The function is live and has not changed since the analysis.
+pub unsafe fn find(source: &LoopSource<'_>) -> Vec<LoopEnd> {
+    // SAFETY: by contract.
+    unsafe {
+        let flow = ControlFlow::of(source.function);
+        let loops = Loops::of(&flow.successors);
+        let mut chosen: Vec<bool> = loops.loops.iter().map(|of| source.are_side_by_side(&flow, of)).collect();
+        // A loop around one that is cut is cut too: a segment that is a loop is not vectorised over the threads.
+        for (at, of) in loops.loops.iter().enumerate().rev() {
+            if let Some(parent) = of.parent.filter(|_| chosen[at]) {
+                chosen[parent] = true;
+            }
+        }
+        for (chosen, of) in chosen.iter_mut().zip(&loops.loops) {
+            *chosen &= !(source.rows && source.writes_shared(&flow, of));
+        }
+        let ends = Ends { source, flow: &flow };
+        let (mut found, mut apart) = (Vec::new(), vec![None; loops.loops.len()]);
+        let mut is_cut = vec![false; loops.loops.len()];
+        // Each loop comes before those in it.
+        for (at, of) in loops.loops.iter().enumerate().filter(|(at, _)| chosen[*at]) {
+            let Some(header) = of.header().map(|node| flow.blocks[node]) else { continue };
+            let latches = ends.latches(of);
+            if latches.iter().all(|&latch| !source.uniform.is_divergent(latch)) {
+                found.extend(latches.into_iter().map(|latch| LoopEnd { header, latch, together: true }));
+                is_cut[at] = true;
+            } else if let [latch] = latches[..]
+                && of.parent.is_none_or(|parent| is_cut[parent])
+                && ends.may_part(of)
+            {
+                apart[at] = Some(LoopEnd { header, latch, together: false });
+                is_cut[at] = true;
+            }
+        }
+        let mut order = Vec::new();
+        inner_first(&loops, None, &mut order);
+        found.extend(order.into_iter().rev().filter_map(|at| apart[at]));
+        found
+    }
+}
+
+/// Adds the loops directly in `parent`, each after those in it, in the order in which threads come to them.
+fn inner_first(loops: &Loops, parent: Option<usize>, order: &mut Vec<usize>) {
+    for (at, _) in loops.loops.iter().enumerate().filter(|(_, of)| of.parent == parent) {
+        inner_first(loops, Some(at), order);
+        order.push(at);
+    }
+}
+
+impl LoopSource<'_> {
+    /// True if the threads had better run the iterations of a loop side by side.
+    unsafe fn are_side_by_side(&self, flow: &ControlFlow, of: &Loop) -> bool {
+        // SAFETY: by contract.
+        unsafe {
+            let Some(header) = of.header() else { return false };
+            let inside: HashSet<_> = of.nodes.iter().map(|&node| flow.blocks[node]).collect();
+            let header = flow.blocks[header];
+            let [x, linear] = [ThreadParameter::X, ThreadParameter::Linear]
+                .map(|p| LLVMGetParam(self.function, (self.kernel_parameters + p as usize) as u32));
+            let mut by_thread =
+                Growth { module: self.module, of: GrowsWith::Thread([x, linear]), known: HashMap::new() };
+            let mut by_iteration = Growth {
+                module: self.module,
+                of: GrowsWith::Loop { header, inside: &inside },
+                known: HashMap::new(),
+            };
+            let (mut any, mut walks, mut crosses) = (false, false, false);
+            for i in inside.iter().flat_map(|&block| ir::block_instructions(block)) {
+                let Some((pointer, size)) = self.access(i) else { continue };
+                any = true;
+                let (thread, iteration) = (by_thread.of(pointer), by_iteration.of(pointer));
+                let follows = |growth| matches!(growth, Some(step) if i64::abs(step) <= size);
+                if thread != Some(0) && iteration != Some(0) && follows(iteration) {
+                    walks = true;
+                }
+                if thread != Some(0) && follows(thread) && !follows(iteration) {
+                    crosses = true;
+                }
+            }
+            any && !(walks && !crosses) && (crosses || self.rows)
+        }
+    }
+
+    /// True if a loop has a check of a write to shared memory.
+    unsafe fn writes_shared(&self, flow: &ControlFlow, of: &Loop) -> bool {
+        // SAFETY: by contract.
+        unsafe {
+            let is_shared = |call| {
+                let (_, start, _) = address::start_of(self.module, checked_address(call));
+                let number = match ir::value_opcode(start) {
+                    Some(LLVMOpcode::LLVMIntToPtr) => LLVMGetOperand(start, 0),
+                    _ => start,
+                };
+                self.shared.contains(&number)
+            };
+            let mut checks = of.nodes.iter().flat_map(|&node| ir::block_instructions(flow.blocks[node]));
+            checks.any(|i| rows::is_write(i) && is_shared(i))
+        }
+    }
+
+    /// The address and the bytes of an access that decides.
+    unsafe fn access(&self, i: LLVMValueRef) -> Option<(LLVMValueRef, i64)> {
+        // SAFETY: by contract.
+        unsafe {
+            if self.rows {
+                return rows::batched_access(i)
+                    .map(|access| (checked_address(access.call), access.size.into()));
+            }
+            let (pointer, ty) = match ir::opcode(i) {
+                LLVMOpcode::LLVMLoad => (LLVMGetOperand(i, 0), LLVMTypeOf(i)),
+                LLVMOpcode::LLVMStore => (LLVMGetOperand(i, 1), LLVMTypeOf(LLVMGetOperand(i, 0))),
+                _ => return None,
+            };
+            Some((pointer, ir::store_size(self.module, ty) as i64))
+        }
+    }
+}
+
+/// Looks at the ends of loops.
+struct Ends<'a> {
+    source: &'a LoopSource<'a>,
+    flow: &'a ControlFlow,
+}
+
+impl Ends<'_> {
+    /// The basic blocks from which a loop goes back to its header.
+    fn latches(&self, of: &Loop) -> Vec<LLVMBasicBlockRef> {
+        let before = of.header().map_or(&[][..], |header| &self.flow.predecessors[header]);
+        let inside = before.iter().filter(|node| of.nodes.binary_search(node).is_ok());
+        let found: HashSet<usize> = inside.copied().collect();
+        found.into_iter().map(|node| self.flow.blocks[node]).collect()
+    }
+
+    /// True if a loop may be cut although threads come to it, or leave it, one by one.
+    unsafe fn may_part(&self, of: &Loop) -> bool {
+        // SAFETY: by contract.
+        unsafe { self.is_counted(of) && of.header().is_some_and(|header| !self.is_for_few(header)) }
+    }
+
+    /// True if the threads leave a loop by conditions on numbers alone that they share, or that follow from
+    /// their indices.
+    unsafe fn is_counted(&self, of: &Loop) -> bool {
+        // SAFETY: by contract.
+        unsafe {
+            let mut seen = HashSet::new();
+            let mut pending = Vec::new();
+            for &node in &of.nodes {
+                let leaves = self.flow.successors[node].iter().any(|to| of.nodes.binary_search(to).is_err());
+                let end = LLVMGetBasicBlockTerminator(self.flow.blocks[node]);
+                match ir::opcode(end) {
+                    _ if !leaves => {}
+                    LLVMOpcode::LLVMBr if LLVMIsConditional(end) != 0 => pending.push(LLVMGetCondition(end)),
+                    _ => return false,
+                }
+            }
+            while let Some(value) = pending.pop() {
+                if LLVMIsAInstruction(value).is_null()
+                    || !self.source.uniform.varies(value)
+                    || !seen.insert(value)
+                {
+                    continue;
+                }
+                match ir::opcode(value) {
+                    // It is the same for all where the address is.
+                    LLVMOpcode::LLVMLoad if !self.source.uniform.varies(LLVMGetOperand(value, 0)) => {}
+                    _ if is_computed(value) => pending.extend(ir::operands(value)),
+                    _ => return false,
+                }
+            }
+            true
+        }
+    }
+
+    /// True if threads reach a node only where a number that differs from thread to thread has one value.
+    unsafe fn is_for_few(&self, node: usize) -> bool {
+        // SAFETY: by contract.
+        unsafe {
+            self.flow.blocks.iter().enumerate().any(|(from, &block)| {
+                let end = LLVMGetBasicBlockTerminator(block);
+                if ir::opcode(end) != LLVMOpcode::LLVMBr || LLVMIsConditional(end) == 0 || from == node {
+                    return false;
+                }
+                let condition = LLVMGetCondition(end);
+                if ir::value_opcode(condition) != Some(LLVMOpcode::LLVMICmp)
+                    || !self.source.uniform.varies(condition)
+                {
+                    return false;
+                }
+                let way = match LLVMGetICmpPredicate(condition) {
+                    LLVMIntPredicate::LLVMIntEQ => 0,
+                    LLVMIntPredicate::LLVMIntNE => 1,
+                    _ => return false,
+                };
+                let to = &self.flow.successors[from];
+                // The other way does not lead there, and no way past the branch does.
+                to.len() == 2 && to[0] != to[1] && !self.is_reached(node, (from, to[way]))
+            })
+        }
+    }
+
+    /// True if the function's start reaches a node without an edge.
+    fn is_reached(&self, node: usize, without: (usize, usize)) -> bool {
+        let mut seen = HashSet::from([0]);
+        let mut pending = vec![0];
+        while let Some(at) = pending.pop() {
+            if at == node {
+                return true;
+            }
+            let next = self.flow.successors[at].iter().copied().filter(|&to| (at, to) != without);
+            pending.extend(next.filter(|&to| seen.insert(to)));
+        }
+        false
+    }
+}
+
+/// What a value grows with.
+#[derive(Clone, Copy)]
+enum GrowsWith<'a> {
+    /// The index of the thread in x.
+    Thread([LLVMValueRef; 2]),
+    /// The iterations of a loop.
+    Loop { header: LLVMBasicBlockRef, inside: &'a HashSet<LLVMBasicBlockRef> },
+}
+
+/// How much values grow from a thread to the next, or from an iteration to the next.
+struct Growth<'a> {
+    module: LLVMModuleRef,
+    of: GrowsWith<'a>,
+    /// `None` for what is not constant, or not known.
+    known: HashMap<LLVMValueRef, Option<i64>>,
+}
+
+impl Growth<'_> {
+    /// The constant by which a value grows, if it does by one.
+    unsafe fn of(&mut self, value: LLVMValueRef) -> Option<i64> {
+        // SAFETY: by contract.
+        unsafe {
+            if let GrowsWith::Thread(indices) = self.of
+                && indices.contains(&value)
+            {
+                return Some(1);
+            }
+            if LLVMIsAInstruction(value).is_null() {
+                return Some(0);
+            }
+            if let GrowsWith::Loop { inside, .. } = self.of
+                && !inside.contains(&LLVMGetInstructionParent(value))
+            {
+                return Some(0);
+            }
+            if let Some(&known) = self.known.get(&value) {
+                return known;
+            }
+            // A value that depends on itself, until a loop's variable says how.
+            self.known.insert(value, None);
+            let growth = self.instruction(value);
+            self.known.insert(value, growth);
+            growth
+        }
+    }
+
+    unsafe fn instruction(&mut self, i: LLVMValueRef) -> Option<i64> {
+        // SAFETY: by contract.
+        unsafe {
+            let operands = ir::operands(i);
+            match ir::opcode(i) {
+                LLVMOpcode::LLVMAdd => self.of(operands[0])?.checked_add(self.of(operands[1])?),
+                LLVMOpcode::LLVMOr if LLVMGetIsDisjoint(i) != 0 => {
+                    self.of(operands[0])?.checked_add(self.of(operands[1])?)
+                }
+                LLVMOpcode::LLVMSub => self.of(operands[0])?.checked_sub(self.of(operands[1])?),
+                LLVMOpcode::LLVMMul => match [0, 1].map(|at| constant(operands[at])) {
+                    [Some(by), _] => self.of(operands[1])?.checked_mul(by),
+                    [_, Some(by)] => self.of(operands[0])?.checked_mul(by),
+                    _ => self.same(&operands),
+                },
+                LLVMOpcode::LLVMShl => match constant(operands[1]) {
+                    Some(by @ 0..48) => self.of(operands[0])?.checked_mul(1 << by),
+                    _ => self.same(&operands),
+                },
+                LLVMOpcode::LLVMSExt
+                | LLVMOpcode::LLVMZExt
+                | LLVMOpcode::LLVMTrunc
+                | LLVMOpcode::LLVMFreeze
+                | LLVMOpcode::LLVMPtrToInt
+                | LLVMOpcode::LLVMIntToPtr
+                | LLVMOpcode::LLVMAddrSpaceCast => self.of(operands[0]),
+                LLVMOpcode::LLVMGetElementPtr => {
+                    let (_, terms) = address::gep_parts(self.module, i)?;
+                    let mut sum = self.of(operands[0])?;
+                    for term in terms {
+                        sum = sum.checked_add(self.of(term.index)?.checked_mul(term.scale as i64)?)?;
+                    }
+                    Some(sum)
+                }
+                LLVMOpcode::LLVMPHI => self.phi(i),
+                _ if is_computed(i) => self.same(&operands),
+                _ => None,
+            }
+        }
+    }
+
+    /// 0 if no operand grows.
+    unsafe fn same(&mut self, operands: &[LLVMValueRef]) -> Option<i64> {
+        // SAFETY: by contract.
+        operands.iter().all(|&operand| unsafe { self.of(operand) } == Some(0)).then_some(0)
+    }
+
+    /// A loop's variable grows as what it starts from, or by what each iteration adds.
+    unsafe fn phi(&mut self, phi: LLVMValueRef) -> Option<i64> {
+        // SAFETY: by contract.
+        unsafe {
+            let block = LLVMGetInstructionParent(phi);
+            let incoming = (0..LLVMCountIncoming(phi))
+                .map(|at| (LLVMGetIncomingValue(phi, at), LLVMGetIncomingBlock(phi, at)));
+            if let GrowsWith::Loop { header, inside } = self.of
+                && header == block
+            {
+                let mut added = incoming
+                    .filter(|(_, from)| inside.contains(from))
+                    .map(|(value, _)| self.added_to(phi, value));
+                let first = added.next()??;
+                return added.all(|other| other == Some(first)).then_some(first);
+            }
+            let mut grows = None;
+            for (value, _) in incoming {
+                // What an iteration adds to it, all threads add, mostly.
+                if self.adds_to(phi, value) {
+                    continue;
+                }
+                let growth = self.of(value)?;
+                if grows.replace(growth).is_some_and(|before| before != growth) {
+                    return None;
+                }
+            }
+            grows
+        }
+    }
+
+    /// True if a value is a phi, or the sum of it and of something else.
+    unsafe fn adds_to(&self, phi: LLVMValueRef, value: LLVMValueRef) -> bool {
+        // SAFETY: by contract.
+        unsafe {
+            match ir::value_opcode(value) {
+                _ if value == phi => true,
+                Some(LLVMOpcode::LLVMAdd) => ir::operands(value).contains(&phi),
+                Some(LLVMOpcode::LLVMGetElementPtr) => LLVMGetOperand(value, 0) == phi,
+                _ => false,
+            }
+        }
+    }
+
+    /// The constant that a value adds to a phi.
+    unsafe fn added_to(&self, phi: LLVMValueRef, value: LLVMValueRef) -> Option<i64> {
+        // SAFETY: by contract.
+        unsafe {
+            match ir::value_opcode(value) {
+                _ if !self.adds_to(phi, value) => None,
+                _ if value == phi => Some(0),
+                Some(LLVMOpcode::LLVMGetElementPtr) => match address::gep_parts(self.module, value)? {
+                    (added, terms) if terms.is_empty() => Some(added),
+                    _ => None,
+                },
+                _ => ir::operands(value).into_iter().find_map(|operand| constant(operand)),
+            }
+        }
+    }
+}
+
+/// True for a value that follows from its operands alone.
+unsafe fn is_computed(i: LLVMValueRef) -> bool {
+    // SAFETY: by contract.
+    unsafe {
+        match ir::opcode(i) {
+            LLVMOpcode::LLVMCall => ir::callee(i).is_some_and(|f| ir::is_pure_intrinsic(&ir::name(f))),
+            LLVMOpcode::LLVMLoad
+            | LLVMOpcode::LLVMAlloca
+            | LLVMOpcode::LLVMAtomicRMW
+            | LLVMOpcode::LLVMAtomicCmpXchg
+            | LLVMOpcode::LLVMVAArg
+            | LLVMOpcode::LLVMInvoke
+            | LLVMOpcode::LLVMCallBr
+            | LLVMOpcode::LLVMLandingPad => false,
+            _ => true,
+        }
+    }
+}
+
+unsafe fn constant(value: LLVMValueRef) -> Option<i64> {
+    // SAFETY: by contract.
+    unsafe { (!LLVMIsAConstantInt(value).is_null()).then(|| LLVMConstIntGetSExtValue(value)) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+//! Which loops are cut, and beside them the neighbours that must not be.
+
+use super::*;
+use crate::blocks::entries::Checks;
+use crate::blocks::segments;
+
+/// What becomes of a kernel's loops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Found {
+    /// Loops that are cut.
+    cut: usize,
+    /// Threads may leave one of them earlier than others.
+    apart: bool,
+}
+
+const NONE: Found = Found { cut: 0, apart: false };
+const TOGETHER: Found = Found { cut: 1, apart: false };
+const APART: Found = Found { cut: 1, apart: true };
+
+/// `%t` is the thread's index, `%d` the size of the block, `%n` a parameter, `%a` an array.
+fn found(body: &str, checks: Checks) -> Found {
+    let text = format!(
+        "declare void @__gpurace_read(ptr, ptr, i32, i32)
+         define void @k(ptr %c, ptr %a, i32 %n) {{
+           %t = load i32, ptr %c
+           %dp = getelementptr inbounds i8, ptr %c, i64 {dim}
+           %d = load i32, ptr %dp
+           {body}
+         }}",
+        dim = gpurace_abi::context::offset::NTID
+    );
+    // SAFETY: the module is live.
+    ir::testing::with_module(&text, |module| unsafe {
+        let kernel = LLVMGetNamedFunction(module, c"k".as_ptr());
+        let cut = segments::cut(module, kernel, checks, &Default::default()).expect("no barrier");
+        Found { cut: cut.runs.len() - 1, apart: cut.own_points.is_some() }
+    })
+}
+
+/// A loop whose variable `%i` starts at `start` and grows by `step` while it is below `end`, and which reads `%a` at
+/// `index`.
+fn looped(start: &str, step: &str, end: &str, index: &str) -> String {
+    format!(
+        "br label %h\n h:\n %i = phi i32 [ {start}, %0 ], [ %j, %h ]\n {index}
+         %p = getelementptr inbounds float, ptr %a, i32 %at\n call void @__gpurace_read(ptr %c, ptr %p, i32 4, i32 1)\n
+         %v = load float, ptr %p\n %j = add i32 %i, {step}\n %x = icmp slt i32 %j, {end}\n
+         br i1 %x, label %h, label %e\n e:\n ret void"
+    )
+}
+
+/// Without checks and with rows.
+fn both(body: &str) -> [Found; 2] {
+    [Checks::None, Checks::InRows].map(|checks| found(body, checks))
+}
+
+const SAME: &str = "%at = add i32 %i, 0";
+
+#[test]
+fn neighbouring_threads_use_neighbouring_memory() {
+    // Threads step over the elements of others.
+    assert_eq!(both(&looped("%t", "%d", "%n", SAME)), [APART; 2]);
+    assert_eq!(both(&looped("%t", "1000", "%n", SAME)), [APART; 2]);
+    // A column for each thread.
+    let column = "%r = mul i32 %i, %n\n %at = add i32 %r, %t";
+    assert_eq!(both(&looped("0", "1", "%n", column)), [TOGETHER; 2]);
+    // A row for each thread: it had better run alone.
+    let row = "%r = mul i32 %t, %n\n %at = add i32 %r, %i";
+    assert_eq!(both(&looped("0", "1", "%n", row)), [NONE; 2]);
+    // All threads read one element.
+    assert_eq!(both(&looped("0", "1", "%n", SAME)), [NONE, TOGETHER]);
+}
+
+#[test]
+fn threads_leave_loops_by_their_numbers_or_by_memory() {
+    let column = "%r = mul i32 %i, %n\n %at = add i32 %r, %t";
+    assert_eq!(both(&looped("0", "1", "%t", column)), [APART; 2]);
+    // What memory says of a thread, it may say of it alone.
+    let from_memory = format!("%q = getelementptr i32, ptr %a, i32 %t\n %m = load i32, ptr %q\n {column}");
+    assert_eq!(both(&looped("0", "1", "%m", &from_memory)), [NONE; 2]);
+    // It says the same to all.
+    let of_all = format!("%m = load i32, ptr %a\n {column}");
+    assert_eq!(both(&looped("0", "1", "%m", &of_all)), [APART; 2]);
+}
+
+/// A loop along columns, under a condition.
+fn guarded(condition: &str) -> String {
+    format!(
+        "%g = icmp {condition}\n br i1 %g, label %b, label %e\n b:\n br label %h\n h:\n %i = phi i32 [ 0, %b ], [ %j, %h ]
+         %r = mul i32 %i, %n\n %at = add i32 %r, %t\n %p = getelementptr inbounds float, ptr %a, i32 %at
+         call void @__gpurace_read(ptr %c, ptr %p, i32 4, i32 1)\n %v = load float, ptr %p\n %j = add i32 %i, 1
+         %x = icmp slt i32 %j, %n\n br i1 %x, label %h, label %e\n e:\n ret void"
+    )
+}
+
+#[test]
+fn loops_of_few_threads() {
+    assert_eq!(both(&guarded("slt i32 %t, %n")), [APART; 2]);
+    assert_eq!(both(&guarded("ne i32 %t, 0")), [APART; 2]);
+    assert_eq!(both(&guarded("eq i32 %t, 0")), [NONE; 2]);
+    // A block runs it, or does not.
+    assert_eq!(both(&guarded("eq i32 %n, 7")), [TOGETHER; 2]);
+}
+
+#[test]
+fn loops_around_loops() {
+    let nested = |end: &str| {
+        format!(
+            "%q = getelementptr i32, ptr %a, i32 %t\n %m = load i32, ptr %q\n br label %g\n g:\n %k = phi i32 [ 0, %0 ], [ %l, %f ]\n br label %h\n h:\n %i = phi i32 [ %t, %g ], [ %j, %h ]
+         %p = getelementptr inbounds float, ptr %a, i32 %i\n call void @__gpurace_read(ptr %c, ptr %p, i32 4, i32 1)
+         %v = load float, ptr %p\n %j = add i32 %i, %d\n %x = icmp slt i32 %j, %n\n br i1 %x, label %h, label %f\n f:
+         %l = add i32 %k, 1\n %y = icmp slt i32 %l, {end}\n br i1 %y, label %g, label %e\n e:\n ret void"
+        )
+    };
+    assert_eq!(both(&nested("%n")), [Found { cut: 2, apart: true }; 2]);
+    // Threads in different iterations of the outer loop would share the values of the inner one.
+    assert_eq!(both(&nested("%m")), [NONE; 2]);
+}
