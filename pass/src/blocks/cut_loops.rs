@@ -12,7 +12,7 @@
 //! | a thread steps from element to element, and another thread elsewhere | alone | alone |
 //! | a thread steps over other elements, which neighbouring threads access | side by side | side by side |
 //! | other ones | alone | side by side |
-//! | it writes to shared memory | as above | alone |
+//! | it writes to shared memory, which the thread writes elsewhere too | as above | alone |
 //!
 //! The last line is for reports: the checker keeps one write of a thread for all that it makes to a word between two
 //! barriers. Where threads run one after the other, reads of the threads before still meet each write; side by side,
@@ -29,13 +29,16 @@ use llvm_sys::prelude::*;
 use llvm_sys::{LLVMIntPredicate, LLVMOpcode};
 
 use super::rows;
-use super::segments::ThreadParameter;
+use super::segments::{ThreadParameter, is_barrier};
 use crate::analysis::address;
 use crate::analysis::control_flow::ControlFlow;
 use crate::analysis::loops::{Loop, Loops};
 use crate::analysis::uniform::BlockUniform;
 use crate::ir;
-use crate::ir::entry_calls::checked_address;
+use crate::ir::entry_calls::{EntryCall, checked_address};
+
+/// Bytes within which memory counts as neighbouring: a line of the processor's cache.
+const NEAR: i64 = 64;
 
 /// The end of a loop that is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +86,7 @@ pub unsafe fn find(source: &LoopSource<'_>) -> Vec<LoopEnd> {
             }
         }
         for (chosen, of) in chosen.iter_mut().zip(&loops.loops) {
-            *chosen &= !(source.rows && source.writes_shared(&flow, of));
+            *chosen &= !(source.rows && source.writes_shared_by_several(&flow, of));
         }
         let ends = Ends { source, flow: &flow };
         let (mut found, mut apart) = (Vec::new(), vec![None; loops.loops.len()]);
@@ -137,52 +140,74 @@ impl LoopSource<'_> {
             };
             let (mut any, mut walks, mut crosses) = (false, false, false);
             for i in inside.iter().flat_map(|&block| ir::block_instructions(block)) {
-                let Some((pointer, size)) = self.access(i) else { continue };
+                let Some(pointer) = self.access(i) else { continue };
                 any = true;
-                let (thread, iteration) = (by_thread.of(pointer), by_iteration.of(pointer));
-                let follows = |growth| matches!(growth, Some(step) if i64::abs(step) <= size);
-                if thread != Some(0) && iteration != Some(0) && follows(iteration) {
-                    walks = true;
-                }
-                if thread != Some(0) && follows(thread) && !follows(iteration) {
-                    crosses = true;
-                }
+                let distance = |growth: Option<i64>| growth.map_or(i64::MAX, |step| step.saturating_abs());
+                let (thread, iteration) =
+                    (distance(by_thread.of(pointer)), distance(by_iteration.of(pointer)));
+                walks |= iteration != 0 && iteration <= NEAR && iteration < thread;
+                crosses |= thread != 0 && thread <= NEAR && thread < iteration;
             }
             any && !(walks && !crosses) && (crosses || self.rows)
         }
     }
 
-    /// True if a loop has a check of a write to shared memory.
-    unsafe fn writes_shared(&self, flow: &ControlFlow, of: &Loop) -> bool {
+    /// True if a loop has a check of a write to shared memory, and a thread may make another one, by another
+    /// instruction, without a barrier between.
+    unsafe fn writes_shared_by_several(&self, flow: &ControlFlow, of: &Loop) -> bool {
         // SAFETY: by contract.
         unsafe {
-            let is_shared = |call| {
-                let (_, start, _) = address::start_of(self.module, checked_address(call));
-                let number = match ir::value_opcode(start) {
-                    Some(LLVMOpcode::LLVMIntToPtr) => LLVMGetOperand(start, 0),
-                    _ => start,
-                };
-                self.shared.contains(&number)
+            let sites = |node: usize| -> Vec<_> {
+                let checks = ir::block_instructions(flow.blocks[node]);
+                checks.filter(|&i| self.writes_shared(i)).filter_map(|i| EntryCall::of(i)?.site()).collect()
             };
-            let mut checks = of.nodes.iter().flat_map(|&node| ir::block_instructions(flow.blocks[node]));
-            checks.any(|i| rows::is_write(i) && is_shared(i))
+            let mut found: HashSet<_> = of.nodes.iter().flat_map(|&node| sites(node)).collect();
+            if found.is_empty() {
+                return false;
+            }
+            for next in [&flow.successors, &flow.predecessors] {
+                let mut seen: HashSet<_> = of.nodes.iter().copied().collect();
+                let mut pending = of.nodes.clone();
+                while let Some(node) = pending.pop() {
+                    found.extend(sites(node));
+                    let waits = || ir::block_instructions(flow.blocks[node]).any(|i| is_barrier(i));
+                    if of.nodes.binary_search(&node).is_ok() || !waits() {
+                        pending.extend(next[node].iter().copied().filter(|&node| seen.insert(node)));
+                    }
+                }
+            }
+            found.len() > 1
         }
     }
 
-    /// The address and the bytes of an access that decides.
-    unsafe fn access(&self, i: LLVMValueRef) -> Option<(LLVMValueRef, i64)> {
+    /// True for a check of a write to shared memory.
+    unsafe fn writes_shared(&self, i: LLVMValueRef) -> bool {
+        // SAFETY: by contract.
+        unsafe {
+            if !rows::is_write(i) {
+                return false;
+            }
+            let (_, start, _) = address::start_of(self.module, checked_address(i));
+            let number = match ir::value_opcode(start) {
+                Some(LLVMOpcode::LLVMIntToPtr) => LLVMGetOperand(start, 0),
+                _ => start,
+            };
+            self.shared.contains(&number)
+        }
+    }
+
+    /// The address of an access that decides.
+    unsafe fn access(&self, i: LLVMValueRef) -> Option<LLVMValueRef> {
         // SAFETY: by contract.
         unsafe {
             if self.rows {
-                return rows::batched_access(i)
-                    .map(|access| (checked_address(access.call), access.size.into()));
+                return rows::batched_access(i).map(|access| checked_address(access.call));
             }
-            let (pointer, ty) = match ir::opcode(i) {
-                LLVMOpcode::LLVMLoad => (LLVMGetOperand(i, 0), LLVMTypeOf(i)),
-                LLVMOpcode::LLVMStore => (LLVMGetOperand(i, 1), LLVMTypeOf(LLVMGetOperand(i, 0))),
-                _ => return None,
-            };
-            Some((pointer, ir::store_size(self.module, ty) as i64))
+            match ir::opcode(i) {
+                LLVMOpcode::LLVMLoad => Some(LLVMGetOperand(i, 0)),
+                LLVMOpcode::LLVMStore => Some(LLVMGetOperand(i, 1)),
+                _ => None,
+            }
         }
     }
 }

@@ -93,6 +93,10 @@ impl CheckedItems<'_> {
                 continue;
             }
             block.count(((end - address) >> self.size.trailing_zeros()) as u64);
+            if self.writes && (address | end) & (GRANULE.max(size) - 1) != 0 {
+                // Some of them are checked at once. Of two writes that race, the later one finds it.
+                std::mem::take(&mut gathered).check(block, self);
+            }
             let Some(record) = record.filter(|_| address & (size - 1) == 0) else {
                 (address..end).step_by(size).for_each(|address| self.check_one(block, first, address));
                 continue;

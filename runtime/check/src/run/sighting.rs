@@ -355,7 +355,7 @@ impl RaceReporter<'_> {
             }
             // Of an access that has more bytes than both have written, some may be equal.
             Value::Gathered(equal) => {
-                let all = earlier.mask & a.touch.mask == a.touch.mask;
+                let all = a.access.size <= GRANULE as u64 && earlier.mask & a.touch.mask == a.touch.mask;
                 return equal.filter(|equal| *equal || all);
             }
             Value::Bytes(value) => value,

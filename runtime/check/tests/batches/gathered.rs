@@ -1,4 +1,4 @@
-//! Gathered accesses, compared with the same reads one by one: both must find the same races.
+//! Gathered accesses, compared with the same accesses one by one: both must find the same races.
 
 use gpurace_abi::batch::{GatheredItem, GatheredRun};
 use gpurace_check::batch::{Addresses, Batch};
@@ -9,22 +9,22 @@ use crate::two_ways::{self, GLOBAL, SHARED, SHARED_APART, SHARED_BYTES, row};
 
 const GLOBAL_BYTES: usize = 0x1000;
 
-/// What threads read through one instruction.
+/// What threads access through one instruction.
 #[derive(Debug)]
-enum Reads {
+enum Accesses {
     Runs(Vec<GatheredRun>),
     Scattered(Vec<GatheredItem>),
 }
 
-/// Random reads as kernels make them: rows of a matrix one after the other, or anywhere.
-fn reads(random: &mut Random, threads: u64, base: usize, bytes: usize, size: u64) -> Reads {
+/// Random accesses as kernels make them: rows of a matrix one after the other, or anywhere.
+fn accesses(random: &mut Random, threads: u64, base: usize, bytes: usize, size: u64) -> Accesses {
     let anywhere = |random: &mut Random| base + (random.below(bytes as u64 / size / 2) * size) as usize;
     if random.below(3) == 0 {
         let near = anywhere(random);
         let close = random.below(2) == 0;
         let items = (0..threads).flat_map(|t| (0..random.below(3)).map(move |_| t).collect::<Vec<_>>());
         let items: Vec<_> = items.collect();
-        return Reads::Scattered(
+        return Accesses::Scattered(
             items
                 .into_iter()
                 .map(|t| {
@@ -44,7 +44,7 @@ fn reads(random: &mut Random, threads: u64, base: usize, bytes: usize, size: u64
         for _ in 0..1 + random.below(6) / 5 {
             match random.below(12) {
                 0 => at = anywhere(random) + misaligned as usize,
-                // It also reads what another thread has read.
+                // It also accesses what another thread has accessed.
                 1 => at = at.saturating_sub((random.below(8) * size) as usize).max(base),
                 _ => {}
             }
@@ -57,22 +57,19 @@ fn reads(random: &mut Random, threads: u64, base: usize, bytes: usize, size: u64
             at = end;
         }
     }
-    Reads::Runs(runs)
+    Accesses::Runs(runs)
 }
 
-/// The reads, one by one.
-fn each(reads: &Reads, size: usize) -> Vec<(u32, usize)> {
-    match reads {
-        Reads::Runs(runs) => {
+/// The accesses, one by one.
+fn each(accesses: &Accesses, size: usize) -> Vec<(u32, usize)> {
+    match accesses {
+        Accesses::Runs(runs) => {
             let of = |s: &GatheredRun| {
-                (s.first.address()..s.end as usize)
-                    .step_by(size)
-                    .map(|at| (s.first.thread(), at))
-                    .collect::<Vec<_>>()
+                s.bytes().step_by(size).map(|at| (s.first.thread(), at)).collect::<Vec<_>>()
             };
             runs.iter().flat_map(of).collect()
         }
-        Reads::Scattered(items) => items.iter().map(|item| (item.thread(), item.address())).collect(),
+        Accesses::Scattered(items) => items.iter().map(|item| (item.thread(), item.address())).collect(),
     }
 }
 
@@ -106,24 +103,30 @@ fn history(seed: u64) -> usize {
                 format!("row, writes: {writes}, site {site}, {some} words from {first}")
             }
             _ => {
-                let reads = reads(random, threads.into(), base, bytes, size);
-                let gathered = match &reads {
-                    Reads::Runs(runs) => Addresses::Runs(runs),
-                    Reads::Scattered(reads) => Addresses::Items(reads),
+                let accesses = accesses(random, threads.into(), base, bytes, size);
+                let gathered = match &accesses {
+                    Accesses::Runs(runs) => Addresses::Runs(runs),
+                    Accesses::Scattered(items) => Addresses::Items(items),
                 };
-                both.together.batches(&[Batch::reads(site, size as u32, gathered)], &(0..0));
-                for (thread, at) in each(&reads, size as usize) {
-                    both.apart.read(thread, at, size as u32, site);
+                let writes = random.below(4) == 0;
+                let batch = Batch { writes, ..Batch::reads(site, size as u32, gathered) };
+                both.together.batches(&[batch], &(0..0));
+                for (thread, at) in each(&accesses, size as usize) {
+                    if writes {
+                        both.apart.write(thread, at, size as u32, site, None);
+                    } else {
+                        both.apart.read(thread, at, size as u32, site);
+                    }
                     both.accessed(site, at, size as usize, thread);
                 }
-                format!("read {size}, site {site}: {reads:x?}")
+                format!("access of {size}, writes: {writes}, site {site}: {accesses:x?}")
             }
         }
     })
 }
 
 #[test]
-fn gathered_reads_find_what_reads_find_one_by_one() {
+fn gathered_accesses_find_what_they_find_one_by_one() {
     two_ways::run_histories(600, history);
 }
 
@@ -176,4 +179,30 @@ fn a_read_that_a_thread_did_not_reach_is_none() {
     assert_eq!(races(&[(0, 8, 9)], false, (2, 8)), 1);
     // No thread of the block.
     assert_eq!(races(&[(64, 8, 9)], false, (2, 8)), 0);
+}
+
+/// What two threads' writes of one word say of their values: the second one's run may be of more words.
+fn same_value(size: u32, words: usize, left_equal: Option<bool>) -> Option<bool> {
+    let checker = Checker::new();
+    let launch = checker.begin_launch(two_ways::launch(1, 64), &[]);
+    let mut block = Block::begin(&launch, 0, SHARED..SHARED + SHARED_BYTES);
+    block.trace();
+    block.write(0, GLOBAL + 8, 4, 0, None);
+    let first = GatheredItem::new(1, GLOBAL).with(left_equal);
+    let end = GatheredItem::new(0, GLOBAL + 4 * words).with(left_equal).0;
+    let addresses = Addresses::Runs(&[GatheredRun { first, end }]);
+    block.batches(&[Batch { writes: true, ..Batch::reads(1, size, addresses) }], &(0..0));
+    let races = block.take_traced();
+    assert_eq!(races.len(), 1);
+    races[0].same_value
+}
+
+#[test]
+fn writes_that_follow_each_other_say_whether_memory_held_their_values() {
+    for equal in [Some(true), Some(false), None] {
+        assert_eq!(same_value(4, 8, equal), equal);
+    }
+    // Of 8 bytes that differ, these 4 may be equal.
+    assert_eq!(same_value(8, 8, Some(false)), None);
+    assert_eq!(same_value(8, 8, Some(true)), Some(true));
 }
