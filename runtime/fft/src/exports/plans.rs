@@ -94,13 +94,12 @@ fn plan(to: *mut RawPlan, shape: Outcome<Shape>) -> Outcome {
     Status::INVALID_VALUE.unless(!to.is_null())?;
     let shape = shape?;
     let raw = plan::create();
-    match plan::find(raw)?.lock().make(shape) {
-        Ok(_) => put(to, raw),
-        Err(status) => {
-            plan::destroy(raw)?;
-            Err(status)
-        }
+    let made = plan::find(raw)?.lock().make(shape);
+    if let Err(status) = made {
+        plan::destroy(raw)?;
+        return Err(status);
     }
+    put(to, raw)
 }
 
 /// Makes a plan that was created.
