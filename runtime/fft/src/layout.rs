@@ -21,10 +21,8 @@ impl Layout {
     ) -> Option<Self> {
         let row = stride.checked_mul(embed[2])?;
         let plane = row.checked_mul(embed[1])?;
-        let layout = Self {
-            counts: [batch, sizes[0], sizes[1], sizes[2]],
-            steps: [distance, plane, row, stride],
-        };
+        let layout =
+            Self { counts: [batch, sizes[0], sizes[1], sizes[2]], steps: [distance, plane, row, stride] };
         // An element has up to 16 bytes.
         (layout.span()? <= isize::MAX as usize / 16).then_some(layout)
     }

@@ -25,7 +25,8 @@ impl Area {
 
     /// The elements of a layout, of `size` bytes each. Neighbours are joined.
     pub fn elements(start: usize, size: usize, layout: &Layout) -> Self {
-        let mut repeats: Vec<_> = layout.counts.into_iter().zip(layout.steps.map(|step| step * size)).collect();
+        let mut repeats: Vec<_> =
+            layout.counts.into_iter().zip(layout.steps.map(|step| step * size)).collect();
         repeats.retain(|&(count, _)| count > 1);
         repeats.sort_by_key(|&(_, step)| step);
         let mut width = size;
@@ -73,11 +74,8 @@ impl Area {
     fn slices(&self, writes: bool) -> Vec<LibraryRows> {
         let repeat = |i: usize| self.repeats.get(i).copied().unwrap_or((1, 0));
         let ((rows, pitch), (slices, slice)) = (repeat(0), repeat(1));
-        let outer = Self {
-            start: self.start,
-            width: 0,
-            repeats: self.repeats.get(2..).unwrap_or_default().to_vec(),
-        };
+        let outer =
+            Self { start: self.start, width: 0, repeats: self.repeats.get(2..).unwrap_or_default().to_vec() };
         let rows = |start| LibraryRows { start, width: self.width, rows, pitch, slices, slice, writes };
         outer.rows().into_iter().map(rows).collect()
     }
@@ -186,15 +184,8 @@ mod tests {
 
     #[test]
     fn neighbours_are_joined() {
-        let all = LibraryRows {
-            start: START,
-            width: 24 * 8,
-            rows: 1,
-            pitch: 0,
-            slices: 1,
-            slice: 0,
-            writes: true,
-        };
+        let all =
+            LibraryRows { start: START, width: 24 * 8, rows: 1, pitch: 0, slices: 1, slice: 0, writes: true };
         assert_eq!(one(Layout::packed([2, 3, 4], [2, 3, 4], 1).unwrap()), all);
         assert_eq!(one(Layout::packed([1, 1, 12], [1, 1, 12], 2).unwrap()), all);
         // Elements of several arrays in turn.

@@ -110,7 +110,8 @@ impl<T: FftNum> Transform<T> {
                         numbers.values.clear();
                         input.rows(array, |first| {
                             row.values.clear();
-                            let number = |i| from.cast::<T>().add(first + i * input.steps[3]).read_unaligned();
+                            let number =
+                                |i| from.cast::<T>().add(first + i * input.steps[3]).read_unaligned();
                             row.values.extend((0..n2).map(|i| Complex::new(number(i), T::zero())));
                             row.transform(2, &*axes[2]);
                             numbers.values.extend_from_slice(&row.values[..kept]);
@@ -248,8 +249,7 @@ mod tests {
             unsafe { forward.run(values.as_ptr().cast(), found.as_mut_ptr().cast(), false) };
             let all: Vec<_> = values.iter().map(|&re| Complex::new(re, 0.0)).collect();
             let wanted = by_definition(sizes, &all, FORWARD);
-            let wanted: Vec<_> =
-                wanted.chunks(n2).flat_map(|row| row[..kept].iter().copied()).collect();
+            let wanted: Vec<_> = wanted.chunks(n2).flat_map(|row| row[..kept].iter().copied()).collect();
             assert_near(&found, &wanted);
 
             let mut back = vec![0.0; count];

@@ -1,8 +1,9 @@
 // cuFFT's interface, for programs that gpurace runs on the host. Used only if the toolkit has no header of
 // this name: gclang searches this folder last. The functions are in libgpurace_fft.so; docs/libraries.md
 // lists them.
-#ifndef CUFFT_H_
-#define CUFFT_H_
+// Programs ask whether this is defined.
+#ifndef _CUFFT_H_
+#define _CUFFT_H_
 
 #include <cuComplex.h>
 #include <driver_types.h>

@@ -1,8 +1,8 @@
 // The extended part of cuFFT's interface, for programs that gpurace runs on the host. Used only if the
 // toolkit has no header of this name: gclang searches this folder last. docs/libraries.md says which of these
 // functions are refused.
-#ifndef CUFFTXT_H_
-#define CUFFTXT_H_
+#ifndef _CUFFTXT_H_
+#define _CUFFTXT_H_
 
 #include "cufft.h"
 
