@@ -33,8 +33,8 @@ macro_rules! functions {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $function($($param: $ty),*) -> $crate::status::Status {
             use $crate::status::{Outcome, Status};
-            // Not every body names its function.
-            #[allow(unused_variables)]
+            // Not every body names its function. The parameters are cuFFT's.
+            #[allow(unused_variables, clippy::too_many_arguments)]
             fn body($name: &'static std::ffi::CStr, $($param: $ty),*) -> Outcome $body
             const NAME: &std::ffi::CStr =
                 gpurace_library::export::c_text(concat!(stringify!($function), "\0"));
