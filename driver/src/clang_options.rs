@@ -100,13 +100,18 @@ pub struct OwnLibrary {
 }
 
 /// The libraries beside the runtime.
-pub const OWN_LIBRARIES: [OwnLibrary; 2] = [
+pub const OWN_LIBRARIES: [OwnLibrary; 3] = [
     OwnLibrary {
         name: "gpurace_blas",
         known: "cuBLAS",
         replaces: &["cublas", "cublas_static", "cublasLt", "cublasLt_static"],
     },
     OwnLibrary { name: "gpurace_rand", known: "cuRAND", replaces: &["curand", "curand_static"] },
+    OwnLibrary {
+        name: "gpurace_fft",
+        known: "cuFFT",
+        replaces: &["cufft", "cufft_static", "cufft_static_nocallback"],
+    },
 ];
 
 /// What the toolkit's static libraries need. gpurace's need nothing of it.

@@ -16,7 +16,7 @@ const OF_CUDA: [(&str, &str); 18] = [
     ("cublasLt", "cuBLAS"),
     ("cudnn", "cuDNN"),
     ("cufft", "cuFFT"),
-    ("cufftw", "cuFFT"),
+    ("cufftw", "cuFFTW"),
     ("cufile", "cuFile"),
     ("cupti", "CUPTI"),
     ("curand", "cuRAND"),
@@ -178,6 +178,9 @@ mod tests {
             ("gpurace_rand", "-lcurand"),
             ("gpurace_rand", "-lcurand_static -lculibos"),
             ("gpurace_rand", "/c/lib64/libcurand.so.10"),
+            ("gpurace_fft", "-lcufft"),
+            ("gpurace_fft", "-lcufft_static_nocallback -lculibos"),
+            ("gpurace_fft", "/c/lib64/libcufft.so.12"),
         ] {
             let found = &["libcublas.so", "libcurand.so"];
             assert_eq!(taken(&format!("-fgpurace-exec=cpu a.cu {library}"), found), [own], "{library}");
@@ -197,7 +200,7 @@ mod tests {
         assert!(said.starts_with("error: `-lcublas`: the library of cuBLAS was not found\nhint: "), "{said}");
         assert!(refusal("a.cu -l cufft_static", &[]).unwrap().contains("`-lcufft_static`"));
         assert!(refusal("a.cu -lcurand", &[]).unwrap().contains("hint: gpurace has one for the host only"));
-        assert!(refusal("a.cu -lcufft", &[]).unwrap().contains("hint: gpurace has none of its own"));
+        assert!(refusal("a.cu -lcufftw", &[]).unwrap().contains("hint: gpurace has none of its own"));
         assert_eq!(refusal("a.cu -lcublas", &["libcublas.so"]), None);
         assert_eq!(refusal("a.cu -lm -lmine -lcudart -lcuda -l:libcublas.so.12", &[]), None);
         let folder = tempfile::tempdir().unwrap();

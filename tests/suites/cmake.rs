@@ -20,7 +20,7 @@ fn main() -> ExitCode {
         ("only_enabled_targets_are_checked", only_enabled_targets, &[]),
         ("separable_compilation_is_linked", separable_compilation, &[]),
         ("the_driver_and_its_modules_are_built", driver_api, &[]),
-        ("cublas_and_curand_are_found_and_linked", own_libraries, &[]),
+        ("cublas_curand_and_cufft_are_found_and_linked", own_libraries, &[]),
         ("a_project_may_set_nvccs_flags", nvccs_flags, &[]),
         ("the_presets_are_read", the_presets_are_read, &[]),
         ("ccache_finds_what_was_compiled_before", ccache, &["ccache"]),
@@ -245,7 +245,7 @@ fn driver_api() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A program that calls cuBLAS and cuRAND: their libraries are targets, and a C++ file includes their headers.
+/// A program that calls cuBLAS, cuRAND and cuFFT: their libraries are targets, and a C++ file includes their headers.
 const LIBRARIES: &str = "\
 cmake_minimum_required(VERSION 3.25)
 project(libraries LANGUAGES CXX CUDA)
@@ -253,7 +253,8 @@ find_package(CUDAToolkit REQUIRED)
 enable_testing()
 foreach(kind \"\" _static)
   add_executable(app${kind} main.cu norm.cpp)
-  target_link_libraries(app${kind} PRIVATE CUDA::cublas${kind} CUDA::cublasLt CUDA::curand${kind})
+  target_link_libraries(app${kind} PRIVATE CUDA::cublas${kind} CUDA::cublasLt CUDA::curand${kind}
+    CUDA::cufft${kind})
   add_test(NAME app${kind} COMMAND app${kind})
 endforeach()
 ";
@@ -261,6 +262,7 @@ endforeach()
 const LIBRARIES_NORM: &str = "\
 #include <cublasLt.h>
 #include <cublas_v2.h>
+#include <cufft.h>
 #include <curand.h>
 float norm(cublasHandle_t handle, const float* x, int n) {
     float found = 0, random = 0;
@@ -268,6 +270,8 @@ float norm(cublasHandle_t handle, const float* x, int n) {
     curandCreateGeneratorHost(&generator, CURAND_RNG_PSEUDO_DEFAULT);
     curandGenerateUniform(generator, &random, 1);
     if (!(random > 0 && random <= 1)) return -1;
+    int version = 0;
+    if (cufftGetVersion(&version) != CUFFT_SUCCESS || version != CUFFT_VERSION) return -1;
     return cublasSnrm2(handle, n, x, 1, &found) == CUBLAS_STATUS_SUCCESS ? found : -1;
 }
 ";

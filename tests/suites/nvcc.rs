@@ -138,6 +138,7 @@ fn libraries_are_there_under_each_of_their_names() {
     let source = "\
 #include <cublasLt.h>
 #include <cublas_v2.h>
+#include <cufft.h>
 #include <curand.h>
 int main() {
     cublasHandle_t handle;
@@ -145,19 +146,24 @@ int main() {
     bool right = cublasCreate(&handle) == CUBLAS_STATUS_SUCCESS;
     right &= cublasGetVersion(handle, &version) == CUBLAS_STATUS_SUCCESS && version == CUBLAS_VERSION;
     right &= curandGetVersion(&version) == CURAND_STATUS_SUCCESS && version == CURAND_VERSION;
+    right &= cufftGetVersion(&version) == CUFFT_SUCCESS && version == CUFFT_VERSION;
     right &= cublasLtGetVersion() != 0 && cublasDestroy(handle) == CUBLAS_STATUS_SUCCESS;
     return !right;
 }
 ";
     for (test, libraries) in [
-        ("shared", vec!["-lcublas", "-lcublasLt", "-lcurand"]),
-        ("static", vec!["-lcublas_static", "-lcublasLt_static", "-lcurand_static", "-lculibos"]),
+        ("shared", vec!["-lcublas", "-lcublasLt", "-lcurand", "-lcufft"]),
+        (
+            "static",
+            vec!["-lcublas_static", "-lcublasLt_static", "-lcurand_static", "-lcufft_static", "-lculibos"],
+        ),
         (
             "file",
             vec![
                 "-fgpurace-exec=cpu",
                 "/usr/local/cuda/lib64/libcublas.so.13",
                 "/usr/local/cuda/lib64/libcurand.so.10",
+                "/usr/local/cuda/lib64/libcufft.so.12",
             ],
         ),
     ] {
@@ -168,8 +174,8 @@ int main() {
 
 #[test]
 fn what_is_missing_or_misspelt_is_named() {
-    let said = refused("cufft", &["-lcufft"]).stderr;
-    assert!(said.contains("error: `-lcufft`: the library of cuFFT was not found"), "{said}");
+    let said = refused("cufftw", &["-lcufftw"]).stderr;
+    assert!(said.contains("error: `-lcufftw`: the library of cuFFTW was not found"), "{said}");
     // A program for a GPU needs NVIDIA's.
     let gpu = ["-fsanitize=gpurace", "-fgpurace-exec=cuda", "-lcublas"];
     let said = refused("cublas", &gpu).stderr;

@@ -140,6 +140,7 @@ fn the_debian_package_holds_no_llvm() -> Result<(), Failed> {
         "./usr/lib/gpurace/libgpurace_rt.so",
         "./usr/lib/gpurace/libgpurace_blas.so",
         "./usr/lib/gpurace/libgpurace_rand.so",
+        "./usr/lib/gpurace/libgpurace_fft.so",
         &link,
     ] {
         assert!(files.contains(file), "{file}: {files}");
