@@ -22,7 +22,7 @@
 //! only cut if no value from the threads' memory says when they leave it: the threads then leave it at about the
 //! same time, or one after the other. A loop that few threads reach (`if (threadIdx.x == 0)`) is not cut.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
@@ -148,7 +148,7 @@ impl LoopSource<'_> {
                 walks |= iteration != 0 && iteration <= NEAR && iteration < thread;
                 crosses |= thread != 0 && thread <= NEAR && thread < iteration;
             }
-            any && !(walks && !crosses) && (crosses || self.rows)
+            crosses || self.rows && any && !walks
         }
     }
 
@@ -157,21 +157,25 @@ impl LoopSource<'_> {
     unsafe fn writes_shared_by_several(&self, flow: &ControlFlow, of: &Loop) -> bool {
         // SAFETY: by contract.
         unsafe {
-            let sites = |node: usize| -> Vec<_> {
-                let checks = ir::block_instructions(flow.blocks[node]);
-                checks.filter(|&i| self.writes_shared(i)).filter_map(|i| EntryCall::of(i)?.site()).collect()
-            };
-            let mut found: HashSet<_> = of.nodes.iter().flat_map(|&node| sites(node)).collect();
+            let site = |i| if self.writes_shared(i) { EntryCall::of(i)?.site() } else { None };
+            let instructions = |node: usize| ir::block_instructions(flow.blocks[node]);
+            let mut found: HashSet<_> =
+                of.nodes.iter().flat_map(|&node| instructions(node)).filter_map(site).collect();
             if found.is_empty() {
                 return false;
             }
-            for next in [&flow.successors, &flow.predecessors] {
+            for (next, backwards) in [(&flow.successors, false), (&flow.predecessors, true)] {
                 let mut seen: HashSet<_> = of.nodes.iter().copied().collect();
                 let mut pending = of.nodes.clone();
                 while let Some(node) = pending.pop() {
-                    found.extend(sites(node));
-                    let waits = || ir::block_instructions(flow.blocks[node]).any(|i| is_barrier(i));
-                    if of.nodes.binary_search(&node).is_ok() || !waits() {
+                    let mut on_the_way: Vec<_> = instructions(node).collect();
+                    if backwards {
+                        on_the_way.reverse();
+                    }
+                    let barrier = on_the_way.iter().position(|&i| is_barrier(i));
+                    on_the_way.truncate(barrier.unwrap_or(on_the_way.len()));
+                    found.extend(on_the_way.into_iter().filter_map(site));
+                    if barrier.is_none() || of.nodes.binary_search(&node).is_ok() {
                         pending.extend(next[node].iter().copied().filter(|&node| seen.insert(node)));
                     }
                 }
@@ -223,7 +227,7 @@ impl Ends<'_> {
     fn latches(&self, of: &Loop) -> Vec<LLVMBasicBlockRef> {
         let before = of.header().map_or(&[][..], |header| &self.flow.predecessors[header]);
         let inside = before.iter().filter(|node| of.nodes.binary_search(node).is_ok());
-        let found: HashSet<usize> = inside.copied().collect();
+        let found: BTreeSet<usize> = inside.copied().collect();
         found.into_iter().map(|node| self.flow.blocks[node]).collect()
     }
 

@@ -29,6 +29,7 @@
 //! | `crossing` | values that are needed after a barrier are computed again or kept in the frame |
 //! | `batches` | checks become batches in the frame |
 //! | `meeting` | functions in which threads meet become part of the kernel |
+//! | `points` | where a thread notes the point that it has reached, and where it goes on |
 //! | `parting` | what lanes leave for each other; where a lane of a warp that parts is |
 
 mod batches;
@@ -40,19 +41,17 @@ mod frame;
 mod loop_variables;
 mod meeting;
 mod parting;
+mod points;
 
 use std::collections::HashSet;
-use std::ffi::CStr;
-use std::mem::offset_of;
 
 use gpurace_abi::ablation::{self, Mechanism};
-use gpurace_abi::batch::{BLOCK_ENDED, FrameBatch, FrameCommon, SHARED_VALUES};
+use gpurace_abi::batch::{FrameBatch, SHARED_VALUES};
 use gpurace_abi::context::WARP_SIZE;
 use gpurace_abi::entry::Entry;
-use gpurace_abi::warp::{WaitsFor, WarpLanes, WarpPoint};
+use gpurace_abi::warp::{WaitsFor, WarpPoint};
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
-use llvm_sys::{LLVMIntPredicate, LLVMOpcode};
 
 use super::affine_rows::AffineFunctions;
 use super::cut_loops::{self, LoopEnd, LoopSource};
@@ -430,68 +429,6 @@ impl Cutter {
             LLVMPositionBuilderBefore(self.builder, at);
             let zero = LLVMConstInt(LLVMInt32TypeInContext(self.context), 0, 0);
             LLVMBuildStore(self.builder, zero, self.parameter(ThreadParameter::Frame))
-        }
-    }
-
-    /// Where a thread stores the point that it has reached.
-    unsafe fn next_point(&self) -> LLVMValueRef {
-        // SAFETY: by contract.
-        unsafe {
-            if self.parts {
-                self.at_start();
-                self.of_lane(offset_of!(WarpLanes, points))
-            } else if let Some((_, place)) = self.own_point {
-                place
-            } else {
-                self.common_place(offset_of!(FrameCommon, next))
-            }
-        }
-    }
-
-    /// Lets a thread that returns store that the block has ended.
-    unsafe fn end(&mut self) {
-        // SAFETY: by contract.
-        unsafe {
-            let next = self.next_point();
-            let int = LLVMInt32TypeInContext(self.context);
-            for block in ir::blocks(self.function) {
-                let last = LLVMGetBasicBlockTerminator(block);
-                if ir::opcode(last) == LLVMOpcode::LLVMRet {
-                    LLVMPositionBuilderBefore(self.builder, last);
-                    LLVMBuildStore(self.builder, LLVMConstInt(int, u64::from(BLOCK_ENDED), 0), next);
-                }
-            }
-        }
-    }
-
-    /// Lets the start block go on at the point that the function was given.
-    unsafe fn dispatch(&self, after: &[LLVMBasicBlockRef]) {
-        // SAFETY: by contract.
-        unsafe {
-            let int = LLVMInt32TypeInContext(self.context);
-            LLVMInstructionEraseFromParent(LLVMGetBasicBlockTerminator(self.start));
-            LLVMPositionBuilderAtEnd(self.builder, self.start);
-            let point = self.parameter(ThreadParameter::Point);
-            let switch = LLVMBuildSwitch(self.builder, point, self.first, 2 * after.len() as u32);
-            let number = |p: usize| LLVMConstInt(int, p as u64, 0);
-            for (p, &block) in (1..).zip(after) {
-                LLVMAddCase(switch, number(p), block);
-            }
-            let Some((_, place)) = self.own_point.filter(|_| !self.parts) else { return };
-            // Where not all threads are at the point, those go on that are.
-            let add = |name: &CStr| LLVMAppendBasicBlockInContext(self.context, self.function, name.as_ptr());
-            let elsewhere = add(c"elsewhere");
-            LLVMPositionBuilderAtEnd(self.builder, elsewhere);
-            LLVMBuildRetVoid(self.builder);
-            for (p, &block) in (1..).zip(after) {
-                let some = add(c"some");
-                LLVMAddCase(switch, number(p + after.len()), some);
-                LLVMPositionBuilderAtEnd(self.builder, some);
-                let own = LLVMBuildLoad2(self.builder, int, place, c"".as_ptr());
-                let is_here =
-                    LLVMBuildICmp(self.builder, LLVMIntPredicate::LLVMIntEQ, own, number(p), c"".as_ptr());
-                LLVMBuildCondBr(self.builder, is_here, block, elsewhere);
-            }
         }
     }
 }

@@ -21,6 +21,8 @@ const APART: Found = Found { cut: 1, apart: true };
 fn found(body: &str, checks: Checks) -> Found {
     let text = format!(
         "declare void @__gpurace_read(ptr, ptr, i32, i32)
+         declare void @__gpurace_write(ptr, ptr, i32, i32, i64)
+         declare void @__gpurace_barrier(ptr, i32, i32, i32)
          define void @k(ptr %c, ptr %a, i32 %n) {{
            %t = load i32, ptr %c
            %dp = getelementptr inbounds i8, ptr %c, i64 {dim}
@@ -28,12 +30,14 @@ fn found(body: &str, checks: Checks) -> Found {
            {body}
          }}",
         dim = gpurace_abi::context::offset::NTID
-    );
+    )
+    .replace("BARRIER", "call void @__gpurace_barrier(ptr %c, i32 0, i32 0, i32 7)");
     // SAFETY: the module is live.
     ir::testing::with_module(&text, |module| unsafe {
         let kernel = LLVMGetNamedFunction(module, c"k".as_ptr());
         let cut = segments::cut(module, kernel, checks, &Default::default()).expect("no barrier");
-        Found { cut: cut.runs.len() - 1, apart: cut.own_points.is_some() }
+        let cut_at_loops = cut.runs.len() - 1 - cut.barriers as usize;
+        Found { cut: cut_at_loops, apart: cut.own_points.is_some() }
     })
 }
 
@@ -114,4 +118,26 @@ fn loops_around_loops() {
     assert_eq!(both(&nested("%n")), [Found { cut: 2, apart: true }; 2]);
     // Threads in different iterations of the outer loop would share the values of the inner one.
     assert_eq!(both(&nested("%m")), [NONE; 2]);
+}
+
+#[test]
+fn loops_that_write_to_shared_memory() {
+    let loops = |before: &str, base: u64| {
+        let shared = format!("%sp = getelementptr inbounds i8, ptr %c, i64 {base}\n %s = load ptr, ptr %sp");
+        let start = format!(
+            "{shared}\n %own = getelementptr inbounds float, ptr %s, i32 %t\n {before}\n br label %b\n b:\n"
+        );
+        let write = "%p2 = getelementptr inbounds float, ptr %s, i32 %i
+             call void @__gpurace_write(ptr %c, ptr %p2, i32 4, i32 2, i64 1)\n store float 1.0, ptr %p2\n %at = add i32 %i, 0";
+        let body = looped("%t", "%d", "%n", write).replace("[ %t, %0 ]", "[ %t, %b ]");
+        both(&format!("{start}{body}"))
+    };
+    let (shared, write) = (
+        gpurace_abi::context::offset::SHARED_BASE as u64,
+        "call void @__gpurace_write(ptr %c, ptr %own, i32 4, i32 7, i64 1)\n store float 1.0, ptr %own",
+    );
+    assert_eq!(loops("", shared), [APART; 2]);
+    // The checker would keep the first write for both.
+    assert_eq!(loops(write, shared), [APART, NONE]);
+    assert_eq!(loops(&format!("{write}\n BARRIER"), shared), [APART; 2]);
 }
