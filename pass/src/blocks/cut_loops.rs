@@ -10,11 +10,12 @@
 //! | accesses of the loop | without checks | with rows |
 //! |---|---|---|
 //! | a thread steps from element to element, and another thread elsewhere | alone | alone |
-//! | a thread steps over other elements, which neighbouring threads access | side by side | side by side |
-//! | other ones | alone | side by side |
-//! | it writes to shared memory, which the thread writes elsewhere too | as above | alone |
+//! | a thread steps over elements of global memory, which neighbouring threads access | side by side | side by side |
+//! | other ones, without writes to shared memory | alone | side by side |
+//! | other ones | alone | alone |
 //!
-//! The last line is for reports: the checker keeps one write of a thread for all that it makes to a word between two
+//! With rows, a loop is also run alone that writes to shared memory, if a thread may write there by another instruction
+//! before the next barrier. The checker keeps one write of a thread for all that it makes to a word between two
 //! barriers. Where threads run one after the other, reads of the threads before still meet each write; side by side,
 //! they would meet the first one alone.
 //!
@@ -22,12 +23,15 @@
 //! only cut if no value from the threads' memory says when they leave it: the threads then leave it at about the
 //! same time, or one after the other. A loop that few threads reach (`if (threadIdx.x == 0)`) is not cut.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+mod growth;
+
+use std::collections::{BTreeSet, HashSet};
 
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::{LLVMIntPredicate, LLVMOpcode};
 
+use self::growth::{GrowsWith, Growth, is_computed};
 use super::rows;
 use super::segments::{ThreadParameter, is_barrier};
 use crate::analysis::address;
@@ -131,13 +135,8 @@ impl LoopSource<'_> {
             let header = flow.blocks[header];
             let [x, linear] = [ThreadParameter::X, ThreadParameter::Linear]
                 .map(|p| LLVMGetParam(self.function, (self.kernel_parameters + p as usize) as u32));
-            let mut by_thread =
-                Growth { module: self.module, of: GrowsWith::Thread([x, linear]), known: HashMap::new() };
-            let mut by_iteration = Growth {
-                module: self.module,
-                of: GrowsWith::Loop { header, inside: &inside },
-                known: HashMap::new(),
-            };
+            let mut by_thread = Growth::new(self.module, GrowsWith::Thread([x, linear]));
+            let mut by_iteration = Growth::new(self.module, GrowsWith::Loop { header, inside: &inside });
             let (mut any, mut walks, mut crosses) = (false, false, false);
             for i in inside.iter().flat_map(|&block| ir::block_instructions(block)) {
                 let Some(pointer) = self.access(i) else { continue };
@@ -146,9 +145,12 @@ impl LoopSource<'_> {
                 let (thread, iteration) =
                     (distance(by_thread.of(pointer)), distance(by_iteration.of(pointer)));
                 walks |= iteration != 0 && iteration <= NEAR && iteration < thread;
-                crosses |= thread != 0 && thread <= NEAR && thread < iteration;
+                // Shared memory is near for all threads.
+                crosses |= thread != 0 && thread <= NEAR && thread < iteration && !self.is_shared(pointer);
             }
-            crosses || self.rows && any && !walks
+            let writes_shared =
+                || inside.iter().any(|&block| ir::block_instructions(block).any(|i| self.writes_shared(i)));
+            crosses || self.rows && any && !walks && !writes_shared()
         }
     }
 
@@ -187,11 +189,14 @@ impl LoopSource<'_> {
     /// True for a check of a write to shared memory.
     unsafe fn writes_shared(&self, i: LLVMValueRef) -> bool {
         // SAFETY: by contract.
+        unsafe { rows::is_write(i) && self.is_shared(checked_address(i)) }
+    }
+
+    /// True for an address in shared memory.
+    unsafe fn is_shared(&self, address: LLVMValueRef) -> bool {
+        // SAFETY: by contract.
         unsafe {
-            if !rows::is_write(i) {
-                return false;
-            }
-            let (_, start, _) = address::start_of(self.module, checked_address(i));
+            let (_, start, _) = address::start_of(self.module, address);
             let number = match ir::value_opcode(start) {
                 Some(LLVMOpcode::LLVMIntToPtr) => LLVMGetOperand(start, 0),
                 _ => start,
@@ -311,184 +316,6 @@ impl Ends<'_> {
         }
         false
     }
-}
-
-/// What a value grows with.
-#[derive(Clone, Copy)]
-enum GrowsWith<'a> {
-    /// The index of the thread in x.
-    Thread([LLVMValueRef; 2]),
-    /// The iterations of a loop.
-    Loop { header: LLVMBasicBlockRef, inside: &'a HashSet<LLVMBasicBlockRef> },
-}
-
-/// How much values grow from a thread to the next, or from an iteration to the next.
-struct Growth<'a> {
-    module: LLVMModuleRef,
-    of: GrowsWith<'a>,
-    /// `None` for what is not constant, or not known.
-    known: HashMap<LLVMValueRef, Option<i64>>,
-}
-
-impl Growth<'_> {
-    /// The constant by which a value grows, if it does by one.
-    unsafe fn of(&mut self, value: LLVMValueRef) -> Option<i64> {
-        // SAFETY: by contract.
-        unsafe {
-            if let GrowsWith::Thread(indices) = self.of
-                && indices.contains(&value)
-            {
-                return Some(1);
-            }
-            if LLVMIsAInstruction(value).is_null() {
-                return Some(0);
-            }
-            if let GrowsWith::Loop { inside, .. } = self.of
-                && !inside.contains(&LLVMGetInstructionParent(value))
-            {
-                return Some(0);
-            }
-            if let Some(&known) = self.known.get(&value) {
-                return known;
-            }
-            // A value that depends on itself, until a loop's variable says how.
-            self.known.insert(value, None);
-            let growth = self.instruction(value);
-            self.known.insert(value, growth);
-            growth
-        }
-    }
-
-    unsafe fn instruction(&mut self, i: LLVMValueRef) -> Option<i64> {
-        // SAFETY: by contract.
-        unsafe {
-            let operands = ir::operands(i);
-            match ir::opcode(i) {
-                LLVMOpcode::LLVMAdd => self.of(operands[0])?.checked_add(self.of(operands[1])?),
-                LLVMOpcode::LLVMOr if LLVMGetIsDisjoint(i) != 0 => {
-                    self.of(operands[0])?.checked_add(self.of(operands[1])?)
-                }
-                LLVMOpcode::LLVMSub => self.of(operands[0])?.checked_sub(self.of(operands[1])?),
-                LLVMOpcode::LLVMMul => match [0, 1].map(|at| constant(operands[at])) {
-                    [Some(by), _] => self.of(operands[1])?.checked_mul(by),
-                    [_, Some(by)] => self.of(operands[0])?.checked_mul(by),
-                    _ => self.same(&operands),
-                },
-                LLVMOpcode::LLVMShl => match constant(operands[1]) {
-                    Some(by @ 0..48) => self.of(operands[0])?.checked_mul(1 << by),
-                    _ => self.same(&operands),
-                },
-                LLVMOpcode::LLVMSExt
-                | LLVMOpcode::LLVMZExt
-                | LLVMOpcode::LLVMTrunc
-                | LLVMOpcode::LLVMFreeze
-                | LLVMOpcode::LLVMPtrToInt
-                | LLVMOpcode::LLVMIntToPtr
-                | LLVMOpcode::LLVMAddrSpaceCast => self.of(operands[0]),
-                LLVMOpcode::LLVMGetElementPtr => {
-                    let (_, terms) = address::gep_parts(self.module, i)?;
-                    let mut sum = self.of(operands[0])?;
-                    for term in terms {
-                        sum = sum.checked_add(self.of(term.index)?.checked_mul(term.scale as i64)?)?;
-                    }
-                    Some(sum)
-                }
-                LLVMOpcode::LLVMPHI => self.phi(i),
-                _ if is_computed(i) => self.same(&operands),
-                _ => None,
-            }
-        }
-    }
-
-    /// 0 if no operand grows.
-    unsafe fn same(&mut self, operands: &[LLVMValueRef]) -> Option<i64> {
-        // SAFETY: by contract.
-        operands.iter().all(|&operand| unsafe { self.of(operand) } == Some(0)).then_some(0)
-    }
-
-    /// A loop's variable grows as what it starts from, or by what each iteration adds.
-    unsafe fn phi(&mut self, phi: LLVMValueRef) -> Option<i64> {
-        // SAFETY: by contract.
-        unsafe {
-            let block = LLVMGetInstructionParent(phi);
-            let incoming = (0..LLVMCountIncoming(phi))
-                .map(|at| (LLVMGetIncomingValue(phi, at), LLVMGetIncomingBlock(phi, at)));
-            if let GrowsWith::Loop { header, inside } = self.of
-                && header == block
-            {
-                let mut added = incoming
-                    .filter(|(_, from)| inside.contains(from))
-                    .map(|(value, _)| self.added_to(phi, value));
-                let first = added.next()??;
-                return added.all(|other| other == Some(first)).then_some(first);
-            }
-            let mut grows = None;
-            for (value, _) in incoming {
-                // What an iteration adds to it, all threads add, mostly.
-                if self.adds_to(phi, value) {
-                    continue;
-                }
-                let growth = self.of(value)?;
-                if grows.replace(growth).is_some_and(|before| before != growth) {
-                    return None;
-                }
-            }
-            grows
-        }
-    }
-
-    /// True if a value is a phi, or the sum of it and of something else.
-    unsafe fn adds_to(&self, phi: LLVMValueRef, value: LLVMValueRef) -> bool {
-        // SAFETY: by contract.
-        unsafe {
-            match ir::value_opcode(value) {
-                _ if value == phi => true,
-                Some(LLVMOpcode::LLVMAdd) => ir::operands(value).contains(&phi),
-                Some(LLVMOpcode::LLVMGetElementPtr) => LLVMGetOperand(value, 0) == phi,
-                _ => false,
-            }
-        }
-    }
-
-    /// The constant that a value adds to a phi.
-    unsafe fn added_to(&self, phi: LLVMValueRef, value: LLVMValueRef) -> Option<i64> {
-        // SAFETY: by contract.
-        unsafe {
-            match ir::value_opcode(value) {
-                _ if !self.adds_to(phi, value) => None,
-                _ if value == phi => Some(0),
-                Some(LLVMOpcode::LLVMGetElementPtr) => match address::gep_parts(self.module, value)? {
-                    (added, terms) if terms.is_empty() => Some(added),
-                    _ => None,
-                },
-                _ => ir::operands(value).into_iter().find_map(|operand| constant(operand)),
-            }
-        }
-    }
-}
-
-/// True for a value that follows from its operands alone.
-unsafe fn is_computed(i: LLVMValueRef) -> bool {
-    // SAFETY: by contract.
-    unsafe {
-        match ir::opcode(i) {
-            LLVMOpcode::LLVMCall => ir::callee(i).is_some_and(|f| ir::is_pure_intrinsic(&ir::name(f))),
-            LLVMOpcode::LLVMLoad
-            | LLVMOpcode::LLVMAlloca
-            | LLVMOpcode::LLVMAtomicRMW
-            | LLVMOpcode::LLVMAtomicCmpXchg
-            | LLVMOpcode::LLVMVAArg
-            | LLVMOpcode::LLVMInvoke
-            | LLVMOpcode::LLVMCallBr
-            | LLVMOpcode::LLVMLandingPad => false,
-            _ => true,
-        }
-    }
-}
-
-unsafe fn constant(value: LLVMValueRef) -> Option<i64> {
-    // SAFETY: by contract.
-    unsafe { (!LLVMIsAConstantInt(value).is_null()).then(|| LLVMConstIntGetSExtValue(value)) }
 }
 
 #[cfg(test)]

@@ -141,3 +141,20 @@ fn loops_that_write_to_shared_memory() {
     assert_eq!(loops(write, shared), [APART, NONE]);
     assert_eq!(loops(&format!("{write}\n BARRIER"), shared), [APART; 2]);
 }
+
+#[test]
+fn loops_in_shared_memory() {
+    let body = |access: &str| {
+        let shared = gpurace_abi::context::offset::DYNAMIC_SHARED;
+        let own = format!(
+            "%sp = getelementptr inbounds i8, ptr %c, i64 {shared}\n %s = load ptr, ptr %sp\n br label %b\n b:\n"
+        );
+        let at =
+            format!("%p2 = getelementptr inbounds float, ptr %s, i32 %i\n {access}\n %at = add i32 0, 0");
+        both(&format!("{own}{}", looped("%t", "%d", "%n", &at).replace("[ %t, %0 ]", "[ %t, %b ]")))
+    };
+    let read = "call void @__gpurace_read(ptr %c, ptr %p2, i32 4, i32 2)\n %w = load float, ptr %p2";
+    let write = "call void @__gpurace_write(ptr %c, ptr %p2, i32 4, i32 2, i64 1)\n store float 1.0, ptr %p2";
+    assert_eq!(body(read), [NONE, APART]);
+    assert_eq!(body(write), [NONE; 2]);
+}
