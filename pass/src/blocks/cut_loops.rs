@@ -26,6 +26,7 @@
 mod growth;
 
 use std::collections::{BTreeSet, HashSet};
+use std::rc::Rc;
 
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
@@ -45,7 +46,7 @@ use crate::ir::entry_calls::{EntryCall, checked_address};
 const NEAR: i64 = 64;
 
 /// The end of a loop that is cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoopEnd {
     /// The loop's header.
     pub header: LLVMBasicBlockRef,
@@ -53,6 +54,8 @@ pub struct LoopEnd {
     pub latch: LLVMBasicBlockRef,
     /// All threads of the block come there together.
     pub together: bool,
+    /// The loop's basic blocks.
+    pub body: Rc<[LLVMBasicBlockRef]>,
 }
 
 /// What the choice rests on.
@@ -93,26 +96,28 @@ pub unsafe fn find(source: &LoopSource<'_>) -> Vec<LoopEnd> {
             *chosen &= !(source.rows && source.writes_shared_by_several(&flow, of));
         }
         let ends = Ends { source, flow: &flow };
-        let (mut found, mut apart) = (Vec::new(), vec![None; loops.loops.len()]);
+        let (mut found, mut apart) = (Vec::new(), vec![None::<LoopEnd>; loops.loops.len()]);
         let mut is_cut = vec![false; loops.loops.len()];
         // Each loop comes before those in it.
         for (at, of) in loops.loops.iter().enumerate().filter(|(at, _)| chosen[*at]) {
             let Some(header) = of.header().map(|node| flow.blocks[node]) else { continue };
             let latches = ends.latches(of);
+            let body: Rc<[_]> = of.nodes.iter().map(|&node| flow.blocks[node]).collect();
+            let end = |latch, together| LoopEnd { header, latch, together, body: body.clone() };
             if latches.iter().all(|&latch| !source.uniform.is_divergent(latch)) {
-                found.extend(latches.into_iter().map(|latch| LoopEnd { header, latch, together: true }));
+                found.extend(latches.into_iter().map(|latch| end(latch, true)));
                 is_cut[at] = true;
             } else if let [latch] = latches[..]
                 && of.parent.is_none_or(|parent| is_cut[parent])
                 && ends.may_part(of)
             {
-                apart[at] = Some(LoopEnd { header, latch, together: false });
+                apart[at] = Some(end(latch, false));
                 is_cut[at] = true;
             }
         }
         let mut order = Vec::new();
         inner_first(&loops, None, &mut order);
-        found.extend(order.into_iter().rev().filter_map(|at| apart[at]));
+        found.extend(order.into_iter().rev().filter_map(|at| apart[at].take()));
         found
     }
 }

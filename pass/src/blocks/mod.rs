@@ -1,4 +1,4 @@
-//! Kernels that run a whole block at a time: a kernel is cut at its barriers ([`segments`]), a
+//! Kernels that run a whole block at a time: a kernel is cut at its barriers and loops ([`segments`], [`cut_loops`]), a
 //! block entry runs all threads from one barrier to the next ([`entries`]), and the checks of a
 //! block's threads are handed over in batches ([`batch`], [`rows`], [`affine_rows`],
 //! [`gathered`]).

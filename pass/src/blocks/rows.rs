@@ -9,11 +9,11 @@
 //! | access | its check |
 //! |---|---|
 //! | of at most 16 bytes ([`may_be_batched`]), at most once for each thread and segment | in a row |
-//! | a read in a loop that threads leave one by one | gathered: see [`super::gathered`] |
+//! | one in a loop that threads run one by one | gathered: see [`super::gathered`] |
 //! | another one in a loop, of another size, or after the first [`MOST_ROWS`] | a call before the access |
 //!
-//! Loops of few iterations are unrolled before. A loop with reads and without writes that all threads
-//! run alike is cut at its end, as at a barrier: each iteration has rows of its own.
+//! Loops of few iterations are unrolled before. A loop whose iterations the threads run side by side is cut at its end,
+//! as at a barrier ([`super::cut_loops`]): each iteration has rows of its own.
 //!
 //! A write also stores its value and the previous content of memory. All threads store these at the
 //! end of the segment: LLVM masks a store that only some threads execute, which is many times

@@ -95,6 +95,8 @@ impl<'a> Growth<'a> {
                     Some(sum)
                 }
                 LLVMOpcode::LLVMPHI => self.phi(i),
+                // Mostly a pointer or a length, from a struct among the arguments.
+                LLVMOpcode::LLVMLoad => self.same(&operands),
                 _ if is_computed(i) => self.same(&operands),
                 _ => None,
             }

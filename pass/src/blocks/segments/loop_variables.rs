@@ -15,7 +15,7 @@ use crate::analysis::uniform::BlockUniform;
 use crate::blocks::cut_loops::LoopEnd;
 use crate::ir;
 
-/// A sum that threads share at the end of a loop: each iteration adds a step.
+/// A sum that threads share at the end of a loop: each iteration adds the same step.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SharedSum {
     /// The end of the loop.
@@ -46,11 +46,11 @@ impl Cutter {
         // SAFETY: by contract.
         unsafe {
             let mut found = Vec::new();
-            for &LoopEnd { header, latch, .. } in ends {
-                let phis: Vec<_> = ir::block_instructions(header)
+            for end in ends {
+                let phis: Vec<_> = ir::block_instructions(end.header)
                     .take_while(|&i| ir::opcode(i) == LLVMOpcode::LLVMPHI)
                     .collect();
-                found.extend(phis.into_iter().filter_map(|phi| self.split_variable(phi, latch, uniform)));
+                found.extend(phis.into_iter().filter_map(|phi| self.split_variable(phi, end, uniform)));
             }
             found
         }
@@ -59,12 +59,12 @@ impl Cutter {
     unsafe fn split_variable(
         &self,
         phi: LLVMValueRef,
-        latch: LLVMBasicBlockRef,
+        end: &LoopEnd,
         uniform: &mut BlockUniform,
     ) -> Option<SharedSum> {
         // SAFETY: by contract; the new values are computed where those are that they stand for.
         unsafe {
-            let (b, none, ty) = (self.builder, c"".as_ptr(), LLVMTypeOf(phi));
+            let (b, none, ty, latch) = (self.builder, c"".as_ptr(), LLVMTypeOf(phi), end.latch);
             let is_shared = |value| uniform.group_at(value, latch) >= Uniform::Block;
             if LLVMGetTypeKind(ty) != LLVMTypeKind::LLVMIntegerTypeKind || LLVMCountIncoming(phi) != 2 {
                 return None;
@@ -82,8 +82,12 @@ impl Cutter {
             if step == phi || !is_shared(step) {
                 return None;
             }
+            // What the next iteration adds is known only where all iterations add the same.
+            let is_constant =
+                LLVMIsAInstruction(step).is_null() || !end.body.contains(&LLVMGetInstructionParent(step));
+            let of_loop = |sum| is_constant.then_some(SharedSum { latch, sum, step });
             if is_shared(phi) {
-                return Some(SharedSum { latch, sum: next, step });
+                return of_loop(next);
             }
             let header = LLVMGetInstructionParent(phi);
             LLVMPositionBuilderBefore(b, phi);
@@ -100,7 +104,7 @@ impl Cutter {
             LLVMSetOperand(phi, back, phi);
             uniform.add(added, Uniform::Block);
             uniform.add(sum, Uniform::Block);
-            Some(SharedSum { latch, sum, step })
+            of_loop(sum)
         }
     }
 
