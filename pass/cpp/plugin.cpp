@@ -281,8 +281,9 @@ void gpurace_mark_parallel(LLVMValueRef body, LLVMValueRef *latches, unsigned co
   }
 }
 
-// Runs LLVM's default passes for a level from 1 to 3, with vectorisation. From level 2 on these are the passes of -O3:
-// they make two loops of one whose branch all threads take alike, and only then is it vectorised over the threads.
+// Runs LLVM's default passes for a level from 1 to 3, with vectorisation. From level 2 on these are the
+// passes of -O3: they make two loops of one whose branch all threads take alike, and only then is it
+// vectorised over the threads.
 void gpurace_optimize(LLVMModuleRef module, LLVMTargetMachineRef machine, unsigned level) {
   using llvm::OptimizationLevel;
   llvm::Module &m = *llvm::unwrap(module);

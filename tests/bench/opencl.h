@@ -67,7 +67,7 @@ template <class T> struct Buffer {
     }
     std::vector<T> read() const {
         std::vector<T> to(count);
-        must(clEnqueueAccessBuffer(queue, data, CL_TRUE, 0, count * sizeof(T), to.data(), 0, nullptr, nullptr));
+        must(clEnqueueReadBuffer(queue, data, CL_TRUE, 0, count * sizeof(T), to.data(), 0, nullptr, nullptr));
         return to;
     }
 };

@@ -45,6 +45,9 @@ use crate::ir::entry_calls::{EntryCall, checked_address};
 /// Bytes within which memory counts as neighbouring: a line of the processor's cache.
 const NEAR: i64 = 64;
 
+/// Most loops of a kernel that are cut: each one adds two copies of the code around it.
+const MOST_CUT: usize = 12;
+
 /// The end of a loop that is cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoopEnd {
@@ -101,6 +104,9 @@ pub unsafe fn find(source: &LoopSource<'_>) -> Vec<LoopEnd> {
         // Each loop comes before those in it.
         for (at, of) in loops.loops.iter().enumerate().filter(|(at, _)| chosen[*at]) {
             let Some(header) = of.header().map(|node| flow.blocks[node]) else { continue };
+            if is_cut.iter().filter(|&&is_cut| is_cut).count() == MOST_CUT {
+                break;
+            }
             let latches = ends.latches(of);
             let body: Rc<[_]> = of.nodes.iter().map(|&node| flow.blocks[node]).collect();
             let end = |latch, together| LoopEnd { header, latch, together, body: body.clone() };

@@ -121,6 +121,27 @@ fn loops_around_loops() {
 }
 
 #[test]
+fn of_many_loops_the_first_ones_are_cut() {
+    let loops = |count: usize| {
+        let one = |at: usize| {
+            format!(
+                "br label %h{at}\n h{at}:\n %i{at} = phi i32 [ %t, %b{at} ], [ %j{at}, %h{at} ]
+                 %p{at} = getelementptr inbounds float, ptr %a, i32 %i{at}
+                 call void @__gpurace_read(ptr %c, ptr %p{at}, i32 4, i32 1)\n %v{at} = load float, ptr %p{at}
+                 %j{at} = add i32 %i{at}, %d\n %x{at} = icmp slt i32 %j{at}, %n
+                 br i1 %x{at}, label %h{at}, label %b{}\n b{}:\n",
+                at + 1,
+                at + 1
+            )
+        };
+        format!("br label %b0\n b0:\n{} ret void", (0..count).map(one).collect::<String>())
+    };
+    for (count, cut) in [(2, 2), (MOST_CUT, MOST_CUT), (MOST_CUT + 3, MOST_CUT)] {
+        assert_eq!(both(&loops(count)), [Found { cut, apart: true }; 2]);
+    }
+}
+
+#[test]
 fn loops_that_write_to_shared_memory() {
     let loops = |before: &str, base: u64| {
         let shared = format!("%sp = getelementptr inbounds i8, ptr %c, i64 {base}\n %s = load ptr, ptr %sp");
