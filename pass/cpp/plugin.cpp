@@ -17,6 +17,10 @@
 #include "llvm/Passes/StandardInstrumentations.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
+#include "llvm/Transforms/Scalar/SimpleLoopUnswitch.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 #include "llvm/Transforms/Utils/Local.h"
 
@@ -281,9 +285,8 @@ void gpurace_mark_parallel(LLVMValueRef body, LLVMValueRef *latches, unsigned co
   }
 }
 
-// Runs LLVM's default passes for a level from 1 to 3, with vectorisation. From level 2 on these are the
-// passes of -O3: they make two loops of one whose branch all threads take alike, and only then is it
-// vectorised over the threads.
+// Runs LLVM's default passes of a level from 1 to 3, with vectorisation. Before it, two loops are made of one
+// whose branch all threads take alike: only then is it vectorised over the threads.
 void gpurace_optimize(LLVMModuleRef module, LLVMTargetMachineRef machine, unsigned level) {
   using llvm::OptimizationLevel;
   llvm::Module &m = *llvm::unwrap(module);
@@ -292,8 +295,12 @@ void gpurace_optimize(LLVMModuleRef module, LLVMTargetMachineRef machine, unsign
   llvm::PassInstrumentationCallbacks callbacks;
   llvm::PassBuilder builder(reinterpret_cast<llvm::TargetMachine *>(machine), tuning, std::nullopt,
                             &callbacks);
-  builder.registerVectorizerStartEPCallback(
-      [](llvm::FunctionPassManager &manager, OptimizationLevel) { manager.addPass(KeepGroups()); });
+  builder.registerVectorizerStartEPCallback([](llvm::FunctionPassManager &manager, OptimizationLevel) {
+    manager.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::SimpleLoopUnswitchPass(/*NonTrivial=*/true)));
+    manager.addPass(llvm::SimplifyCFGPass());
+    manager.addPass(llvm::InstCombinePass());
+    manager.addPass(KeepGroups());
+  });
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
@@ -305,7 +312,7 @@ void gpurace_optimize(LLVMModuleRef module, LLVMTargetMachineRef machine, unsign
   builder.crossRegisterProxies(loops, functions, components, modules);
   llvm::StandardInstrumentations instrumentations(m.getContext(), false);
   instrumentations.registerCallbacks(callbacks, &modules);
-  const OptimizationLevel passes = level == 1 ? OptimizationLevel::O1 : OptimizationLevel::O3;
-  builder.buildPerModuleDefaultPipeline(passes).run(m, modules);
+  const OptimizationLevel levels[] = {OptimizationLevel::O1, OptimizationLevel::O2, OptimizationLevel::O3};
+  builder.buildPerModuleDefaultPipeline(levels[level - 1]).run(m, modules);
 }
 }

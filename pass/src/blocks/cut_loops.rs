@@ -14,6 +14,9 @@
 //! | other ones, without writes to shared memory | alone | side by side |
 //! | other ones | alone | alone |
 //!
+//! Without checks, a loop whose steps are the size of the block (`i += blockDim.x`) is run alone too: what one block
+//! walks over mostly stays in the processor's cache, and a sum stays in a register.
+//!
 //! With rows, a loop is also run alone that writes to shared memory, if a thread may write there by another instruction
 //! before the next barrier. The checker keeps one write of a thread for all that it makes to a word between two
 //! barriers. Where threads run one after the other, reads of the threads before still meet each write; side by side,
@@ -46,7 +49,7 @@ use crate::ir::entry_calls::{EntryCall, checked_address};
 const NEAR: i64 = 64;
 
 /// Most loops of a kernel that are cut: each one adds two copies of the code around it.
-const MOST_CUT: usize = 12;
+const MOST_CUT: usize = 8;
 
 /// The end of a loop that is cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +78,8 @@ pub struct LoopSource<'a> {
     pub rows: bool,
     /// The parameters from which shared memory is addressed.
     pub shared: Vec<LLVMValueRef>,
+    /// The parameters that hold the size of the block.
+    pub block_size: Vec<LLVMValueRef>,
 }
 
 /// Finds the ends of the loops that are cut: first those that all threads reach together. Of the others, the
@@ -161,7 +166,27 @@ impl LoopSource<'_> {
             }
             let writes_shared =
                 || inside.iter().any(|&block| ir::block_instructions(block).any(|i| self.writes_shared(i)));
-            crosses || self.rows && any && !walks && !writes_shared()
+            if self.rows {
+                crosses || any && !walks && !writes_shared()
+            } else {
+                crosses && !self.steps_by_block(header)
+            }
+        }
+    }
+
+    /// True if a variable of a loop grows by the size of the block.
+    unsafe fn steps_by_block(&self, header: LLVMBasicBlockRef) -> bool {
+        // SAFETY: by contract.
+        unsafe {
+            let mut phis =
+                ir::block_instructions(header).take_while(|&i| ir::opcode(i) == LLVMOpcode::LLVMPHI);
+            phis.any(|phi| {
+                ir::operands(phi).into_iter().any(|next| {
+                    let is_sum = ir::value_opcode(next) == Some(LLVMOpcode::LLVMAdd);
+                    let added = || ir::operands(next).into_iter().map(|value| without_extension(value));
+                    is_sum && added().any(|value| self.block_size.contains(&value))
+                })
+            })
         }
     }
 
@@ -228,6 +253,19 @@ impl LoopSource<'_> {
                 LLVMOpcode::LLVMStore => Some(LLVMGetOperand(i, 1)),
                 _ => None,
             }
+        }
+    }
+}
+
+/// A number before it was extended to more bits.
+unsafe fn without_extension(value: LLVMValueRef) -> LLVMValueRef {
+    // SAFETY: by contract.
+    unsafe {
+        match ir::value_opcode(value) {
+            Some(LLVMOpcode::LLVMZExt | LLVMOpcode::LLVMSExt | LLVMOpcode::LLVMTrunc) => {
+                without_extension(LLVMGetOperand(value, 0))
+            }
+            _ => value,
         }
     }
 }

@@ -47,7 +47,7 @@ use std::collections::HashSet;
 
 use gpurace_abi::ablation::{self, Mechanism};
 use gpurace_abi::batch::{FrameBatch, SHARED_VALUES};
-use gpurace_abi::context::WARP_SIZE;
+use gpurace_abi::context::{WARP_SIZE, offset};
 use gpurace_abi::entry::Entry;
 use gpurace_abi::warp::{WaitsFor, WarpPoint};
 use llvm_sys::core::*;
@@ -357,7 +357,8 @@ impl Cutter {
                     kernel_parameters: self.kernel_parameters,
                     uniform: &uniform,
                     rows: checks == Checks::InRows,
-                    shared: self.shared_bases(),
+                    shared: self.fields_at(&[offset::SHARED_BASE, offset::DYNAMIC_SHARED]),
+                    block_size: self.fields_at(&[offset::NTID, offset::NTID + 4, offset::NTID + 8]),
                 });
                 if self.own_point.is_none() && ends.iter().any(|end| !end.together) {
                     self.own_point = Some(self.thread_place(4, 4));

@@ -61,8 +61,10 @@ const SAME: &str = "%at = add i32 %i, 0";
 
 #[test]
 fn neighbouring_threads_use_neighbouring_memory() {
-    // Threads step over the elements of others.
-    assert_eq!(both(&looped("%t", "%d", "%n", SAME)), [APART; 2]);
+    // Threads step over the elements of others: of those in the block, or of many.
+    assert_eq!(both(&looped("%t", "%d", "%n", SAME)), [NONE, APART]);
+    let grid = looped("%t", "%s", "%n", SAME);
+    assert_eq!(both(&format!("%s = mul i32 %d, %n\n {grid}")), [APART; 2]);
     assert_eq!(both(&looped("%t", "1000", "%n", SAME)), [APART; 2]);
     // A column for each thread.
     let column = "%r = mul i32 %i, %n\n %at = add i32 %r, %t";
@@ -109,9 +111,9 @@ fn loops_of_few_threads() {
 fn loops_around_loops() {
     let nested = |end: &str| {
         format!(
-            "%q = getelementptr i32, ptr %a, i32 %t\n %m = load i32, ptr %q\n br label %g\n g:\n %k = phi i32 [ 0, %0 ], [ %l, %f ]\n br label %h\n h:\n %i = phi i32 [ %t, %g ], [ %j, %h ]
+            "%d2 = mul i32 %d, 2\n %q = getelementptr i32, ptr %a, i32 %t\n %m = load i32, ptr %q\n br label %g\n g:\n %k = phi i32 [ 0, %0 ], [ %l, %f ]\n br label %h\n h:\n %i = phi i32 [ %t, %g ], [ %j, %h ]
          %p = getelementptr inbounds float, ptr %a, i32 %i\n call void @__gpurace_read(ptr %c, ptr %p, i32 4, i32 1)
-         %v = load float, ptr %p\n %j = add i32 %i, %d\n %x = icmp slt i32 %j, %n\n br i1 %x, label %h, label %f\n f:
+         %v = load float, ptr %p\n %j = add i32 %i, %d2\n %x = icmp slt i32 %j, %n\n br i1 %x, label %h, label %f\n f:
          %l = add i32 %k, 1\n %y = icmp slt i32 %l, {end}\n br i1 %y, label %g, label %e\n e:\n ret void"
         )
     };
@@ -128,7 +130,7 @@ fn of_many_loops_the_first_ones_are_cut() {
                 "br label %h{at}\n h{at}:\n %i{at} = phi i32 [ %t, %b{at} ], [ %j{at}, %h{at} ]
                  %p{at} = getelementptr inbounds float, ptr %a, i32 %i{at}
                  call void @__gpurace_read(ptr %c, ptr %p{at}, i32 4, i32 1)\n %v{at} = load float, ptr %p{at}
-                 %j{at} = add i32 %i{at}, %d\n %x{at} = icmp slt i32 %j{at}, %n
+                 %j{at} = add i32 %i{at}, 1000\n %x{at} = icmp slt i32 %j{at}, %n
                  br i1 %x{at}, label %h{at}, label %b{}\n b{}:\n",
                 at + 1,
                 at + 1
@@ -150,7 +152,7 @@ fn loops_that_write_to_shared_memory() {
         );
         let write = "%p2 = getelementptr inbounds float, ptr %s, i32 %i
              call void @__gpurace_write(ptr %c, ptr %p2, i32 4, i32 2, i64 1)\n store float 1.0, ptr %p2\n %at = add i32 %i, 0";
-        let body = looped("%t", "%d", "%n", write).replace("[ %t, %0 ]", "[ %t, %b ]");
+        let body = looped("%t", "1000", "%n", write).replace("[ %t, %0 ]", "[ %t, %b ]");
         both(&format!("{start}{body}"))
     };
     let (shared, write) = (

@@ -54,10 +54,9 @@ impl Cutter {
         }
     }
 
-    /// The parameters from which shared memory is addressed.
-    pub(super) unsafe fn shared_bases(&self) -> Vec<LLVMValueRef> {
-        let bases = [offset::SHARED_BASE as u64, offset::DYNAMIC_SHARED as u64];
-        let fields = self.fields.iter().enumerate().filter(|(_, (at, _))| bases.contains(at));
+    /// The parameters that hold the fields at these offsets.
+    pub(super) unsafe fn fields_at(&self, offsets: &[usize]) -> Vec<LLVMValueRef> {
+        let fields = self.fields.iter().enumerate().filter(|(_, (at, _))| offsets.contains(&(*at as usize)));
         // SAFETY: the function has these parameters.
         fields.map(|(index, _)| unsafe { self.field_parameter(index) }).collect()
     }
