@@ -350,7 +350,8 @@ impl Cutter {
             let at_barrier = |&at: &LLVMValueRef| Cut { at, runs: Runs::Block, sync: sync(at), apart: None };
             let mut cuts: Vec<_> = barriers.iter().map(at_barrier).collect();
             let mut sums = Vec::new();
-            if loops && parallel {
+            // Lanes of a warp run from one collective to the next, not from one end of a loop to the next.
+            if loops && parallel && collectives.is_empty() {
                 let ends = cut_loops::find(&LoopSource {
                     module: self.module,
                     function: self.function,

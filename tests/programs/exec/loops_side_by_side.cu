@@ -141,6 +141,17 @@ struct BesideBarriers {
         return v;
     }
 };
+// Before collectives of warps.
+struct BeforeShuffles {
+    static __device__ unsigned run(const Args& a, unsigned g) {
+        unsigned v = 1;
+        for (unsigned i = g; i < a.n; i += a.width) v = mix(v, a.in[i]);
+        v = sum_down(v);
+        for (unsigned i = linear(); i < a.n / 2; i += a.width) v = mix(v, a.in[i]);
+        __syncthreads();
+        return v + __ballot_sync(ALL, v & 1);
+    }
+};
 // Only a few threads come there.
 struct OfFewThreads {
     static __device__ unsigned run(const Args& a, unsigned g) {
@@ -167,6 +178,7 @@ int main() {
     right &= same<Downwards>("Downwards");
     right &= same<AtLeastOnce>("AtLeastOnce");
     right &= same<BesideBarriers>("BesideBarriers");
+    right &= same<BeforeShuffles>("BeforeShuffles", false);
     right &= same<OfFewThreads>("OfFewThreads");
     return finish(right);
 }
