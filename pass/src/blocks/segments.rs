@@ -7,6 +7,9 @@
 //! must show. Threads that have ended need not come ([`early_exits`]). Other kernels run on the executor's fibers,
 //! such as one in which some threads wait at a barrier, and others at a later one.
 //!
+//! Some loops are cut at their end too, as at a barrier ([`super::cut_loops`]). Where threads leave such a loop one by
+//! one, each thread has a point of its own in the frame.
+//!
 //! The function takes the *point* at which its thread starts: 0, or the number of a barrier. The
 //! caller passes a constant and inlines the call, so that each segment becomes code of its own. A
 //! value that is needed after a barrier lies in the block's *frame* meanwhile. Values that differ
