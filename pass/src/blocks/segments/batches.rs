@@ -13,7 +13,7 @@ use super::crossing::Crossing;
 use super::{Cut, Cutter, ThreadParameter};
 use crate::analysis::uniform::BlockUniform;
 use crate::blocks::affine_rows::{self, AffineFunctions, Segment, SegmentSource};
-use crate::blocks::gathered::{self, AccessBuffer};
+use crate::blocks::gathered::{self, AccessBuffer, GatheredAccess};
 use crate::blocks::rows;
 use crate::ir;
 
@@ -111,9 +111,11 @@ impl Cutter {
                 .collect();
             let mut gathered = gathered::find(self.function);
             gathered.retain(|_| ablation::is_on(Mechanism::GatheredAccesses));
-            writes.retain(|call| gathered.iter().all(|of| of.call() != *call));
-            // Each write hands over each buffer.
-            gathered.truncate(MOST_HANDED_OVER / writes.len().max(1));
+            // Each write that stays a call hands over each buffer.
+            let is_gathered = |call, gathered: &[GatheredAccess]| gathered.iter().any(|of| of.call() == call);
+            let calls = writes.iter().filter(|&&call| !is_gathered(call, &gathered)).count();
+            gathered.truncate(MOST_HANDED_OVER / calls.max(1));
+            writes.retain(|&call| !is_gathered(call, &gathered));
             let (mut batches, mut marks) = (Vec::new(), HashMap::new());
             for access in &accesses {
                 let addresses = match affine.get(&access.call) {

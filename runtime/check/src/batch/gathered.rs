@@ -32,9 +32,9 @@ pub(super) struct CheckedItems<'a> {
 }
 
 impl CheckedItems<'_> {
-    /// True for a read of the block that is to be checked.
-    fn is_checked(&self, block: &impl BatchChecks, read: GatheredItem) -> bool {
-        let (thread, address) = (read.thread(), read.address());
+    /// True for an access of the block that is to be checked.
+    fn is_checked(&self, block: &impl BatchChecks, item: GatheredItem) -> bool {
+        let (thread, address) = (item.thread(), item.address());
         address != 0 && thread < block.view().order.threads() && !self.local.contains(&address)
     }
 
@@ -49,7 +49,7 @@ impl CheckedItems<'_> {
         block.check_one(&WholeAccess { thread, address, size, site, entry, op, value, copy: None });
     }
 
-    pub(super) fn items(&self, block: &mut impl BatchChecks, reads: &[GatheredItem]) {
+    pub(super) fn items(&self, block: &mut impl BatchChecks, items: &[GatheredItem]) {
         let plain = block.is_plain() && self.size == 4;
         let by_grid = self
             .entry
@@ -57,15 +57,15 @@ impl CheckedItems<'_> {
             .filter(|_| plain && !self.writes && ablation::is_on(Mechanism::WordFastPath))
             .map(|site| block.view().read_by_grid(site));
         let mut met = 0;
-        for (i, &read) in reads.iter().enumerate() {
-            if let Some(ahead) = reads.get(i + AHEAD) {
+        for (i, &item) in items.iter().enumerate() {
+            if let Some(ahead) = items.get(i + AHEAD) {
                 block.shadow().map.prefetch(ahead.address());
             }
-            if !self.is_checked(block, read) {
+            if !self.is_checked(block, item) {
                 continue;
             }
             met += 1;
-            let address = read.address();
+            let address = item.address();
             // Most often others have read it.
             if let Some(by_grid) = &by_grid
                 && !block.own_memory().contains(&address)
@@ -75,7 +75,7 @@ impl CheckedItems<'_> {
             {
                 continue;
             }
-            self.check_one(block, read, address);
+            self.check_one(block, item, address);
         }
         block.count(met);
     }
