@@ -2,8 +2,8 @@
 //! thread runs the next one.
 //!
 //! A thread by itself would run through the whole loop. In an iteration that all threads run side by side,
-//! neighbouring threads mostly use neighbouring memory (`i += gridDim.x * blockDim.x`, a column for each
-//! thread), LLVM vectorises over the threads, and the accesses of an instruction are a row
+//! neighbouring threads mostly use neighbouring memory: `i += gridDim.x * blockDim.x`, a column for each
+//! thread. LLVM then vectorises over the threads, and the accesses of an instruction are a row
 //! ([`super::rows`]). Where a thread walks along a row of its own, it is better off alone: its accesses are
 //! gathered ([`super::gathered`]), and it keeps its values in registers.
 //!
@@ -82,9 +82,9 @@ pub struct LoopSource<'a> {
     pub block_size: Vec<LLVMValueRef>,
 }
 
-/// Finds the ends of the loops that are cut: first those that all threads reach together. Of the others, the
-/// threads at the last one run first. It is of an inner loop, or of one from which a thread may come to the others, so
-/// that all threads in a loop are in the same iteration of it, and of the loops around it.
+/// Finds the ends of the loops that are cut: first those that all threads reach together. Of the others, an inner
+/// loop comes after the loop around it, and a loop after those that threads may come to from it. The threads at the
+/// last end run first. So all threads in a loop are in the same iteration of it, and of the loops around it.
 ///
 /// # Safety
 /// The function is live and has not changed since the analysis.
