@@ -1,6 +1,6 @@
-//! Runs the kernels of an object, each bare and checked, and prints a table: the races found, the
-//! races expected by the kernel's name, the time of both runs. For `scripts/gpu`, on machines that
-//! have a GPU and no compiler.
+//! Runs the kernels of an object, or one of them, each bare and checked, and prints a table: the races
+//! found, the races expected by the kernel's name, the time of both runs. For `scripts/gpu`, on machines
+//! that have a GPU and no compiler.
 //!
 //! A kernel takes the address of an array of numbers, and their count. Its name begins with `racy_`
 //! or `clean_`.
@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     };
     let outcome = std::fs::read(&path)
         .map_err(|e| format!("cannot read `{}`: {e}", path.display()))
-        .and_then(|object| run(&object));
+        .and_then(|object| run(&object, std::env::args().nth(2).as_deref()));
     match outcome {
         Ok(0) => ExitCode::SUCCESS,
         Ok(wrong) => {
@@ -56,7 +56,7 @@ struct Outcome {
     notes: Vec<String>,
 }
 
-fn run(object: &[u8]) -> Result<usize, String> {
+fn run(object: &[u8], only: Option<&str>) -> Result<usize, String> {
     let wanted = "wanted an object of `gclang -fgpurace-exec=cuda`";
     let sections = sections(object).ok_or(format!("found no device code in it, {wanted}"))?;
     let codes = gpu_code::in_sections(sections.iter().map(|(kind, content)| (*kind, &content[..])));
@@ -80,7 +80,8 @@ fn run(object: &[u8]) -> Result<usize, String> {
     println!("|---|---|---|---|---|---|---|");
     let mut wrong = 0;
     let mut said = Vec::new();
-    for kernel in &meta.kernels {
+    let kernels = meta.kernels.iter().filter(|kernel| only.is_none_or(|name| kernel.name == name));
+    for kernel in kernels {
         let racy = kernel.name.starts_with("racy_");
         let outcome = one(&mut gpu, &mut module, kernel).map_err(|e| format!("`{}`: {e}", kernel.name))?;
         let found = outcome.races > 0;
