@@ -13,7 +13,7 @@ fn packed() -> &'static Path {
     FOLDER.get_or_init(|| {
         let folder = work_folder("carried").unwrap();
         let mut script = Command::new(workspace().join("scripts/gpu"));
-        script.arg("pack").arg(folder.join("packed")).args(["sm_80", "none", "launch"]);
+        script.arg("pack").arg(folder.join("packed")).args(["--programs", "--benchmarks", "launch"]);
         let packed = run(&mut script, &folder).unwrap();
         assert_eq!(packed.status, Some(0), "{}", packed.stderr);
         folder.join("packed")
@@ -34,76 +34,65 @@ fn is_spread(text: &str) -> bool {
 }
 
 #[test]
-fn the_run_on_a_gpu_can_be_carried_away() {
-    let folder = work_folder("carried-plain").unwrap();
-    let tables = |device: Option<&str>| {
-        let mut command = Command::new(packed().join("run"));
-        run(command.args(device).env("ROUNDS", "2").env("REPETITIONS", "tiny"), &folder).unwrap()
-    };
-    // compute-sanitizer cannot run on the executor.
-    let cpu = tables(Some("cpu"));
-    let row = row(&cpu);
-    assert_eq!(row.len(), 9, "{row:?}");
-    assert!(row[1..4].iter().all(|column| is_spread(column)), "{row:?}");
-    assert_eq!(row[4..6], ["not run"; 2], "{row:?}");
-    let ran = tables(None);
+fn without_a_gpu_the_run_says_so() {
     if has_gpu() {
-        assert!(ran.stdout.contains("| kernel | wanted |"), "{}", ran.stdout);
-    } else {
-        assert_eq!(ran.status, Some(1), "{}", ran.stdout);
-        assert!(
-            ran.stdout.contains("gpurace-gpu: error: no NVIDIA driver: `libcuda.so.1` was not found"),
-            "{}",
-            ran.stdout
-        );
+        return;
     }
+    let folder = work_folder("carried-plain").unwrap();
+    let mut command = Command::new(packed().join("gpu"));
+    let ran = run(command.arg("run").arg("--results").arg(folder.join("results")), &folder).unwrap();
+    assert_eq!(ran.status, Some(1), "{}", ran.stdout);
+    let wanted = "gpurace-gpu: error: no NVIDIA driver: `libcuda.so.1` was not found";
+    assert!(ran.stdout.contains(wanted), "{}", ran.stdout);
 }
 
 #[test]
 fn what_checks_cost_is_put_in_a_table() {
     let folder = work_folder("carried-table").unwrap();
-    // This compute-sanitizer runs the program as it is. With `--tool memcheck` it fails.
+    // This nvcc takes the bare program for the plain one. This compute-sanitizer runs the program as it is; with
+    // `--tool memcheck` it fails.
     let bin = folder.join("bin");
     std::fs::create_dir_all(&bin).unwrap();
-    let stub = bin.join("compute-sanitizer");
-    std::fs::write(
-        &stub,
-        "#!/bin/sh\necho \"$@\" >> \"$STUB_LOG\"\n[ \"$2\" = memcheck ] && exit 3\nshift 2\nexec \"$@\"\n",
-    )
-    .unwrap();
-    std::fs::set_permissions(&stub, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let stubs = [
+        ("nvcc", "for last; do :; done\ncp \"${last%.plain}.off\" \"$last\"\n"),
+        (
+            "compute-sanitizer",
+            "echo \"$@\" >> \"$STUB_LOG\"\n[ \"$2\" = memcheck ] && exit 3\nshift 2\nexec \"$@\"\n",
+        ),
+    ];
+    for (name, text) in stubs {
+        let stub = bin.join(name);
+        std::fs::write(&stub, format!("#!/bin/sh\n{text}")).unwrap();
+        std::fs::set_permissions(&stub, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    }
     let log = folder.join("stub.log");
     let path = std::env::var("PATH").unwrap();
     let table = |with_stub: bool| {
-        let mut command = Command::new(packed().join("run"));
+        let mut command = Command::new(packed().join("gpu"));
         command
+            .args(["run", "benchmarks", "--rounds", "3", "--repetitions", "tiny", "--results"])
+            .arg(folder.join(if with_stub { "with" } else { "without" }))
             .env("LD_LIBRARY_PATH", mock_driver().unwrap())
-            .env("ROUNDS", "3")
-            .env("REPETITIONS", "tiny")
             .env("STUB_LOG", &log);
         command.env("PATH", if with_stub { format!("{}:{path}", bin.display()) } else { path.clone() });
         let ran = run(&mut command, &folder).unwrap();
         row(&ran)
     };
-    let row = table(true);
-    assert_eq!(row.len(), 9, "{row:?}");
-    assert!(row[1..5].iter().all(|column| is_spread(column)), "{row:?}");
-    assert_eq!(row[5], "failed", "{row:?}");
-    assert!(row[6..].iter().all(|column| column.parse::<u64>().is_ok()), "{row:?}");
-    let calls = std::fs::read_to_string(&log).unwrap();
-    assert_eq!(
-        calls
-            .lines()
-            .filter(|line| line.starts_with("--tool racecheck ") && line.ends_with("/bench/launch.off tiny"))
-            .count(),
-        3,
-        "{calls}"
-    );
-    // A tool that has failed is not tried again in the next round.
-    assert_eq!(calls.lines().filter(|line| line.starts_with("--tool memcheck ")).count(), 1, "{calls}");
     if !has_gpu() {
         let row = table(false);
-        assert!(row[1..4].iter().all(|column| is_spread(column)), "{row:?}");
-        assert_eq!((&row[4][..], &row[5][..], &row[8][..]), ("not run", "not run", "not run"), "{row:?}");
+        assert_eq!(row.len(), 10, "{row:?}");
+        assert!(row[2..5].iter().all(|column| is_spread(column)), "{row:?}");
+        assert!([1, 5, 6, 9].iter().all(|&n| row[n] == "not run"), "{row:?}");
     }
+    let row = table(true);
+    assert_eq!(row.len(), 10, "{row:?}");
+    assert!(row[1..6].iter().all(|column| is_spread(column)), "{row:?}");
+    assert_eq!(row[6], "failed", "{row:?}");
+    assert!(row[7..].iter().all(|column| column.parse::<u64>().is_ok()), "{row:?}");
+    let calls = std::fs::read_to_string(&log).unwrap();
+    let of_racecheck =
+        |line: &&str| line.starts_with("--tool racecheck ") && line.ends_with("/bench/launch.plain tiny");
+    assert_eq!(calls.lines().filter(of_racecheck).count(), 3, "{calls}");
+    // A tool that has failed is not tried again in the next round.
+    assert_eq!(calls.lines().filter(|line| line.starts_with("--tool memcheck ")).count(), 1, "{calls}");
 }

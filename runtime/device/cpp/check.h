@@ -46,6 +46,15 @@ GPURACE_INLINE u64 *region_at(u64 address) {
   return (u64 *)(s.shadow + offset / (kRegionWords * 4) * (kRegionWords * 8));
 }
 
+// The near shadow of the word at this address of shared memory.
+GPURACE_INLINE u32 near_cell(u32 offset) { return own_control().near + offset / 4 * 8; }
+// True if all bytes of an access to shared memory have near shadow. What the system keeps, before the
+// block's own memory, has none: cooperative groups have their barriers there.
+GPURACE_INLINE bool has_near(u64 offset, u64 size) {
+  u32 end = own_control().shadowed;
+  return offset + size <= end && (int)(near_cell((u32)offset) - end) >= 0;
+}
+
 // ---- races ----
 
 // Writes a race to the host's buffer, or counts it.
@@ -150,7 +159,7 @@ GPURACE_INLINE void one_word(u64 *cell, u64 *region, const Access &a, u64 addres
 
 // The access of the calling thread to global memory.
 GPURACE_INLINE Access access_here(u32 op, u32 site) {
-  volatile Control &c = control();
+  const Control &c = own_control();
   Access a;
   a.op = op;
   a.site = site;
@@ -167,14 +176,8 @@ GPURACE_INLINE Access access_here(u32 op, u32 site) {
   return a;
 }
 
-// Counts a check. The counter has two halves, since shared memory has no addition of 64 bits.
-GPURACE_INLINE void count_check() {
-  volatile Control &c = control();
-  u32 threads = together();
-  if (threads == 0) return;
-  u32 before = GPURACE_ADD((u32 *)&c.checks[0], threads);
-  if (before + threads < before) GPURACE_ADD((u32 *)&c.checks[1], 1u);
-}
+// Counts a check. Each warp has a counter of its own.
+GPURACE_INLINE void count_check(u32 thread) { GPURACE_ADD_IN_BLOCK(&own_control().checks[thread / 32], 1u); }
 
 // ---- a region ----
 
@@ -217,18 +220,18 @@ GPURACE_INLINE bool whole_regions(u64 *region, const Access &a, u64 address, u32
 
 // Checks an access. `op`: its operation on a word that it covers as a whole, or kOps if it has no
 // number. `pair`: an atomic access of 8 bytes.
-__attribute__((noinline)) void check(u64 address, u64 size, u32 site, u32 op, bool pair) {
+GPURACE_APART void check(u64 address, u64 size, u32 site, u32 op, bool pair) {
   const void *p = (const void *)address;
   volatile Control &c = control();
-  count_check();
   Access a = access_here(op, site);
   a.shared = is_shared(p);
   u64 *cell, *region = nullptr;
   u64 first = address & ~3ul, end = address + size;
   if (a.shared) {
     u64 offset = shared_offset(p);
-    if (offset + size > c.shadowed) return count(counters().shared_outside);
-    cell = (u64 *)c.shadow + offset / 4;
+    bool has_shadow = c.is_near ? has_near(offset, size) : offset + size <= c.shadowed;
+    if (!has_shadow) return count(counters().shared_outside);
+    cell = c.is_near ? near_pointer(near_cell((u32)offset)) : (u64 *)c.shadow + offset / 4;
   } else {
     if (a.uid == kUnknown || a.clock >= kClocks) return count(counters().exhausted);
     cell = global_shadow(address);
@@ -252,71 +255,107 @@ __attribute__((noinline)) void check(u64 address, u64 size, u32 site, u32 op, bo
   }
 }
 
-// Does the same as `check` for most accesses, with few registers.
-// Returns false if the access is still to be checked; what it has done by then, `check` would do
-// too.
-GPURACE_INLINE bool check_quickly(u64 address, u32 size, u32 site, u32 op, bool pair) {
-  volatile Control &c = control();
-  if ((address | size) % 4 != 0 || size > 16) return false;
-  Access a = access_here(op, site);
-  if (is_shared((const void *)address)) {
-    a.shared = true;
-    u32 offset = shared_offset((const void *)address);
-    if (offset + size > c.shadowed) return false;
-    u64 *cell = (u64 *)c.shadow + offset / 4;
+// ---- the quick path ----
+
+// Each function does the same as `check` for most accesses, with few registers, and returns false if
+// the access is still to be checked; what it has done by then, `check` would do too. They have one
+// operation each at compile time, and their size mostly, since callers inline them.
+
+// Which lanes act for all that read the same address, among those that are next to each other or in
+// the same place of the two halves. The first of them acts. All lanes of the warp come here.
+struct Actors {
+  bool acts;
+  bool several; // the lane acts for others too
+};
+GPURACE_INLINE Actors actors(u32 at, u32 lane) {
+  bool follows = of_lane_before(at) == at && lane != 0;
+  bool is_twin = of_other_half(at) == at;
+  u32 followers = lanes_with(follows);
+  return {!follows && !(is_twin && lane >= 16), is_twin || (followers >> lane >> 1 & 1) != 0};
+}
+
+// To shared memory with near shadow.
+GPURACE_INLINE bool check_near(u32 offset, u32 size, Access a, bool pair) {
+  a.shared = true;
+  // Lanes that read one word together leave one record. Atomics find theirs by swaps.
+  bool together = a.op == kRead && whole_warp();
+  Actors own = {true, false};
+  if (together) own = actors(offset, a.thread & 31);
+  bool done = offset % 4 == 0 && has_near(offset, size);
+  if (done && own.acts) {
+    u32 op = a.op;
     for (u32 i = 0; i < size / 4; i++) {
       if (pair) a.op = op + i;
-      if (!quick_shared(cell + i, a)) return false;
-    }
-  } else {
-    const CheckerState &s = state();
-    u64 offset = address - s.window;
-    if (a.uid == kUnknown || a.clock >= kClocks || offset >= s.window_size) return false;
-    bool of_warp = false;
-    if (op <= kWrite && whole_warp()) {
-      u32 lane = a.thread & 31, share = share_of_size(size);
-      // Site and size fit 32 bits: no module has so many sites.
-      u64 base = address - lane * size;
-      u32 what = site << 5 | size;
-      // All lanes come to each exchange.
-      u64 base_of_first = of_lane(base, 0);
-      u32 what_of_first = of_lane32(what, 0);
-      of_warp = in_all_lanes(base == base_of_first && what == what_of_first &&
-                             base % (kRegionWords * 4) == 0 && size != 12);
-      if (of_warp) {
-        // A region's first thread decides for all threads of the region.
-        bool done = true;
-        if (address % (kRegionWords * 4) == 0) done = quick_region((u64 *)(s.shadow + offset * 2), a, share);
-        if (!in_all_lanes(done)) return false;
-      }
-    }
-    if (!of_warp) {
-      for (u32 i = 0; i < size; i += 4) {
-        if (pair) a.op = op + i / 4;
-        if (!quick_word((u64 *)(s.shadow + (offset + i) * 2),
-                        (u64 *)(s.shadow + (offset + i) / (kRegionWords * 4) * (kRegionWords * 8)), a))
-          return false;
-      }
+      done = done && quick_near(near_cell(offset) + i * 8, a, own.several);
     }
   }
-  count_check();
-  return true;
+  // Who was not checked for, checks for itself.
+  return together ? in_all_lanes(done) : done;
+}
+
+// To global memory.
+GPURACE_INLINE bool check_global(u64 address, u32 size, Access a, bool pair) {
+  const CheckerState &s = state();
+  u64 offset = address - s.window;
+  bool done = address % 4 == 0 && a.uid != kUnknown && a.clock < kClocks && offset < s.window_size;
+  u64 *cell = (u64 *)(s.shadow + offset * 2);
+  bool together = a.op <= kWrite && (size == 4 || size == 8 || size == 16) && whole_warp();
+  bool acts = true, several = false;
+  if (together) {
+    u32 lane = a.thread & 31, share = share_of_size(size);
+    u64 base = address - lane * size, base_of_first = of_lane(base, 0);
+    // All lanes come to each exchange.
+    if (in_all_lanes(done && base == base_of_first && base % (kRegionWords * 4) == 0)) {
+      // A region's first thread decides for all threads of the region.
+      if (address % (kRegionWords * 4) == 0) done = quick_region(cell, a, share);
+      return in_all_lanes(done);
+    }
+    if (a.op == kRead && in_all_lanes(address == base_of_first)) {
+      acts = lane == 0;
+      several = true;
+    } else {
+      together = false;
+    }
+  }
+  if (done && acts) {
+    u32 op = a.op;
+    for (u32 i = 0; i < size / 4; i++) {
+      if (pair) a.op = op + i;
+      u64 at = offset + i * 4;
+      u64 *region = (u64 *)(s.shadow + at / (kRegionWords * 4) * (kRegionWords * 8));
+      done = done && quick_word(cell + i, region, a, several);
+    }
+  }
+  return together ? in_all_lanes(done) : done;
+}
+
+// Checks an access of less than 16 bytes to whole words, quickly if possible.
+GPURACE_INLINE void check_words(const void *p, u32 size, u32 site, u32 op, bool pair) {
+  Access a = access_here(op, site);
+  count_check(a.thread);
+  bool done = false;
+  if (is_shared(p)) {
+    if (own_control().is_near) done = check_near(shared_offset(p), size, a, pair);
+  } else {
+    done = check_global((u64)p, size, a, pair);
+  }
+  if (!done) check((u64)p, size, site, op, pair);
 }
 
 // Checks an access that is not atomic.
 GPURACE_INLINE void access(const void *p, u64 size, u32 site, u32 op) {
   if (size == 0 || is_private(p)) return;
-  // All callers inline the quick path, so that it is compiled for their operation alone.
-  if (size <= 16 && check_quickly((u64)p, (u32)size, site, op, false)) return;
+  if (size % 4 == 0 && size <= 16) return check_words(p, (u32)size, site, op, false);
+  count_check(thread_index());
   check((u64)p, size, site, op, false);
 }
 
 // Checks an atomic or volatile access. `kind`, `scope`: numbers of runtime/base/abi/src/scope.rs.
-GPURACE_INLINE void check_atomic(u64 address, u32 size, u32 site, u32 kind, u32 scope) {
-  bool aligned = address % 4 == 0 && (size == 4 || size == 8), loads = kind == 0 || kind == 3;
+GPURACE_INLINE void check_atomic(const void *p, u32 size, u32 site, u32 kind, u32 scope) {
+  bool aligned = (u64)p % 4 == 0 && (size == 4 || size == 8), loads = kind == 0 || kind == 3;
   if ((kind == 3 || kind == 4) && !state().relaxed_volatile) {
     // No atomic of another size leaves a record, so such volatile accesses conflict as plain ones do.
-    if (!aligned) return access((const void *)address, size, site, loads ? kRead : kWrite);
+    if (!aligned) return access(p, size, site, loads ? kRead : kWrite);
     scope = kVolatileRow;
   } else if (scope == 1) {
     // A record does not say which blocks form a cluster. Atomics of cluster scope pass as those of
@@ -325,8 +364,9 @@ GPURACE_INLINE void check_atomic(u64 address, u32 size, u32 site, u32 kind, u32 
     count(counters().undecided);
   }
   u32 op = 2 + (!loads * 4 + scope) * 3 + (size == 8);
-  if (aligned && check_quickly(address, size, site, op, size == 8)) return;
-  check(address, size, site, aligned ? op : kOps, size == 8);
+  if (aligned) return check_words(p, size, site, op, size == 8);
+  count_check(thread_index());
+  check((u64)p, size, site, kOps, size == 8);
 }
 
 // ---- order that clocks do not show ----

@@ -25,20 +25,24 @@ GPURACE_ENTRY void __gpurace_enter(u64 cell) {
     c.blocks = launch.blocks;
     c.cell = cell;
     c.uid = uid < kBlockUids ? (u32)uid : kUnknown;
-    c.checks[0] = c.checks[1] = 0;
     c.base = 1;
     c.parity = 0;
     c.top[0] = c.top[1] = 0;
     c.irregular = 0;
     c.acquired = 0;
     c.alive = threads;
-    for (u32 w = 0; w < (threads + 31) / 32; w++) c.warp[w] = 0;
+    for (u32 w = 0; w < (threads + 31) / 32; w++) c.warp[w] = c.checks[w] = 0;
     c.slot = kUnknown;
     c.shadow = 0;
-    c.shadowed = 0;
+    c.shadowed = (u32)launch.near_end;
+    c.near = (u32)launch.near;
+    c.is_near = launch.near_cells != 0;
     c.start = 0;
     if (launch.slots) take_slot(*(const SlotSet *)launch.slots);
   }
+  const LaunchCell &launch = *(const LaunchCell *)cell;
+  for (u64 i = thread_index(); i < launch.near_cells; i += threads)
+    store_near((u32)(launch.near_end + i * 8), 0);
   block_barrier();
 }
 
@@ -50,12 +54,9 @@ GPURACE_ENTRY void __gpurace_shared_at(u32 *slot, u32 offset) {
 GPURACE_ENTRY void __gpurace_leave() {
   volatile Control &c = control();
   LaunchCell &launch = *(LaunchCell *)c.cell;
-  {
-    Together here;
-    // These threads' changes of the slot's shadow happen before the next block's, by the fence of
-    // the last thread.
-    fence_block();
-  }
+  // These threads' changes of the slot's shadow happen before the next block's, by the fence of
+  // the last thread.
+  fence_block();
   // The first thread acts for all that leave together.
   u32 threads = together();
   if (threads == 0 || GPURACE_ADD((u32 *)&c.alive, 0u - threads) != threads) return;
@@ -63,42 +64,35 @@ GPURACE_ENTRY void __gpurace_leave() {
     fence_device();
     give_slot(*(const SlotSet *)launch.slots);
   }
-  u64 checks = (u64)c.checks[1] << 32 | c.checks[0];
+  u64 checks = 0;
+  for (u32 w = 0; w < (block_threads() + 31) / 32; w++) checks += c.checks[w];
   // All blocks of the launch add here. A counter for all launches would be contended more.
   if (checks != 0) GPURACE_ADD(&launch.checks, checks);
 }
 
 // ---- accesses ----
 
-GPURACE_ENTRY void __gpurace_read(void *address, u32 size, u32 site) {
-  Together here;
-  access(address, size, site, kRead);
-}
+GPURACE_HOT void __gpurace_read(void *address, u32 size, u32 site) { access(address, size, site, kRead); }
 
-GPURACE_ENTRY void __gpurace_write(void *address, u32 size, u32 site, u64) {
-  Together here;
+GPURACE_HOT void __gpurace_write(void *address, u32 size, u32 site, u64) {
   access(address, size, site, kWrite);
 }
 
 GPURACE_ENTRY void __gpurace_read_range(void *address, u64 size, u32 site) {
-  Together here;
   access(address, size, site, kRead);
 }
 
 GPURACE_ENTRY void __gpurace_write_range(void *address, u64 size, u32 site) {
-  Together here;
   access(address, size, site, kWrite);
 }
 
 // An asynchronous copy counts as an access of its thread where it begins.
 GPURACE_ENTRY void __gpurace_async_read(void *address, u64 size, u32 site) {
-  Together here;
   if (size != 0) count(counters().copies);
   access(address, size, site, kRead);
 }
 
 GPURACE_ENTRY void __gpurace_async_write(void *address, u64 size, u32 site) {
-  Together here;
   if (size != 0) count(counters().copies);
   access(address, size, site, kWrite);
 }
@@ -136,26 +130,23 @@ GPURACE_ENTRY void __gpurace_matrix_tile(void *start, u32 stride, u32 rows, u32 
 
 // Before an atomic or volatile access. `kind`, `scope`, `order`: numbers of
 // runtime/base/abi/src/scope.rs.
-GPURACE_ENTRY void __gpurace_atomic(void *address, u32 size, u32 site, u32 kind, u32 scope, u32 order) {
-  Together here;
+GPURACE_HOT void __gpurace_atomic(void *address, u32 size, u32 site, u32 kind, u32 scope, u32 order) {
   if (order != 0)
     acquires();
   else if (state().orders)
     control().acquired = 1;
-  if (!is_private(address)) check_atomic((u64)address, size, site, kind, scope);
+  if (!is_private(address)) check_atomic(address, size, site, kind, scope);
 }
 
 // ---- order ----
 
 // Before a barrier of the whole block. The result is passed on to the function behind it.
-GPURACE_ENTRY u64 __gpurace_before_barrier() {
-  Together here;
+GPURACE_HOT u64 __gpurace_before_barrier() {
   volatile Control &c = control();
   return (u64)c.parity << 32 | c.base;
 }
 
-GPURACE_ENTRY void __gpurace_after_barrier(u64 before) {
-  Together here;
+GPURACE_HOT void __gpurace_after_barrier(u64 before) {
   volatile Control &c = control();
   u32 parity = (u32)(before >> 32), base = (u32)before, top = c.top[parity];
   u32 next = (top > base ? top : base) + 1;
@@ -165,8 +156,7 @@ GPURACE_ENTRY void __gpurace_after_barrier(u64 before) {
 
 // Before `__syncwarp`. The result is passed on to the function behind it. If the mask leaves out
 // lanes of the warp, the warp's clock cannot show the order.
-GPURACE_ENTRY u32 __gpurace_before_syncwarp(u32 mask) {
-  Together here;
+GPURACE_HOT u32 __gpurace_before_syncwarp(u32 mask) {
   volatile Control &c = control();
   u32 warp = thread_index() / 32, threads = block_threads() - warp * 32;
   u32 all = threads >= 32 ? ~0u : (1u << threads) - 1;
@@ -178,8 +168,7 @@ GPURACE_ENTRY u32 __gpurace_before_syncwarp(u32 mask) {
   return clock > base ? clock : base;
 }
 
-GPURACE_ENTRY void __gpurace_after_syncwarp(u32 before) {
-  Together here;
+GPURACE_HOT void __gpurace_after_syncwarp(u32 before) {
   if (before == kUnknown) return;
   volatile Control &c = control();
   c.warp[thread_index() / 32] = before + 1;
@@ -188,20 +177,14 @@ GPURACE_ENTRY void __gpurace_after_syncwarp(u32 before) {
 
 // Before an instruction that may order threads, other than by a barrier of the whole block or a sync
 // of lanes.
-GPURACE_ENTRY void __gpurace_irregular() {
-  Together here;
-  acquires();
-}
+GPURACE_ENTRY void __gpurace_irregular() { acquires(); }
 
 // ---- annotations ----
 
 // The first two have no effect: see `CheckerState::annotated`.
 GPURACE_ENTRY void __gpurace_ignore(u32) {}
 GPURACE_ENTRY void __gpurace_benign(void *, u64) {}
-GPURACE_ENTRY void __gpurace_happens(void *, u32) {
-  Together here;
-  acquires();
-}
+GPURACE_ENTRY void __gpurace_happens(void *, u32) { acquires(); }
 
 // ---- launches ----
 
@@ -209,7 +192,8 @@ GPURACE_ENTRY void __gpurace_happens(void *, u32) {
 // passes the values as arguments, since a copy into the cell would wait for other streams.
 // `before`: the cell of the last launch on this stream, which is over now, or 0.
 GPURACE_KERNEL void __gpurace_begin(u64 cell, u64 turn, u64 blocks, u64 number, u64 first_uid, u64 observes,
-                                    u64 slots, u64 ranges, u64 range_count, u64 before, u64 turn_before) {
+                                    u64 slots, u64 ranges, u64 range_count, u64 near, u64 near_end,
+                                    u64 near_cells, u64 before, u64 turn_before) {
   if (before) ((LaunchCell *)before)->over = turn_before;
   LaunchCell &launch = *(LaunchCell *)cell;
   launch.turn = turn;
@@ -220,6 +204,9 @@ GPURACE_KERNEL void __gpurace_begin(u64 cell, u64 turn, u64 blocks, u64 number, 
   launch.slots = slots;
   launch.ranges = ranges;
   launch.range_count = range_count;
+  launch.near = near;
+  launch.near_end = near_end;
+  launch.near_cells = near_cells;
   launch.checks = 0;
 }
 
@@ -231,8 +218,8 @@ extern "C" void __gpurace_decide(u64 word, const Access *access, Decision *decis
   *decision = decide(word, *access);
 }
 
-extern "C" void __gpurace_quick(u64 word, const Access *access, QuickStep *step) {
-  *step = quick_step(word, *access);
+extern "C" void __gpurace_quick(u64 word, const Access *access, bool several, QuickStep *step) {
+  *step = quick_step(word, *access, several);
 }
 
 // Lets each lane of the simulated thread's warp access `size` bytes, at consecutive addresses from
@@ -271,6 +258,7 @@ extern "C" const u64 __gpurace_layout[] = {
     sizeof(Control),
     __builtin_offsetof(CheckerState, relaxed_volatile),
     __builtin_offsetof(LaunchCell, checks),
+    __builtin_offsetof(LaunchCell, near_cells),
     __builtin_offsetof(LaunchCell, over),
     __builtin_offsetof(LaunchCell, observes),
     __builtin_offsetof(Counters, lost),

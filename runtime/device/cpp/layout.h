@@ -28,6 +28,7 @@ struct SlotSet {
 struct LaunchCell {
   u64 first_uid, blocks, number, checks, observes;
   u64 slots, ranges, range_count;
+  u64 near, near_end, near_cells;
   u64 turn, over;
 };
 
@@ -46,6 +47,6 @@ constexpr u32 kReportsPerRace = 4;
 // Marks a number that is not known, and a block without uid or slot.
 constexpr u32 kUnknown = ~0u;
 constexpr u64 kBlockUids = (1u << 24) - 1;
-constexpr u32 kSharedControlBytes = 256;
+constexpr u32 kSharedControlBytes = 384;
 
 } // namespace gpurace

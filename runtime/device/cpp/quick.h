@@ -14,18 +14,24 @@ struct QuickStep {
   u64 next;
 };
 
+// The most swaps that the quick path tries. Lanes that meet at a word make it the warp's, then the
+// block's, and then find nothing to change.
+constexpr u32 kQuickSwaps = 4;
+
 // True if blocks that all make this access do not race: reads, and atomics of device or system
 // scope.
 GPURACE_INLINE bool is_for_blocks(u32 op) { return op == kRead || (op != kWrite && (op - 2) / 3 % 4 >= 2); }
 
 // The step of a word that is accessed as a whole. Known steps are those of plain accesses, and of
 // an atomic one after the same atomic one. Asks what `relation_of` and `status_of` ask, in the
-// order that takes the fewest instructions.
-GPURACE_INLINE QuickStep quick_step(u64 word, const Access &a) {
+// order that takes the fewest instructions. `several`: it is a read, which other lanes of the warp make
+// too.
+GPURACE_INLINE QuickStep quick_step(u64 word, const Access &a, bool several) {
   constexpr QuickStep unknown = {false, 0};
   u32 state = state_of(word);
   if (state >= kFirstRegion) return unknown;
-  u64 mine = record_of(a, a.op), at = word & kSharedClockMask;
+  u64 span = several ? (u64)kSpanWarp << kStateShift : 0;
+  u64 mine = record_of(a, a.op) + span, at = word & kSharedClockMask;
   if (a.shared ? state < kFirstCompact || at < a.start : is_settled(word, a)) return {true, mine};
   u32 op = (state - kFirstCompact) / 4;
   bool is_plain = op <= kWrite || op == kReadAfterWrite, is_same = op == a.op;
@@ -36,8 +42,8 @@ GPURACE_INLINE QuickStep quick_step(u64 word, const Access &a) {
     return {is_same && is_for_blocks(op), with_state(word, kFirstCompact + op * 4 + kSpanGrid)};
   }
   if (is_before_barrier(e, a))
-    return {true, a.op == kRead && op != kRead ? record_of(a, kReadAfterWrite) : mine};
-  if (is_of_thread(e, a)) {
+    return {true, a.op == kRead && op != kRead ? record_of(a, kReadAfterWrite) + span : mine};
+  if (is_of_thread(e, a) && !several) {
     if (is_before_syncwarp(e, a)) return unknown;
     return {true, a.op == kRead || is_same ? word : mine};
   }
@@ -49,22 +55,25 @@ GPURACE_INLINE QuickStep quick_step(u64 word, const Access &a) {
   return {true, relation > e.span ? with_state(word, state - e.span + relation) : word};
 }
 
-// An access to a word of shared memory. Returns false if it is still to be decided.
-//
-// The load may come from the multiprocessor's own cache: only this block changes the word, on this
-// multiprocessor. If the cache were stale, the swap would fail. If the stale record is of this
-// epoch and nothing is to change, then whoever replaced it since has been compared with it.
-GPURACE_INLINE bool quick_shared(u64 *cell, const Access &a) {
-  u64 before = load_cached(cell);
-  QuickStep step = quick_step(before, a);
-  return step.known && (step.next == before || swap(cell, before, step.next));
+// An access to a word of shared memory with near shadow. Returns false if it is still to be decided.
+GPURACE_INLINE bool quick_near(u32 cell, const Access &a, bool several) {
+  u64 found = load_near(cell);
+#pragma unroll 1
+  for (u32 attempt = 0; attempt < kQuickSwaps; attempt++) {
+    QuickStep step = quick_step(found, a, several);
+    if (!step.known || step.next == found) return step.known;
+    u64 before = found;
+    found = swap_near(cell, before, step.next);
+    if (found == before) return true;
+  }
+  return false;
 }
 
 // An access to a word of global memory. Returns false if it is still to be decided. `region`: the
 // shadow of the first word of its region.
-GPURACE_INLINE bool quick_word(u64 *cell, u64 *region, const Access &a) {
+GPURACE_INLINE bool quick_word(u64 *cell, u64 *region, const Access &a, bool several) {
   u64 before = load(cell);
-  QuickStep step = quick_step(before, a);
+  QuickStep step = quick_step(before, a, several);
   if (!step.known || step.next == before) return step.known;
   if (cell != region && is_settled(before, a)) {
     // The launch's first record in a word opens the region: see `open_region`.
@@ -72,13 +81,22 @@ GPURACE_INLINE bool quick_word(u64 *cell, u64 *region, const Access &a) {
     if (is_settled(first, a)) {
       if (!swap(region, first, open_mark(a))) return false;
       before = load(cell);
-      step = quick_step(before, a);
+      step = quick_step(before, a, several);
       if (!step.known) return false;
     } else if (is_region(first) || state_of(first) == kOpening) {
       return false;
     }
   }
-  return swap(cell, before, step.next);
+#pragma unroll 1
+  for (u32 attempt = 0; attempt < kQuickSwaps; attempt++) {
+    u64 found = swapped(cell, before, step.next);
+    if (found == before) return true;
+    before = found;
+    // Somebody has changed the word in this launch: its region is open.
+    step = quick_step(before, a, several);
+    if (!step.known || step.next == before) return step.known;
+  }
+  return false;
 }
 
 // An access to a whole region. Returns false if it is still to be decided. `a` is the access of the
@@ -90,7 +108,7 @@ GPURACE_INLINE bool quick_region(u64 *region, const Access &a, u32 share) {
     next = record_of(a, a.op);
   } else {
     if (!is_region(met) || share_of(met) != share) return false;
-    QuickStep step = quick_step(word_of_region(met, 0), a);
+    QuickStep step = quick_step(word_of_region(met, 0), a, false);
     if (!step.known) return false;
     next = step.next;
   }

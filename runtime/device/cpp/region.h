@@ -55,18 +55,17 @@ GPURACE_INLINE u64 load(u64 *cell) {
   interleave();
   return __atomic_load_n(cell, __ATOMIC_RELAXED);
 }
-GPURACE_INLINE u64 load_cached(const u64 *cell) {
-  interleave();
-  return *cell;
-}
 GPURACE_INLINE void store(u64 *cell, u64 word) {
   interleave();
   __atomic_store_n(cell, word, __ATOMIC_RELAXED);
 }
-GPURACE_INLINE bool swap(u64 *cell, u64 before, u64 after) {
+// Swaps if the cell holds `before`. Returns what it held.
+GPURACE_INLINE u64 swapped(u64 *cell, u64 before, u64 after) {
   interleave();
-  return __atomic_compare_exchange_n(cell, &before, after, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  __atomic_compare_exchange_n(cell, &before, after, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return before;
 }
+GPURACE_INLINE bool swap(u64 *cell, u64 before, u64 after) { return swapped(cell, before, after) == before; }
 
 // The result of an access to a region. `kEachWord`: the access must be decided word by word.
 // `kAgain`: another thread was faster.

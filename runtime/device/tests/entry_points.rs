@@ -26,7 +26,8 @@ fn definitions() -> Vec<(String, Vec<Ty>, Ty)> {
             parameters.map(|p| ty(if p.contains('*') { "*" } else { p.split(' ').next().unwrap() }));
         (symbol.to_owned(), parameters.collect(), ty(result))
     };
-    SOURCE.split("\nGPURACE_ENTRY ").skip(1).map(definition).collect()
+    let hot = SOURCE.replace("\nGPURACE_HOT ", "\nGPURACE_ENTRY ");
+    hot.split("\nGPURACE_ENTRY ").skip(1).map(definition).collect()
 }
 
 #[test]

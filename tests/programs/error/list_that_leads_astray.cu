@@ -1,8 +1,8 @@
 //@ seeds: 0
 //@ stderr-contains: illegal read of address 0x1000 in kernel `add(Node const*, int*, int*)`, block (0,0,0), thread (37,0,0)
 //@ findings: missing-barrier
-// One thread of many comes to an address that is none in a loop of its own: what all threads have read in theirs is
-// looked at together, names it, and the race of those before it.
+// One thread of many comes to an address that is none in a loop of its own: the report names the address, and the
+// race of those before it.
 #include "check.h"
 
 struct Node {
@@ -11,10 +11,12 @@ struct Node {
 };
 
 __global__ void add(const Node* nodes, int* weights, int* sums) {
+    weights[63 - threadIdx.x] = threadIdx.x; //~ B
     int sum = 0;
-    for (const Node* node = nodes + threadIdx.x; node; node = node->next) sum += node->value;
-    for (int i = 0; i < threadIdx.x; i++) sum += weights[i]; //~ A
-    weights[63 - threadIdx.x] = sum;                         //~ B
+    for (const Node* node = nodes + threadIdx.x; node; node = node->next) {
+        sum += node->value + weights[threadIdx.x]; //~ A
+    }
+    sums[threadIdx.x] = sum;
 }
 //~ RACE read-write|write-read global: A B
 

@@ -36,7 +36,7 @@ fn program() -> &'static Path {
         let mut command = Command::new(tool("gclang++").unwrap());
         command.args([
             "-fsanitize=gpurace",
-            "-fgpurace-exec=cuda",
+            "-fgpurace-exec=auto",
             "--cuda-gpu-arch=sm_80",
             "-O2",
             "-w",

@@ -25,7 +25,7 @@ pub const SHARED_SUFFIX: &str = "__gpurace_shared";
 pub const MANAGED_CELL: &str = "__gpurace_managed_";
 
 /// Bytes of static shared memory that a checked kernel has beside its own.
-pub const SHARED_CONTROL: u32 = 256;
+pub const SHARED_CONTROL: u32 = 384;
 /// Words of a region, here and in `gpurace-check`: 128 bytes of the program's memory.
 pub const REGION_WORDS: usize = 32;
 /// Number of block uids that fit a shadow word.
@@ -127,6 +127,13 @@ pub struct LaunchCell {
     pub ranges: u64,
     /// Number of these ranges.
     pub range_count: u64,
+    /// Near shadow, in the block's own shared memory: its address there, less twice the first address of
+    /// shared memory. The shadow of the word at `address` is at `near + 2 * address`.
+    pub near: u64,
+    /// The address at which near shadow begins. What lies before it has shadow.
+    pub near_end: u64,
+    /// Words of near shadow, or 0 if the block has none.
+    pub near_cells: u64,
     /// Number of this use of the cell, different for each use.
     pub turn: u64,
     /// The `turn` of the last use that is over. The next launch on its stream writes it.
@@ -136,10 +143,16 @@ pub struct LaunchCell {
 impl LaunchCell {
     /// The arguments with which [`BEGIN_KERNEL`] writes this into the cell at address `cell`.
     /// `before`: address and turn of the cell of the last launch on the stream, which is over then.
-    pub fn begin_arguments(&self, cell: u64, before: Option<(u64, u64)>) -> [u64; 11] {
+    pub fn begin_arguments(&self, cell: u64, before: Option<(u64, u64)>) -> [u64; 14] {
         let (before, turn_before) = before.unwrap_or((0, 0));
         let Self { turn, blocks, number, first_uid, observes, slots, ranges, range_count, .. } = *self;
-        [cell, turn, blocks, number, first_uid, observes, slots, ranges, range_count, before, turn_before]
+        let Self { near, near_end, near_cells, .. } = *self;
+        let own = [turn, blocks, number, first_uid, observes, slots, ranges, range_count];
+        let mut arguments = [0; 14];
+        arguments[0] = cell;
+        arguments[1..9].copy_from_slice(&own);
+        arguments[9..].copy_from_slice(&[near, near_end, near_cells, before, turn_before]);
+        arguments
     }
 }
 

@@ -26,6 +26,11 @@ pub struct Device {
     pub blocks_per_multiprocessor: u64,
     /// Bytes of shared memory of a multiprocessor.
     pub shared_per_multiprocessor: u64,
+    /// Bytes at the start of a block's shared memory that the system keeps.
+    pub reserved_shared: u64,
+    /// Most bytes of shared memory that a block may ask for, or 0 if the driver does not tell where its
+    /// own begin.
+    pub shared_per_block: u64,
     /// 80 for compute capability 8.0.
     pub arch: u32,
 }
@@ -82,6 +87,8 @@ fn first_device() -> std::result::Result<Device, Unavailable> {
     call!(cuCtxSetCurrent(context))?;
     let service = Stream::urgent()?;
     let count = |n: i32| u64::try_from(n).unwrap_or(0).max(1);
+    let reserved = attribute(Attribute::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
+    let of_block = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
     Ok(Device {
         handle,
         context,
@@ -94,6 +101,8 @@ fn first_device() -> std::result::Result<Device, Unavailable> {
         shared_per_multiprocessor: count(attribute(
             Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
         )?),
+        reserved_shared: reserved.as_ref().map_or(0, |&bytes| bytes as u64),
+        shared_per_block: reserved.and(of_block).map_or(0, |bytes| bytes as u64),
         arch: (major * 10 + minor) as u32,
     })
 }

@@ -74,6 +74,14 @@ impl Function {
         })
     }
 
+    /// Bytes of static shared memory of a block.
+    pub fn static_shared(self) -> Result<u32> {
+        let mut value = 0;
+        let which = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
+        call!(cuFuncGetAttribute(&mut value, which, self.0))?;
+        Ok(value as u32)
+    }
+
     /// Raises the limit of its blocks' dynamic shared memory.
     ///
     /// # Errors

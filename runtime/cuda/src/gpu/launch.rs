@@ -8,7 +8,7 @@ use gpurace_abi::device::{BLOCK_UIDS, CheckerState, LaunchCell};
 
 use super::{Gpu, Module, RACE_ROOM, Variant};
 use crate::cells::TakenCell;
-use crate::driver::{Address, Result, Stream};
+use crate::driver::{Address, Function, Result, Stream};
 
 /// A launch of a kernel.
 #[derive(Debug)]
@@ -31,6 +31,43 @@ pub struct KernelLaunch<'a> {
     pub observes: bool,
 }
 
+/// Bytes of shared memory that each block may have without asking. Source: CUDA Programming Guide,
+/// "Shared Memory".
+const UNASKED_SHARED: u32 = 48 << 10;
+/// The greatest alignment of dynamic shared memory, before which a gap may lie.
+const DYNAMIC_ALIGNMENT: u64 = 1 << 10;
+
+/// Shadow of shared memory in shared memory itself, behind all that the program has there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct NearShadow {
+    /// [`LaunchCell::near`].
+    bias: u64,
+    /// [`LaunchCell::near_end`].
+    end: u64,
+    /// [`LaunchCell::near_cells`].
+    cells: u64,
+    /// Bytes of dynamic shared memory that a block gets.
+    dynamic_shared: u32,
+}
+
+impl NearShadow {
+    /// The shadow of blocks whose shared memory begins at `first` and has so many bytes, `fixed` and
+    /// `dynamic`. `None` if a block may not have so much: more than `most`.
+    fn of(first: u64, most: u64, fixed: u64, dynamic: u64) -> Option<Self> {
+        let gap = if dynamic == 0 { 0 } else { DYNAMIC_ALIGNMENT };
+        let covered = (fixed + dynamic + gap).next_multiple_of(16);
+        // The shadow may begin in the gap that it accounts for, or lie behind it.
+        let dynamic_shared = covered * 3 - fixed;
+        let end = first + covered;
+        (fixed + dynamic_shared <= most).then_some(Self {
+            bias: end.wrapping_sub(2 * first),
+            end,
+            cells: covered / 4,
+            dynamic_shared: u32::try_from(dynamic_shared).ok()?,
+        })
+    }
+}
+
 impl Gpu {
     /// Launches a kernel. `arguments` has a pointer for each parameter.
     ///
@@ -51,27 +88,56 @@ impl Gpu {
         }
         let function = module.function(launch.kernel, launch.variant)?;
         let mut arguments = arguments.to_vec();
+        let mut shape = launch.shape;
         // Declared here to outlive the call, which takes its address.
         let mut cell;
         if launch.variant == Variant::Checked {
             let shared = u64::from(launch.static_shared) + u64::from(launch.shape.dynamic_shared);
             let first_uid = self.take_uids(launch.shape.blocks())?;
-            // A block without shared memory of its own needs no slot.
-            let slots = if shared == 0 { 0 } else { self.slots.of(&self.device, shared)? };
-            let contents = LaunchCell {
+            let mut contents = LaunchCell {
                 first_uid,
                 number: launch.number,
                 blocks: launch.shape.blocks(),
                 observes: launch.observes.into(),
-                slots,
                 ..LaunchCell::default()
             };
+            // A block without shared memory of its own needs no shadow of it.
+            if shared != 0 {
+                match self.near_shadow(function, launch)? {
+                    Some(near) => {
+                        shape.dynamic_shared = near.dynamic_shared;
+                        (contents.near, contents.near_end) = (near.bias, near.end);
+                        contents.near_cells = near.cells;
+                    }
+                    None => {
+                        let end = self.device.reserved_shared + shared;
+                        contents.slots = self.slots.of(&self.device, end)?;
+                    }
+                }
+            }
             cell = self.begin(module, contents, launch.stream)?;
             arguments.push((&raw mut cell).cast());
         }
         // SAFETY: the caller keeps the contract above. A checked kernel's last parameter is the
         // cell's address.
-        unsafe { function.launch(&launch.shape, launch.cooperative, launch.stream, &mut arguments) }
+        unsafe { function.launch(&shape, launch.cooperative, launch.stream, &mut arguments) }
+    }
+
+    /// Makes room for shadow in the shared memory of a launch's blocks. `None` if there is none, or if
+    /// the number of blocks that are resident together matters: there would be fewer.
+    fn near_shadow(&mut self, function: Function, launch: &KernelLaunch<'_>) -> Result<Option<NearShadow>> {
+        let (first, most) = (self.device.reserved_shared, self.device.shared_per_block);
+        if launch.cooperative || launch.shape.cluster.is_some() {
+            return Ok(None);
+        }
+        let fixed = function.static_shared()?;
+        let Some(near) = NearShadow::of(first, most, fixed.into(), launch.shape.dynamic_shared.into()) else {
+            return Ok(None);
+        };
+        if fixed + near.dynamic_shared > UNASKED_SHARED {
+            function.allow_dynamic_shared(near.dynamic_shared as i32)?;
+        }
+        Ok(Some(near))
     }
 
     /// Hands out uids for so many blocks. Returns the first.
@@ -120,5 +186,30 @@ impl Gpu {
         // SAFETY: its parameters are as many numbers of 8 bytes.
         unsafe { begin.launch(&LaunchShape::flat(1, 1), false, stream, &mut arguments) }?;
         Ok(cell)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_shadow_lies_behind_what_it_covers_and_within_the_block() {
+        for (fixed, dynamic) in [(384, 0), (1408, 0), (385, 4), (8000, 20_000), (384, 75_000)] {
+            for first in [0, 1 << 10] {
+                let near = NearShadow::of(first, 232_448, fixed, dynamic).unwrap();
+                let end_of_block = first + fixed + u64::from(near.dynamic_shared);
+                assert!(first + fixed + dynamic <= near.end, "{near:?}");
+                assert!(
+                    dynamic == 0 || first + fixed.div_ceil(1024) * 1024 + dynamic <= near.end,
+                    "{near:?}"
+                );
+                let shadow_of = |address: u64| near.bias.wrapping_add(2 * address) & 0xffff_ffff;
+                assert_eq!((shadow_of(first), near.end % 8), (near.end, 0), "{near:?}");
+                assert_eq!(near.end + near.cells * 8, end_of_block, "{near:?}");
+                assert!(shadow_of(near.end - 4) + 8 <= end_of_block, "{near:?}");
+            }
+        }
+        assert_eq!(NearShadow::of(1 << 10, 232_448, 384, 77_000), None);
     }
 }

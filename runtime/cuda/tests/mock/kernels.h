@@ -114,7 +114,7 @@ void run(const std::string &kernel, bool checked, void **arguments, u64 cell, Ch
 
 // Bytes of a parameter of a kernel, or 0 behind the last.
 size_t parameter(const std::string &kernel, u32 n) {
-  if (kernel == "__gpurace_begin") return n < 11 ? 8 : 0;
+  if (kernel == "__gpurace_begin") return n < 14 ? 8 : 0;
   if (kernel == "racy_total" || kernel == "_Z5emptyv") return 0;
   if (kernel == "scale") return n < 4 ? (n % 2 ? 4 : 8) : 0;
   return n < 1 ? 8 : 0;
@@ -182,7 +182,8 @@ int launch(void *function, const char *how, Dim3 grid, Dim3 block, unsigned shar
       __gpurace_simulated.state = &f.module->state;
       auto argument = [&](u32 n) { return *(u64 *)places[n]; };
       __gpurace_begin(argument(1), argument(2), argument(3), argument(4), argument(5), argument(6),
-                      argument(7), argument(8), argument(9), argument(10), argument(11));
+                      argument(7), argument(8), argument(9), argument(10), argument(11), argument(12),
+                      argument(13), argument(14));
       return;
     }
     run(kernel, checked, places.data() + 1, checked ? *(u64 *)places.back() : 0, &f.module->state, blocks,

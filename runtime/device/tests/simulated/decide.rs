@@ -46,7 +46,7 @@ struct QuickStep {
 }
 
 unsafe extern "C" {
-    fn __gpurace_quick(word: u64, access: *const Access, found: *mut QuickStep);
+    fn __gpurace_quick(word: u64, access: *const Access, several: bool, found: *mut QuickStep);
     fn __gpurace_decide(word: u64, access: *const Access, decision: *mut Decision);
 }
 
@@ -314,7 +314,7 @@ fn words_say_what_the_checkers_say() {
 #[test]
 fn what_is_quick_is_what_is_decided() {
     let (me, my_uid, base, now) = ME;
-    let (mut known, mut joined, mut quiet) = (0, 0, 0);
+    let (mut known, mut joined, mut quiet, mut of_several) = (0, 0, 0, 0);
     for state in 0..128u64 {
         for (thread, uid) in [37, 38, 5, 70]
             .into_iter()
@@ -346,7 +346,7 @@ fn what_is_quick_is_what_is_decided() {
                     let word = state << 57 | site << 47 | thread << 37 | when;
                     let mut found = QuickStep::default();
                     // SAFETY: accesses its arguments alone.
-                    unsafe { __gpurace_quick(word, &access, &mut found) };
+                    unsafe { __gpurace_quick(word, &access, false, &mut found) };
                     // Records of regions are no records of words.
                     let is_line = (112..126).contains(&state);
                     assert!(!(is_line && found.known));
@@ -365,6 +365,7 @@ fn what_is_quick_is_what_is_decided() {
                     if found.known {
                         assert_eq!((d.race, d.dropped, next), (false, false, found.next), "{}", what());
                     }
+                    of_several += u32::from(several_are_each_of_them(word, &access));
                     let is_plain = op < 2 && (state < 12 || (108..112).contains(&state));
                     known += u32::from(found.known);
                     quiet += u32::from(is_plain && !d.race && !d.dropped);
@@ -377,4 +378,29 @@ fn what_is_quick_is_what_is_decided() {
         joined > 1000 && known > quiet / 10 * 9,
         "{joined} joined, {known} known, {quiet} without a race"
     );
+    assert!(of_several > 1000, "{of_several} of several lanes");
+}
+
+/// A quick read of several lanes leaves what they leave one after the other, and none of them races.
+/// Returns false if the step is not known, or is no read.
+fn several_are_each_of_them(word: u64, access: &Access) -> bool {
+    if access.op != OP_READ {
+        return false;
+    }
+    let mut found = QuickStep::default();
+    // SAFETY: accesses its arguments alone.
+    unsafe { __gpurace_quick(word, access, true, &mut found) };
+    if !found.known {
+        return false;
+    }
+    let mut now = word;
+    for thread in [access.thread, access.thread + 1, access.thread + 2] {
+        let d = decide(now, &Access { thread, ..*access });
+        assert!(!d.race && !d.dropped, "{word:#x} {access:?}: {found:?}, {d:?}");
+        now = if d.changed { d.word } else { now };
+    }
+    // Which of the threads a record of several names does not matter.
+    let unnamed = |word: u64| word & !(0x3ff << 37);
+    assert_eq!(unnamed(now), unnamed(found.next), "{word:#x} {access:?}: {found:?}");
+    true
 }

@@ -49,6 +49,8 @@ struct Device {
     race_counters: Vec<u32>,
     window: Vec<u64>,
     slots: Vec<u64>,
+    /// The blocks' shared memory, behind which their near shadow lies.
+    near: [Vec<u64>; 2],
     bits: u32,
     set: Box<SlotSet>,
     cell: Box<LaunchCell>,
@@ -67,6 +69,7 @@ impl Device {
             race_counters: vec![0; RACE_COUNTERS as usize],
             window: vec![0; 64],
             slots: vec![0; stride * SLOTS / 8],
+            near: [(); 2].map(|()| vec![!0; SHARED_SIZE * 3 / 8]),
             bits: 0,
             set: Box::default(),
             cell: Box::default(),
@@ -108,6 +111,7 @@ impl Device {
                 block: block as u64,
                 shared: (SHARED + block * SHARED_SIZE) as u64,
                 shared_size: SHARED_SIZE as u64,
+                near: self.near[block].as_ptr() as u64,
             });
         }
         match self.behind.remove(&(block, thread)) {
@@ -121,9 +125,21 @@ impl Device {
 
     fn begin(&mut self) {
         self.simulate(0, 0);
-        let slots = &raw const *self.set as u64;
-        let told =
-            LaunchCell { blocks: 2, number: 1, first_uid: self.next_uid, slots, ..LaunchCell::default() };
+        // Each other launch has near shadow.
+        let (near, cells, slots) = match self.next_uid % 4 {
+            0 => (SHARED_SIZE as u64, SHARED_SIZE as u64 / 4, 0),
+            _ => (0, 0, &raw const *self.set as u64),
+        };
+        let told = LaunchCell {
+            blocks: 2,
+            number: 1,
+            first_uid: self.next_uid,
+            slots,
+            near,
+            near_end: near,
+            near_cells: cells,
+            ..LaunchCell::default()
+        };
         // SAFETY: the cell lives as long as the device.
         unsafe { begin(&raw const *self.cell as u64, &told) };
         self.next_uid += 2;

@@ -7,7 +7,7 @@ use gpurace_abi::device::{
 };
 
 unsafe extern "C" {
-    static __gpurace_layout: [u64; 15];
+    static __gpurace_layout: [u64; 16];
 }
 
 #[test]
@@ -24,6 +24,7 @@ fn host_and_device_agree() {
         size_of::<super::Control>(),
         offset_of!(CheckerState, relaxed_volatile),
         offset_of!(LaunchCell, checks),
+        offset_of!(LaunchCell, near_cells),
         offset_of!(LaunchCell, over),
         offset_of!(LaunchCell, observes),
         offset_of!(Counters, lost),

@@ -26,6 +26,9 @@ unsafe extern "C" {
         slots: u64,
         ranges: u64,
         range_count: u64,
+        near: u64,
+        near_end: u64,
+        near_cells: u64,
         before: u64,
         turn_before: u64,
     );
@@ -36,7 +39,7 @@ unsafe extern "C" {
 /// # Safety
 /// There is a simulated thread, and a cell.
 unsafe fn begin(cell: u64, contents: &LaunchCell) {
-    let [cell, turn, blocks, number, first_uid, observes, slots, ranges, range_count, before, turn_before] =
+    let [cell, turn, blocks, number, first_uid, observes, slots, ranges, range_count, near, end, cells, ..] =
         contents.begin_arguments(cell, None);
     // SAFETY: the caller's.
     unsafe {
@@ -50,8 +53,11 @@ unsafe fn begin(cell: u64, contents: &LaunchCell) {
             slots,
             ranges,
             range_count,
-            before,
-            turn_before,
+            near,
+            end,
+            cells,
+            0,
+            0,
         )
     };
 }
@@ -62,7 +68,6 @@ unsafe fn begin(cell: u64, contents: &LaunchCell) {
 pub struct Control {
     start: u64,
     shadow: u64,
-    checks: [u32; 2],
     first_uid: u64,
     blocks: u64,
     cell: u64,
@@ -75,7 +80,10 @@ pub struct Control {
     acquired: u32,
     alive: u32,
     shadowed: u32,
+    near: u32,
+    is_near: u32,
     warp: [u32; 32],
+    checks: [u32; 32],
 }
 
 /// `Simulated` of `cpp/target.h`.
@@ -88,4 +96,6 @@ pub struct Simulated {
     block: u64,
     shared: u64,
     shared_size: u64,
+    /// Memory for the block's near shadow.
+    near: u64,
 }

@@ -83,6 +83,7 @@ impl Device {
             block: block as u64,
             shared: 0,
             shared_size: 0,
+            near: 0,
         }
     }
 
@@ -441,6 +442,7 @@ fn blocks_that_access_a_region_at_one_time_lose_nothing() {
                             block: block as u64,
                             shared: 0,
                             shared_size: 0,
+                            near: 0,
                         };
                         // Reads of one site have one record.
                         let site = doing.op;
