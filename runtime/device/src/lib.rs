@@ -22,8 +22,9 @@
 //! A shadow word has 8 bytes for 4 of the program's and holds one record, laid out as on the
 //! executor. The step for each record and access comes from the table. If all lanes of a warp
 //! access consecutive elements of 4, 8 or 16 bytes, the warp checks them together, region by
-//! region. Lanes that enter a check together leave it together, so `activemask` and
-//! `coalesced_threads()` give what they give without checks.
+//! region. No check waits for lanes that are elsewhere: a kernel may never let them come.
+//! The shadow of a block's shared memory lies behind it, in shared memory, or else in global memory.
+//! Kernels have the quick path of an access inlined; `check` decides what that leaves.
 //!
 //! The clocks of a block and its warps show the order by block barriers and by `__syncwarp` of
 //! whole warps. Where any other order is possible, conflicts count as undecided. Pairs of two
