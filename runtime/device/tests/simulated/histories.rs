@@ -124,22 +124,22 @@ impl Device {
     }
 
     fn begin(&mut self) {
-        self.simulate(0, 0);
         // Each other launch has near shadow.
-        let (near, cells, slots) = match self.next_uid % 4 {
-            0 => (SHARED_SIZE as u64, SHARED_SIZE as u64 / 4, 0),
-            _ => (0, 0, &raw const *self.set as u64),
-        };
-        let told = LaunchCell {
-            blocks: 2,
-            number: 1,
-            first_uid: self.next_uid,
-            slots,
-            near,
-            near_end: near,
-            near_cells: cells,
-            ..LaunchCell::default()
-        };
+        self.begin_with(match self.next_uid % 4 {
+            0 => LaunchCell {
+                near: SHARED_SIZE as u64,
+                near_end: SHARED_SIZE as u64,
+                near_cells: SHARED_SIZE as u64 / 4,
+                ..LaunchCell::default()
+            },
+            _ => LaunchCell { slots: &raw const *self.set as u64, ..LaunchCell::default() },
+        });
+    }
+
+    /// Begins a launch with this shadow of shared memory.
+    fn begin_with(&mut self, shadow: LaunchCell) {
+        self.simulate(0, 0);
+        let told = LaunchCell { blocks: 2, number: 1, first_uid: self.next_uid, ..shadow };
         // SAFETY: the cell lives as long as the device.
         unsafe { begin(&raw const *self.cell as u64, &told) };
         self.next_uid += 2;
@@ -423,4 +423,25 @@ fn partial_masks_and_named_barriers() {
 fn fences() {
     at_least(Mix { fences: true, atomics: true, ..PLAIN }, 4);
     at_least(Mix { fences: true, atomics: true, partial: true, named: true, sub_word: true, ..PLAIN }, 2);
+}
+
+#[test]
+fn near_shadow_begins_where_the_blocks_own_memory_does() {
+    const FIRST: usize = 16;
+    let mut device = Device::new(PLAIN);
+    device.begin_with(LaunchCell {
+        near: (SHARED_SIZE - 2 * FIRST) as u64,
+        near_end: SHARED_SIZE as u64,
+        near_cells: (SHARED_SIZE - FIRST) as u64 / 4,
+        ..LaunchCell::default()
+    });
+    device.simulate(0, 0);
+    for at in [0, FIRST - 4, FIRST] {
+        // SAFETY: the thread is in a block that has begun.
+        unsafe { __gpurace_write((SHARED + at) as u64, 4, 1, 0) };
+    }
+    assert_eq!(device.counters.shared_outside, 2);
+    let (before, shadow) = device.near[0].split_at(SHARED_SIZE / 8);
+    assert!(before.iter().all(|&word| word == !0), "{before:x?}");
+    assert!(shadow[0] != 0 && shadow[1] == 0, "{shadow:x?}");
 }
