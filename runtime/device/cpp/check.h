@@ -258,10 +258,10 @@ GPURACE_APART void check(u64 address, u64 size, u32 site, u32 op, bool pair) {
 // ---- the quick path ----
 
 // Each function does the same as `check` for most accesses, with few registers, and returns false if
-// the access is still to be checked; what it has done by then, `check` would do too. They have one
-// operation each at compile time, and their size mostly, since callers inline them.
+// the access is still to be checked; what it has done by then, `check` would do too. Callers inline them,
+// so each knows its operation at compile time, and mostly its size.
 
-// Which lanes act for all that read the same address, among those that are next to each other or in
+// Which lanes act for all that read the same at `at`, among those that are next to each other or in
 // the same place of the two halves. The first of them acts. All lanes of the warp come here.
 struct Actors {
   bool acts;
@@ -280,7 +280,8 @@ GPURACE_INLINE bool check_near(u32 offset, u32 size, Access a, bool pair) {
   // Lanes that read one word together leave one record. Atomics find theirs by swaps.
   bool together = a.op == kRead && whole_warp();
   Actors own = {true, false};
-  if (together) own = actors(offset, a.thread & 31);
+  // An offset has 24 bits. Of lanes that read another size, none acts for the other.
+  if (together) own = actors(size << 24 | offset, a.thread & 31);
   bool done = offset % 4 == 0 && has_near(offset, size);
   if (done && own.acts) {
     u32 op = a.op;
@@ -299,18 +300,23 @@ GPURACE_INLINE bool check_global(u64 address, u32 size, Access a, bool pair) {
   u64 offset = address - s.window;
   bool done = address % 4 == 0 && a.uid != kUnknown && a.clock < kClocks && offset < s.window_size;
   u64 *cell = (u64 *)(s.shadow + offset * 2);
-  bool together = a.op <= kWrite && (size == 4 || size == 8 || size == 16) && whole_warp();
+  bool together = a.op <= kWrite && whole_warp();
   bool acts = true, several = false;
   if (together) {
     u32 lane = a.thread & 31, share = share_of_size(size);
-    u64 base = address - lane * size, base_of_first = of_lane(base, 0);
+    // Site and size fit 32 bits: no module has so many sites.
+    u32 what = a.site << 5 | size;
+    u64 base = address - lane * size;
     // All lanes come to each exchange.
-    if (in_all_lanes(done && base == base_of_first && base % (kRegionWords * 4) == 0)) {
+    u64 base_of_first = of_lane(base, 0);
+    bool alike = what == of_lane32(what, 0);
+    if (in_all_lanes(done && alike && size != 12 && base == base_of_first &&
+                     base % (kRegionWords * 4) == 0)) {
       // A region's first thread decides for all threads of the region.
       if (address % (kRegionWords * 4) == 0) done = quick_region(cell, a, share);
       return in_all_lanes(done);
     }
-    if (a.op == kRead && in_all_lanes(address == base_of_first)) {
+    if (a.op == kRead && in_all_lanes(alike && address == base_of_first)) {
       acts = lane == 0;
       several = true;
     } else {
@@ -329,7 +335,7 @@ GPURACE_INLINE bool check_global(u64 address, u32 size, Access a, bool pair) {
   return together ? in_all_lanes(done) : done;
 }
 
-// Checks an access of less than 16 bytes to whole words, quickly if possible.
+// Checks an access of at most 16 bytes to whole words, quickly if possible.
 GPURACE_INLINE void check_words(const void *p, u32 size, u32 site, u32 op, bool pair) {
   Access a = access_here(op, site);
   count_check(a.thread);

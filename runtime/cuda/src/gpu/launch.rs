@@ -109,10 +109,7 @@ impl Gpu {
                         (contents.near, contents.near_end) = (near.bias, near.end);
                         contents.near_cells = near.cells;
                     }
-                    None => {
-                        let end = self.device.reserved_shared + shared;
-                        contents.slots = self.slots.of(&self.device, end)?;
-                    }
+                    None => contents.slots = self.slots.of(&self.device, shared)?,
                 }
             }
             cell = self.begin(module, contents, launch.stream)?;
