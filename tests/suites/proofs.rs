@@ -32,6 +32,13 @@ __global__ void bins(int n, const int* bin, int* own, int* count) {
     if (i < n) own[i] = i;
     count[bin[i]] += 1;
 }
+__global__ void pairs(int n, int taken, int* next, int* out) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    int at = atomicAdd(next, taken);
+    out[at] = i;
+    out[at + 1] = -i;
+}
 int main(int argc, char** argv) {
     float* memory;
     int* count;
@@ -58,6 +65,10 @@ int main(int argc, char** argv) {
             if (argv[a][0] == 'B') host[5] = host[40];
             cudaMemcpy(integers, host, sizeof host, cudaMemcpyHostToDevice);
             bins<<<2, argv[a][0] == 'z' ? dim3(16, 2) : dim3(32)>>>(64, integers, integers + 256, count);
+            break;
+        case 't': case 'T':
+            cudaMemset(count, 0, 256);
+            pairs<<<4, 64>>>(200, argv[a][0] == 't' ? 2 : 1, count, integers);
             break;
         case 's':
             cudaStreamCreate(&s);
@@ -156,6 +167,23 @@ fn a_launch_is_solved_with_its_values() {
     // Rows of 32 elements overlap with a pitch of 16.
     let run = program.run(&["r", "n"]);
     assert_eq!(run.races(), 1, "{}", run.outcome.stderr);
+}
+
+#[test]
+fn places_that_an_atomic_addition_gives_out_are_the_threads_own() {
+    let program = Program::new("tickets", &[]);
+    let run = program.run(&["t"]);
+    assert_eq!((run.races(), run.checks()), (0, 0), "{:?}", run.sites());
+    // Each thread takes one place and writes to two.
+    let run = program.run(&["t", "T"]);
+    assert_eq!(run.races(), 1, "{}", run.outcome.stderr);
+    let lines: std::collections::BTreeSet<_> = run.report["races"][0]["accesses"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|access| access["line"].as_u64().unwrap())
+        .collect();
+    assert_eq!(lines, [line_of("out[at] = i"), line_of("out[at + 1] = -i")].into());
 }
 
 #[test]

@@ -7,7 +7,7 @@ use gpurace_protocol::expr::{
     Axis, BinOp, Cast, CmpOp, Expr, ExprId, LoopId, OpaqueId, ParamId, VarId, Width,
 };
 use gpurace_protocol::protocol::{
-    Last, Object, ObjectId, ObjectKind, Opaque, Param, Protocol, SiteId, Uniform,
+    Last, Object, ObjectId, ObjectKind, Opaque, Param, Protocol, SiteId, Ticket, Uniform,
 };
 
 /// The largest depth of an expression. Deeper ones become opaque.
@@ -187,6 +187,7 @@ impl Builder {
             loaded_by: None,
             argument: None,
             last: None,
+            ticket: None,
         });
         self.protocol.exprs.add(Expr::Opaque { id, width })
     }
@@ -195,6 +196,13 @@ impl Builder {
     pub fn loaded_by(&mut self, opaque: ExprId, site: SiteId) {
         if let Expr::Opaque { id, .. } = self.get(opaque) {
             self.protocol.opaques[id.0 as usize].loaded_by = Some(site);
+        }
+    }
+
+    /// Records the atomic addition that returns an opaque value. `added` was made before the value.
+    pub fn drawn_by(&mut self, opaque: ExprId, ticket: Ticket) {
+        if let Expr::Opaque { id, .. } = self.get(opaque) {
+            self.protocol.opaques[id.0 as usize].ticket = Some(ticket);
         }
     }
 

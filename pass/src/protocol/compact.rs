@@ -54,6 +54,9 @@ pub fn compact(protocol: &mut Protocol) {
                     last.value = of(last.value);
                 }
                 opaque.argument = opaque.argument.map(of);
+                if let Some(ticket) = &mut opaque.ticket {
+                    ticket.added = of(ticket.added);
+                }
                 protocol.opaques.push(opaque);
                 Expr::Opaque { id: next, width }
             }
@@ -165,6 +168,7 @@ impl Used {
                 let opaque = &protocol.opaques[id.0 as usize];
                 pending.extend(opaque.last.map(|last| last.value));
                 pending.extend(opaque.argument);
+                pending.extend(opaque.ticket.map(|ticket| ticket.added));
             }
             if let Expr::Var { id, .. } = node
                 && self.vars.insert(id)

@@ -3,11 +3,11 @@
 
 use std::rc::Rc;
 
-use gpurace_protocol::expr::{Cast, ExprId, Width};
-use gpurace_protocol::protocol::SiteId;
+use gpurace_protocol::expr::{BinOp, Cast, ExprId, Width};
+use gpurace_protocol::protocol::{SiteId, Ticket};
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
-use llvm_sys::{LLVMAtomicOrdering, LLVMOpcode};
+use llvm_sys::{LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMOpcode};
 
 use super::arithmetic::binary;
 use super::frame::{Aim, Extraction, Frame, LoopPlace, Pointer, Value, int_width};
@@ -169,13 +169,41 @@ impl Extraction<'_> {
                 return known;
             }
             let (what, range) = describe(value);
-            let made = self.b.opaque_in(what, width, uniform, inner, range);
             let of_own_loop = at.is_some() || defined == Some(None);
-            if let ([site], true) = (self.facts.sites(value), of_own_loop && is_plain_load(value)) {
-                self.b.loaded_by(made, SiteId(*site));
+            let site = match self.facts.sites(value) {
+                [site] if of_own_loop => Some(SiteId(*site)),
+                _ => None,
+            };
+            let added = site.and_then(|_| self.added_to_counter(f, value));
+            let made = self.b.opaque_in(what, width, uniform, inner, range);
+            match (site, added) {
+                (Some(site), _) if is_plain_load(value) => self.b.loaded_by(made, site),
+                (Some(site), Some(added)) => self.b.drawn_by(made, Ticket { site, added }),
+                _ => {}
             }
             f.opaque.insert((value, inner), made);
             made
+        }
+    }
+
+    /// What an atomic addition or subtraction adds; `None` for another instruction.
+    unsafe fn added_to_counter(&mut self, f: &mut Frame, value: LLVMValueRef) -> Option<ExprId> {
+        // SAFETY: by contract.
+        unsafe {
+            if ir::value_opcode(value) != Some(LLVMOpcode::LLVMAtomicRMW) {
+                return None;
+            }
+            let op = LLVMGetAtomicRMWBinOp(value);
+            let place = f.graph.loop_of[*f.graph.block_of.get(&value)?];
+            let operand = self.wanted_int(f, LLVMGetOperand(value, 1), place)?;
+            match op {
+                LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpAdd => Some(operand),
+                LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpSub => {
+                    let zero = self.b.constant(self.b.width(operand), 0);
+                    Some(self.b.bin(BinOp::Sub, zero, operand))
+                }
+                _ => None,
+            }
         }
     }
 

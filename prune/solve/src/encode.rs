@@ -26,6 +26,7 @@ use gpurace_protocol::range::{Range, Ranges, View, lift_constant, special};
 
 use crate::linear::{Atom, Encoded, Formula, Lin, TooBig};
 use crate::parities::ParityValue;
+use crate::tickets::Drawn;
 
 /// What to do if a value may wrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -111,6 +112,8 @@ pub struct Encoder<'a> {
     pub needs: BTreeSet<Condition>,
     /// Descriptions of the opaque values that the query mentions.
     pub opaque: BTreeSet<String>,
+    /// The tickets that the query mentions.
+    pub(crate) drawn: Vec<Drawn>,
     shared: HashMap<Key, Atom>,
     pub(crate) quotients: HashMap<Division, (Lin, Lin)>,
     pub(crate) bits: HashMap<(Lin, u32), Vec<Lin>>,
@@ -191,6 +194,7 @@ impl<'a> Encoder<'a> {
             facts: Vec::new(),
             needs: BTreeSet::new(),
             opaque: BTreeSet::new(),
+            drawn: Vec::new(),
             shared: HashMap::new(),
             quotients: HashMap::new(),
             bits: HashMap::new(),
@@ -464,8 +468,11 @@ impl<'a> Encoder<'a> {
             range = range.meet(ranges.computed(node, View::Unsigned));
         }
         let known = self.shared.len();
-        let value = self.keyed(Key::Opaque(id, side, at, View::Unsigned), "opaque", range);
+        let value = self.keyed(Key::Opaque(id, side, at.clone(), View::Unsigned), "opaque", range);
         if self.shared.len() > known {
+            if opaque.ticket.is_some() {
+                self.drawn.push(Drawn { ticket: id, side, at, value: value.clone() });
+            }
             if let (Some(launch), Some(place)) = (self.setting.launch, opaque.argument) {
                 self.argument_facts(f, launch, place, (width, &value))?;
             }

@@ -13,6 +13,7 @@
 //! | [`smt`] | queries as SMT-LIB text, limits, the solver |
 //! | `alias` | which objects may share bytes |
 //! | `steady` | values loaded from memory that the kernel does not change |
+//! | `tickets` | values that atomic additions return, which are distinct |
 //! | `tiles` | the sets of lanes of two threads, as formulas |
 //! | `values` | the constants that a halving or doubling loop variable takes |
 //! | [`candidates`] | preconditions to try |
@@ -50,6 +51,7 @@ mod products;
 pub mod prove;
 pub mod smt;
 mod steady;
+mod tickets;
 mod tiles;
 mod values;
 pub mod witness;

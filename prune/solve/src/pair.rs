@@ -15,6 +15,7 @@ use gpurace_protocol::range::{Range, Ranges, View};
 use crate::digits;
 use crate::encode::{Encoder, Frame, Setting};
 use crate::linear::{Encoded, Formula, Lin};
+use crate::tickets::{self, Counters};
 use crate::tiles;
 
 /// The relation of two threads.
@@ -76,6 +77,8 @@ pub struct Related<'m> {
     pub not_both_in: &'m [LaneSets],
     /// The distance from the first base to the second one, bytes.
     pub apart: i128,
+    /// The counters whose tickets are distinct.
+    pub counters: &'m Counters,
 }
 
 /// One side of the pair.
@@ -101,7 +104,7 @@ pub fn formula<'a>(
     setting: Setting<'a>,
     (a, b): (&Place<'a>, &Place<'a>),
     meeting: &Meeting,
-    Related { relation, not_both_in, apart }: Related<'_>,
+    Related { relation, not_both_in, apart, counters }: Related<'_>,
     candidates: &[ExprId],
     fixed: &[(VarId, u64)],
     detail: Detail,
@@ -109,8 +112,8 @@ pub fn formula<'a>(
     let mut encoder = Encoder::new(setting, relation.group());
     let mut race = Vec::new();
 
-    // Loops that both threads are in the same iteration of share a counter.
-    let mut counters = HashMap::new();
+    // Loops that both threads are in the same iteration of share its number.
+    let mut iterations = HashMap::new();
     let mut ways = Vec::new();
     for (side, place) in [(0, a), (1, b)] {
         let together = |of: &Loop, var: VarId| {
@@ -120,13 +123,13 @@ pub fn formula<'a>(
         let way = walk(&mut encoder, &mut race, side, &place.way, detail, together, |encoder, range, of| {
             let shared = meeting.same.contains(&of);
             let key = (of, if shared { 0 } else { side });
-            counters.entry(key).or_insert_with(|| Lin::atom(encoder.fresh("iteration", range))).clone()
+            iterations.entry(key).or_insert_with(|| Lin::atom(encoder.fresh("iteration", range))).clone()
         })?;
         ways.push(way);
     }
     if let Some((of, early)) = meeting.later {
         let (early, late) = if early == Side::A { (0, 1) } else { (1, 0) };
-        if let (Some(early), Some(late)) = (counters.get(&(of, early)), counters.get(&(of, late))) {
+        if let (Some(early), Some(late)) = (iterations.get(&(of, early)), iterations.get(&(of, late))) {
             race.push(Formula::lt(early, late)?);
         }
     }
@@ -139,6 +142,7 @@ pub fn formula<'a>(
     }
     let overlap = overlap(&mut encoder, &mut ways, (a, b), relation, apart)?;
     race.push(overlap);
+    tickets::add_facts(&mut encoder, counters, relation)?;
 
     PairFormula::of(encoder, race, candidates)
 }

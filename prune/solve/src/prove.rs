@@ -5,6 +5,7 @@
 //! A site is proved only if every pair of it with a site that may touch the same object is proved.
 //! The conditions of a pair's proof become conditions of both sites.
 
+mod counters;
 mod decide;
 mod lane_syncs;
 mod meeting;
@@ -31,6 +32,7 @@ use crate::encode::{Setting, Wrap};
 use crate::expected::{Expected, expected};
 use crate::smt::{Asker, QueryStats};
 use crate::steady::{Steady, steady};
+use crate::tickets::{Counters, counters};
 
 /// The reason for a pair without a proof because the kernel's time was used up.
 const OUT_OF_TIME: &str = "solver gave up: no time left for this kernel";
@@ -74,6 +76,7 @@ fn prove_in_context(protocol: &Protocol, launch: Option<&Launch>, options: &Opti
         Some(_) => Expected::default(),
         None => expected(protocol, &mut exprs),
     };
+    let counters = counters(protocol, &mut exprs, launch);
     let setting = Setting {
         protocol,
         exprs: &exprs,
@@ -91,6 +94,7 @@ fn prove_in_context(protocol: &Protocol, launch: Option<&Launch>, options: &Opti
         steady,
         accepted: BTreeSet::new(),
         named: LaneSyncs::default(),
+        counters: Rc::default(),
         aligned: HashMap::new(),
         beside_exits: None,
         aliases: HashMap::new(),
@@ -100,6 +104,7 @@ fn prove_in_context(protocol: &Protocol, launch: Option<&Launch>, options: &Opti
     };
     prover.keep_consistent_candidates();
     prover.find_lane_syncs();
+    prover.find_counters(counters);
     prover.run();
     let Prover { sites, asker, pairs, .. } = prover;
     let sites = sites.into_iter().map(|(site, found)| found.verdict(site)).collect();
@@ -212,6 +217,7 @@ struct Prover<'a> {
     accepted: BTreeSet<usize>,
     /// The syncs of some lanes whose order proofs use.
     named: LaneSyncs,
+    counters: Rc<Counters>,
     aligned: HashMap<Group, Result<BTreeSet<Condition>, String>>,
     /// What [`Prover::align_beside_exits`] found.
     beside_exits: Option<Option<Rc<BesideExits<'a>>>>,

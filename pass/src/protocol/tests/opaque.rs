@@ -4,7 +4,7 @@ use super::calls::unknowns;
 use super::machine::Argument::Int;
 use super::machine::Program;
 use super::{ONE, words};
-use gpurace_protocol::expr::Expr;
+use gpurace_protocol::expr::{Expr, Width};
 use gpurace_protocol::protocol::{Protocol, Step, Stmt, Uniform};
 
 fn loops(body: &[Stmt]) -> Vec<&gpurace_protocol::protocol::Loop> {
@@ -174,6 +174,29 @@ fn which_site_loads_a_value() {
     // A part of what is loaded.
     let halves = "long long both = ((long long *)n)[ctaid]; if ((short)both) a[tid] = 1;";
     assert_eq!(of(halves), [site(0)]);
+}
+
+#[test]
+fn which_additions_give_tickets() {
+    let of = |body: &str| {
+        let source = format!("KERNEL k(int *a, int *n, int m) {{ {body} }}");
+        let protocol = Program::of(&source).protocol;
+        let ticket = |t: gpurace_protocol::protocol::Ticket| (t.site.0, protocol.exprs.get(t.added));
+        protocol.opaques.iter().map(|opaque| opaque.ticket.map(ticket)).collect::<Vec<_>>()
+    };
+    let constant = |value: i32| Expr::Const { width: Width::W32, bits: u64::from(value as u32) };
+    let take = "__atomic_fetch_add(n, 3, __ATOMIC_RELAXED)";
+    assert_eq!(of(&format!("a[{take}] = 1;")), [Some((0, constant(3)))]);
+    assert_eq!(of("a[__atomic_fetch_sub(n, 1, __ATOMIC_RELAXED)] = 1;"), [Some((0, constant(-1)))]);
+    let argument = of("a[__atomic_fetch_add(n, m, __ATOMIC_RELAXED)] = 1;");
+    assert!(matches!(argument[..], [Some((0, Expr::Param { .. }))]), "{argument:?}");
+    // The value after the addition is a sum.
+    assert_eq!(of("a[__atomic_add_fetch(n, 3, __ATOMIC_RELAXED)] = 1;"), [Some((0, constant(3)))]);
+    assert_eq!(of(&format!("for (int i = 0; i < m; ++i) a[{take}] = 1;")), [Some((0, constant(3)))]);
+    // The value is that of the last iteration.
+    assert_eq!(of(&format!("int last = 0; for (int i = 0; i < m; ++i) last = {take}; a[last] = 1;")), [None]);
+    assert_eq!(of("a[__atomic_exchange_n(n, 3, __ATOMIC_RELAXED)] = 1;"), [None]);
+    assert_eq!(of("a[__atomic_fetch_or(n, 3, __ATOMIC_RELAXED)] = 1;"), [None]);
 }
 
 /// No protocol describes a kernel whose blocks share their memory, or wait for each other. Neither

@@ -2,6 +2,7 @@
 //! meet, and the proof for each.
 
 use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
 
 use gpurace_protocol::condition::Condition;
 use gpurace_protocol::early_exits::meetings_beside_exits;
@@ -42,7 +43,8 @@ impl<'a> Prover<'a> {
         let protocol = self.setting.protocol;
         let kind = &protocol.objects[self.places[i].access.object.0 as usize].kind;
         let mut conditions = self.steady.clone();
-        let apart_in = |relation| Related { relation, not_both_in: &[], apart };
+        let counters = Rc::clone(&self.counters);
+        let apart_in = |relation| Related { relation, not_both_in: &[], apart, counters: &counters };
         if !matches!(kind, ObjectKind::Shared { .. } | ObjectKind::DynamicShared)
             && !matches!(kind, ObjectKind::Opaque { space: Space::Shared, .. })
         {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use gpurace_protocol::expr::*;
-use gpurace_protocol::launch::{Extent, Launch, LaunchShape};
+use gpurace_protocol::launch::{Extent, GUARD, Launch, LaunchShape};
 use gpurace_protocol::protocol::*;
 use gpurace_protocol::race::races;
 use gpurace_protocol::show::condition;
@@ -13,6 +13,9 @@ use gpurace_protocol::verdict::Verdict;
 use gpurace_solve::{Limits, Options, Outcome, solve, solve_with};
 
 pub type E = ExprId;
+
+/// An atomic that is one for all threads of the device.
+pub const DEVICE: Op = Op::Atomic { scope: ScopeOf::Device, writes: true };
 
 /// A kernel being written. Statements go to the innermost open body.
 pub struct Kernel {
@@ -162,6 +165,7 @@ impl Kernel {
             loaded_by: None,
             argument: None,
             last: None,
+            ticket: None,
         });
         self.p.exprs.add(Expr::Opaque { id, width })
     }
@@ -193,7 +197,14 @@ impl Kernel {
         self.access(Op::Write, object, index, 4)
     }
     pub fn atomic(&mut self, object: ObjectId, index: E) -> SiteId {
-        self.access(Op::Atomic { scope: ScopeOf::Device, writes: true }, object, index, 4)
+        self.access(DEVICE, object, index, 4)
+    }
+    /// `atomicAdd(&counter[at], added)`, and its result.
+    pub fn take(&mut self, op: Op, counter: ObjectId, at: E, added: E, loops: &[LoopId]) -> E {
+        let site = self.access(op, counter, at, 4);
+        let ticket = self.opaque("the result of an atomic", Width::W32, Uniform::Thread, loops);
+        self.p.opaques.last_mut().expect("there is one").ticket = Some(Ticket { site, added });
+        ticket
     }
     pub fn sync(&mut self) {
         self.stmt(Stmt::Sync(Sync::Block));
@@ -263,6 +274,10 @@ impl Kernel {
         self.stmt(Stmt::Loop(Loop { id, vars, cond, test: Test::Before, may_break: None, body }));
         result
     }
+    /// The number of the loop that is made next.
+    pub fn next_loop(&self) -> LoopId {
+        LoopId(self.ids + 1)
+    }
     /// `for (v = from; v < to; v += 1)`
     pub fn range<T>(&mut self, from: i64, to: E, body: impl FnOnce(&mut Self, E) -> T) -> T {
         let from = self.c(from);
@@ -318,6 +333,13 @@ pub fn launch(grid: [u32; 3], block: [u32; 3], protocol: &Protocol, scalars: &[u
         });
     }
     launch
+}
+
+/// A launch as the executor makes it: an access that leaves its array ends it.
+pub fn guarded(grid: u32, block: u32, p: &Protocol, scalars: &[u64]) -> Launch {
+    let mut known = launch([grid, 1, 1], [block, 1, 1], p, scalars);
+    known.objects.iter_mut().flatten().for_each(|extent| extent.guard = GUARD);
+    known
 }
 
 pub fn prove(protocol: &Protocol) -> Outcome {

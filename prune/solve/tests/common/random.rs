@@ -484,6 +484,7 @@ impl After {
             loaded_by: None,
             argument: None,
             last,
+            ticket: None,
         });
         let left = self.p.exprs.add(Expr::Opaque { id, width: Width::W32 });
         let t = self.p.exprs.add(Expr::Tid(Axis::X));
@@ -642,6 +643,7 @@ impl Within {
             loaded_by: None,
             argument: Some(at),
             last: None,
+            ticket: None,
         });
         let number = self.p.exprs.add(Expr::Opaque { id, width });
         self.p.exprs.zext(Width::W32, number)

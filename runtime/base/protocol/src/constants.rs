@@ -24,6 +24,8 @@ pub fn with_constants(protocol: &Protocol, known: impl Fn(Expr) -> Option<u64>) 
         .filter_map(|opaque| opaque.last.as_mut())
         .for_each(|last| renamed(&mut last.value));
     settled.opaques.iter_mut().filter_map(|opaque| opaque.argument.as_mut()).for_each(renamed);
+    let tickets = settled.opaques.iter_mut().filter_map(|opaque| opaque.ticket.as_mut());
+    tickets.for_each(|ticket| renamed(&mut ticket.added));
     for object in &mut settled.objects {
         if let ObjectKind::Slot { at } = &mut object.kind {
             renamed(at);

@@ -25,7 +25,7 @@ pub use gpurace_abi::scope::Scope;
 use crate::expr::{ExprId, Exprs, LoopId, ParamId, VarId, Width};
 
 /// Version of the serialised form; raised with each change of the types.
-pub const PROTOCOL_VERSION: u32 = 13;
+pub const PROTOCOL_VERSION: u32 = 14;
 
 /// What a kernel does to memory that threads share.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -187,6 +187,19 @@ pub struct Opaque {
     pub argument: Option<ExprId>,
     /// The loop that leaves the value.
     pub last: Option<Last>,
+    /// The atomic addition that returns the value.
+    pub ticket: Option<Ticket>,
+}
+
+/// What an atomic addition returns: the value of a counter before the addition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ticket {
+    /// The atomic addition that returns the whole value in the same iteration. Nothing outside of the
+    /// loops around the addition uses the value.
+    pub site: SiteId,
+    /// What is added, modulo `2^width`. It has the opaque value's width and comes before the value in the
+    /// arena.
+    pub added: ExprId,
 }
 
 /// The value of an expression after a loop. The loop's variables have the values of the iteration

@@ -62,6 +62,9 @@ pub fn validate(protocol: &Protocol) -> Result<(), Malformed> {
         if let Some(at) = opaque.argument {
             of_width(&protocol.exprs, at, Width::W64)?;
         }
+        if let Some(ticket) = opaque.ticket {
+            of_width(&protocol.exprs, ticket.added, opaque.width)?;
+        }
     }
     let mut seen = Seen { protocol, loops: HashSet::new(), vars: HashSet::new() };
     seen.body(&protocol.body, 0)
@@ -87,9 +90,9 @@ fn expressions(protocol: &Protocol) -> Result<(), Malformed> {
             Expr::Opaque { id, width } => {
                 let opaque = protocol.opaques.get(id.0 as usize);
                 let opaque = opaque.ok_or(Malformed::Missing { what: "opaque value", id: id.0 })?;
-                if let Some(at) = opaque.argument {
-                    let below = depths.get(at.0 as usize).ok_or(Malformed::Operand(at.0))?;
-                    depth = below + 1;
+                for before in opaque.argument.into_iter().chain(opaque.ticket.map(|ticket| ticket.added)) {
+                    let below = depths.get(before.0 as usize).ok_or(Malformed::Operand(before.0))?;
+                    depth = depth.max(below + 1);
                 }
                 (opaque.width == width, width)
             }

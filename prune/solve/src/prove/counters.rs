@@ -1,0 +1,63 @@
+//! The counters whose tickets proofs take for distinct: what other accesses write to them.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use gpurace_protocol::expr::LoopId;
+use gpurace_protocol::protocol::Op;
+
+use super::Prover;
+use crate::alias::{Alias, alias, may_lie_in};
+use crate::tickets::{Counter, Counters};
+
+impl Prover<'_> {
+    /// Keeps those counters that other writes leave alone, or only change where barriers order them with all
+    /// additions. No proof uses tickets so far, so these proofs do not rest on each other.
+    pub(super) fn find_counters(&mut self, candidates: Vec<Counter>) {
+        let kept = candidates.into_iter().filter_map(|counter| self.beside_other_writes(counter));
+        self.counters = Rc::new(Counters { all: kept.collect() });
+    }
+
+    fn beside_other_writes(&mut self, mut counter: Counter) -> Option<Counter> {
+        let kind = &self.setting.protocol.objects[counter.object.0 as usize].kind;
+        if self.unknowns.iter().any(|unknown| unknown.touches.is_some_and(|space| may_lie_in(kind, space))) {
+            return None;
+        }
+        let additions: BTreeSet<usize> = counter.additions.iter().map(|(_, of)| of.number).collect();
+        for write in 0..self.places.len() {
+            let access = self.places[write].access;
+            if !access.op.writes() || additions.contains(&write) {
+                continue;
+            }
+            match alias(self.setting, counter.object, access.object) {
+                Alias::Never => {}
+                Alias::Unless(condition) => {
+                    counter.conditions.insert(condition);
+                }
+                // An atomic write needs no order to be free of races.
+                Alias::Same(0) if access.op == Op::Write => {
+                    counter.starts_anew_in.extend(self.loops_with_all(write, &additions)?);
+                    for &addition in &additions {
+                        let ordered = self.same_object(write, addition, 0).ok()?;
+                        counter.conditions.extend(ordered);
+                    }
+                }
+                Alias::Same(_) | Alias::OnePointer(_) | Alias::Unknown(_) => return None,
+            }
+        }
+        Some(counter)
+    }
+
+    /// Returns the loops around a write that are also around the additions. `None` if these are not the same
+    /// for all additions, or if the write stands between two additions.
+    fn loops_with_all(&self, write: usize, additions: &BTreeSet<usize>) -> Option<BTreeSet<LoopId>> {
+        if additions.first() < Some(&write) && Some(&write) < additions.last() {
+            return None;
+        }
+        let loops = |number: usize| self.places[number].loops().map(|of| of.id).collect::<BTreeSet<_>>();
+        let around = loops(write);
+        let mut common = additions.iter().map(|addition| &around & &loops(*addition));
+        let first = common.next()?;
+        common.all(|other| other == first).then_some(first)
+    }
+}

@@ -1,0 +1,271 @@
+//! Tickets: the values that atomic additions return. Threads that take places in an array by
+//! `i = atomicAdd(&n, 1)` get places of their own.
+//!
+//! # The rule
+//! Atomic additions to one counter happen one after the other. If all of them add numbers of one sign, and
+//! nothing else changes the counter, one that returns `a` and adds `k` takes the numbers from `a` to
+//! `a + k - 1`, modulo `2^width`. No other one takes any of these, until the counter has gone once through
+//! all its values. So for two threads' additions with `a <= b`, `a + k <= b` and `b + l <= a + 2^width`.
+//!
+//! A counter's tickets are distinct if all of this is shown:
+//!
+//! - All other accesses that may write to the counter are plain writes, and barriers order each of them
+//!   with all additions. A write in a loop with the additions starts the count anew: then the rule holds for
+//!   tickets of one iteration.
+//! - The numbers that a launch takes do not exceed `2^width`. Each loop around an addition has a known
+//!   number of iterations.
+//! - The additions are atomic to all threads that make them.
+
+use std::collections::{BTreeSet, HashMap};
+
+use gpurace_protocol::condition::Condition;
+use gpurace_protocol::expr::{Axis, BinOp, CmpOp, Expr, ExprId, Exprs, LoopId, OpaqueId, Width};
+use gpurace_protocol::launch::Launch;
+use gpurace_protocol::place::Place;
+use gpurace_protocol::protocol::{ObjectId, ObjectKind, Op, Protocol, ScopeOf};
+use gpurace_protocol::range::{MAX_BLOCK, Range, Ranges, View, special};
+
+use crate::encode::{Encoder, Frame};
+use crate::linear::{Encoded, Formula, Lin};
+use crate::pair::Relation;
+
+/// The most tickets of one thread in a query with facts about them.
+const MOST: usize = 8;
+
+/// A ticket that a query mentions.
+#[derive(Clone, Debug)]
+pub struct Drawn {
+    /// The opaque value.
+    pub ticket: OpaqueId,
+    /// The thread: 0 or 1.
+    pub side: usize,
+    /// The iterations of the loops around the addition.
+    pub at: Vec<(LoopId, Lin)>,
+    /// The value, unsigned.
+    pub value: Lin,
+}
+
+impl Drawn {
+    fn iteration(&self, of: LoopId) -> Option<&Lin> {
+        self.at.iter().find(|(id, _)| *id == of).map(|(_, k)| k)
+    }
+}
+
+/// An atomic addition whose result is used.
+#[derive(Clone, Debug)]
+pub struct Addition {
+    /// The number of its access.
+    pub number: usize,
+    /// The counter's first byte, from the object's base.
+    offset: ExprId,
+    /// What it adds.
+    added: ExprId,
+}
+
+/// The counters in one object.
+#[derive(Clone, Debug)]
+pub struct Counter {
+    /// The object.
+    pub object: ObjectId,
+    /// The additions to them, with the opaque values that they return.
+    pub additions: Vec<(OpaqueId, Addition)>,
+    /// Each block has its own.
+    of_block: bool,
+    /// The additions add negative numbers.
+    down: bool,
+    /// The conditions under which tickets are distinct.
+    pub conditions: BTreeSet<Condition>,
+    /// Tickets are distinct in one iteration of these loops.
+    pub starts_anew_in: BTreeSet<LoopId>,
+}
+
+/// The counters of a kernel whose tickets are distinct.
+#[derive(Clone, Debug, Default)]
+pub struct Counters {
+    /// The counters.
+    pub all: Vec<Counter>,
+}
+
+impl Counters {
+    fn of(&self, ticket: OpaqueId) -> Option<(&Counter, &Addition)> {
+        self.all.iter().find_map(|counter| {
+            let found = counter.additions.iter().find(|(id, _)| *id == ticket);
+            found.map(|(_, addition)| (counter, addition))
+        })
+    }
+}
+
+/// Returns the counters whose additions alone give distinct tickets. Other writes are left to look at.
+/// Adds the expressions of conditions to the arena.
+pub fn counters(protocol: &Protocol, exprs: &mut Exprs, launch: Option<&Launch>) -> Vec<Counter> {
+    if protocol.opaques.iter().all(|opaque| opaque.ticket.is_none()) {
+        return Vec::new();
+    }
+    let places = Place::all(protocol);
+    let mut objects: Vec<(ObjectId, Vec<(OpaqueId, Addition)>)> = Vec::new();
+    for (index, opaque) in protocol.opaques.iter().enumerate() {
+        let Some(ticket) = opaque.ticket else { continue };
+        let mut of_site = places.iter().filter(|place| place.access.site == ticket.site);
+        let (Some(place), None) = (of_site.next(), of_site.next()) else { continue };
+        let (object, offset) = (place.access.object, place.access.offset);
+        let addition = Addition { number: place.number, offset, added: ticket.added };
+        let addition = (OpaqueId(index as u32), addition);
+        match objects.iter_mut().find(|(of, _)| *of == object) {
+            Some((_, all)) => all.push(addition),
+            None => objects.push((object, vec![addition])),
+        }
+    }
+    let found = objects.into_iter().map(|(object, additions)| {
+        let taken = taken(protocol, &places, launch, object, &additions)?;
+        let limit = (1i128 << taken.width.bits()) / taken.by_thread;
+        let conditions = at_most(protocol, exprs, launch, taken.of_block, limit)?;
+        let Taken { of_block, down, .. } = taken;
+        Some(Counter { object, additions, of_block, down, conditions, starts_anew_in: BTreeSet::new() })
+    });
+    found.flatten().collect()
+}
+
+/// The numbers that the additions of one object take.
+struct Taken {
+    width: Width,
+    /// At most so many by each thread, at least 1.
+    by_thread: i128,
+    of_block: bool,
+    down: bool,
+}
+
+/// `None` if the additions alone may give one number to two threads.
+fn taken(
+    protocol: &Protocol,
+    places: &[Place],
+    launch: Option<&Launch>,
+    object: ObjectId,
+    additions: &[(OpaqueId, Addition)],
+) -> Option<Taken> {
+    let of_block = match protocol.objects.get(object.0 as usize)?.kind {
+        ObjectKind::Shared { .. } | ObjectKind::DynamicShared => true,
+        ObjectKind::Param(_) | ObjectKind::Variable { .. } => false,
+        ObjectKind::Slot { .. }
+        | ObjectKind::Image(_)
+        | ObjectKind::GridBarrier
+        | ObjectKind::Unshared
+        | ObjectKind::Opaque { .. } => return None,
+    };
+    let width = protocol.exprs.width(additions.first()?.1.added);
+    let mut ranges = Ranges::new(protocol, &protocol.exprs, launch);
+    let (mut by_place, mut signs) = (HashMap::new(), Range::one(0));
+    for (_, addition) in additions {
+        let place = &places[addition.number];
+        let Op::Atomic { scope, writes: true } = place.access.op else { return None };
+        if !of_block && scope < ScopeOf::Device {
+            return None;
+        }
+        let bytes = protocol.exprs.as_const(place.access.size)?;
+        if protocol.exprs.width(addition.added) != width || bytes * 8 != u64::from(width.bits()) {
+            return None;
+        }
+        // A query may mention the ticket of an addition that the thread does not make. So the range rests on no
+        // guard.
+        let added = ranges.computed(addition.added, View::Signed);
+        signs = Range::new(signs.lo.min(added.lo), signs.hi.max(added.hi));
+        let mut taken = added.hi.max(-added.lo);
+        // Room for the tickets of additions that no thread makes.
+        if taken.checked_mul(4 * MOST as i128)? > 1 << width.bits() {
+            return None;
+        }
+        for of in place.loops() {
+            let iterations = ranges.iterations(of.id).hi.checked_add(1)?;
+            taken = taken.checked_mul(iterations.max(1))?;
+        }
+        by_place.insert(addition.number, taken);
+    }
+    let by_thread = by_place.values().try_fold(0i128, |sum, taken| sum.checked_add(*taken))?;
+    let one_sign = signs.lo >= 0 || signs.hi <= 0;
+    one_sign.then_some(Taken { width, by_thread: by_thread.max(1), of_block, down: signs.lo < 0 })
+}
+
+/// Returns the conditions under which at most `limit` threads share a counter. `None` if more may.
+fn at_most(
+    protocol: &Protocol,
+    exprs: &mut Exprs,
+    launch: Option<&Launch>,
+    of_block: bool,
+    limit: i128,
+) -> Option<BTreeSet<Condition>> {
+    let most = |node: fn(Axis) -> Expr| {
+        let dims = Axis::ALL.map(|axis| special(node(axis), protocol.shape, launch).hi);
+        dims.into_iter().try_fold(1i128, i128::checked_mul)
+    };
+    let in_block = most(Expr::Ntid)?.min(MAX_BLOCK);
+    let in_all = if of_block { Some(in_block) } else { most(Expr::Nctaid)?.checked_mul(in_block) };
+    if in_all.is_some_and(|most| most <= limit) {
+        return Some(BTreeSet::new());
+    }
+    if of_block || launch.is_some() || limit < 1 {
+        return None;
+    }
+    // Without wrapping: CUDA's limits keep both products below 2^63.
+    let mut all = |node: fn(Axis) -> Expr| {
+        let dims = Axis::ALL.map(|axis| {
+            let dim = exprs.add(node(axis));
+            exprs.zext(Width::W64, dim)
+        });
+        let layer = exprs.product(dims[0], dims[1]);
+        exprs.product(layer, dims[2])
+    };
+    let (blocks, threads) = (all(Expr::Nctaid), all(Expr::Ntid));
+    let limit = exprs.constant(Width::W64, u64::try_from(limit).unwrap_or(u64::MAX) as i64);
+    let limit = exprs.bin(BinOp::UDiv, limit, threads);
+    Some(BTreeSet::from([Condition::Holds(exprs.cmp(CmpOp::Ule, blocks, limit))]))
+}
+
+/// Adds the facts that the tickets of two threads are distinct, and the conditions for them.
+pub fn add_facts(encoder: &mut Encoder, counters: &Counters, relation: Relation) -> Encoded<()> {
+    let drawn = std::mem::take(&mut encoder.drawn);
+    let of_side = |side| drawn.iter().filter(move |drawn| drawn.side == side).take(MOST);
+    for x in of_side(0) {
+        for y in of_side(1) {
+            let (Some((of, x_addition)), Some((other, y_addition))) =
+                (counters.of(x.ticket), counters.of(y.ticket))
+            else {
+                continue;
+            };
+            let one_iteration = |of: &LoopId| x.iteration(*of).is_some_and(|k| y.iteration(*of) == Some(k));
+            if of.object != other.object
+                || of.of_block && relation == Relation::OtherBlock
+                || !of.starts_anew_in.iter().all(one_iteration)
+            {
+                continue;
+            }
+            let (x_at, x_from, x_to) = numbers(encoder, of, x, x_addition)?;
+            let (y_at, y_from, y_to) = numbers(encoder, of, y, y_addition)?;
+            // The numbers form a circle.
+            let all = 1i128 << encoder.setting.exprs.width(x_addition.added).bits();
+            let fact = Formula::any([
+                Formula::eq(&x_at, &y_at)?.negated(),
+                Formula::all([Formula::le(&x_to, &y_from)?, Formula::le(&y_to, &x_from.shifted(all)?)?]),
+                Formula::all([Formula::le(&y_to, &x_from)?, Formula::le(&x_to, &y_from.shifted(all)?)?]),
+            ]);
+            encoder.facts.push(fact);
+            encoder.needs.extend(of.conditions.iter().cloned());
+        }
+    }
+    Ok(())
+}
+
+/// Returns the place of a counter, and the numbers that an addition takes: the first one, and the one behind
+/// the last.
+fn numbers(
+    encoder: &mut Encoder,
+    of: &Counter,
+    drawn: &Drawn,
+    addition: &Addition,
+) -> Encoded<(Lin, Lin, Lin)> {
+    let mut frame = Frame::top(encoder.setting, drawn.side);
+    frame.certain = false;
+    frame.iteration = drawn.at.iter().cloned().collect();
+    let at = encoder.computed(&mut frame, addition.offset, View::Signed)?;
+    let added = encoder.computed(&mut frame, addition.added, View::Signed)?;
+    let after = drawn.value.plus(1, &added)?;
+    Ok(if of.down { (at, after, drawn.value.clone()) } else { (at, drawn.value.clone(), after) })
+}
