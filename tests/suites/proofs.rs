@@ -39,6 +39,22 @@ __global__ void pairs(int n, int taken, int* next, int* out) {
     out[at] = i;
     out[at + 1] = -i;
 }
+__global__ void last_block(bool again, int* done, int* out) {
+    __shared__ int tile[64];
+    __shared__ bool last;
+    int t = threadIdx.x;
+    if (t == 0) last = atomicAdd(done, 1) == gridDim.x - 1;
+    __syncthreads();
+    bool mine = last;
+    if (again && t == 0) last = false;
+    if (mine) {
+        tile[t] = t;
+        __syncthreads();
+        out[t] = tile[63 - t];
+    }
+    __syncthreads();
+    tile[63 - t] = t;
+}
 int main(int argc, char** argv) {
     float* memory;
     int* count;
@@ -69,6 +85,10 @@ int main(int argc, char** argv) {
         case 't': case 'T':
             cudaMemset(count, 0, 256);
             pairs<<<4, 64>>>(200, argv[a][0] == 't' ? 2 : 1, count, integers);
+            break;
+        case 'l': case 'L':
+            cudaMemset(count, 0, 256);
+            last_block<<<4, 64>>>(argv[a][0] == 'L', count, integers);
             break;
         case 's':
             cudaStreamCreate(&s);
@@ -184,6 +204,24 @@ fn places_that_an_atomic_addition_gives_out_are_the_threads_own() {
         .map(|access| access["line"].as_u64().unwrap())
         .collect();
     assert_eq!(lines, [line_of("out[at] = i"), line_of("out[at + 1] = -i")].into());
+}
+
+/// A barrier of the threads that have read one flag.
+#[test]
+fn what_one_thread_says_to_all_orders_them() {
+    let program = Program::new("broadcast", &[]);
+    let run = program.run(&["l"]);
+    let [proved, at_launch, checked] = run.sites();
+    // One launch's `out` is written by one block alone, but only the counter says so.
+    assert!(proved + at_launch >= 5 && checked <= 1, "{:?}", run.sites());
+    assert_eq!(run.races(), 0, "{}", run.outcome.stderr);
+    // Thread 0 writes while others may still read.
+    let run = program.run(&["L"]);
+    let races = run.report["races"].as_array().unwrap();
+    let line = |race: &Value, side: usize| race["accesses"][side]["line"].as_u64().unwrap();
+    let pairs: Vec<_> = races.iter().map(|race| [line(race, 0), line(race, 1)]).collect();
+    let wanted = [line_of("bool mine = last"), line_of("last = false")];
+    assert!(pairs.iter().any(|pair| *pair == wanted || [pair[1], pair[0]] == wanted), "{pairs:?}");
 }
 
 #[test]

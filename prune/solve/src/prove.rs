@@ -5,6 +5,7 @@
 //! A site is proved only if every pair of it with a site that may touch the same object is proved.
 //! The conditions of a pair's proof become conditions of both sites.
 
+mod broadcasts;
 mod counters;
 mod decide;
 mod lane_syncs;
@@ -24,6 +25,7 @@ use gpurace_protocol::protocol::{ObjectId, Op, Protocol, SiteId, Step, Stmt, Unk
 use gpurace_protocol::range::Loops;
 use gpurace_protocol::verdict::{SiteVerdict, Verdict, Verdicts, Witness};
 
+use self::broadcasts::{Supposed, supposed, supposing};
 use self::lane_syncs::LaneSyncs;
 use crate::Options;
 use crate::alias::{Alias, alias, may_lie_in};
@@ -60,12 +62,31 @@ fn prove_in_context(protocol: &Protocol, launch: Option<&Launch>, options: &Opti
         return Outcome::default();
     }
     // It counts all that follows.
-    let asker = Asker::new(options.limits.clone(), options.dump.clone());
+    let mut asker = Asker::new(options.limits.clone(), options.dump.clone());
     let settled = launch.and_then(|launch| last::settle(protocol, Some(launch)));
-    let given = &protocol.exprs;
-    let Steady { protocol: improved, conditions: steady } =
-        steady(settled.as_ref().unwrap_or(protocol), launch);
-    let protocol = &improved;
+    let steady = steady(settled.as_ref().unwrap_or(protocol), launch);
+    let mut supposed = supposed(&steady.protocol);
+    let mut outcome = loop {
+        match verdicts(&steady, &supposed, launch, asker) {
+            Ok(outcome) => break outcome,
+            Err((shown, back)) => (supposed, asker) = (shown, *back),
+        }
+    };
+    if settled.is_some() {
+        // Verdicts for a known launch have no conditions, so they need no added expressions.
+        outcome.verdicts.exprs.clone_from(&protocol.exprs);
+    }
+    outcome
+}
+
+/// Returns the verdicts if values are as uniform as supposed. Else returns those of which this was shown.
+fn verdicts(
+    Steady { protocol, conditions }: &Steady,
+    supposed: &[Supposed],
+    launch: Option<&Launch>,
+    asker: Asker,
+) -> Result<Outcome, (Vec<Supposed>, Box<Asker>)> {
+    let protocol = &supposing(protocol, supposed);
     let mut exprs = protocol.exprs.clone();
     let next = next_values(protocol, &mut exprs);
     let candidates = match launch {
@@ -91,7 +112,7 @@ fn prove_in_context(protocol: &Protocol, launch: Option<&Launch>, options: &Opti
         asker,
         candidates,
         expected,
-        steady,
+        steady: conditions.clone(),
         accepted: BTreeSet::new(),
         named: LaneSyncs::default(),
         counters: Rc::default(),
@@ -104,15 +125,14 @@ fn prove_in_context(protocol: &Protocol, launch: Option<&Launch>, options: &Opti
     };
     prover.keep_consistent_candidates();
     prover.find_lane_syncs();
+    if let Err(shown) = prover.show(supposed) {
+        return Err((shown, Box::new(prover.asker)));
+    }
     prover.find_counters(counters);
     prover.run();
     let Prover { sites, asker, pairs, .. } = prover;
     let sites = sites.into_iter().map(|(site, found)| found.verdict(site)).collect();
-    if settled.is_some() {
-        // Verdicts for a known launch have no conditions, so they need no added expressions.
-        exprs.clone_from(given);
-    }
-    Outcome { verdicts: Verdicts { exprs, sites }, stats: asker.stats(), pairs }
+    Ok(Outcome { verdicts: Verdicts { exprs, sites }, stats: asker.stats(), pairs })
 }
 
 /// Returns, for each loop variable, the expression of its next value.
@@ -211,7 +231,7 @@ struct Prover<'a> {
     candidates: Vec<ExprId>,
     /// What the launch of a witness fulfils.
     expected: Expected,
-    /// The conditions under which loaded values are as uniform as their addresses.
+    /// The conditions under which loaded values are as uniform as the protocol says.
     steady: BTreeSet<Condition>,
     /// The candidates, by number, that earlier proofs use.
     accepted: BTreeSet<usize>,

@@ -1,0 +1,128 @@
+//! Values that threads hand to each other through memory, between barriers: one thread writes whether a loop
+//! goes on, a barrier follows, and all threads read it.
+//!
+//! # The rule
+//! Threads that read one address at one place of the program, in one iteration of the loops around it, read
+//! one value if barriers order this read with each write to the address.
+//!
+//! Whether barriers do so may itself depend on the value: it decides whether threads reach them. So the prover
+//! first supposes that the value is uniform, and then shows the order. If threads did read different values
+//! in some execution, take the first read that differs from an earlier one. All before it is as supposed. A
+//! write came between the two reads, so no barrier orders it with both, in contradiction to what was shown.
+//!
+//! The prover supposes this only of values that decide about barriers, and only if they are not uniform in
+//! another way.
+
+use std::collections::BTreeSet;
+
+use gpurace_protocol::condition::Condition;
+use gpurace_protocol::expr::{Expr, OpaqueId};
+use gpurace_protocol::group::{Barriers, Group};
+use gpurace_protocol::interval::{controls, uniformity};
+use gpurace_protocol::lanes::KnownMasks;
+use gpurace_protocol::place::Place;
+use gpurace_protocol::protocol::{ObjectKind, Protocol, Uniform};
+
+use super::Prover;
+use crate::alias::{Alias, alias, may_lie_in};
+
+/// A value of which the prover supposes that threads read it alike.
+#[derive(Clone, Debug)]
+pub(super) struct Supposed {
+    /// The value.
+    value: OpaqueId,
+    /// The number of the access that reads it.
+    read: usize,
+    /// The group that reads it alike.
+    uniform: Uniform,
+}
+
+/// Returns the values that decide about barriers and may be read alike.
+pub(super) fn supposed(protocol: &Protocol) -> Vec<Supposed> {
+    if protocol.opaques.iter().all(|opaque| opaque.loaded_by.is_none()) {
+        return Vec::new();
+    }
+    let masks = KnownMasks::default();
+    let decide = [Group::Block, Group::Grid].map(|group| {
+        let all = controls(protocol, Barriers { group, masks: &masks }, &[]).unwrap_or_default();
+        (group, all)
+    });
+    let places = Place::all(protocol);
+    let mut found = Vec::new();
+    for (index, opaque) in protocol.opaques.iter().enumerate() {
+        let value = OpaqueId(index as u32);
+        let Some(site) = opaque.loaded_by else { continue };
+        let wanted = decide.iter().any(|(group, all)| {
+            opaque.uniform < group.uniform()
+                && all.iter().any(|control| {
+                    let is = |node| matches!(node, Expr::Opaque { id, .. } if id == value);
+                    protocol.exprs.mentions(control.cond, is)
+                })
+        });
+        let mut of_site = places.iter().filter(|place| place.access.site == site);
+        let (true, Some(place), None) = (wanted, of_site.next(), of_site.next()) else { continue };
+        let most = match protocol.objects[place.access.object.0 as usize].kind {
+            ObjectKind::Shared { .. } | ObjectKind::DynamicShared => Uniform::Block,
+            ObjectKind::Param(_) | ObjectKind::Variable { .. } => Uniform::Grid,
+            _ => continue,
+        };
+        let uniform = uniformity(protocol, &protocol.exprs, place.access.offset).min(most);
+        if uniform > opaque.uniform {
+            found.push(Supposed { value, read: place.number, uniform });
+        }
+    }
+    found
+}
+
+/// Returns the protocol in which these values are as uniform as supposed.
+pub(super) fn supposing(protocol: &Protocol, supposed: &[Supposed]) -> Protocol {
+    let mut with = protocol.clone();
+    for Supposed { value, uniform, .. } in supposed {
+        with.opaques[value.0 as usize].uniform = *uniform;
+    }
+    with
+}
+
+impl Prover<'_> {
+    /// Shows that the values are as supposed. The conditions for that become conditions of all proofs. Else
+    /// returns those of which it could be shown.
+    pub(super) fn show(&mut self, supposed: &[Supposed]) -> Result<(), Vec<Supposed>> {
+        let mut conditions = BTreeSet::new();
+        let mut shown = Vec::new();
+        for of in supposed {
+            if let Some(more) = self.is_read_alike(of) {
+                conditions.extend(more);
+                shown.push(of.clone());
+            }
+        }
+        if shown.len() < supposed.len() {
+            return Err(shown);
+        }
+        self.steady.extend(conditions);
+        Ok(())
+    }
+
+    fn is_read_alike(&mut self, of: &Supposed) -> Option<BTreeSet<Condition>> {
+        let object = self.places[of.read].access.object;
+        let kind = &self.setting.protocol.objects[object.0 as usize].kind;
+        if self.unknowns.iter().any(|unknown| unknown.touches.is_some_and(|space| may_lie_in(kind, space))) {
+            return None;
+        }
+        let mut conditions = BTreeSet::new();
+        for write in 0..self.places.len() {
+            let access = self.places[write].access;
+            if !access.op.writes() {
+                continue;
+            }
+            match alias(self.setting, object, access.object) {
+                Alias::Never => {}
+                Alias::Unless(condition) => {
+                    conditions.insert(condition);
+                }
+                Alias::Same(apart) => conditions.extend(self.same_object(of.read, write, apart).ok()?),
+                Alias::OnePointer(_) | Alias::Unknown(_) => return None,
+            }
+        }
+        Some(conditions)
+    }
+}
