@@ -274,6 +274,10 @@ impl Kernel {
         self.stmt(Stmt::Loop(Loop { id, vars, cond, test: Test::Before, may_break: None, body }));
         result
     }
+    /// Reserves the number of the next loop for one that a test writes itself.
+    pub fn skip_loop(&mut self) {
+        self.ids += 1;
+    }
     /// The number of the loop that is made next.
     pub fn next_loop(&self) -> LoopId {
         LoopId(self.ids + 1)
