@@ -94,6 +94,11 @@ fn lambdas_answer_what_nvcc_is_asked() {
     let source = "\
 template <class F> __global__ void each(F f) { f((int)threadIdx.x); }
 struct Functor { __device__ void operator()(int) const {} };
+__global__ void fresh(int* p) {
+    int* q = new int(3);
+    p[threadIdx.x] = *q;
+    delete q;
+}
 #define DEVICE(T) __nv_is_extended_device_lambda_closure_type(T)
 #define BOTH(T) __nv_is_extended_host_device_lambda_closure_type(T)
 #if !defined(__CUDACC_EXTENDED_LAMBDA__) || !defined(__CUDACC_RELAXED_CONSTEXPR__)
@@ -102,6 +107,8 @@ struct Functor { __device__ void operator()(int) const {} };
 int main() {
     int* p;
     cudaMalloc(&p, 128);
+    std::function<int*(int*)> same = [](int* q) { return std::move(q); };
+    fresh<<<1, 32>>>(same(p));
     auto device = [=] __device__(int i) { p[i] = i; };
     auto both = [=] __host__ __device__(int i) { p[i] = i; };
     auto generic = [=] __device__(auto i) { p[i] = i; };
