@@ -127,6 +127,28 @@ int main() {
 }
 
 #[test]
+fn products_and_sums_stay_apart_without_fmad() {
+    let source = "\
+__global__ void product(float* x, float y) { x[0] = x[1] * x[1] - y; }
+int main() {
+    float* x;
+    cudaMallocManaged(&x, 8);
+    x[1] = 1.0f + 1.0f / 4096;
+    register float rounded = x[1] * x[1];
+    product<<<1, 1>>>(x, rounded);
+    cudaDeviceSynchronize();
+    return x[0] != 0;
+}
+";
+    for (test, arguments, status) in
+        [("joined", &["-std=c++17"][..], 1), ("apart", &["-std=c++17", "--fmad=false"], 0)]
+    {
+        let run = built(test, source, arguments);
+        assert_eq!(run.outcome.status, Some(status), "{}", run.outcome.stderr);
+    }
+}
+
+#[test]
 fn arguments_of_nvcc_build() {
     let source = "int main() { return NAMED - 3; }\n";
     let folder = folder_with("arguments", source);

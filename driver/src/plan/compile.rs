@@ -66,6 +66,8 @@ impl Planner<'_> {
         self.debug_info(command);
         // Each step gets options that only another step uses. clang 22 warns of CUDA 13, which it can parse.
         command.args(["-Wno-unknown-cuda-version", "-Qunused-arguments"]);
+        // nvcc warns of `register` in C++17.
+        command.arg("-Wno-error=register");
     }
 
     /// True if device code is compiled with the debug info of types, for the names of fields. The pass reads it and
