@@ -9,8 +9,8 @@ use crate::clang_options as clang;
 use crate::diagnostic::Error;
 
 use Meaning::{
-    Arch, DefaultStream, Gencode, Joined, Language, Linker, Next, Nothing, Parts, Refused, Same, Separate,
-    Werror, Words,
+    Arch, Contraction, DefaultStream, Gencode, Joined, Language, Linker, Next, Nothing, Parts, Refused, Same,
+    Separate, Werror, Words,
 };
 use table::{PER_THREAD, Row, TABLE};
 
@@ -39,6 +39,8 @@ enum Meaning {
     Language,
     /// [`PER_THREAD`], for `per-thread`.
     DefaultStream,
+    /// `-ffp-contract=off`, for `false`.
+    Contraction,
     /// `-Werror`, for `all-warnings`. nvcc's other kinds become nothing, and all others are clang's.
     Werror,
     /// `-fgpu-rdc` for `true`, `-fno-gpu-rdc` for `false`.
@@ -246,6 +248,8 @@ impl Meaning {
                 out.extend(PER_THREAD.iter().map(OsString::from));
             }
             DefaultStream => {}
+            Contraction if value == "false" => out.push("-ffp-contract=off".into()),
+            Contraction => {}
             Separate => match value {
                 "true" => out.push("-fgpu-rdc".into()),
                 "false" => out.push("-fno-gpu-rdc".into()),
@@ -355,6 +359,7 @@ mod tests {
         becomes("-use_fast_math --use_fast_math -ftz=true -prec-div=false -maxrregcount 32 a.cu", "a.cu");
         becomes("-cudart static -cudart=shared --default-stream legacy a.cu", "a.cu");
         becomes("-t 4 -t=4 -t0 --threads=8 a.cu", "a.cu");
+        becomes("-fmad=false --fmad true a.cu", "-ffp-contract=off a.cu");
     }
 
     #[test]

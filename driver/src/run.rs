@@ -156,7 +156,8 @@ fn link_image(
     if exit == Exit::Success {
         return Ok(exit);
     }
-    let undefined = undefined_symbols(&String::from_utf8_lossy(&output.stderr));
+    let mut undefined = undefined_symbols(&String::from_utf8_lossy(&output.stderr));
+    undefined.dedup_by(|next, last| launches_kernels(&next.name) && launches_kernels(&last.name));
     if undefined.is_empty() {
         // Only the linker's own words can explain this.
         let _ = io::stderr().write_all(&output.stderr);
@@ -205,6 +206,11 @@ pub fn undefined_symbols(said: &str) -> Vec<Undefined> {
     found
 }
 
+/// True if this function of CUDA's device runtime launches a kernel from a kernel.
+fn launches_kernels(name: &str) -> bool {
+    name.starts_with("__cudaCDP2") || name.starts_with("cudaGetParameterBuffer")
+}
+
 /// Explains an undefined name to the user.
 pub fn explain_undefined(symbol: &Undefined, place: Place) -> Error {
     let name = &symbol.name;
@@ -215,6 +221,10 @@ pub fn explain_undefined(symbol: &Undefined, place: Place) -> Error {
     if name.starts_with("__gpurace_") {
         return Error::new(format!("the runtime does not define `{name}`, which the plugin uses"))
             .hint("plugin and runtime come from different builds: run `scripts/setup` again");
+    }
+    if launches_kernels(name) {
+        return Error::new(format!("kernels that launch kernels are not supported{at}"))
+            .hint("launch them from the host, or leave the file out of the check");
     }
     if name.starts_with("llvm.") || name.starts_with("__nv") {
         let file = match place {
@@ -345,6 +355,10 @@ clang-22: error: linker command failed with exit code 1 (use -v to see invocatio
         insta::assert_snapshot!(error("__gpurace_warp"), @r"
         error: the runtime does not define `__gpurace_warp`, which the plugin uses
         hint: plugin and runtime come from different builds: run `scripts/setup` again
+        ");
+        insta::assert_snapshot!(error("__cudaCDP2LaunchDevice"), @r"
+        error: kernels that launch kernels are not supported
+        hint: launch them from the host, or leave the file out of the check
         ");
         insta::assert_snapshot!(error("llvm.nvvm.x"), @"error: the CPU executor does not support `llvm.nvvm.x` in `a.cu`");
     }

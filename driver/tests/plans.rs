@@ -151,7 +151,7 @@ fn the_c_driver_links_the_cxx_library_if_it_is_needed() {
     let mut toolchain = toolchain();
     toolchain.compiler.driver = Driver::C;
     let link = |line: &str, toolchain: &Toolchain| plan_with(line, toolchain).render();
-    let needed = "\"-Wl,--push-state,--as-needed\" \"-lstdc++\" \"-Wl,--pop-state\"";
+    let needed = "\"-Wl,--push-state,--as-needed\" \"-lstdc++\" \"-lm\" \"-Wl,--pop-state\"";
     assert!(link("-fsanitize=gpurace app.o", &toolchain).trim_end().ends_with(needed));
     for (line, toolchain) in
         [("-fsanitize=gpurace app.o", &self::toolchain()), ("-fsanitize=gpurace -nostdlib app.o", &toolchain)]

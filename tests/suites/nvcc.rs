@@ -94,6 +94,11 @@ fn lambdas_answer_what_nvcc_is_asked() {
     let source = "\
 template <class F> __global__ void each(F f) { f((int)threadIdx.x); }
 struct Functor { __device__ void operator()(int) const {} };
+__global__ void fresh(int* p) {
+    int* q = new int(3);
+    p[threadIdx.x] = *q;
+    delete q;
+}
 #define DEVICE(T) __nv_is_extended_device_lambda_closure_type(T)
 #define BOTH(T) __nv_is_extended_host_device_lambda_closure_type(T)
 #if !defined(__CUDACC_EXTENDED_LAMBDA__) || !defined(__CUDACC_RELAXED_CONSTEXPR__)
@@ -102,6 +107,8 @@ struct Functor { __device__ void operator()(int) const {} };
 int main() {
     int* p;
     cudaMalloc(&p, 128);
+    std::function<int*(int*)> same = [](int* q) { return std::move(q); };
+    fresh<<<1, 32>>>(same(p));
     auto device = [=] __device__(int i) { p[i] = i; };
     auto both = [=] __host__ __device__(int i) { p[i] = i; };
     auto generic = [=] __device__(auto i) { p[i] = i; };
@@ -117,6 +124,28 @@ int main() {
 ";
     let run = built("lambdas", source, &["--extended-lambda", "--expt-relaxed-constexpr"]);
     assert_eq!(run.outcome.status, Some(0), "{}", run.outcome.stderr);
+}
+
+#[test]
+fn products_and_sums_stay_apart_without_fmad() {
+    let source = "\
+__global__ void product(float* x, float y) { x[0] = x[1] * x[1] - y; }
+int main() {
+    float* x;
+    cudaMallocManaged(&x, 8);
+    x[1] = 1.0f + 1.0f / 4096;
+    register float rounded = x[1] * x[1];
+    product<<<1, 1>>>(x, rounded);
+    cudaDeviceSynchronize();
+    return x[0] != 0;
+}
+";
+    for (test, arguments, status) in
+        [("joined", &["-std=c++17"][..], 1), ("apart", &["-std=c++17", "--fmad=false"], 0)]
+    {
+        let run = built(test, source, arguments);
+        assert_eq!(run.outcome.status, Some(status), "{}", run.outcome.stderr);
+    }
 }
 
 #[test]

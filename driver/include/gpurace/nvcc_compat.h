@@ -25,6 +25,13 @@ __asm__(__GPURACE_DEVICE_SYMBOLS__);
 // nvcc has operator new and delete in device code without any include.
 #include <new>
 
+// `--extended-lambda`. nvcc's cuda_runtime.h includes the two headers then.
+#if defined(__GPURACE_EXTENDED_LAMBDA__)
+#define __CUDACC_EXTENDED_LAMBDA__ 1
+#include <functional>
+#include <utility>
+#endif
+
 #if defined(__CUDA_ARCH__)
 // The vtable of an abstract class needs this function.
 extern "C" __attribute__((device, weak)) void __cxa_pure_virtual() { __builtin_trap(); }

@@ -1,8 +1,8 @@
 //! nvcc's arguments, one row each: what becomes of them, and why. docs/nvcc.md shows the table.
 
 use super::Meaning::{
-    self, Arch, DefaultStream, Gencode, Joined, Language, Linker, Next, Nothing, Parts, Refused, Same,
-    Separate, Werror, Words,
+    self, Arch, Contraction, DefaultStream, Gencode, Joined, Language, Linker, Next, Nothing, Parts, Refused,
+    Same, Separate, Werror, Words,
 };
 
 /// One argument of nvcc.
@@ -186,7 +186,8 @@ pub const TABLE: &[Row] = &[
     valued(&["-entries"], "f", Nothing, "all kernels are built"),
     valued(&["maxrregcount"], "32", Nothing, NOT_RUN),
     row(&["use_fast_math"], Nothing, IEEE),
-    valued(&["ftz", "prec-div", "prec-sqrt", "fmad"], "false", Nothing, IEEE),
+    valued(&["ftz", "prec-div", "prec-sqrt"], "false", Nothing, IEEE),
+    valued(&["fmad"], "false", Contraction, "else both join products with sums in device code"),
     row(&["extra-device-vectorization"], Nothing, "the executor runs on the host's processor"),
     row(
         &["code-ls", "list-gpu-code", "arch-ls", "list-gpu-arch"],

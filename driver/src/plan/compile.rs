@@ -8,6 +8,9 @@ use crate::config::{self, Cpu, PassConfig};
 use crate::flags::Exec;
 use crate::toolchain::{COMPATIBILITY_HEADER, FALLBACK_HEADERS};
 
+/// How nvcc says that lambdas may be for the device.
+const LAMBDAS: &str = "-D__CUDACC_EXTENDED_LAMBDA__";
+
 impl Planner<'_> {
     /// Returns the start of both compilations of a CUDA input: clang, and what nvcc declares in every source.
     pub(super) fn cuda_command(&self) -> ToolCommand {
@@ -51,6 +54,11 @@ impl Planner<'_> {
                 command.arg(dir);
             }
         }
+        if self.options(&[Role::Any]).any(|option| option.to_string_lossy().starts_with(LAMBDAS)) {
+            // The macro makes cuda_runtime.h include <new>, before clang declares the device's malloc. Our
+            // header defines it instead.
+            command.args(["-U__CUDACC_EXTENDED_LAMBDA__", "-D__GPURACE_EXTENDED_LAMBDA__=1"]);
+        }
         for (from, to) in self.headers() {
             command.args(["-Xclang", "-remap-file", "-Xclang"]);
             command.arg(joined(&format!("{};", from.display()), &to));
@@ -58,6 +66,8 @@ impl Planner<'_> {
         self.debug_info(command);
         // Each step gets options that only another step uses. clang 22 warns of CUDA 13, which it can parse.
         command.args(["-Wno-unknown-cuda-version", "-Qunused-arguments"]);
+        // nvcc warns of `register` in C++17.
+        command.arg("-Wno-error=register");
     }
 
     /// True if device code is compiled with the debug info of types, for the names of fields. The pass reads it and

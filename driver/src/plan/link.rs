@@ -133,8 +133,8 @@ impl Planner<'_> {
             command.arg("-lgpurace_rt");
             command.arg(joined("-Wl,-rpath,", library_dir));
             if self.toolchain.compiler.driver == Driver::C {
-                // Host code of CUDA is C++, and nvcc always links the C++ library.
-                command.args(["-Wl,--push-state,--as-needed", "-lstdc++", "-Wl,--pop-state"]);
+                // Host code of CUDA is C++, and nvcc links as g++ does.
+                command.args(["-Wl,--push-state,--as-needed", "-lstdc++", "-lm", "-Wl,--pop-state"]);
             }
         }
         command

@@ -47,6 +47,22 @@ impl Batch<'_> {
         let at = thread * self.size as usize + within;
         Some(self.values.map(|values| (values.written[at], values.before[at])))
     }
+
+    /// What [`Self::written`] says of the last thread before `end` that has written the byte.
+    fn last_written(&self, end: usize, byte: usize) -> Option<Option<(u8, u8)>> {
+        let last = |from: usize, to: usize| (from..to.min(end)).rev().find_map(|t| self.written(t, byte));
+        if let Addresses::Affine(affine) = self.addresses {
+            let (size, mut found) = (self.size as usize, None);
+            let are_runs = affine.runs(size, |run, _| {
+                let (from, to) = run.threads_at(byte, size);
+                found = last(from, to).or(found);
+            });
+            if are_runs {
+                return found;
+            }
+        }
+        last(0, self.addresses.threads())
+    }
 }
 
 /// A thread's write in a row.
@@ -63,8 +79,8 @@ impl RowWrite<'_> {
     pub(crate) fn left_equal(&self, byte: usize) -> Option<bool> {
         let (own, before) = self.rows.split_last()?;
         let (value, there) = own.written(self.thread, byte)??;
-        let earlier = (0..self.thread).rev().find_map(|t| own.written(t, byte));
-        let all = |row: &Batch<'_>| (0..row.addresses.threads()).rev().find_map(|t| row.written(t, byte));
+        let earlier = own.last_written(self.thread, byte);
+        let all = |row: &Batch<'_>| row.last_written(usize::MAX, byte);
         match earlier.or_else(|| before.iter().rev().filter(|row| row.writes).find_map(all)) {
             Some(earlier) => Some(earlier?.0 == value),
             None => Some(there == value),
@@ -95,6 +111,17 @@ impl RowRun {
     #[inline]
     pub(crate) fn end(&self, size: usize) -> usize {
         self.address.wrapping_add((self.count - 1).wrapping_mul(self.step)).saturating_add(size)
+    }
+
+    /// The first and the end of its threads whose accesses of `size` bytes would have this byte.
+    fn threads_at(&self, byte: usize, size: usize) -> (usize, usize) {
+        let ahead = byte.wrapping_sub(self.address);
+        let (at, within, count) = match self.step {
+            0 => (0, ahead, self.count),
+            step => (ahead / step, ahead % step, 1),
+        };
+        let has = at < self.count && within < size;
+        (self.thread + at.min(self.count), self.thread + if has { at + count } else { 0 })
     }
 
     /// True if accesses of this size at this distance make runs, one of them at `first`.
@@ -332,6 +359,48 @@ impl CheckedRow<'_> {
         let records = RegionRecord { record, mask, base: run.thread as i16, shift: ONE_THREAD };
         if self.row.writes || !block.check_region(&records, run.address, shared) {
             self.each(block, run.thread..run.thread + run.count);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gpurace_abi::batch::Lines;
+
+    use super::*;
+    use crate::batch::Values;
+    use crate::batch::affine::{AffineAddresses, Threads};
+
+    #[test]
+    fn the_last_write_of_a_byte_is_that_of_a_search() {
+        let bytes: Vec<u8> = (0..=255).cycle().take(64 * 8).collect();
+        let values = Some(Values { written: &bytes, before: &bytes });
+        let marks: Vec<u32> = (0..64).map(|t| u32::from(t % 7 != 3)).collect();
+        let active = Threads::marked(&marks);
+        for (dim, steps) in [
+            ([64, 1, 1], [4, 0, 0]),
+            ([64, 1, 1], [0, 0, 0]),
+            ([64, 1, 1], [16, 0, 0]),
+            ([64, 1, 1], [4_u64.wrapping_neg(), 0, 0]),
+            ([16, 4, 1], [4, 32, 0]),
+            ([16, 4, 1], [0, 8, 0]),
+            ([8, 4, 2], [8, 64, 0]),
+            ([64, 1, 1], [12, 0, 0]),
+        ] {
+            let of = Lines { first: 4096, steps };
+            let affine = AffineAddresses { of: &of, dim: &dim, active: &active };
+            let each: Vec<u64> = affine.each();
+            for size in [1, 4, 8] {
+                let row = |addresses| Batch { site: 0, size, writes: true, values, addresses };
+                let (affine, each) = (row(Addresses::Affine(affine)), row(Addresses::Each(&each)));
+                for (byte, end) in (3800..5200).flat_map(|byte| [0, 1, 20, 64].map(|end| (byte, end))) {
+                    assert_eq!(
+                        affine.last_written(end, byte),
+                        each.last_written(end, byte),
+                        "{dim:?} {steps:?}, size {size}, byte {byte}, end {end}"
+                    );
+                }
+            }
         }
     }
 }
