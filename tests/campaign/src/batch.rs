@@ -87,7 +87,12 @@ fn bytes(hex: &str) -> Vec<u8> {
 }
 
 fn run_once(
-    program: &Path, numbers: &[usize], options: &str, checked: bool, places: &[Vec<u32>], folder: &Path,
+    program: &Path,
+    numbers: &[usize],
+    options: &str,
+    checked: bool,
+    places: &[Vec<u32>],
+    folder: &Path,
 ) -> Shown {
     let mut shown = Shown::default();
     let arguments: Vec<String> = numbers.iter().map(ToString::to_string).collect();
@@ -114,8 +119,11 @@ fn run_once(
                 any = !report.races.is_empty();
                 for race in &report.races {
                     let name = race.kernel.clone().unwrap_or_default();
-                    let digits: String =
-                        name.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
+                    let digits: String = name
+                        .chars()
+                        .skip_while(|c| !c.is_ascii_digit())
+                        .take_while(char::is_ascii_digit)
+                        .collect();
                     let Ok(k) = digits.parse::<usize>() else {
                         shown.notes.push(format!("a race of `{name}`"));
                         continue;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::batch::{Case, Checked, Fault, WAYS, Way, check};
+use crate::batch::{Case, Checked, WAYS, Way, check};
 use crate::{generate, interpret, mutate};
 
 /// Kernels in one source.
@@ -84,13 +84,16 @@ pub fn cases(seed: u64, batch: u64) -> Vec<Case> {
         let kernel = generate::kernel(next);
         match interpret::run(&kernel) {
             Ok(outcome) => {
-                let mutants = (0..MUTANTS).filter_map(|m| mutate::mutant(&kernel, next + (1 << 48) * m as u64));
+                let mutants =
+                    (0..MUTANTS).filter_map(|m| mutate::mutant(&kernel, next + (1 << 48) * m as u64));
                 let mutants: Vec<_> = mutants.collect();
                 all.push(Case { kernel, outcome });
                 all.extend(mutants.into_iter().map(|(kernel, outcome)| Case { kernel, outcome }));
             }
             Err(interpret::Refused::TooLong) => {}
-            Err(why) => panic!("the kernel of seed {next} is refused: {why:?}\n{}", crate::cuda::source(&[&kernel]).0),
+            Err(why) => {
+                panic!("the kernel of seed {next} is refused: {why:?}\n{}", crate::cuda::source(&[&kernel]).0)
+            }
         }
     }
     all
@@ -118,8 +121,8 @@ pub fn run(seed: u64, batch: u64, ways: &[Way], folder: &Path) -> (Counts, Vec<C
     (counts, cases, checked)
 }
 
-/// The ways to build and run that can show a fault again.
-pub fn ways_of(fault: Fault, way: &str) -> Vec<Way> {
-    let of = |w: &&Way| way.starts_with(w.build) && (w.seeded == way.contains("seed=")) || fault == Fault::Build;
+/// The ways to build and run that a problem's way names.
+pub fn ways_of(way: &str) -> Vec<Way> {
+    let of = |w: &&Way| way.starts_with(w.build) && w.seeded == way.contains("seed=");
     WAYS.iter().filter(of).cloned().collect()
 }

@@ -148,11 +148,8 @@ impl Writer<'_> {
                 let function = &self.kernel.functions[*f];
                 let mut all: Vec<String> = function.array.iter().map(|&a| self.pointer(a)).collect();
                 all.extend(arguments.iter().map(text));
-                let exact = if function.style == 1 {
-                    format!("<{}>", function.result.name())
-                } else {
-                    String::new()
-                };
+                let exact =
+                    if function.style == 1 { format!("<{}>", function.result.name()) } else { String::new() };
                 format!("f{}_{f}{exact}({})", self.name, all.join(", "))
             }
             Expr::Argument(i) => format!("x{i}"),
@@ -177,7 +174,11 @@ impl Writer<'_> {
     fn pointer(&self, number: usize) -> String {
         let array = &self.kernel.arrays[number];
         let levels = if array.space == Space::Shared { array.extents.len() - 1 } else { 0 };
-        format!("{}a{number}{}", if levels > 0 { "&" } else { "" }, "[0]".repeat(levels + usize::from(levels > 0)))
+        format!(
+            "{}a{number}{}",
+            if levels > 0 { "&" } else { "" },
+            "[0]".repeat(levels + usize::from(levels > 0))
+        )
     }
 
     fn body(&mut self, body: &[Stmt]) {
@@ -307,7 +308,8 @@ impl Writer<'_> {
             _ => ("", function.result.name()),
         };
         let body = self.expr(&function.body, Some(function));
-        let head = format!("{before}__device__ {result} f{}_{number}({}) {{", self.name, arguments.join(", "));
+        let head =
+            format!("{before}__device__ {result} f{}_{number}({}) {{", self.name, arguments.join(", "));
         self.sites[function.site] = self.lines.len() + 1;
         self.line(&head);
         self.line(&format!("    return {body};"));
@@ -364,7 +366,9 @@ impl Writer<'_> {
         let globals = || kernel.arrays.iter().enumerate().filter(|(_, a)| !a.is_shared());
         for (i, array) in globals() {
             let (bytes, stride) = (array.bytes(), array.element.size());
-            self.line(&format!("char* h{i} = (char*)malloc({bytes}); void* d{i}; cudaMalloc(&d{i}, {bytes});"));
+            self.line(&format!(
+                "char* h{i} = (char*)malloc({bytes}); void* d{i}; cudaMalloc(&d{i}, {bytes});"
+            ));
             for (part, s) in array.element.parts().iter().enumerate() {
                 let (offset, seed) = (array.element.part(part).1, part_seed(array.seed, part));
                 let (s, n) = (s.name(), array.len());

@@ -149,12 +149,18 @@ impl Machine<'_> {
     }
 
     fn read(
-        &mut self, array: usize, start: usize, size: usize, act: Option<Act>, at: At,
+        &mut self,
+        array: usize,
+        start: usize,
+        size: usize,
+        act: Option<Act>,
+        at: At,
     ) -> Result<u64, Refused> {
         if let Some(act) = act {
             self.note(array, start, size, act, at);
         }
-        if self.kernel.arrays[array].is_shared() && !self.written[array][start..start + size].iter().all(|&w| w)
+        if self.kernel.arrays[array].is_shared()
+            && !self.written[array][start..start + size].iter().all(|&w| w)
         {
             return Err(Refused::Uninitialised);
         }
@@ -245,8 +251,7 @@ impl Machine<'_> {
             }
             Kind::Warp(v, collective, mask, e) => {
                 for lanes in self.warps(active, *mask)? {
-                    let values =
-                        lanes.iter().map(|&t| self.eval(e, at(t))).collect::<Result<Vec<_>, _>>()?;
+                    let values = lanes.iter().map(|&t| self.eval(e, at(t))).collect::<Result<Vec<_>, _>>()?;
                     let s = self.kernel.type_of(e, None);
                     for &t in &lanes {
                         self.locals[t][*v] = self.collect(*collective, s, t, &lanes, &values)?;
@@ -325,7 +330,12 @@ impl Machine<'_> {
     }
 
     fn collect(
-        &self, collective: Collective, s: Scalar, thread: usize, lanes: &[usize], values: &[u64],
+        &self,
+        collective: Collective,
+        s: Scalar,
+        thread: usize,
+        lanes: &[usize],
+        values: &[u64],
     ) -> Result<u64, Refused> {
         let lane = thread as u32 % 32;
         let of = |lane: u32| -> Result<u64, Refused> {

@@ -10,6 +10,7 @@
 //! | [`order`] | which accesses race |
 //! | [`cuda`] | kernels as CUDA C++ |
 //! | [`batch`] | many kernels as one program: built, run and compared |
+//! | [`shrink`] | a smaller kernel that still shows something |
 //! | [`campaign`] | the batches of a campaign, and what is written down of them |
 //!
 //! The modules up to [`cuda`] use no code of gpurace, so that they can judge it.
@@ -23,3 +24,4 @@ pub mod mutate;
 pub mod order;
 pub mod program;
 pub mod scalar;
+pub mod shrink;

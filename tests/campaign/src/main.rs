@@ -1,10 +1,18 @@
-//! Runs a campaign.
+//! Runs a campaign: random kernels whose results and races are known. What each batch showed is a line of
+//! `results-SEED.txt`, and a campaign that is started again goes on behind the last one. A batch with a problem
+//! leaves its source, what was wrong, and a small kernel that shows it.
 
-use std::path::PathBuf;
+use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use clap::Parser;
-use gpurace_campaign::batch::WAYS;
+use gpurace_campaign::batch::{Case, Checked, Fault, WAYS};
 use gpurace_campaign::campaign::{self, Counts};
+use gpurace_campaign::{cuda, shrink};
+use indicatif::{ProgressBar, ProgressStyle};
 
 /// Runs random kernels whose results and races are known.
 #[derive(Parser)]
@@ -18,24 +26,84 @@ struct Arguments {
     /// Folder of the results; a campaign that is started again goes on there
     #[arg(long, default_value = "target/campaign")]
     folder: PathBuf,
+    /// Leave kernels with a problem as they are
+    #[arg(long)]
+    no_shrink: bool,
 }
 
-fn main() {
-    let arguments = Arguments::parse();
+/// Writes down what is wrong in a batch. Of each kind of problem, the first kernel is shrunk.
+fn write_down(
+    arguments: &Arguments,
+    batch: u64,
+    cases: &[Case],
+    checked: &Checked,
+    work: &Path,
+) -> std::io::Result<()> {
+    let name = |rest: &str| arguments.folder.join(format!("{}-{batch}{rest}", arguments.seed));
+    let mut text = String::new();
+    for p in &checked.problems {
+        _ = writeln!(text, "k_{} {:?} {}: {}", p.kernel, p.fault, p.way, p.text);
+    }
+    std::fs::write(name(".cu"), &checked.text)?;
+    std::fs::write(name(".txt"), text)?;
+    let mut seen = Vec::new();
+    for p in &checked.problems {
+        if arguments.no_shrink || p.fault == Fault::Build || seen.contains(&p.fault) {
+            continue;
+        }
+        seen.push(p.fault);
+        let ways = campaign::ways_of(&p.way);
+        let (level, schedule) = campaign::level(batch);
+        let small = shrink::shrink(&cases[p.kernel].kernel, p.fault, level, schedule, &ways, work);
+        let text = format!("// {:?}, {}: {}\n", p.fault, p.way, p.text.lines().next().unwrap_or_default());
+        std::fs::write(name(&format!("-{:?}.cu", p.fault)), text + &cuda::source(&[&small]).0)?;
+    }
+    Ok(())
+}
+
+fn run(arguments: &Arguments) -> std::io::Result<Counts> {
+    let work = std::path::absolute(arguments.folder.join(format!("work-{}", arguments.seed)))?;
+    std::fs::create_dir_all(&work)?;
+    let results = arguments.folder.join(format!("results-{}.txt", arguments.seed));
     let mut total = Counts::default();
     let mut batch = 0;
-    let work = std::path::absolute(arguments.folder.join("work")).unwrap();
-    while total.kernels() < arguments.kernels {
-        let (counts, _cases, checked) = campaign::run(arguments.seed, batch, &WAYS, &work);
+    for counts in std::fs::read_to_string(&results).unwrap_or_default().lines().filter_map(Counts::parse) {
         total.add(&counts);
-        println!("batch {batch}: {}", counts.line());
-        for p in &checked.problems {
-            println!("  k_{} {:?} {}: {:.300}", p.kernel, p.fault, p.way, p.text);
-        }
-        if !checked.problems.is_empty() {
-            std::fs::write(arguments.folder.join(format!("batch-{batch}.cu")), &checked.text).unwrap();
-        }
         batch += 1;
     }
-    println!("{}", total.line());
+    // Nothing is drawn where standard error is no terminal.
+    let bar = ProgressBar::new(arguments.kernels);
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} kernels, {eta} left, {msg}");
+    bar.set_style(style.expect("a template"));
+    let mut file = OpenOptions::new().create(true).append(true).open(&results)?;
+    while total.kernels() < arguments.kernels {
+        bar.set_position(total.kernels());
+        bar.set_message(format!("{} problems", total.problems));
+        let (counts, cases, checked) = campaign::run(arguments.seed, batch, &WAYS, &work);
+        total.add(&counts);
+        if !checked.problems.is_empty() {
+            write_down(arguments, batch, &cases, &checked, &work)?;
+        }
+        writeln!(file, "{}", counts.line())?;
+        batch += 1;
+    }
+    bar.finish_and_clear();
+    Ok(total)
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(&arguments) {
+        Ok(total) => {
+            println!("{}", total.line());
+            if total.problems > 0 {
+                println!("see `{}`", arguments.folder.display());
+            }
+            ExitCode::from(u8::from(total.problems > 0))
+        }
+        Err(why) => {
+            eprintln!("gpurace-campaign: error: {}: {why}", arguments.folder.display());
+            ExitCode::from(2)
+        }
+    }
 }

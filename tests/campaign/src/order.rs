@@ -91,8 +91,14 @@ pub struct History {
 impl History {
     /// Adds an access. `owner` tells the blocks' own memories apart.
     pub fn add(
-        &mut self, clocks: &Clocks, thread: usize, owner: u32, array: usize,
-        bytes: std::ops::Range<usize>, act: Act, site: usize,
+        &mut self,
+        clocks: &Clocks,
+        thread: usize,
+        owner: u32,
+        array: usize,
+        bytes: std::ops::Range<usize>,
+        act: Act,
+        site: usize,
     ) {
         let access = Access {
             block: clocks.block,

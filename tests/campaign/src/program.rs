@@ -268,9 +268,7 @@ impl Kernel {
             Expr::Bits(_) => Scalar::U32,
             Expr::Call(f, _) => self.functions[*f].result,
             Expr::Argument(i) => within.expect("in a function").arguments[*i],
-            Expr::Own(_) => {
-                self.arrays[within.and_then(|f| f.array).expect("of an array")].element.part(0).0
-            }
+            Expr::Own(_) => self.arrays[within.and_then(|f| f.array).expect("of an array")].element.part(0).0,
         }
     }
 

@@ -171,8 +171,20 @@ impl Scalar {
                     Op::Add => x + y,
                     Op::Sub => x - y,
                     Op::Mul => x * y,
-                    Op::Min => if x < y { x } else { y },
-                    Op::Max => if x < y { y } else { x },
+                    Op::Min => {
+                        if x < y {
+                            x
+                        } else {
+                            y
+                        }
+                    }
+                    Op::Max => {
+                        if x < y {
+                            y
+                        } else {
+                            x
+                        }
+                    }
                     _ => unreachable!("{op:?} of floats"),
                 };
                 u64::from(z.to_bits())
@@ -183,8 +195,20 @@ impl Scalar {
                     Op::Add => x + y,
                     Op::Sub => x - y,
                     Op::Mul => x * y,
-                    Op::Min => if x < y { x } else { y },
-                    Op::Max => if x < y { y } else { x },
+                    Op::Min => {
+                        if x < y {
+                            x
+                        } else {
+                            y
+                        }
+                    }
+                    Op::Max => {
+                        if x < y {
+                            y
+                        } else {
+                            x
+                        }
+                    }
                     _ => unreachable!("{op:?} of floats"),
                 };
                 z.to_bits()
@@ -210,8 +234,20 @@ impl Scalar {
             Op::Div => x / y,
             Op::Rem if self.is_signed() => (x as i64 % y as i64) as u64,
             Op::Rem => x % y,
-            Op::Min => if less { x } else { y },
-            Op::Max => if less { y } else { x },
+            Op::Min => {
+                if less {
+                    x
+                } else {
+                    y
+                }
+            }
+            Op::Max => {
+                if less {
+                    y
+                } else {
+                    x
+                }
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Some batches of the campaign. `GPURACE_CAMPAIGN_BATCHES=n` takes n of them, and `GPURACE_SEED=s` those of
 //! another seed.
 
-use gpurace_campaign::batch::WAYS;
+use gpurace_campaign::batch::{Fault, WAYS, check};
 use gpurace_campaign::campaign::{self, Counts};
 use gpurace_tests::toolchain::work_folder;
 
@@ -26,4 +26,24 @@ fn kernels_compute_and_race_as_the_interpreter_says() {
     println!("{}", total.line());
     assert!(problems.is_empty(), "{}", problems.join("\n"));
     assert!(total.clean > 20 && total.racy > 8 && total.mutants > 20, "{}", total.line());
+}
+
+#[test]
+fn wrong_bits_and_wrong_races_are_noticed() {
+    let mut cases = campaign::cases(5, 0);
+    let (clean, racy): (Vec<_>, Vec<_>) =
+        cases.drain(..).partition(|case| case.outcome.races.pairs.is_empty());
+    let mut cases = vec![clean[0].clone(), clean[1].clone(), racy[0].clone(), clean[2].clone()];
+    // One bit of a result, a race that is none, and none where there is one.
+    cases[0].outcome.arrays.last_mut().unwrap()[0] ^= 1;
+    cases[1].outcome.races = racy[0].outcome.races.clone();
+    cases[2].outcome.races = clean[0].outcome.races.clone();
+    let folder = work_folder("campaign-noticed").unwrap();
+    let checked = check(&cases, "-O1", 1, &WAYS[1..2], &folder);
+    let of =
+        |k: usize| checked.problems.iter().filter(|p| p.kernel == k).map(|p| p.fault).collect::<Vec<_>>();
+    assert_eq!(of(0), [Fault::Result], "{:?}", checked.problems);
+    assert!(of(1).contains(&Fault::Miss), "{:?}", checked.problems);
+    assert!(of(2).contains(&Fault::Alarm), "{:?}", checked.problems);
+    assert_eq!(of(3), [], "{:?}", checked.problems);
 }

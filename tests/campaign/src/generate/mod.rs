@@ -89,7 +89,11 @@ impl Maker<'_> {
 
     /// The same statements in a loop over a variable, which `body` gets.
     fn looped(
-        &mut self, first: Expr, bound: Expr, step: Expr, body: impl FnOnce(&mut Self, Expr) -> Vec<Stmt>,
+        &mut self,
+        first: Expr,
+        bound: Expr,
+        step: Expr,
+        body: impl FnOnce(&mut Self, Expr) -> Vec<Stmt>,
     ) -> Stmt {
         let v = self.local(Scalar::U32);
         self.loops.push(v);
@@ -167,7 +171,9 @@ impl Maker<'_> {
             }
             let value = m.value(parts[part], 2);
             body.push(match m.r.below(3) {
-                0 => Kind::Update(if parts[part].is_float() { Op::Add } else { Op::Xor }, place, value).into(),
+                0 => {
+                    Kind::Update(if parts[part].is_float() { Op::Add } else { Op::Xor }, place, value).into()
+                }
                 1 => {
                     let values = parts.iter().map(|&s| m.value(s, 1)).collect();
                     Kind::StoreAll(place, values).into()
@@ -307,8 +313,7 @@ pub fn kernel(seed: u64) -> Kernel {
         functions: Vec::new(),
         body: Vec::new(),
     };
-    let mut maker =
-        Maker { r, kernel, inputs: Vec::new(), sums: Vec::new(), loops: Vec::new(), depth: 0 };
+    let mut maker = Maker { r, kernel, inputs: Vec::new(), sums: Vec::new(), loops: Vec::new(), depth: 0 };
     maker.make();
     maker.kernel
 }

@@ -39,11 +39,7 @@ impl Maker<'_> {
         let up = self.r.chance(30);
         let (guard, to, from) = if up {
             // Pairs at growing distances.
-            let guard = super::maps::compare(
-                Test::Equal,
-                rem(t.clone(), mul(half.clone(), u(2))),
-                u(0),
-            );
+            let guard = super::maps::compare(Test::Equal, rem(t.clone(), mul(half.clone(), u(2))), u(0));
             let guard = binary(Op::And, guard, less(add(t.clone(), half.clone()), u(n)));
             (guard, t.clone(), add(t.clone(), half.clone()))
         } else {
@@ -117,9 +113,8 @@ impl Maker<'_> {
             }
         } else {
             let bound = 2 * radius + 1;
-            let one = self.looped(u(0), u(bound), u(1), |m, v| {
-                vec![m.mix(m.load(&region, add(t.clone(), v), 0))]
-            });
+            let one =
+                self.looped(u(0), u(bound), u(1), |m, v| vec![m.mix(m.load(&region, add(t.clone(), v), 0))]);
             inner.push(one);
         }
         self.barrier(&mut inner);

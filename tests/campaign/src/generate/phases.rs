@@ -75,7 +75,10 @@ impl Maker<'_> {
 
     /// Statements that each thread makes for each element that it owns.
     fn for_each_own(
-        &mut self, region: &Region, owners: &Owners, body: impl Fn(&mut Self, Expr) -> Vec<Stmt>,
+        &mut self,
+        region: &Region,
+        owners: &Owners,
+        body: impl Fn(&mut Self, Expr) -> Vec<Stmt>,
     ) -> Vec<Stmt> {
         let threads = self.kernel.threads();
         let n = region.n;

@@ -109,8 +109,7 @@ impl Maker<'_> {
                 binary(Op::Xor, mul(x, by), y)
             };
             let style = self.r.below(3u8);
-            let function =
-                Function { arguments: vec![s, s], result: s, array: None, body, style, site: 0 };
+            let function = Function { arguments: vec![s, s], result: s, array: None, body, style, site: 0 };
             self.kernel.functions.push(function);
             self.kernel.functions.len() - 1
         });
