@@ -221,11 +221,14 @@ pub fn check(cases: &[Case], level: &str, seed: u64, ways: &[Way], folder: &Path
         let name = format!("{} {level}", way.build);
         let program = folder.join(way.build);
         let ok = *built.entry(way.build).or_insert_with(|| {
-            let mut arguments =
-                vec!["-g", "-Wno-gpurace", "-Wno-unused-value", "--cuda-gpu-arch=sm_80", level];
+            let mut arguments = vec!["-g", "-w", "--cuda-gpu-arch=sm_80", level];
             arguments.extend(way.arguments);
             arguments.extend(["batch.cu", "-o", way.build]);
-            let made = compile(&arguments, folder);
+            // A busy machine may need longer than one test may take.
+            let made = compile(&arguments, folder).or_else(|why| match why.contains("did not end") {
+                true => compile(&arguments, folder),
+                false => Err(why),
+            });
             if let Err(text) = &made {
                 let problem =
                     Problem { kernel: 0, fault: Fault::Build, way: name.clone(), text: text.clone() };

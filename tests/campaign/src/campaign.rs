@@ -6,7 +6,7 @@ use crate::batch::{Case, Checked, WAYS, Way, check};
 use crate::{generate, interpret, mutate};
 
 /// Kernels in one source.
-pub const BATCH: usize = 24;
+pub const BATCH: usize = 12;
 /// Mutants that are made of each kernel.
 const MUTANTS: usize = 2;
 

@@ -61,6 +61,11 @@ impl Writer<'_> {
         }
     }
 
+    /// The name of an array that is a variable.
+    fn variable(&self, number: usize) -> String {
+        format!("g{}_{number}", self.name)
+    }
+
     fn part(&self, place: &Place) -> String {
         match &self.kernel.arrays[place.array].element {
             Element::Scalar(_) => String::new(),
@@ -72,7 +77,7 @@ impl Writer<'_> {
     fn whole(&self, place: &Place) -> String {
         let array = &self.kernel.arrays[place.array];
         let index: Vec<String> = place.index.iter().map(|e| self.expr(e, None)).collect();
-        if array.space == Space::Shared {
+        if matches!(array.space, Space::Shared | Space::Local) {
             return format!("a{}[{}]", place.array, index.join("]["));
         }
         let mut flat = index[0].clone();
@@ -291,6 +296,8 @@ impl Writer<'_> {
                 }
             }
             Kind::Return => "return;".to_owned(),
+            Kind::Break => "break;".to_owned(),
+            Kind::Continue => "continue;".to_owned(),
             Kind::If(..) | Kind::For(..) => unreachable!("written by `statement`"),
         }
     }
@@ -326,9 +333,14 @@ impl Writer<'_> {
                 self.line(&format!("struct S{name}_{i} {{ {} }};", fields.join(" ")));
             }
         }
+        for (i, array) in kernel.arrays.iter().enumerate().filter(|(_, a)| a.space == Space::Variable) {
+            let element = self.element(array, i);
+            self.line(&format!("__device__ {element} {}[{}];", self.variable(i), array.len()));
+        }
         (0..kernel.functions.len()).for_each(|f| self.function(f));
         let mut parameters = Vec::new();
-        for (i, array) in kernel.arrays.iter().enumerate().filter(|(_, a)| !a.is_shared()) {
+        let passed = |a: &Array| a.is_global() && a.space != Space::Variable;
+        for (i, array) in kernel.arrays.iter().enumerate().filter(|(_, a)| passed(a)) {
             let constant = if array.space == Space::Input { "const " } else { "" };
             parameters.push(format!("{constant}{}* a{i}", self.element(array, i)));
         }
@@ -341,6 +353,10 @@ impl Writer<'_> {
             if array.space == Space::Shared {
                 let extents: String = array.extents.iter().map(|n| format!("[{n}]")).collect();
                 self.line(&format!("__shared__ {element} a{i}{extents};"));
+            } else if array.space == Space::Local {
+                self.line(&format!("{element} a{i}[{}];", array.len()));
+            } else if array.space == Space::Variable {
+                self.line(&format!("{element}* a{i} = {};", self.variable(i)));
             } else if array.space == Space::Dynamic {
                 if offset == 0 {
                     self.line("extern __shared__ __align__(16) unsigned char dynamic[];");
@@ -363,28 +379,36 @@ impl Writer<'_> {
         self.line(&format!("static void run_{name}() {{"));
         self.depth = 1;
         let mut arguments = Vec::new();
-        let globals = || kernel.arrays.iter().enumerate().filter(|(_, a)| !a.is_shared());
+        let globals = || kernel.arrays.iter().enumerate().filter(|(_, a)| a.is_global());
         for (i, array) in globals() {
             let (bytes, stride) = (array.bytes(), array.element.size());
-            self.line(&format!(
-                "char* h{i} = (char*)malloc({bytes}); void* d{i}; cudaMalloc(&d{i}, {bytes});"
-            ));
+            let of = match array.space {
+                Space::Variable => format!("cudaGetSymbolAddress(&d{i}, {});", self.variable(i)),
+                _ => format!("cudaMalloc(&d{i}, {bytes});"),
+            };
+            self.line(&format!("char* h{i} = (char*)malloc({bytes}); void* d{i}; {of}"));
             for (part, s) in array.element.parts().iter().enumerate() {
                 let (offset, seed) = (array.element.part(part).1, part_seed(array.seed, part));
                 let (s, n) = (s.name(), array.len());
                 self.line(&format!("fill<{s}>(h{i} + {offset}, {stride}, {n}, {seed}ull);"));
             }
             self.line(&format!("cudaMemcpy(d{i}, h{i}, {bytes}, cudaMemcpyHostToDevice);"));
-            arguments.push(format!("({}*)d{i}", self.element(array, i)));
+            if array.space != Space::Variable {
+                arguments.push(format!("({}*)d{i}", self.element(array, i)));
+            }
         }
         arguments.extend(kernel.params.iter().map(|&(s, bits)| constant(s, bits)));
         let dim = |d: [u32; 3]| format!("dim3({}, {}, {})", d[0], d[1], d[2]);
         let (grid, block) = (dim(kernel.grid), dim(kernel.block));
-        self.line(&format!("k_{name}<<<{grid}, {block}, {dynamic}>>>({});", arguments.join(", ")));
+        self.line(&format!("for (int i = 0; i < {}; i++)", kernel.launches));
+        self.line(&format!("    k_{name}<<<{grid}, {block}, {dynamic}>>>({});", arguments.join(", ")));
         self.line("if (cudaDeviceSynchronize() != cudaSuccess) exit(3);");
         for (i, array) in globals() {
             let bytes = array.bytes();
-            self.line(&format!("cudaMemcpy(h{i}, d{i}, {bytes}, cudaMemcpyDeviceToHost); cudaFree(d{i});"));
+            self.line(&format!("cudaMemcpy(h{i}, d{i}, {bytes}, cudaMemcpyDeviceToHost);"));
+            if array.space != Space::Variable {
+                self.line(&format!("cudaFree(d{i});"));
+            }
             self.line(&format!("emit({name}, {i}, h{i}, {bytes}); free(h{i});"));
         }
         self.depth = 0;

@@ -40,6 +40,8 @@ struct Machine<'a> {
     written: Vec<Vec<bool>>,
     locals: Vec<Vec<u64>>,
     alive: Vec<bool>,
+    /// Threads that have left an iteration of the innermost loop, and the loop if true.
+    left: Vec<Option<bool>>,
     clocks: Clocks,
     history: History,
     block: u32,
@@ -135,17 +137,18 @@ impl Machine<'_> {
             flat = flat * extent as usize + index as usize;
         }
         let (scalar, offset) = array.element.part(place.part);
-        Ok((flat * array.element.size() + offset, scalar))
+        let first = if array.space == Space::Local { at.thread * array.bytes() } else { 0 };
+        Ok((first + flat * array.element.size() + offset, scalar))
     }
 
     fn note(&mut self, array: usize, start: usize, size: usize, act: Act, at: At) {
         let memory = &self.kernel.arrays[array];
         // Nobody writes to an input.
-        if memory.space == Space::Input {
+        if matches!(memory.space, Space::Input | Space::Local) {
             return;
         }
         let owner = if memory.is_shared() { self.block } else { u32::MAX };
-        self.history.add(&self.clocks, at.thread, owner, array, start..start + size, act, at.site);
+        self.history.add(&self.clocks, at.thread, (owner, array), start..start + size, act, at.site);
     }
 
     fn read(
@@ -159,7 +162,7 @@ impl Machine<'_> {
         if let Some(act) = act {
             self.note(array, start, size, act, at);
         }
-        if self.kernel.arrays[array].is_shared()
+        if !self.kernel.arrays[array].is_global()
             && !self.written[array][start..start + size].iter().all(|&w| w)
         {
             return Err(Refused::Uninitialised);
@@ -176,7 +179,8 @@ impl Machine<'_> {
 
     fn run(&mut self, body: &[Stmt], active: &[usize]) -> Result<(), Refused> {
         for s in body {
-            let active: Vec<usize> = active.iter().copied().filter(|&t| self.alive[t]).collect();
+            let active: Vec<usize> =
+                active.iter().copied().filter(|&t| self.alive[t] && self.left[t].is_none()).collect();
             if active.is_empty() {
                 return Ok(());
             }
@@ -206,7 +210,7 @@ impl Machine<'_> {
                 }
                 let mut still = active.to_vec();
                 loop {
-                    still.retain(|&t| self.alive[t]);
+                    still.retain(|&t| self.alive[t] && self.left[t].is_none());
                     let mut going = Vec::new();
                     for &t in &still {
                         if self.eval(test, at(t))? != 0 {
@@ -214,6 +218,7 @@ impl Machine<'_> {
                         }
                     }
                     if going.is_empty() {
+                        active.iter().for_each(|&t| self.left[t] = None);
                         return Ok(());
                     }
                     self.steps += going.len();
@@ -222,15 +227,19 @@ impl Machine<'_> {
                         return Err(Refused::TooLong);
                     }
                     for &t in &going {
-                        self.locals[t][*v] = self.eval(next, at(t))?;
+                        if self.left[t] == Some(false) {
+                            self.left[t] = None;
+                        }
+                        if self.alive[t] && self.left[t].is_none() {
+                            self.locals[t][*v] = self.eval(next, at(t))?;
+                        }
                     }
                     still = going;
                 }
             }
             Kind::Barrier | Kind::BarrierCount(..) => {
                 let alive = self.alive.iter().filter(|&&a| a).count();
-                // A thread that has ended is at no barrier, so a kernel in which some have is not judged.
-                if active.len() != alive || alive != self.alive.len() {
+                if active.len() != alive {
                     return Err(Refused::Divergent);
                 }
                 if let Kind::BarrierCount(v, e) = &s.kind {
@@ -240,11 +249,17 @@ impl Machine<'_> {
                     }
                     active.iter().for_each(|&t| self.locals[t][*v] = count);
                 }
-                self.clocks.meet(active);
+                // Threads that have ended count as arrived.
+                let all: Vec<usize> = (0..self.alive.len()).collect();
+                self.clocks.meet(&all);
                 Ok(())
             }
             Kind::SyncWarp(mask) => {
-                for lanes in self.warps(active, *mask)? {
+                for mut lanes in self.warps(active, *mask)? {
+                    // So do lanes that have ended.
+                    let first = lanes[0] / 32 * 32;
+                    let all = first..(first + 32).min(self.alive.len());
+                    lanes.extend(all.filter(|&t| !self.alive[t] && mask >> (t % 32) & 1 != 0));
                     self.clocks.meet(&lanes);
                 }
                 Ok(())
@@ -257,6 +272,10 @@ impl Machine<'_> {
                         self.locals[t][*v] = self.collect(*collective, s, t, &lanes, &values)?;
                     }
                 }
+                Ok(())
+            }
+            Kind::Break | Kind::Continue => {
+                active.iter().for_each(|&t| self.left[t] = Some(s.kind == Kind::Break));
                 Ok(())
             }
             Kind::Return => {
@@ -321,7 +340,8 @@ impl Machine<'_> {
             }
             let wanted: Vec<usize> =
                 (first..(first + 32).min(threads)).filter(|t| mask >> (t % 32) & 1 != 0).collect();
-            if lanes != wanted || (mask != u32::MAX && wanted.len() != mask.count_ones() as usize) {
+            let alive: Vec<usize> = wanted.iter().copied().filter(|&t| self.alive[t]).collect();
+            if lanes != alive || (mask != u32::MAX && wanted.len() != mask.count_ones() as usize) {
                 return Err(Refused::Divergent);
             }
             all.push(lanes);
@@ -370,7 +390,8 @@ pub fn run(kernel: &Kernel) -> Result<Outcome, Refused> {
     let threads = kernel.threads() as usize;
     let mut arrays = Vec::new();
     for array in &kernel.arrays {
-        let mut bytes = vec![0; array.bytes()];
+        let copies = if array.space == Space::Local { threads } else { 1 };
+        let mut bytes = vec![0; array.bytes() * copies];
         for (i, element) in bytes.chunks_mut(array.element.size()).enumerate() {
             for part in 0..array.element.parts().len() {
                 let (s, offset) = array.element.part(part);
@@ -387,23 +408,29 @@ pub fn run(kernel: &Kernel) -> Result<Outcome, Refused> {
         written,
         locals: Vec::new(),
         alive: Vec::new(),
+        left: Vec::new(),
         clocks: Clocks::new(0, threads),
         history: History::default(),
         block: 0,
         steps: 0,
     };
-    for block in 0..kernel.blocks() {
-        machine.block = block;
-        machine.clocks = Clocks::new(block, threads);
-        machine.locals = vec![vec![0; kernel.locals.len()]; threads];
-        machine.alive = vec![true; threads];
-        machine.written.iter_mut().for_each(|w| w.fill(false));
-        machine.run(&kernel.body, &(0..threads).collect::<Vec<_>>())?;
+    let mut races = Races::default();
+    for _ in 0..kernel.launches {
+        machine.history = History::default();
+        for block in 0..kernel.blocks() {
+            machine.block = block;
+            machine.clocks = Clocks::new(block, threads);
+            machine.locals = vec![vec![0; kernel.locals.len()]; threads];
+            machine.alive = vec![true; threads];
+            machine.left = vec![None; threads];
+            machine.written.iter_mut().for_each(|w| w.fill(false));
+            machine.run(&kernel.body, &(0..threads).collect::<Vec<_>>())?;
+        }
+        machine.history.find(&mut races);
     }
-    let races = machine.history.races();
     let mut arrays = machine.arrays;
     for (bytes, array) in arrays.iter_mut().zip(&kernel.arrays) {
-        if array.is_shared() {
+        if !array.is_global() {
             bytes.clear();
         }
     }

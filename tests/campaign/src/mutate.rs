@@ -105,7 +105,7 @@ fn change(r: &mut Random, kernel: &Kernel, body: &mut Vec<Stmt>, i: usize) {
                 }
             });
         }
-        Kind::For(..) | Kind::Warp(..) | Kind::Return => {}
+        Kind::For(..) | Kind::Warp(..) | Kind::Return | Kind::Break | Kind::Continue => {}
     }
 }
 

@@ -50,7 +50,8 @@ pub struct Clocks {
 impl Clocks {
     /// The threads of a block that begins.
     pub fn new(block: u32, threads: usize) -> Self {
-        Self { block, own: vec![0; threads], known: vec![Rc::new(vec![0; threads]); threads] }
+        let known = Rc::new(vec![0; threads]);
+        Self { block, own: vec![0; threads], known: std::iter::repeat_n(known, threads).collect() }
     }
 
     /// These threads wait for each other.
@@ -89,13 +90,13 @@ pub struct History {
 }
 
 impl History {
-    /// Adds an access. `owner` tells the blocks' own memories apart.
+    /// Adds an access to bytes of an array. `memory` has the owner, which tells the blocks' own memories apart,
+    /// and the array's number.
     pub fn add(
         &mut self,
         clocks: &Clocks,
         thread: usize,
-        owner: u32,
-        array: usize,
+        memory: (u32, usize),
         bytes: std::ops::Range<usize>,
         act: Act,
         site: usize,
@@ -110,7 +111,7 @@ impl History {
         };
         let number = self.accesses.len() as u32;
         self.accesses.push(access);
-        let of = self.bytes.entry((owner, array)).or_default();
+        let of = self.bytes.entry(memory).or_default();
         of.resize(of.len().max(bytes.end), Vec::new());
         of[bytes].iter_mut().for_each(|byte| byte.push(number));
     }
@@ -125,9 +126,8 @@ impl History {
         self.accesses.is_empty()
     }
 
-    /// Finds the races.
-    pub fn races(&self) -> Races {
-        let mut races = Races::default();
+    /// Adds the races to those of earlier launches.
+    pub fn find(&self, races: &mut Races) {
         let mut last: &[u32] = &[];
         for list in self.bytes.values().flatten() {
             if list == last {
@@ -152,6 +152,5 @@ impl History {
                 races.bytes.insert(here);
             }
         }
-        races
     }
 }

@@ -46,6 +46,10 @@ pub enum Space {
     Shared,
     /// Part of the dynamic shared memory.
     Dynamic,
+    /// A variable in global memory.
+    Variable,
+    /// Each thread's own.
+    Local,
 }
 
 /// An array.
@@ -65,6 +69,11 @@ impl Array {
     /// True in shared memory.
     pub fn is_shared(&self) -> bool {
         matches!(self.space, Space::Shared | Space::Dynamic)
+    }
+
+    /// True in memory that the host fills and reads.
+    pub fn is_global(&self) -> bool {
+        matches!(self.space, Space::Input | Space::Global | Space::Variable)
     }
 
     /// Number of elements.
@@ -216,11 +225,17 @@ pub enum Kind {
     Warp(usize, Collective, u32, Expr),
     /// The thread ends.
     Return,
+    /// The innermost loop ends.
+    Break,
+    /// The innermost loop's next iteration begins.
+    Continue,
 }
 
 /// A kernel and its launch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kernel {
+    /// How often it is launched, on the same memory.
+    pub launches: u32,
     /// Blocks in each dimension.
     pub grid: [u32; 3],
     /// Threads of a block in each dimension.

@@ -13,7 +13,7 @@ fn number(name: &str, default: u64) -> u64 {
 fn kernels_compute_and_race_as_the_interpreter_says() {
     let mut total = Counts::default();
     let mut problems = Vec::new();
-    for batch in 0..number("GPURACE_CAMPAIGN_BATCHES", 2) {
+    for batch in 0..number("GPURACE_CAMPAIGN_BATCHES", 4) {
         let folder = work_folder(&format!("campaign-{batch}")).unwrap();
         let (counts, _, checked) = campaign::run(number("GPURACE_SEED", 1), batch, &WAYS, &folder);
         total.add(&counts);

@@ -11,7 +11,7 @@ mod warps;
 use gpurace_random::Random;
 
 use crate::program::{Array, Element, Expr, Kernel, Kind, Place, Space, Special, Stmt};
-use crate::scalar::{Op, Scalar};
+use crate::scalar::{Op, Scalar, Test};
 use maps::{Map, add, binary, compare, less, mul, u};
 
 /// Makes one kernel.
@@ -26,6 +26,8 @@ pub struct Maker<'a> {
     loops: Vec<usize>,
     /// How many inputs an index is read through.
     depth: u32,
+    /// Threads of a block that do not end at once: the first ones.
+    active: u32,
 }
 
 /// Variables that each kernel begins with: the thread's number in its block, the block's, the thread's in
@@ -102,6 +104,30 @@ impl Maker<'_> {
         Kind::For(v, first, less(Expr::Local(v), bound), add(Expr::Local(v), step), body).into()
     }
 
+    /// Leaves a loop, or its iteration, under a condition.
+    fn leave(&mut self, condition: Expr) -> Stmt {
+        let kind = if self.r.chance(60) { Kind::Break } else { Kind::Continue };
+        Kind::If(condition, vec![kind.into()], Vec::new()).into()
+    }
+
+    /// Work on an array of the thread's own.
+    fn local_array(&mut self) -> Vec<Stmt> {
+        let n = self.r.pick(&[2, 4, 7]);
+        let s = self.scalar();
+        let array = self.array(Space::Local, Element::Scalar(s), vec![n]);
+        let place = |index| Place { array, index: vec![index], part: 0 };
+        let mut body =
+            vec![self.looped(u(0), u(n), u(1), |m, v| vec![Kind::Store(place(v), m.value(s, 1)).into()])];
+        if self.r.chance(60) {
+            self.barrier(&mut body);
+        }
+        let (to, from) = (self.index(n), self.index(n));
+        let value = self.value(s, 1);
+        body.push(Kind::Update(if s.is_float() { Op::Add } else { Op::Xor }, place(to), value).into());
+        body.push(self.mix(Expr::Load(Box::new(place(from)))));
+        body
+    }
+
     fn barrier(&mut self, body: &mut Vec<Stmt>) {
         if self.r.chance(8) {
             let (v, condition) = (self.local(Scalar::I32), self.condition());
@@ -157,7 +183,8 @@ impl Maker<'_> {
         let n = total * self.r.pick(&[1, 2, 3]) + self.r.pick(&[0, 0, 1, total / 2]);
         let element = self.element();
         let parts = element.parts();
-        let array = self.array(Space::Global, element, vec![n]);
+        let space = self.r.pick(&[Space::Global, Space::Global, Space::Variable]);
+        let array = self.array(space, element, vec![n]);
         let map = Map::random(self.r, n);
         let (bound, step) = (self.number(n), self.number(total));
         let first = self.global_thread();
@@ -166,6 +193,10 @@ impl Maker<'_> {
             let part = m.r.below(parts.len());
             let place = Place { array, index: vec![map.of(v)], part };
             let mut body = Vec::new();
+            if m.r.chance(15) {
+                let c = m.condition();
+                body.push(m.leave(c));
+            }
             if m.r.chance(50) {
                 body.push(m.mix(Expr::Load(Box::new(place.clone()))));
             }
@@ -192,7 +223,8 @@ impl Maker<'_> {
     fn atomics(&mut self) -> Vec<Stmt> {
         let (s, op) = self.atomic_kind();
         let n = self.r.pick(&[1, 3, 16, 100]);
-        let array = self.array(Space::Global, Element::Scalar(s), vec![n]);
+        let space = self.r.pick(&[Space::Global, Space::Variable]);
+        let array = self.array(space, Element::Scalar(s), vec![n]);
         let mut body: Vec<Stmt> = Vec::new();
         for _ in 0..1 + self.r.below(2) {
             let place = Place { array, index: vec![self.index(n)], part: 0 };
@@ -230,7 +262,7 @@ impl Maker<'_> {
         let blocks = self.kernel.blocks();
         let bound = self.r.below(blocks) + 1;
         let bound = self.number(bound);
-        let c = compare(crate::scalar::Test::AtLeast, Expr::Local(BLOCK), bound);
+        let c = compare(Test::AtLeast, Expr::Local(BLOCK), bound);
         Kind::If(c, vec![Kind::Return.into()], Vec::new()).into()
     }
 
@@ -253,9 +285,16 @@ impl Maker<'_> {
         if self.r.chance(10) {
             body.push(self.early_end());
         }
+        if self.r.chance(12) {
+            // The last threads of each block end before they have accessed anything.
+            self.active -= self.r.below(self.active);
+            let c = compare(Test::AtLeast, self.thread(), u(self.active));
+            body.push(Kind::If(c, vec![Kind::Return.into()], Vec::new()).into());
+        }
         for _ in 0..1 + self.r.below(3) {
-            let more = match self.r.below(10) {
+            let more = match self.r.below(11) {
                 0 => self.grid_stride(),
+                10 => self.local_array(),
                 1 => self.atomics(),
                 2 => self.warp_work(),
                 3..=5 => self.pattern(),
@@ -267,7 +306,7 @@ impl Maker<'_> {
             let total = self.kernel.threads() * self.kernel.blocks();
             let bound = self.r.below(total) + 1;
             let bound = self.number(bound);
-            let c = compare(crate::scalar::Test::AtLeast, Expr::Local(GLOBAL), bound);
+            let c = compare(Test::AtLeast, Expr::Local(GLOBAL), bound);
             body.push(Kind::If(c, vec![Kind::Return.into()], Vec::new()).into());
         }
         body.extend(self.results());
@@ -305,6 +344,7 @@ pub fn kernel(seed: u64) -> Kernel {
     let threads = r.pick(&[32, 64, 64, 96, 128, 128, 48, 17, 7, 256, 33]);
     let blocks = if threads >= 128 { r.pick(&[1, 2, 3]) } else { r.pick(&[1, 2, 4, 6]) };
     let kernel = Kernel {
+        launches: if r.chance(15) { 2 } else { 1 },
         grid: shape(r, blocks),
         block: shape(r, threads),
         arrays: Vec::new(),
@@ -313,7 +353,15 @@ pub fn kernel(seed: u64) -> Kernel {
         functions: Vec::new(),
         body: Vec::new(),
     };
-    let mut maker = Maker { r, kernel, inputs: Vec::new(), sums: Vec::new(), loops: Vec::new(), depth: 0 };
+    let mut maker = Maker {
+        r,
+        kernel,
+        inputs: Vec::new(),
+        sums: Vec::new(),
+        loops: Vec::new(),
+        depth: 0,
+        active: threads,
+    };
     maker.make();
     maker.kernel
 }

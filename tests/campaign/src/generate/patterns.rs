@@ -12,7 +12,8 @@ impl Maker<'_> {
             1 => self.scan(),
             2 => self.stencil(),
             3 => self.two_buffers(),
-            4 => self.transposed(),
+            4 if self.active == self.kernel.threads() => self.transposed(),
+            4 => self.scan(),
             5 => self.histogram(),
             6 => self.products(),
             _ => self.odd_even(),
@@ -26,7 +27,7 @@ impl Maker<'_> {
 
     /// Halves of an array are added until one element is left.
     fn tree(&mut self) -> Vec<Stmt> {
-        let threads = self.kernel.threads();
+        let threads = self.active;
         let n = 1 << threads.ilog2();
         let s = self.scalar();
         let region = self.region(n, Element::Scalar(s));
@@ -61,7 +62,7 @@ impl Maker<'_> {
 
     /// Prefix sums, with a barrier before and after each addition.
     fn scan(&mut self) -> Vec<Stmt> {
-        let threads = self.kernel.threads();
+        let threads = self.active;
         let s = self.scalar();
         let region = self.region(threads, Element::Scalar(s));
         let mut body = self.first_values(&region);
@@ -89,7 +90,7 @@ impl Maker<'_> {
 
     /// Elements with their neighbours, which some threads load beyond the block's edges.
     fn stencil(&mut self) -> Vec<Stmt> {
-        let threads = self.kernel.threads();
+        let threads = self.active;
         let s = self.scalar();
         let radius = self.r.pick(&[1, 1, 2, 3]).min(threads);
         let region = self.region(threads + 2 * radius, Element::Scalar(s));
@@ -129,7 +130,7 @@ impl Maker<'_> {
 
     /// Two buffers: each round reads one and writes the other.
     fn two_buffers(&mut self) -> Vec<Stmt> {
-        let threads = self.kernel.threads();
+        let threads = self.active;
         let s = self.scalar();
         let space = self.r.pick(&[Space::Shared, Space::Shared, Space::Dynamic]);
         let array = self.array(space, Element::Scalar(s), vec![2, threads]);
@@ -195,7 +196,7 @@ impl Maker<'_> {
         let counts = self.array(Space::Global, Element::Scalar(s), vec![bins]);
         let own = self.array(Space::Shared, Element::Scalar(s), vec![bins]);
         let place = |array, index| Place { array, index: vec![index], part: 0 };
-        let threads = self.kernel.threads();
+        let threads = self.active;
         let zero = Expr::Const(s, 0);
         let (bound, step) = (self.number(bins), self.number(threads));
         let first = self.thread();
@@ -222,7 +223,7 @@ impl Maker<'_> {
 
     /// Products of tiles: two tiles are loaded, used by all, and loaded again.
     fn products(&mut self) -> Vec<Stmt> {
-        let threads = self.kernel.threads();
+        let threads = self.active;
         let s = self.scalar();
         let (a, b) = (self.region(threads, Element::Scalar(s)), self.region(threads, Element::Scalar(s)));
         let sum = self.local(s);
@@ -249,7 +250,7 @@ impl Maker<'_> {
 
     /// Neighbours are put in order, at even and at odd places in turn.
     fn odd_even(&mut self) -> Vec<Stmt> {
-        let threads = self.kernel.threads();
+        let threads = self.active;
         let n = 2 * threads;
         let s = self.scalar();
         let region = self.region(n, Element::Scalar(s));

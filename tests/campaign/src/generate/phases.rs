@@ -1,9 +1,9 @@
 //! Phases: what the threads of a block do with their arrays between two barriers.
 
-use super::maps::{Map, add, binary, less, mul, rem, u};
+use super::maps::{Map, add, binary, compare, less, mul, rem, u};
 use super::{BLOCK, Maker};
 use crate::program::{Element, Expr, Kind, Place, Space, Stmt};
-use crate::scalar::{Op, Scalar};
+use crate::scalar::{Op, Scalar, Test};
 
 /// Memory that the threads of one block share: a shared array, or a block's part of a global one.
 #[derive(Clone, Debug)]
@@ -39,7 +39,8 @@ impl Maker<'_> {
         let bytes = n as usize * element.size();
         if bytes > 6000 || self.r.chance(25) {
             let blocks = self.kernel.blocks();
-            let array = self.array(Space::Global, element, vec![n * blocks]);
+            let space = self.r.pick(&[Space::Global, Space::Global, Space::Variable]);
+            let array = self.array(space, element, vec![n * blocks]);
             return Region { array, n, columns: None, part_of_global: true };
         }
         let columns = self.r.pick(&[4, 8, 16, 32]);
@@ -80,7 +81,7 @@ impl Maker<'_> {
         owners: &Owners,
         body: impl Fn(&mut Self, Expr) -> Vec<Stmt>,
     ) -> Vec<Stmt> {
-        let threads = self.kernel.threads();
+        let threads = self.active;
         let n = region.n;
         if owners.blocked {
             let each = n / threads;
@@ -116,7 +117,7 @@ impl Maker<'_> {
 
     fn owners(&mut self, region: &Region) -> Owners {
         let map = Map::random(self.r, region.n);
-        let blocked = region.n.is_multiple_of(self.kernel.threads()) && self.r.chance(30);
+        let blocked = region.n.is_multiple_of(self.active) && self.r.chance(30);
         Owners { map, blocked }
     }
 
@@ -213,7 +214,17 @@ impl Maker<'_> {
         };
         if self.r.chance(30) {
             let bound = 2 + self.r.below(4);
-            return vec![self.looped(u(0), u(bound), u(1), |m, _| vec![once(m)])];
+            let leaves = self.r.chance(30);
+            let one = self.looped(u(0), u(bound), u(1), |m, _| {
+                let mut body = Vec::new();
+                if leaves {
+                    let c = m.condition();
+                    body.push(m.leave(c));
+                }
+                body.push(once(m));
+                body
+            });
+            return vec![one];
         }
         if self.r.chance(15) {
             return vec![self.function_load(region)];
@@ -278,7 +289,7 @@ impl Maker<'_> {
 
     /// Some regions and some phases, which a loop or a uniform branch may hold.
     pub(super) fn phases(&mut self) -> Vec<Stmt> {
-        let threads = self.kernel.threads();
+        let threads = self.active;
         let mut regions = Vec::new();
         for _ in 0..1 + self.r.below(2) {
             let n = match self.r.below(6) {
@@ -309,7 +320,15 @@ impl Maker<'_> {
                 0 | 1 => {
                     let bound = 1 + self.r.below(4u32);
                     let bound = self.number(bound);
-                    let one = self.looped(u(0), bound, u(1), |m, _| some(m));
+                    let one = self.looped(u(0), bound, u(1), |m, v| {
+                        let mut body = some(m);
+                        if m.r.chance(20) {
+                            let c = compare(Test::Equal, v, u(m.r.below(3u32)));
+                            body.push(m.leave(c));
+                            body.extend(some(m));
+                        }
+                        body
+                    });
                     body.push(one);
                 }
                 2 => {
@@ -318,11 +337,7 @@ impl Maker<'_> {
                             let bound = self.number(3);
                             less(u(self.r.below(6u32)), bound)
                         }
-                        _ => super::maps::compare(
-                            crate::scalar::Test::Equal,
-                            rem(Expr::Local(BLOCK), u(2)),
-                            u(0),
-                        ),
+                        _ => compare(Test::Equal, rem(Expr::Local(BLOCK), u(2)), u(0)),
                     };
                     let then = some(self);
                     let other = if self.r.chance(50) { some(self) } else { Vec::new() };

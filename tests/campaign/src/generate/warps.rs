@@ -7,7 +7,7 @@ use crate::scalar::{Op, Scalar};
 
 impl Maker<'_> {
     pub(super) fn warp_work(&mut self) -> Vec<Stmt> {
-        if !self.kernel.threads().is_multiple_of(32) {
+        if !self.active.is_multiple_of(32) || self.active != self.kernel.threads() {
             return self.phases();
         }
         match self.r.below(3) {
@@ -70,7 +70,7 @@ impl Maker<'_> {
 
     /// Lanes exchange elements through their warp's part of an array, between syncs of the warp.
     fn lanes_share(&mut self) -> Vec<Stmt> {
-        let threads = self.kernel.threads();
+        let threads = self.active;
         let s = self.scalar();
         let region = self.region(threads, Element::Scalar(s));
         let t = self.thread();
