@@ -32,6 +32,8 @@ pub enum Fault {
     Alarm,
     /// Bytes with a race of which nothing is reported.
     Miss,
+    /// A race of two writes is reported only with proofs, or only without.
+    Unequal,
     /// The report says that something was lost or not checked.
     Note,
 }
@@ -195,11 +197,40 @@ fn judge(case: &Case, k: usize, shown: &Shown, checked: bool, way: &str, problem
     }
 }
 
+/// Adds kernels whose pairs differ between the pruned and the unpruned build. Where a read has no check because
+/// another access of its thread has one, the other one may be named.
+fn compare(cases: &[Case], checked: &mut Checked) {
+    let none = BTreeSet::new();
+    for (k, case) in cases.iter().enumerate() {
+        let [pruned, unpruned] = [0, 1].map(|i| checked.found[i].get(&k).unwrap_or(&none));
+        if pruned == unpruned {
+            continue;
+        }
+        let line = |site: &usize| checked.places[k].get(*site).copied().unwrap_or(0);
+        let lines = |a: &BTreeSet<Pair>, b: &BTreeSet<Pair>| -> Vec<(u32, u32)> {
+            a.difference(b).map(|(x, y)| (line(x), line(y))).collect()
+        };
+        let text = format!(
+            "only with proofs: lines {:?}; only without: {:?}",
+            lines(pruned, unpruned),
+            lines(unpruned, pruned)
+        );
+        let writes = |&&(a, b): &&Pair| case.kernel.only_writes(a) && case.kernel.only_writes(b);
+        if pruned.symmetric_difference(unpruned).any(|pair| writes(&pair)) {
+            let way = "unpruned".to_owned();
+            checked.problems.push(Problem { kernel: k, fault: Fault::Unequal, way, text: text.clone() });
+        }
+        checked.differences.push((k, text));
+    }
+}
+
 /// What became of a batch.
 #[derive(Default)]
 pub struct Checked {
     /// What is wrong.
     pub problems: Vec<Problem>,
+    /// Kernels whose pairs differ between the pruned and the unpruned build, and how.
+    pub differences: Vec<(usize, String)>,
     /// For each kernel, the pairs found by one run: pruned and unpruned, without a seed.
     pub found: [BTreeMap<usize, BTreeSet<Pair>>; 2],
     /// The source.
@@ -265,6 +296,10 @@ pub fn check(cases: &[Case], level: &str, seed: u64, ways: &[Way], folder: &Path
                 judge(&cases[k], k, &one, is_checked, &name, &mut checked.problems);
             }
         }
+    }
+    let both = |build| ways.iter().any(|w| w.build == build && !w.seeded);
+    if both("pruned") && both("unpruned") {
+        compare(cases, &mut checked);
     }
     checked
 }

@@ -75,12 +75,17 @@ fn run(arguments: &Arguments) -> std::io::Result<Counts> {
     let bar = ProgressBar::new(arguments.kernels);
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} kernels, {eta} left, {msg}");
     bar.set_style(style.expect("a template"));
+    let differences = arguments.folder.join(format!("differences-{}.txt", arguments.seed));
+    let mut differences = OpenOptions::new().create(true).append(true).open(differences)?;
     let mut file = OpenOptions::new().create(true).append(true).open(&results)?;
     while total.kernels() < arguments.kernels {
         bar.set_position(total.kernels());
         bar.set_message(format!("{} problems", total.problems));
         let (counts, cases, checked) = campaign::run(arguments.seed, batch, &WAYS, &work);
         total.add(&counts);
+        for (k, text) in &checked.differences {
+            writeln!(differences, "batch {batch}, k_{k}: {text}")?;
+        }
         if !checked.problems.is_empty() {
             write_down(arguments, batch, &cases, &checked, &work)?;
         }

@@ -287,6 +287,35 @@ impl Kernel {
         }
     }
 
+    /// True if a statement or function only writes: no pair of two such lines depends on which reads have
+    /// checks.
+    pub fn only_writes(&self, site: usize) -> bool {
+        fn find(body: &[Stmt], site: usize) -> Option<&Kind> {
+            body.iter().find_map(|s| match &s.kind {
+                kind if s.site == site => Some(kind),
+                Kind::If(_, then, other) => find(then, site).or_else(|| find(other, site)),
+                Kind::For(.., body) => find(body, site),
+                _ => None,
+            })
+        }
+        fn loads(kernel: &Kernel, e: &Expr) -> bool {
+            let all = |list: &[Expr]| list.iter().any(|e| loads(kernel, e));
+            match e {
+                Expr::Load(p) => kernel.arrays[p.array].space != Space::Input || all(&p.index),
+                Expr::Binary(_, a, b) | Expr::Compare(_, a, b) => loads(kernel, a) || loads(kernel, b),
+                Expr::Select(c, a, b) => loads(kernel, c) || loads(kernel, a) || loads(kernel, b),
+                Expr::Cast(_, e) | Expr::Bits(e) => loads(kernel, e),
+                Expr::Call(_, list) => all(list),
+                _ => false,
+            }
+        }
+        match find(&self.body, site) {
+            Some(Kind::Store(_, e)) => !loads(self, e),
+            Some(Kind::StoreAll(_, parts)) => !parts.iter().any(|e| loads(self, e)),
+            _ => false,
+        }
+    }
+
     /// Numbers the statements and functions in the order of the source. Returns how many there are.
     pub fn number(&mut self) -> usize {
         fn number(body: &mut [Stmt], next: &mut usize) {
