@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use gpurace_campaign::batch::{Case, Checked, Fault, WAYS};
+use gpurace_campaign::batch::{Case, Checked, Fault, WAYS, Way};
 use gpurace_campaign::campaign::{self, Counts};
 use gpurace_campaign::{cuda, shrink};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -26,6 +26,9 @@ struct Arguments {
     /// Folder of the results; a campaign that is started again goes on there
     #[arg(long, default_value = "target/campaign")]
     folder: PathBuf,
+    /// Only these builds: bare, pruned, unpruned
+    #[arg(long)]
+    build: Vec<String>,
     /// Leave kernels with a problem as they are
     #[arg(long)]
     no_shrink: bool,
@@ -65,6 +68,8 @@ fn run(arguments: &Arguments) -> std::io::Result<Counts> {
     let work = std::path::absolute(arguments.folder.join(format!("work-{}", arguments.seed)))?;
     std::fs::create_dir_all(&work)?;
     let results = arguments.folder.join(format!("results-{}.txt", arguments.seed));
+    let chosen = |w: &&Way| arguments.build.is_empty() || arguments.build.iter().any(|b| b == w.build);
+    let ways: Vec<Way> = WAYS.iter().filter(chosen).cloned().collect();
     let mut total = Counts::default();
     let mut batch = 0;
     for counts in std::fs::read_to_string(&results).unwrap_or_default().lines().filter_map(Counts::parse) {
@@ -81,7 +86,7 @@ fn run(arguments: &Arguments) -> std::io::Result<Counts> {
     while total.kernels() < arguments.kernels {
         bar.set_position(total.kernels());
         bar.set_message(format!("{} problems", total.problems));
-        let (counts, cases, checked) = campaign::run(arguments.seed, batch, &WAYS, &work);
+        let (counts, cases, checked) = campaign::run(arguments.seed, batch, &ways, &work);
         total.add(&counts);
         for (k, text) in &checked.differences {
             writeln!(differences, "batch {batch}, k_{k}: {text}")?;

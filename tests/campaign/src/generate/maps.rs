@@ -57,6 +57,8 @@ enum Step {
     Transpose(u32),
     /// Even and odd neighbours change places.
     Swap,
+    /// Plus a number, in one byte.
+    Byte(u32),
 }
 
 /// A bijection of the numbers from 0 to `n - 1`.
@@ -81,13 +83,14 @@ impl Map {
     fn step(r: &mut Random, n: u32) -> Step {
         loop {
             let columns = r.pick(&[2, 3, 4, 8, 16]);
-            match r.below(6) {
+            match r.below(7) {
                 0 => return Step::Reverse,
                 1 => return Step::Rotate(1 + r.below(n)),
                 2 if n.is_power_of_two() => return Step::Xor(r.below(n)),
                 3 if n.is_power_of_two() => return Step::Affine(2 * r.below(n) + 1, r.below(n)),
                 4 if n.is_multiple_of(columns) => return Step::Transpose(columns),
                 5 if n.is_multiple_of(2) => return Step::Swap,
+                6 if n == 256 => return Step::Byte(r.below(n)),
                 _ => {}
             }
         }
@@ -104,6 +107,7 @@ impl Map {
             Step::Transpose(columns) => {
                 add(mul(rem(e.clone(), u(columns)), u(n / columns)), binary(Op::Div, e, u(columns)))
             }
+            Step::Byte(more) => cast(Scalar::U32, cast(Scalar::U8, add(e, u(more)))),
             Step::Swap => binary(Op::Xor, e, u(1)),
         })
     }

@@ -110,6 +110,40 @@ impl Maker<'_> {
         Kind::If(condition, vec![kind.into()], Vec::new()).into()
     }
 
+    /// Loops and branches that depend on values and access inputs alone.
+    fn alone(&mut self, depth: u32) -> Vec<Stmt> {
+        let mut body = Vec::new();
+        for _ in 0..1 + self.r.below(2) {
+            let v = self.r.pick(&self.sums);
+            let seen = self.convert(Scalar::U32, Expr::Local(v));
+            match self.r.below(5) {
+                0 | 1 if depth > 0 => {
+                    let bound = maps::rem(seen, u(self.r.pick(&[2, 4, 7])));
+                    body.push(self.looped(u(0), bound, u(1), |m, _| {
+                        let mut inner = m.alone(depth - 1);
+                        if m.r.chance(30) {
+                            let c = m.condition();
+                            inner.push(m.leave(c));
+                        }
+                        inner.extend(m.alone(0));
+                        inner
+                    }));
+                }
+                2 if depth > 0 => {
+                    let c = compare(Test::Less, maps::rem(seen, u(5)), u(self.r.below(5u32)));
+                    let then = self.alone(depth - 1);
+                    let other = if self.r.chance(50) { self.alone(depth - 1) } else { Vec::new() };
+                    body.push(Kind::If(c, then, other).into());
+                }
+                _ => {
+                    let input = self.input();
+                    body.push(self.mix(input));
+                }
+            }
+        }
+        body
+    }
+
     /// Work on an array of the thread's own.
     fn local_array(&mut self) -> Vec<Stmt> {
         let n = self.r.pick(&[2, 4, 7]);
@@ -292,7 +326,8 @@ impl Maker<'_> {
             body.push(Kind::If(c, vec![Kind::Return.into()], Vec::new()).into());
         }
         for _ in 0..1 + self.r.below(3) {
-            let more = match self.r.below(11) {
+            let more = match self.r.below(12) {
+                11 => self.alone(2),
                 0 => self.grid_stride(),
                 10 => self.local_array(),
                 1 => self.atomics(),

@@ -55,7 +55,7 @@ impl Maker<'_> {
             (u(n / 2), less(u(0), half.clone()), binary(Op::Shr, half, u(1)))
         };
         body.push(Kind::For(v, first, test, next, inner).into());
-        body.push(self.mix(self.load(&region, u(0), 0)));
+        body.push(self.mix_load(&region, u(0)));
         self.barrier(&mut body);
         body
     }
@@ -83,7 +83,7 @@ impl Maker<'_> {
         let test = less(d.clone(), self.number(threads));
         body.push(Kind::For(distance, u(1), test, mul(d, u(2)), inner).into());
         let t = Expr::Local(THREAD);
-        body.push(self.mix(self.load(&region, t, 0)));
+        body.push(self.mix_load(&region, t));
         self.barrier(&mut body);
         body
     }
@@ -110,12 +110,11 @@ impl Maker<'_> {
         self.barrier(&mut inner);
         if self.r.chance(50) {
             for k in 0..=2 * radius {
-                inner.push(self.mix(self.load(&region, add(t.clone(), u(k)), 0)));
+                inner.push(self.mix_load(&region, add(t.clone(), u(k))));
             }
         } else {
             let bound = 2 * radius + 1;
-            let one =
-                self.looped(u(0), u(bound), u(1), |m, v| vec![m.mix(m.load(&region, add(t.clone(), v), 0))]);
+            let one = self.looped(u(0), u(bound), u(1), |m, v| vec![m.mix_load(&region, add(t.clone(), v))]);
             inner.push(one);
         }
         self.barrier(&mut inner);
@@ -278,7 +277,7 @@ impl Maker<'_> {
         });
         body.push(one);
         let t = self.thread();
-        body.push(self.mix(self.load(&region, t, 0)));
+        body.push(self.mix_load(&region, t));
         self.barrier(&mut body);
         body
     }

@@ -55,14 +55,18 @@ impl Maker<'_> {
     }
 
     /// A part of an element of a region.
-    pub(super) fn place(&self, region: &Region, index: Expr, part: usize) -> Place {
-        let index = match region.columns {
+    pub(super) fn place(&mut self, region: &Region, index: Expr, part: usize) -> Place {
+        let mut index = match region.columns {
             Some(columns) => vec![binary(Op::Div, index.clone(), u(columns)), rem(index, u(columns))],
             None if region.part_of_global => {
                 vec![add(mul(Expr::Local(BLOCK), u(region.n)), index)]
             }
             None => vec![index],
         };
+        if self.r.chance(20) {
+            let wide = self.r.pick(&[Scalar::I32, Scalar::I64, Scalar::U64]);
+            index = index.into_iter().map(|e| super::maps::cast(wide, e)).collect();
+        }
         Place { array: region.array, index, part }
     }
 
@@ -70,8 +74,14 @@ impl Maker<'_> {
         self.kernel.arrays[region.array].element.parts()
     }
 
-    pub(super) fn load(&self, region: &Region, index: Expr, part: usize) -> Expr {
+    pub(super) fn load(&mut self, region: &Region, index: Expr, part: usize) -> Expr {
         Expr::Load(Box::new(self.place(region, index, part)))
+    }
+
+    /// Puts an element of a region into a result.
+    pub(super) fn mix_load(&mut self, region: &Region, index: Expr) -> Stmt {
+        let loaded = self.load(region, index, 0);
+        self.mix(loaded)
     }
 
     /// Statements that each thread makes for each element that it owns.

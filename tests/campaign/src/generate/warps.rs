@@ -99,7 +99,7 @@ impl Maker<'_> {
         }
         for _ in 0..rounds {
             let other = self.index(32);
-            body.push(self.mix(self.load(&region, add(first.clone(), other), 0)));
+            body.push(self.mix_load(&region, add(first.clone(), other)));
             sync(&mut body);
             let half = self.r.chance(40);
             let value = self.value(s, 1);
@@ -114,7 +114,7 @@ impl Maker<'_> {
                 let inner = vec![
                     Kind::Update(op, self.place(&region, own, 0), value).into(),
                     Kind::SyncWarp((1 << lanes) - 1).into(),
-                    self.mix(self.load(&region, next, 0)),
+                    self.mix_load(&region, next),
                 ];
                 body.push(Kind::If(less(lane.clone(), u(lanes)), inner, Vec::new()).into());
             } else {
@@ -123,7 +123,7 @@ impl Maker<'_> {
             sync(&mut body);
         }
         let other = mul(binary(Op::Xor, lane, u(7)), u(1));
-        body.push(self.mix(self.load(&region, add(first, other), 0)));
+        body.push(self.mix_load(&region, add(first, other)));
         self.barrier(&mut body);
         body
     }
