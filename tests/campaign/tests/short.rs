@@ -1,6 +1,9 @@
 //! Some batches of the campaign. `GPURACE_CAMPAIGN_BATCHES=n` takes n of them, and `GPURACE_SEED=s` those of
 //! another seed.
 
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use gpurace_campaign::batch::{Fault, WAYS, check};
 use gpurace_campaign::campaign::{self, Counts};
 use gpurace_tests::toolchain::work_folder;
@@ -11,21 +14,33 @@ fn number(name: &str, default: u64) -> u64 {
 
 #[test]
 fn kernels_compute_and_race_as_the_interpreter_says() {
-    let mut total = Counts::default();
-    let mut problems = Vec::new();
-    for batch in 0..number("GPURACE_CAMPAIGN_BATCHES", 4) {
-        let folder = work_folder(&format!("campaign-{batch}")).unwrap();
-        let (counts, _, checked) = campaign::run(number("GPURACE_SEED", 1), batch, &WAYS, &folder);
-        total.add(&counts);
-        for p in &checked.problems {
-            let source = folder.join("batch.cu");
-            let (source, k) = (source.display(), p.kernel);
-            problems.push(format!("k_{k} of {source}: {:?} {}: {}", p.fault, p.way, p.text));
+    let (batches, seed) = (number("GPURACE_CAMPAIGN_BATCHES", 3), number("GPURACE_SEED", 1));
+    let (next, found) = (AtomicU64::new(0), Mutex::new((Counts::default(), Vec::new())));
+    let work = || {
+        loop {
+            let batch = next.fetch_add(1, Ordering::Relaxed);
+            if batch >= batches {
+                return;
+            }
+            let folder = work_folder(&format!("campaign-{batch}")).unwrap();
+            let (counts, _, checked) = campaign::run(seed, batch, &WAYS, &folder);
+            let mut found = found.lock().unwrap();
+            found.0.add(&counts);
+            for p in &checked.problems {
+                let source = folder.join("batch.cu");
+                let (source, k) = (source.display(), p.kernel);
+                found.1.push(format!("k_{k} of {source}: {:?} {}: {}", p.fault, p.way, p.text));
+            }
         }
-    }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(work);
+        scope.spawn(work);
+    });
+    let (total, problems) = found.into_inner().unwrap();
     println!("{}", total.line());
     assert!(problems.is_empty(), "{}", problems.join("\n"));
-    assert!(total.clean > 20 && total.racy > 8 && total.mutants > 20, "{}", total.line());
+    assert!(total.clean > 15 && total.racy > 6 && total.mutants > 20, "{}", total.line());
 }
 
 #[test]
