@@ -4,6 +4,8 @@
 #include "llvm-c/Core.h"
 #include "llvm-c/TargetMachine.h"
 #include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/ScalarEvolution.h"
+#include "llvm/Analysis/ScalarEvolutionExpressions.h"
 #include "llvm/Analysis/Utils/Local.h"
 #include "llvm/BinaryFormat/Dwarf.h"
 #include "llvm/IR/DebugInfo.h"
@@ -11,6 +13,7 @@
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/PatternMatch.h"
 #include "llvm/IR/ReplaceConstant.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Plugins/PassPlugin.h"
@@ -71,6 +74,51 @@ struct KeepGroups : llvm::PassInfoMixin<KeepGroups> {
                 !instruction.hasMetadata(llvm::LLVMContext::MD_access_group))
               instruction.setMetadata(llvm::LLVMContext::MD_access_group, group);
     return llvm::PreservedAnalyses::all();
+  }
+};
+
+// LLVM 22 vectorises loops wrongly whose addresses cut a counter to two widths, such as `b * 64 + (i + 30) %
+// 64` with an `unsigned` index. That the counter does not wrap is then a condition at each width, and LLVM
+// takes the condition at the greater width for both. So the counter is hidden at all widths but 32 bits.
+struct KeepWidths : llvm::PassInfoMixin<KeepWidths> {
+  static constexpr unsigned kept = 32;
+
+  // What an instruction cuts to fewer bits, or widens from them, or null.
+  static llvm::Use *narrow(llvm::Instruction &instruction) {
+    using namespace llvm::PatternMatch;
+    const llvm::APInt *number = nullptr, *back = nullptr;
+    unsigned width = 0;
+    llvm::Use *use = &instruction.getOperandUse(0);
+    if (llvm::isa<llvm::ZExtInst, llvm::SExtInst>(instruction)) {
+      width = instruction.getOperand(0)->getType()->getScalarSizeInBits();
+    } else if (match(&instruction, m_And(m_Value(), m_APInt(number))) && number->isMask()) {
+      width = number->countr_one();
+    } else if (match(&instruction, m_Shr(m_Shl(m_Value(), m_APInt(number)), m_APInt(back))) &&
+               *number == *back) {
+      width = instruction.getType()->getScalarSizeInBits() - number->getZExtValue();
+    }
+    return width == 0 || width == kept ? nullptr : use;
+  }
+
+  llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &analyses) {
+    auto &evolution = analyses.getResult<llvm::ScalarEvolutionAnalysis>(function);
+    auto counts = [](const llvm::SCEV *e) { return llvm::isa<llvm::SCEVAddRecExpr>(e); };
+    llvm::SmallVector<llvm::Use *> all;
+    for (llvm::Loop *loop : analyses.getResult<llvm::LoopAnalysis>(function).getLoopsInPreorder()) {
+      if (!loop->isInnermost()) continue;
+      for (llvm::BasicBlock *block : loop->blocks())
+        for (llvm::Instruction &instruction : *block) {
+          if (instruction.getNumOperands() == 0 || !instruction.getType()->isIntegerTy()) continue;
+          llvm::Use *use = narrow(instruction);
+          if (use && llvm::SCEVExprContains(evolution.getSCEV(use->get()), counts)) all.push_back(use);
+        }
+    }
+    if (all.empty()) return llvm::PreservedAnalyses::all();
+    for (llvm::Use *use : all) {
+      auto *user = llvm::cast<llvm::Instruction>(use->getUser());
+      use->set(llvm::IRBuilder<>(user).CreateFreeze(use->get()));
+    }
+    return llvm::PreservedAnalyses::none();
   }
 };
 
@@ -300,6 +348,7 @@ void gpurace_optimize(LLVMModuleRef module, LLVMTargetMachineRef machine, unsign
     manager.addPass(llvm::SimplifyCFGPass());
     manager.addPass(llvm::InstCombinePass());
     manager.addPass(KeepGroups());
+    manager.addPass(KeepWidths());
   });
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;

@@ -69,6 +69,7 @@ fn level(folder: &str) -> u32 {
         "tests/random" => 5,
         "tests/litmus" => 6,
         "tests" => 7,
+        "tests/campaign" => 8,
         _ => panic!("`{folder}` has no level: add it to this test"),
     }
 }
