@@ -71,6 +71,17 @@ fn no_format_passes_on_what_acts() {
 }
 
 #[test]
+fn a_full_disk_behind_standard_output_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("evil.json"), hostile()).unwrap();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gpurace"));
+    let output = command.current_dir(dir.path()).args(["report", "evil.json"]).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot write to standard output: No space left"));
+}
+
+#[test]
 fn a_comment_links_nowhere_and_calls_nobody() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("evil.json"), hostile()).unwrap();

@@ -131,7 +131,7 @@ fn cell(text: &str) -> String {
 /// Returns a text on one line, as Markdown. Outside of code spans it has no markup, no link, and nobody's name that
 /// would call that person.
 pub fn text(text: &str) -> String {
-    let text = plain::line(text);
+    let text = without_runs(&plain::line(text));
     let parts: Vec<&str> = text.split('`').collect();
     // An unpaired backtick is text.
     if parts.len().is_multiple_of(2) {
@@ -139,6 +139,13 @@ pub fn text(text: &str) -> String {
     }
     let part = |(index, part): (usize, &&str)| if index % 2 == 0 { escaped(part) } else { (*part).to_owned() };
     parts.iter().enumerate().map(part).collect::<Vec<_>>().join("`")
+}
+
+/// Returns a text whose backticks stand alone. A run of several opens no code span that one of them closes.
+fn without_runs(text: &str) -> String {
+    let is_beside = |at: usize| text[..at].ends_with('`') || text[at + 1..].starts_with('`');
+    let of = |(at, c)| if c == '`' && is_beside(at) { '\'' } else { c };
+    text.char_indices().map(of).collect()
 }
 
 /// Returns a text without code spans.
