@@ -34,7 +34,10 @@ impl Error {
 
     /// Prints the error as `program: error: …`, and the hint below it.
     pub fn print(&self, program: &str) {
-        anstream::eprintln!("{BOLD}{program}: {RED}error: {RED:#}{BOLD}{}{BOLD:#}", one_message(&self.message));
+        anstream::eprintln!(
+            "{BOLD}{program}: {RED}error: {RED:#}{BOLD}{}{BOLD:#}",
+            one_message(&self.message)
+        );
         if let Some(hint) = &self.hint {
             anstream::eprintln!("{program}: {CYAN}hint: {CYAN:#}{}", one_message(hint));
         }

@@ -19,7 +19,8 @@ fn gpurace(dir: &Path, args: &[&str]) -> Output {
 
 /// Appends [`EVIL`] to each text that the schema leaves to the program.
 fn spoil(value: &mut Value, key: &str) {
-    const WORDS: [&str; 9] = ["schema", "device", "kind", "space", "scope", "op", "cause", "state", "verdict"];
+    const WORDS: [&str; 9] =
+        ["schema", "device", "kind", "space", "scope", "op", "cause", "state", "verdict"];
     match value {
         Value::String(text) if !WORDS.contains(&key) => text.push_str(EVIL),
         Value::Array(items) => items.iter_mut().for_each(|item| spoil(item, key)),
@@ -78,7 +79,9 @@ fn a_full_disk_behind_standard_output_is_said() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gpurace"));
     let output = command.current_dir(dir.path()).args(["report", "evil.json"]).stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot write to standard output: No space left"));
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("cannot write to standard output: No space left")
+    );
 }
 
 #[test]
@@ -155,7 +158,9 @@ fn facts(file: &str) -> String {
 fn facts_pass_on_nothing_that_acts() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("facts.json"), facts(&format!("k.cu{EVIL}"))).unwrap();
-    for args in [&["facts", "facts.json"][..], &["explain", "facts.json"], &["facts", "facts.json", "facts.json"]] {
+    for args in
+        [&["facts", "facts.json"][..], &["explain", "facts.json"], &["facts", "facts.json", "facts.json"]]
+    {
         let output = gpurace(dir.path(), args);
         assert!(output.status.success(), "{args:?}: {output:?}");
         assert_plain(&args.join(" "), &String::from_utf8(output.stdout).unwrap());

@@ -42,7 +42,10 @@ fn library() -> &'static Path {
         let built = folder.join("fail.so");
         let prefix = std::env::var("LLVM_SYS_221_PREFIX").unwrap_or_else(|_| "/usr/lib/llvm-22".to_owned());
         let mut command = Command::new(format!("{prefix}/bin/clang"));
-        command.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&built).arg(workspace().join("tests/faults/fail.c"));
+        command
+            .args(["-shared", "-fPIC", "-O1", "-o"])
+            .arg(&built)
+            .arg(workspace().join("tests/faults/fail.c"));
         let outcome = run(&mut command, &folder).unwrap();
         assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
         built
@@ -192,7 +195,9 @@ fn a_race_is_not_lost_without_a_word() {
             // The launch did not run, or was not checked.
             Some(0) if says_why(outcome) => Ok(()),
             Some(0) => Err("status 0 with a race".to_owned()),
-            Some(66) if !in_text && in_json.is_none_or(|races| races == 0) => Err("the race is lost".to_owned()),
+            Some(66) if !in_text && in_json.is_none_or(|races| races == 0) => {
+                Err("the race is lost".to_owned())
+            }
             Some(66) if in_json.is_none() && !says_why(outcome) => Err("the JSON is lost".to_owned()),
             Some(66) => Ok(()),
             _ if says_why(outcome) => Ok(()),
@@ -200,7 +205,8 @@ fn a_race_is_not_lost_without_a_word() {
         }
     };
     let command = || checked(&folder);
-    Subject { folder: &folder, module: "libgpurace_rt.so", command: &command, judge: &judge, tried: 3 }.sweep();
+    Subject { folder: &folder, module: "libgpurace_rt.so", command: &command, judge: &judge, tried: 3 }
+        .sweep();
 }
 
 #[test]
@@ -219,7 +225,8 @@ fn a_program_without_a_race_has_none_and_goes_on() {
         }
     };
     let command = || checked(&folder);
-    Subject { folder: &folder, module: "libgpurace_rt.so", command: &command, judge: &judge, tried: 3 }.sweep();
+    Subject { folder: &folder, module: "libgpurace_rt.so", command: &command, judge: &judge, tried: 3 }
+        .sweep();
 }
 
 #[test]
@@ -237,14 +244,17 @@ fn a_rendered_report_is_whole_or_refused() {
         let file = folder.join("out.html");
         let wanted = std::fs::read(&file).unwrap_or_default();
         let judge = |outcome: &Outcome| match outcome.status {
-            Some(0) if outcome.stdout != whole.stdout || std::fs::read(&file).unwrap_or_default() != wanted => {
+            Some(0)
+                if outcome.stdout != whole.stdout || std::fs::read(&file).unwrap_or_default() != wanted =>
+            {
                 Err("status 0, and a part is missing".to_owned())
             }
             Some(0) => Ok(()),
             _ if says_why(outcome) => Ok(()),
             _ => Err("it failed without a word".to_owned()),
         };
-        Subject { folder: &folder, module: "release/gpurace", command: &render, judge: &judge, tried: 4 }.sweep();
+        Subject { folder: &folder, module: "release/gpurace", command: &render, judge: &judge, tried: 4 }
+            .sweep();
     }
 }
 

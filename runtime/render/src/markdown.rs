@@ -137,7 +137,8 @@ pub fn text(text: &str) -> String {
     if parts.len().is_multiple_of(2) {
         return escaped(&text.replace('`', "'"));
     }
-    let part = |(index, part): (usize, &&str)| if index % 2 == 0 { escaped(part) } else { (*part).to_owned() };
+    let part =
+        |(index, part): (usize, &&str)| if index % 2 == 0 { escaped(part) } else { (*part).to_owned() };
     parts.iter().enumerate().map(part).collect::<Vec<_>>().join("`")
 }
 

@@ -70,8 +70,30 @@ const NUMBERS: [u64; 14] = [
 
 /// Words of the text formats.
 const WORDS: [&str; 24] = [
-    "null", "true", "\"", "\\u0000", "[[[[[[[[", "{\"", "}", ",", ":", "=", "`", "\u{1b}[2J", "\u{202e}", "\n", "\\",
-    "'", "*", "$", "%", "{", "@", "//", "/*", "1e999",
+    "null",
+    "true",
+    "\"",
+    "\\u0000",
+    "[[[[[[[[",
+    "{\"",
+    "}",
+    ",",
+    ":",
+    "=",
+    "`",
+    "\u{1b}[2J",
+    "\u{202e}",
+    "\n",
+    "\\",
+    "'",
+    "*",
+    "$",
+    "%",
+    "{",
+    "@",
+    "//",
+    "/*",
+    "1e999",
 ];
 
 /// Returns a valid input with the changes.
@@ -131,7 +153,8 @@ fn apply(bytes: &mut Vec<u8>, edit: &Edit) {
             overwrite(bytes, at(place), &new);
         }
         Edit::Decimal(place, which) => {
-            let from = bytes.iter().skip(at(place)).position(u8::is_ascii_digit).map(|found| at(place) + found);
+            let from =
+                bytes.iter().skip(at(place)).position(u8::is_ascii_digit).map(|found| at(place) + found);
             if let Some(from) = from {
                 let digits = bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
                 bytes.splice(from..from + digits, number(which).to_string().into_bytes());
@@ -194,7 +217,12 @@ impl Target {
         let accepted = decode(&input);
         let largest = LARGEST_SO_FAR.get();
         lock().get_or_insert_default().remove(&this);
-        assert!(largest <= LARGEST, "{}: an allocation of {largest} bytes for {} of input", self.name, input.len());
+        assert!(
+            largest <= LARGEST,
+            "{}: an allocation of {largest} bytes for {} of input",
+            self.name,
+            input.len()
+        );
         self.executions.fetch_add(1, Ordering::Relaxed);
         self.accepted.fetch_add(accepted.into(), Ordering::Relaxed);
     }
@@ -202,7 +230,8 @@ impl Target {
 
 impl Drop for Target {
     fn drop(&mut self) {
-        let (all, accepted) = (self.executions.load(Ordering::Relaxed), self.accepted.load(Ordering::Relaxed));
+        let (all, accepted) =
+            (self.executions.load(Ordering::Relaxed), self.accepted.load(Ordering::Relaxed));
         println!("fuzz: {}: {all} executions, {accepted} accepted", self.name);
     }
 }
@@ -214,7 +243,10 @@ fn watch() {
         let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
         for (began, name, input) in running.iter().flat_map(|running| running.values()) {
             if began.elapsed() > LONGEST {
-                eprintln!("fuzz: {name}: an execution takes more than {LONGEST:?}; its input: {}", input.escape_ascii());
+                eprintln!(
+                    "fuzz: {name}: an execution takes more than {LONGEST:?}; its input: {}",
+                    input.escape_ascii()
+                );
                 std::process::abort();
             }
         }

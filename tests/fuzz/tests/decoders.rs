@@ -176,12 +176,14 @@ fn rendered(report: &Report) -> usize {
 /// A report with all that the stored ones lack: sources, fixes, calls, coverage.
 fn full_report() -> String {
     let mut report: serde_json::Value = serde_json::from_str(REPORTS[0]).unwrap();
-    report["sources"] = serde_json::json!([{ "file": "a b/k.cu", "first": 3, "lines": ["a", "\tb = c;", ""] }]);
+    report["sources"] =
+        serde_json::json!([{ "file": "a b/k.cu", "first": 3, "lines": ["a", "\tb = c;", ""] }]);
     report["coverage"] = serde_json::json!([{ "kernel": "f", "launches": 2, "accesses": [
         { "file": "a b/k.cu", "line": 4, "column": 2, "op": "read", "state": "never-ran" }] }]);
     let whole = Report::from_json(&report.to_string()).unwrap();
     let mut report: serde_json::Value = serde_json::from_str(&whole.to_json()).unwrap();
-    report["findings"][0]["fix"]["diff"] = "--- a/k.cu\n+++ b/k.cu\n@@ -3,2 +3,3 @@\n a\n+\t__syncthreads();\n \tb\n".into();
+    report["findings"][0]["fix"]["diff"] =
+        "--- a/k.cu\n+++ b/k.cu\n@@ -3,2 +3,3 @@\n a\n+\t__syncthreads();\n \tb\n".into();
     report["races"][0]["accesses"][0]["frames"] =
         serde_json::json!([{ "function": "g", "file": "a b/k.cu", "line": 4, "column": 2 }]);
     report["races"][0]["object"]["element"] =
@@ -250,7 +252,12 @@ fn options() {
         for block in [0, 7, u64::MAX] {
             let _ = options.checks_block(block);
         }
-        let _ = options.checks_object(&ObjectDescription { shared: true, name: None, size: 4096, order: Some(2) });
+        let _ = options.checks_object(&ObjectDescription {
+            shared: true,
+            name: None,
+            size: 4096,
+            order: Some(2),
+        });
         if let Some(globs) = &options.kernels {
             let _ = globs.idle(names.into_iter());
         }
@@ -296,8 +303,10 @@ fn response_files() {
 #[test]
 fn messages_of_an_editor() {
     let valid = vec![
-        b"Content-Length: 52\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"shutdown\",\"a\":[1]}".to_vec(),
-        b"Content-Type: x\r\nContent-Length: 40\r\n\r\n{\"jsonrpc\":\"2.0\",\"method\":\"initialized\"} ".to_vec(),
+        b"Content-Length: 52\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"shutdown\",\"a\":[1]}"
+            .to_vec(),
+        b"Content-Type: x\r\nContent-Length: 40\r\n\r\n{\"jsonrpc\":\"2.0\",\"method\":\"initialized\"} "
+            .to_vec(),
     ];
     fuzz!("editor's message", valid, |mut bytes: &[u8]| {
         let mut read = 0;

@@ -8,8 +8,8 @@ use gpurace_protocol::expr::{Axis, BinOp, Cast, CmpOp, Expr, LoopId, OpaqueId, P
 use gpurace_protocol::launch::{Extent, Launch};
 use gpurace_protocol::place::{self, Place};
 use gpurace_protocol::protocol::{
-    Access, Induction, Loop, Object, ObjectId, ObjectKind, Op, Opaque, PROTOCOL_VERSION, Param, Protocol, ScopeOf,
-    SiteId, Space, Step, Stmt, Sync, Test, Uniform, Unknown,
+    Access, Induction, Loop, Object, ObjectId, ObjectKind, Op, Opaque, PROTOCOL_VERSION, Param, Protocol,
+    ScopeOf, SiteId, Space, Step, Stmt, Sync, Test, Uniform, Unknown,
 };
 use gpurace_protocol::run::{self, Thread};
 use gpurace_protocol::verdict::{SiteVerdict, Verdict, Verdicts, Witness, WitnessAccess};
@@ -19,7 +19,8 @@ use gpurace_protocol::{show, touched};
 /// A protocol with each kind of statement and of object.
 fn protocol() -> Protocol {
     let mut protocol = Protocol { kernel: "k".to_owned(), ..Protocol::default() };
-    let param = |name: &str, offset, pointer| Param { name: name.to_owned(), width: Width::W64, offset, pointer };
+    let param =
+        |name: &str, offset, pointer| Param { name: name.to_owned(), width: Width::W64, offset, pointer };
     protocol.params = vec![param("out", 0, true), param("n", 8, false)];
     let object = |name: &str, kind| Object { name: name.to_owned(), kind };
     protocol.opaques = vec![Opaque {
@@ -127,7 +128,11 @@ fn headed(bytes: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn fuzz(name: &'static str, valid: Vec<u8>, decode: impl Fn(&[u8]) -> bool + std::panic::RefUnwindSafe + Copy) {
+fn fuzz(
+    name: &'static str,
+    valid: Vec<u8>,
+    decode: impl Fn(&[u8]) -> bool + std::panic::RefUnwindSafe + Copy,
+) {
     let target = Target::new(name);
     assert!(decode(&valid), "{name} refuses a valid input");
     let valid = [valid];
@@ -143,7 +148,8 @@ fn used(protocol: &Protocol) {
     for place in Place::all(protocol) {
         let _ = (place.guards(), place.loops().count());
     }
-    let _ = (place::syncs(protocol), touched::parts(protocol, &launch), touched::unreached(protocol, &launch));
+    let _ =
+        (place::syncs(protocol), touched::parts(protocol, &launch), touched::unreached(protocol, &launch));
     let _ = run::trace(protocol, &launch, Thread::default(), &mut |_| 1, 1000);
 }
 
@@ -248,7 +254,9 @@ fn shared_operands_are_computed_once() {
     }
     let zero = protocol.exprs.c64(0);
     let cond = protocol.exprs.cmp(CmpOp::Ne, square, zero);
-    for condition in [Condition::Holds(cond), Condition::Fits { value: square, signed: false, guards: vec![] }] {
+    for condition in
+        [Condition::Holds(cond), Condition::Fits { value: square, signed: false, guards: vec![] }]
+    {
         let target = Target::new("shared operands");
         target.run(Vec::new(), |_| condition.holds(&protocol, &protocol.exprs, &launch()));
         target.run(Vec::new(), |_| !show::condition(&protocol, &protocol.exprs, &condition).is_empty());

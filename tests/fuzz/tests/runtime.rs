@@ -12,7 +12,8 @@ use gpurace_rt::session::suppress::Suppressions;
 fn suppressions() {
     let report = include_str!("../../../runtime/render/src/tests/everything.json");
     let report = Report::from_json(report).unwrap();
-    let valid = [b"# benign\nrace:reduce_flag\nkernel:^legacy::*\nfile:third_party/\nobject:^s*h$\n".to_vec()];
+    let valid =
+        [b"# benign\nrace:reduce_flag\nkernel:^legacy::*\nfile:third_party/\nobject:^s*h$\n".to_vec()];
     let target = Target::new("suppressions");
     check!().with_iterations(usize::MAX).with_test_time(time()).with_type::<Input>().for_each(|input| {
         target.run(edited(&valid, input), |bytes| {

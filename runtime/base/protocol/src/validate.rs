@@ -261,7 +261,9 @@ impl Order<'_> {
                 return Err(Malformed::Later(of.id.0));
             }
             let argument = match node {
-                Expr::Opaque { id, .. } => protocol.opaques.get(id.0 as usize).and_then(|found| found.argument),
+                Expr::Opaque { id, .. } => {
+                    protocol.opaques.get(id.0 as usize).and_then(|found| found.argument)
+                }
                 _ => None,
             };
             left.extend(node.operands().chain(argument).filter(|&id| known.insert(id)));

@@ -130,19 +130,8 @@ impl MakePlain for Run {
 
 impl MakePlain for Finding {
     fn make_plain(&mut self) {
-        let Self {
-            id,
-            cause: _,
-            kernel,
-            object,
-            title,
-            why,
-            fix,
-            races: _,
-            pairs: _,
-            count: _,
-            fingerprint,
-        } = self;
+        let Self { id, cause: _, kernel, object, title, why, fix, races: _, pairs: _, count: _, fingerprint } =
+            self;
         id.make_plain();
         kernel.make_plain();
         // The object has words beside its name.
@@ -316,7 +305,10 @@ mod tests {
 
     #[test]
     fn what_hides_or_moves_other_text_is_replaced() {
-        assert_eq!(line("k\u{1b}[2J\n::error::x\r\u{202e}y\tz\u{85}"), "k\u{fffd}[2J ::error::x \u{fffd}y z\u{fffd}");
+        assert_eq!(
+            line("k\u{1b}[2J\n::error::x\r\u{202e}y\tz\u{85}"),
+            "k\u{fffd}[2J ::error::x \u{fffd}y z\u{fffd}"
+        );
         assert_eq!(lines("a\tb\r\nc\rd\u{c}\u{2066}\n"), "a\tb\r\nc\u{fffd}d\u{c}\u{fffd}\n");
         assert_eq!(name("a`b\u{200f}"), "a'b\u{fffd}");
         assert!(matches!(name("größe<日本, 🙂>"), Cow::Borrowed(_)));

@@ -83,7 +83,10 @@ const MOST_KEPT: usize = 20_000;
 pub fn around_positions(report: &Report, sources: &dyn Sources) -> Vec<SourceLines> {
     let mut wanted: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
     for (file, line) in positions(report) {
-        wanted.entry(file).or_default().extend(line.saturating_sub(KEPT_AROUND).max(1)..=line.saturating_add(KEPT_AROUND));
+        wanted
+            .entry(file)
+            .or_default()
+            .extend(line.saturating_sub(KEPT_AROUND).max(1)..=line.saturating_add(KEPT_AROUND));
     }
     let mut kept: Vec<SourceLines> = Vec::new();
     let mut left = MOST_KEPT;
