@@ -210,6 +210,19 @@ fn a_race_is_not_lost_without_a_word() {
 }
 
 #[test]
+fn a_launch_without_worker_threads_runs_all_the_same() {
+    let folder = program("threads", &[]);
+    let judge = |outcome: &Outcome| match (outcome.status, races(&folder)) {
+        (Some(66), Some(1)) => Ok(()),
+        _ => Err("the launch needs no other thread".to_owned()),
+    };
+    let command = || checked(&folder);
+    let subject =
+        Subject { folder: &folder, module: "libgpurace_rt.so", command: &command, judge: &judge, tried: 1 };
+    subject.run(Fault { call: "pthread_create", error: libc::EAGAIN, at: 1, on: true }).unwrap();
+}
+
+#[test]
 fn a_program_without_a_race_has_none_and_goes_on() {
     let folder = program("clean", &["-DFIXED"]);
     let judge = |outcome: &Outcome| {
