@@ -106,7 +106,8 @@ int main() {
 #[test]
 fn names_of_a_program_act_on_no_terminal_and_no_log() {
     let (app, folder) = program("names", NAMES);
-    let outcome = with_options(&app, "device=cpu:json=r.json:stats=1", &folder);
+    let json = folder.join("r.json");
+    let outcome = with_options(&app, &format!("device=cpu:stats=1:json={}", json.display()), &folder);
     assert_eq!(outcome.status, Some(66), "{}", outcome.stderr);
     let odd = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
     assert!(!outcome.stderr.contains(odd), "{}", outcome.stderr.escape_debug());
@@ -116,7 +117,7 @@ fn names_of_a_program_act_on_no_terminal_and_no_log() {
         outcome.stderr
     );
     assert!(outcome.stderr.contains("range ::error::fake"), "{}", outcome.stderr);
-    let json = std::fs::read_to_string(folder.join("r.json")).unwrap();
+    let json = std::fs::read_to_string(json).unwrap();
     assert!(!json.contains('\u{202e}') && !json.contains("\\u001b"));
 }
 
