@@ -188,7 +188,10 @@ pub fn allocates(bytes: usize) {
 }
 
 /// The executions that have begun, with their targets and inputs.
-static RUNNING: Mutex<Option<HashMap<ThreadId, (Instant, &'static str, Vec<u8>)>>> = Mutex::new(None);
+static RUNNING: Mutex<Option<HashMap<ThreadId, Execution>>> = Mutex::new(None);
+
+/// When it began, its target, and its input.
+type Execution = (Instant, &'static str, Vec<u8>);
 
 /// A fuzz target: its name, and how often it ran.
 #[derive(Debug)]
