@@ -245,7 +245,7 @@ fn a_program_without_a_race_has_none_and_goes_on() {
 #[test]
 fn a_rendered_report_is_whole_or_refused() {
     let folder = program("tool", &[]);
-    assert_eq!(run(&mut checked(&folder).current_dir(&folder), &folder).unwrap().status, Some(66));
+    assert_eq!(run(checked(&folder).current_dir(&folder), &folder).unwrap().status, Some(66));
     let gpurace = tool("gpurace").unwrap();
     for output in ["-", "out.html"] {
         let render = || {
