@@ -41,7 +41,7 @@ fn command(out: &mut String, level: &str, properties: &[(&str, String)], message
 
 /// Returns a text as the message of a command. A terminal that shows the log obeys no control character of it.
 pub(crate) fn data(text: &str) -> String {
-    plain::lines(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    plain::line(&text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")).into_owned()
 }
 
 /// Returns a text as the value of a property.
