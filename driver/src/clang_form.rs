@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
 use gpurace_abi::diagnostic::{Diagnostic, Group, Note, Position};
+use gpurace_report::plain;
 
 const BOLD: Style = Style::new().bold();
 const RED: Style = AnsiColor::Red.on_default().bold();
@@ -52,11 +53,11 @@ struct Sources {
 impl Sources {
     fn add(&mut self, out: &mut String, note: &Note, style: Style, kind: &str, flag: Option<&str>) {
         let place = match &note.position {
-            Some(Position { file, line, column: 0, .. }) => format!("{file}:{line}: "),
-            Some(Position { file, line, column, .. }) => format!("{file}:{line}:{column}: "),
+            Some(Position { file, line, column: 0, .. }) => format!("{}:{line}: ", plain::line(file)),
+            Some(Position { file, line, column, .. }) => format!("{}:{line}:{column}: ", plain::line(file)),
             None => String::new(),
         };
-        let message = &note.message;
+        let message = plain::line(&note.message);
         let _ = write!(out, "{BOLD}{place}{BOLD:#}{style}{kind}: {style:#}{BOLD}{message}");
         if let Some(flag) = flag {
             let _ = write!(out, " [{flag}]");
@@ -77,7 +78,7 @@ impl Sources {
         let path = Path::new(&position.directory).join(&position.file);
         let lines = self.lines.entry(path).or_insert_with_key(|path| {
             let text = fs::read(path).unwrap_or_default();
-            String::from_utf8_lossy(&text).lines().map(str::to_owned).collect()
+            plain::lines(&String::from_utf8_lossy(&text)).lines().map(str::to_owned).collect()
         });
         lines.get(position.line as usize - 1).cloned()
     }

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
+use gpurace_report::plain;
 
 const BOLD: Style = Style::new().bold();
 const RED: Style = AnsiColor::Red.on_default().bold();
@@ -33,9 +34,12 @@ impl Error {
 
     /// Prints the error as `program: error: …`, and the hint below it.
     pub fn print(&self, program: &str) {
-        anstream::eprintln!("{BOLD}{program}: {RED}error: {RED:#}{BOLD}{}{BOLD:#}", self.message);
+        anstream::eprintln!(
+            "{BOLD}{program}: {RED}error: {RED:#}{BOLD}{}{BOLD:#}",
+            one_message(&self.message)
+        );
         if let Some(hint) = &self.hint {
-            anstream::eprintln!("{program}: {CYAN}hint: {CYAN:#}{hint}");
+            anstream::eprintln!("{program}: {CYAN}hint: {CYAN:#}{}", one_message(hint));
         }
     }
 }
@@ -73,9 +77,20 @@ pub fn temporary_folder() -> Result<tempfile::TempDir, Error> {
     made.map_err(|e| Error::new(format!("cannot make a temporary folder: {e}")))
 }
 
+/// Returns a message without odd characters. A name in it may have a new line: no line of it looks like another
+/// message.
+fn one_message(text: &str) -> String {
+    plain::lines(text).replace('\n', "\n  | ")
+}
+
 /// Prints `program: note: …`.
 pub fn note(program: &str, message: &str) {
-    anstream::eprintln!("{program}: {CYAN}note: {CYAN:#}{message}");
+    anstream::eprintln!("{program}: {CYAN}note: {CYAN:#}{}", one_message(message));
+}
+
+/// Prints `program: remark: …`.
+pub fn remark(program: &str, message: &str) {
+    anstream::eprintln!("{program}: remark: {}", one_message(message));
 }
 
 /// How `gclang` ended. The status is 0, 1 or that of clang.

@@ -29,7 +29,7 @@ fn expand_into(arg: OsString, depth: u32, out: &mut Vec<OsString>) {
 }
 
 /// Splits the text of a response file into words.
-fn split(content: &[u8]) -> Vec<OsString> {
+pub fn split(content: &[u8]) -> Vec<OsString> {
     let mut words = Vec::new();
     let mut word: Option<Vec<u8>> = None;
     let mut quote = None;

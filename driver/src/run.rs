@@ -13,7 +13,7 @@ use gpurace_abi::diagnostic::Diagnostic;
 use gpurace_abi::image::{SectionKind, build_container};
 
 use crate::clang_form;
-use crate::diagnostic::{Error, Exit, write_file as write};
+use crate::diagnostic::{Error, Exit, remark, write_file as write};
 use crate::plan::{Failure, GpuFiles, Plan, Step, ToolCommand};
 use crate::response;
 use crate::{config, headers, part};
@@ -250,7 +250,7 @@ fn gpu_sections(
 ) -> Result<Vec<(SectionKind, Vec<u8>)>, Error> {
     if let Some((why, failure)) = why_not {
         if *failure == Failure::Remark {
-            anstream::eprintln!("gclang: remark: no code for a GPU was made: {why}");
+            remark("gclang", &format!("no code for a GPU was made: {why}"));
         }
         return Ok(vec![(SectionKind::GpuNote, why.clone().into_bytes())]);
     }

@@ -89,6 +89,38 @@ fn damaged_device_code_is_refused_by_name() {
     }
 }
 
+const NAMES: &str = "\
+#include <gpurace/findings.h>
+#include <nvtx3/nvToolsExt.h>
+__global__ void race(int* out) { out[0] = threadIdx.x; }
+int main() {
+    int* out;
+    cudaMalloc(&out, 4);
+    nvtxRangePushA(\"range\\n::error::fake\\x1b[2J\\xe2\\x80\\xae\");
+    gpurace_region_begin(\"region\\r\\n::error::fake `x`\");
+    race<<<1, 32>>>(out);
+    return cudaDeviceSynchronize();
+}
+";
+
+#[test]
+fn names_of_a_program_act_on_no_terminal_and_no_log() {
+    let (app, folder) = program("names", NAMES);
+    let json = folder.join("r.json");
+    let outcome = with_options(&app, &format!("device=cpu:stats=1:json={}", json.display()), &folder);
+    assert_eq!(outcome.status, Some(66), "{}", outcome.stderr);
+    let odd = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
+    assert!(!outcome.stderr.contains(odd), "{}", outcome.stderr.escape_debug());
+    assert!(
+        outcome.stderr.lines().all(|line| !line.trim_start().starts_with("::error")),
+        "{}",
+        outcome.stderr
+    );
+    assert!(outcome.stderr.contains("range ::error::fake"), "{}", outcome.stderr);
+    let json = std::fs::read_to_string(json).unwrap();
+    assert!(!json.contains('\u{202e}') && !json.contains("\\u001b"));
+}
+
 #[test]
 fn a_privileged_program_ignores_the_environment() {
     // SAFETY: a plain query.

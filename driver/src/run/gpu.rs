@@ -8,7 +8,7 @@ use gpurace_abi::gpu_code::{self, Arch};
 use gpurace_abi::image::SectionKind;
 
 use super::{prepare, read, write};
-use crate::diagnostic::Error;
+use crate::diagnostic::{Error, remark};
 use crate::plan::{Failure, GpuFiles, ToolCommand, checks_on, too_old};
 
 /// Makes PTX, and machine code if `sass` is given.
@@ -55,7 +55,7 @@ pub fn failed(why: &str, source: &str, files: &GpuFiles, failure: Failure) -> Re
         Failure::Error => {
             return Err(Error::new(text).hint("`-fgpurace-exec=cpu` checks it on the host's processor"));
         }
-        Failure::Remark => anstream::eprintln!("gclang: remark: {text}"),
+        Failure::Remark => remark("gclang", &text),
         Failure::Silent => {}
     }
     for file in [&files.ptx, &files.sass] {

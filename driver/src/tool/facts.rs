@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use gpurace_report::plain::{self, MakePlain as _};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -161,10 +162,10 @@ pub(super) fn witness(witness: &Value) -> Option<String> {
     };
     match witness {
         Value::Null => None,
-        Value::String(text) => Some(format!("witness: {text}")),
+        Value::String(text) => Some(format!("witness: {}", plain::line(text))),
         other => {
             let text = in_words().unwrap_or_else(|| other.to_string());
-            Some(format!("witness: {text}"))
+            Some(format!("witness: {}", plain::line(&text)))
         }
     }
 }
@@ -189,11 +190,21 @@ pub fn facts(args: &FactsArgs) -> Result<Done, Error> {
 pub(super) fn read(file: &Path) -> Result<Facts, Error> {
     let name = file.display();
     let text = std::fs::read_to_string(file).map_err(|e| Error::new(format!("cannot read `{name}`: {e}")))?;
-    let facts: Facts = serde_json::from_str(&text).map_err(|e| {
+    let mut facts: Facts = serde_json::from_str(&text).map_err(|e| {
         Error::new(format!("`{name}` has no facts of this version of gpurace: {e}"))
             .hint("facts are written with `gclang -fsanitize=gpurace -fgpurace-facts=FILE`")
     })?;
     let Schema::V1 = facts.schema;
+    for kernel in &mut facts.kernels {
+        kernel.name.make_plain();
+        for site in &mut kernel.sites {
+            site.op.make_plain();
+            site.space.make_plain();
+            site.file.make_plain();
+            let reasons = site.why.iter_mut().chain(&mut site.requires);
+            reasons.for_each(|text| *text = plain::line(text).into_owned());
+        }
+    }
     Ok(facts)
 }
 

@@ -8,7 +8,7 @@ use gpurace_protocol::launch::Launch;
 use gpurace_protocol::place::Place;
 use gpurace_protocol::protocol::{Protocol, Step};
 use gpurace_protocol::range::{Loops, View};
-use gpurace_protocol::run::uniform_value;
+use gpurace_protocol::uniform::uniform_value;
 
 use crate::candidates::{Maker, reachable};
 use crate::encode::{Encoder, Frame};

@@ -1,7 +1,9 @@
 //! The solver as a shared library with three C functions. A program that opens it needs neither Z3
 //! nor the types of this crate. [`gpurace_protocol::wire`] defines the bytes.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+use std::sync::Once;
 use std::time::Duration;
 
 use gpurace_protocol::protocol::PROTOCOL_VERSION;
@@ -29,11 +31,14 @@ pub unsafe extern "C" fn gpurace_solve(
     answer: *mut *mut u8,
     answer_size: *mut usize,
 ) -> i32 {
+    be_quiet();
+    IS_ASKED.set(true);
     let result = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: the caller vouches for the bytes.
         let bytes = unsafe { std::slice::from_raw_parts(request, size) };
         solved(bytes)
     }));
+    IS_ASKED.set(false);
     match result {
         Ok(Some(bytes)) => {
             let bytes = bytes.into_boxed_slice();
@@ -47,6 +52,23 @@ pub unsafe extern "C" fn gpurace_solve(
         Ok(None) => -1,
         Err(_) => -2,
     }
+}
+
+thread_local! {
+    static IS_ASKED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Prints no panic of an answer: without memory Z3 fails, and the caller says so in its own words.
+fn be_quiet() {
+    static QUIET: Once = Once::new();
+    QUIET.call_once(|| {
+        let before = take_hook();
+        set_hook(Box::new(move |panic| {
+            if !IS_ASKED.get() {
+                before(panic);
+            }
+        }));
+    });
 }
 
 /// Frees an answer.

@@ -1,6 +1,7 @@
 //! The executor: spreads launches over a pool of workers.
 
 use std::collections::VecDeque;
+use std::io;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -138,7 +139,11 @@ impl Executor {
             fault.kernel.clone_from(&launch.kernel.name);
             fault
         };
-        let workers = self.workers_for(launch);
+        let mut workers = self.workers_for(launch);
+        if workers > 1 && self.start_threads(&mut self.pool.queue.lock(), workers - 1).is_err() {
+            // Shares may wait for each other, so this OS thread runs the launch as one.
+            workers = 1;
+        }
         let config = self.config();
         let threads: u64 = launch.shape.block.iter().map(|&n| u64::from(n)).product();
         let stacks = if launch.suspends() { threads.max(1) as usize } else { 1 };
@@ -200,31 +205,31 @@ impl Executor {
             queue.jobs.push_back(Job { launch: launch.clone(), worker });
         }
         // Each job has an OS thread of its own: shares of a cooperative launch wait for each other.
-        for _ in queue.free..queue.jobs.len() {
-            let (pool, blocks) = (self.pool.clone(), self.blocks.clone());
-            let spawned = std::thread::Builder::new()
-                .name("gpurace-worker".into())
-                .spawn(move || serve(&pool, Worker::new(blocks)));
-            match spawned {
-                Ok(thread) => {
-                    queue.free += 1;
-                    self.threads.lock().push(thread);
-                }
-                Err(e) => {
-                    let message = format!("cannot start a worker thread: {e}");
-                    launch.fail(Fault::of_launch(FaultKind::TooManyResources, message));
-                    let mine = |job: &Job| Arc::ptr_eq(&job.launch, launch);
-                    for job in queue.jobs.iter().filter(|job| mine(job)) {
-                        launch.finish(job.worker);
-                    }
-                    queue.jobs.retain(|job| !mine(job));
-                    return;
-                }
+        if let Err(e) = self.start_threads(&mut queue, 0) {
+            let message = format!("cannot start a worker thread: {e}");
+            launch.fail(Fault::of_launch(FaultKind::TooManyResources, message));
+            let mine = |job: &Job| Arc::ptr_eq(&job.launch, launch);
+            for job in queue.jobs.iter().filter(|job| mine(job)) {
+                launch.finish(job.worker);
             }
+            queue.jobs.retain(|job| !mine(job));
+            return;
         }
         for _ in 1..launch.workers {
             self.pool.wake.notify_one();
         }
+    }
+
+    /// Starts OS threads until each job has one, and so many more are free.
+    fn start_threads(&self, queue: &mut JobQueue, more: usize) -> io::Result<()> {
+        while queue.free < queue.jobs.len() + more {
+            let (pool, blocks) = (self.pool.clone(), self.blocks.clone());
+            let body = move || serve(&pool, Worker::new(blocks));
+            let thread = std::thread::Builder::new().name("gpurace-worker".into()).spawn(body)?;
+            queue.free += 1;
+            self.threads.lock().push(thread);
+        }
+        Ok(())
     }
 }
 

@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use gpurace_report::plain;
 use gpurace_report::schema::Report;
 
 use crate::found::{self, relative};
@@ -40,21 +41,7 @@ fn command(out: &mut String, level: &str, properties: &[(&str, String)], message
 
 /// Returns a text as the message of a command. A terminal that shows the log obeys no control character of it.
 pub(crate) fn data(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '%' => out.push_str("%25"),
-            '\r' => out.push_str("%0D"),
-            '\n' => out.push_str("%0A"),
-            '\t' => out.push(' '),
-            // Readers of lines disagree on the last two.
-            other if other.is_control() || matches!(other, '\u{2028}' | '\u{2029}') => {
-                out.push(char::REPLACEMENT_CHARACTER);
-            }
-            other => out.push(other),
-        }
-    }
-    out
+    plain::line(&text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")).into_owned()
 }
 
 /// Returns a text as the value of a property.

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use gpurace_report::coverage;
+use gpurace_report::plain;
 use gpurace_report::schema::{Access, Report};
 use gpurace_report::sources::Sources;
 use gpurace_report::text::TextRenderer;
@@ -35,7 +36,7 @@ pub fn render(report: &Report, sources: &dyn Sources) -> String {
                 "| {} | {} | {} | {} | {} | {} | {} |",
                 finding.cause.words(),
                 finding.kernel.as_deref().map_or_else(String::new, code),
-                cell(finding.object.as_deref().unwrap_or_default()),
+                text(finding.object.as_deref().unwrap_or_default()).replace('|', "\\|"),
                 place(race.later()),
                 place(race.earlier()),
                 finding.pairs,
@@ -127,30 +128,49 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace(['\n', '\r'], " ")
 }
 
-/// Returns a text on one line, as Markdown. Outside of code spans, it has no tag and no emphasis.
+/// Returns a text on one line, as Markdown. Outside of code spans it has no markup, no link, and nobody's name that
+/// would call that person.
 pub fn text(text: &str) -> String {
-    let text = text.replace(['\n', '\r'], " ");
+    let text = without_runs(&plain::line(text));
+    let parts: Vec<&str> = text.split('`').collect();
     // An unpaired backtick is text.
-    let text = match text.matches('`').count() % 2 {
-        0 => text,
-        _ => text.replace('`', "'"),
-    };
-    text.split('`')
-        .enumerate()
-        .map(|(index, part)| {
-            if index % 2 == 0 {
-                part.replace('&', "&amp;").replace('<', "&lt;").replace('*', "\\*").replace('_', "\\_")
-            } else {
-                part.to_owned()
-            }
-        })
-        .collect::<Vec<_>>()
-        .join("`")
+    if parts.len().is_multiple_of(2) {
+        return escaped(&text.replace('`', "'"));
+    }
+    let part =
+        |(index, part): (usize, &&str)| if index % 2 == 0 { escaped(part) } else { (*part).to_owned() };
+    parts.iter().enumerate().map(part).collect::<Vec<_>>().join("`")
+}
+
+/// Returns a text whose backticks stand alone. A run of several opens no code span that one of them closes.
+fn without_runs(text: &str) -> String {
+    let is_beside = |at: usize| text[..at].ends_with('`') || text[at + 1..].starts_with('`');
+    let of = |(at, c)| if c == '`' && is_beside(at) { '\'' } else { c };
+    text.char_indices().map(of).collect()
+}
+
+/// Returns a text without code spans.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for (at, character) in text.char_indices() {
+        match character {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            // Readers make links of addresses: `https://...`, `www....`.
+            ':' if text[at..].starts_with("://") => out.push_str("\\:"),
+            '.' if text[..at].to_ascii_lowercase().ends_with("www") => out.push_str("\\."),
+            '@' => out.push_str("@<!-- -->"),
+            '\\' | '*' | '_' | '[' | ']' | '~' | '!' => out.extend(['\\', character]),
+            _ => out.push(character),
+        }
+    }
+    out
 }
 
 /// Returns the text for an HTML element.
 fn html(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    let text = plain::line(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    text.replace('@', "@<!-- -->")
 }
 
 /// Returns a fence for a code block with this text.

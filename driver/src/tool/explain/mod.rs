@@ -21,6 +21,7 @@ use clap::Args as ClapArgs;
 use gpurace_abi::meta::{KernelMeta, ModuleMeta};
 use gpurace_protocol::place::Place;
 use gpurace_protocol::wire::{KernelProofs, kernel_proofs, module_proofs};
+use gpurace_report::sources::DiskSources;
 
 pub use self::table::Explained;
 use super::Done;
@@ -111,6 +112,11 @@ fn is_called(whole: &str, wanted: &str) -> bool {
 /// The file cannot be read or compiled, there is no such kernel or argument, or the solver is missing.
 pub fn explain(args: &ExplainArgs) -> Result<Done, Error> {
     let is_facts = args.file.extension().is_some_and(|end| end == "json");
+    let sources = match is_facts {
+        // Facts from elsewhere may name any file.
+        true => DiskSources::below(std::env::current_dir().ok()),
+        false => DiskSources::new(None),
+    };
     let mut kernels = if is_facts {
         if args.launch.is_some() {
             return Err(Error::new("`--launch` needs a source, found facts")
@@ -139,7 +145,8 @@ pub fn explain(args: &ExplainArgs) -> Result<Done, Error> {
         return Ok(Done::success(serde_json::to_string(&explained).unwrap_or_default()));
     }
     let Some(text) = &args.launch else {
-        let text = kernels.iter().map(|kernel| table::render(kernel, &HashMap::new())).collect::<String>();
+        let show = |kernel| table::render(kernel, &HashMap::new(), &sources);
+        let text = kernels.iter().map(show).collect::<String>();
         return Ok(Done::success(text));
     };
     let [kernel] = kernels.as_mut_slice() else {
@@ -147,7 +154,7 @@ pub fn explain(args: &ExplainArgs) -> Result<Done, Error> {
             .hint(format!("set `--kernel` to one of {}", names(&kernels))));
     };
     let (head, remarks) = launch::solve(kernel, text)?;
-    Ok(Done::success(head + &table::render(kernel, &remarks)))
+    Ok(Done::success(head + &table::render(kernel, &remarks, &sources)))
 }
 
 /// Returns the kernels that stored facts know.

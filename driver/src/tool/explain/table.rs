@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use gpurace_abi::meta::Space;
 use gpurace_report::hint::{SideFacts, hint};
 use gpurace_report::schema::{Access, Dim3, Effect, Op, Parameter, Race, RaceKind, Scope};
+use gpurace_report::sources::Sources;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -36,17 +37,16 @@ pub struct Explained {
 }
 
 /// Returns the table of a kernel. `remarks` are by number of the site.
-pub fn render(kernel: &Known, remarks: &HashMap<u32, Vec<String>>) -> String {
+pub fn render(kernel: &Known, remarks: &HashMap<u32, Vec<String>>, sources: &dyn Sources) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail, here and below.
     let _ = writeln!(out, "`{}`: {}", kernel.facts.name, Counts::of(&kernel.facts.sites));
-    let mut files: HashMap<String, Vec<String>> = HashMap::new();
     let mut shown = None;
     let explained = explain(kernel, remarks);
     for access in &explained {
         let here = (access.file.as_deref(), access.line);
         if shown != Some(here) {
-            source_line(&mut out, &mut files, here);
+            source_line(&mut out, sources, here);
             shown = Some(here);
         }
         access.render(&mut out);
@@ -78,22 +78,15 @@ pub fn explain(kernel: &Known, remarks: &HashMap<u32, Vec<String>>) -> Vec<Expla
     explained
 }
 
-fn source_line(
-    out: &mut String,
-    files: &mut HashMap<String, Vec<String>>,
-    (file, line): (Option<&str>, Option<u32>),
-) {
+fn source_line(out: &mut String, sources: &dyn Sources, (file, line): (Option<&str>, Option<u32>)) {
     let (Some(file), Some(line)) = (file, line) else {
         let _ = writeln!(out, "  [no debug info]");
         return;
     };
-    let read = |file: &str| {
-        let text = std::fs::read_to_string(file).unwrap_or_default();
-        text.lines().map(|line| line.trim().to_owned()).collect()
-    };
-    let lines = files.entry(file.to_owned()).or_insert_with(|| read(file));
-    let text = (line as usize).checked_sub(1).and_then(|at| lines.get(at)).filter(|text| !text.is_empty());
-    let _ = match text {
+    let text = sources.text(file);
+    let at = (line as usize).checked_sub(1);
+    let text = at.and_then(|at| text.as_ref()?.lines().nth(at)).map(str::trim);
+    let _ = match text.filter(|text| !text.is_empty()) {
         Some(text) => writeln!(out, "  {file}:{line}: {text}"),
         None => writeln!(out, "  {file}:{line}"),
     };

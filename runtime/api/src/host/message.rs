@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 use std::io::Write;
 
+use gpurace_report::plain;
 use parking_lot::Mutex;
 
 /// Writes one message, in one piece, so that lines of several threads do not mix.
 fn write(kind: &str, text: &str) {
-    let line = format!("gpurace: {kind}: {text}\n");
+    let line = format!("gpurace: {kind}: {}\n", plain::line(text));
     // If standard error is closed, there is no other place for messages.
     let _ = std::io::stderr().lock().write_all(line.as_bytes());
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use gpurace_check::{Checker, HostAccess, KernelKey, RaceRecord, RaceScope, Space};
 use gpurace_report::cause::Cause;
 use gpurace_report::collect::Added;
+use gpurace_report::plain::MakePlain as _;
 use gpurace_report::schema;
 
 use super::{Session, SessionState};
@@ -113,7 +114,8 @@ impl Session {
         record: &RaceRecord,
         resolved: Option<Resolved>,
     ) -> Option<FoundResolved> {
-        let Resolved { race, cause, object, in_kernel } = resolved?;
+        let Resolved { mut race, cause, object, in_kernel } = resolved?;
+        race.make_plain();
         let left_out = object.is_some_and(|object| !self.options.checks_object(&object.description()))
             || [&record.later, &record.earlier].iter().any(|side| {
                 !transfer_sites::is_one(side)
@@ -140,7 +142,8 @@ impl Session {
 
     /// Adds a divergence and writes it if it is new. Returns whether it is new; of a trial,
     /// only new ones are kept.
-    pub fn add_divergence(&self, divergence: schema::Divergence) -> bool {
+    pub fn add_divergence(&self, mut divergence: schema::Divergence) -> bool {
+        divergence.make_plain();
         let mut state = self.state.lock();
         if let Some(by) = self.suppressions.of_divergence(&divergence) {
             *state.suppressed.entry(by).or_default() += 1;
@@ -159,7 +162,8 @@ impl Session {
 
     /// Adds a fault and writes it if it is new. Returns whether it is new; of a trial, only new ones are
     /// kept.
-    pub fn add_fault(&self, fault: schema::Fault) -> bool {
+    pub fn add_fault(&self, mut fault: schema::Fault) -> bool {
+        fault.make_plain();
         let mut state = self.state.lock();
         let added = state.live.add_fault(fault.clone());
         if added == Added::First {

@@ -10,6 +10,7 @@ use gpurace_protocol::further_barrier::{self, FurtherBarrier};
 use gpurace_protocol::protocol::{SiteId, Sync};
 use gpurace_report::barriers::{Level, NewBarrier, Pair, Unordered};
 use gpurace_report::collect::Added;
+use gpurace_report::plain::MakePlain as _;
 use gpurace_report::schema::{self, Report, Run};
 use gpurace_report::{fix, join, sources};
 use parking_lot::MutexGuard;
@@ -99,6 +100,7 @@ impl Session {
         }
         self.add_fixes(&mut report, state);
         report.sources = sources::around_positions(&report, self.sources());
+        report.make_plain();
         Some(report)
     }
 

@@ -50,8 +50,11 @@ impl Suppressions {
         Self::parse(&text).map_err(|error| format!("{}:{error}", path.display()))
     }
 
-    /// Reads the lines of a file. The message of an error begins with the line number.
-    fn parse(text: &str) -> Result<Self, String> {
+    /// Reads the lines of a file.
+    ///
+    /// # Errors
+    /// A message that begins with the number of the wrong line.
+    pub fn parse(text: &str) -> Result<Self, String> {
         let mut all = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.trim();

@@ -9,7 +9,7 @@ use crate::launch::Launch;
 use crate::place::Place;
 use crate::protocol::{ObjectId, ObjectKind, Protocol};
 use crate::range::{Range, Ranges, View};
-use crate::run::uniform_value;
+use crate::uniform::uniform_value;
 use crate::validate::Malformed;
 
 /// A condition on one launch. Ids are those of

@@ -13,7 +13,7 @@ use crate::expr::{Axis, BinOp, Expr, ExprId, Exprs};
 use crate::fold;
 use crate::launch::Launch;
 use crate::protocol::{Stmt, Sync};
-use crate::run::uniform_value;
+use crate::uniform::uniform_value;
 
 /// The lanes of a warp.
 const WARP: u32 = 32;

@@ -19,6 +19,7 @@
 //! | [`last`] | values that loops leave |
 //! | [`bounds`] | where accesses lie within the memory of their object |
 //! | [`condition`] | conditions on a launch, which proofs need |
+//! | [`uniform`] | values that all threads of a launch share |
 //! | [`touched`] | the byte ranges that a launch may touch |
 //! | [`repeat`] | the accesses of a launch, for protocols that leave nothing open |
 //! | [`verdict`] | the solver's verdict for each site |
@@ -49,6 +50,7 @@ pub mod repeat;
 pub mod run;
 pub mod show;
 pub mod touched;
+pub mod uniform;
 pub mod validate;
 pub mod verdict;
 pub mod wire;

@@ -227,8 +227,10 @@ pub enum Stmt {
         /// 1 bit.
         cond: ExprId,
         /// The body for 1.
+        #[serde(deserialize_with = "crate::validate::nested")]
         then: Vec<Stmt>,
         /// The body for 0.
+        #[serde(deserialize_with = "crate::validate::nested")]
         otherwise: Vec<Stmt>,
     },
     /// Does something that the protocol does not describe.
@@ -355,6 +357,7 @@ pub struct Loop {
     /// group break in the same iteration.
     pub may_break: Option<Uniform>,
     /// The statements of one iteration.
+    #[serde(deserialize_with = "crate::validate::nested")]
     pub body: Vec<Stmt>,
 }
 

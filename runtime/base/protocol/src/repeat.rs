@@ -14,7 +14,8 @@ use crate::expr::{BinOp, Expr, ExprId, VarId};
 use crate::launch::Launch;
 use crate::place::Place;
 use crate::protocol::{Induction, Loop, ObjectKind, Op, Protocol, Space, Step, Stmt, Sync};
-use crate::run::{Open, Run, Stopped, Thread, Touch, uniform_value};
+use crate::run::{Open, Run, Stopped, Thread, Touch};
+use crate::uniform::uniform_value;
 
 /// The largest number of accesses of one thread, and of a block whose threads wait for each other.
 /// They are listed before they are passed on.

@@ -154,40 +154,6 @@ pub fn trace(
     Run::new(protocol, launch, choose).thread(thread, fuel)
 }
 
-/// The value of an expression over the launch alone; `None` if it uses anything else or divides by
-/// zero.
-pub fn uniform_value(exprs: &Exprs, launch: &Launch, id: ExprId) -> Option<u64> {
-    let at = |dims: [u32; 3], axis: crate::expr::Axis| u64::from(dims[axis as usize]);
-    let value = match exprs.get(id) {
-        Expr::Const { bits, .. } => bits,
-        Expr::Ntid(axis) => at(launch.shape.block, axis),
-        Expr::Nctaid(axis) => at(launch.shape.grid, axis),
-        Expr::Param { id, width } => width.truncate(*launch.params.get(id.0 as usize)?),
-        Expr::Bin(op, a, b) => {
-            let (x, y) = (uniform_value(exprs, launch, a)?, uniform_value(exprs, launch, b)?);
-            fold::apply(op, exprs.width(a), x, y)?
-        }
-        Expr::Cmp(op, a, b) => {
-            let (x, y) = (uniform_value(exprs, launch, a)?, uniform_value(exprs, launch, b)?);
-            u64::from(fold::compare(op, exprs.width(a), x, y))
-        }
-        Expr::Select(c, a, b) => {
-            let chosen = if uniform_value(exprs, launch, c)? == 1 { a } else { b };
-            uniform_value(exprs, launch, chosen)?
-        }
-        Expr::Cast(cast, width, a) => {
-            fold::convert(cast, exprs.width(a), width, uniform_value(exprs, launch, a)?)
-        }
-        Expr::Tid(_)
-        | Expr::Ctaid(_)
-        | Expr::Lane
-        | Expr::Var { .. }
-        | Expr::Iteration(_)
-        | Expr::Opaque { .. } => return None,
-    };
-    Some(value)
-}
-
 impl<'a> Run<'a> {
     /// A run of the threads of a launch, one after the other. `choose` answers open questions, and
     /// gives equal answers to equal questions.

@@ -1,6 +1,10 @@
 //! Validation of protocols. Bytes from a file or a program are not trusted.
 
+use std::cell::Cell;
 use std::collections::HashSet;
+
+use serde::de::Error as _;
+use serde::{Deserialize as _, Deserializer};
 
 use crate::expr::{Cast, Expr, ExprId, Exprs, Width};
 use crate::protocol::{Loop, ObjectKind, Protocol, Step, Stmt, Sync};
@@ -9,6 +13,21 @@ use crate::protocol::{Loop, ObjectKind, Protocol, Step, Stmt, Sync};
 pub const MOST_DEPTH: u32 = 4_000;
 /// The largest nesting depth of bodies.
 pub const MOST_NESTED: u32 = 200;
+
+/// Reads a body within others. Each level takes stack, so the depth is tested before [`validate`] sees it.
+pub(crate) fn nested<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Stmt>, D::Error> {
+    thread_local! {
+        static DEPTH: Cell<u32> = const { Cell::new(0) };
+    }
+    let depth = DEPTH.get();
+    if depth > MOST_NESTED {
+        return Err(D::Error::custom(Malformed::TooDeep));
+    }
+    DEPTH.set(depth + 1);
+    let body = Vec::deserialize(from);
+    DEPTH.set(depth);
+    body
+}
 
 /// A fault of a protocol.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,6 +57,9 @@ pub enum Malformed {
     /// A loop variable's step has an invalid constant.
     #[error("loop variable {0} has a step that leads nowhere")]
     Step(u32),
+    /// A loop uses a variable of itself, or of one behind it, before it has a value.
+    #[error("loop {0} begins with values that only it or a later loop has")]
+    Later(u32),
     /// The nesting is too deep.
     #[error("expressions or statements are nested too deeply")]
     TooDeep,
@@ -66,8 +88,9 @@ pub fn validate(protocol: &Protocol) -> Result<(), Malformed> {
             of_width(&protocol.exprs, ticket.added, opaque.width)?;
         }
     }
-    let mut seen = Seen { protocol, loops: HashSet::new(), vars: HashSet::new() };
-    seen.body(&protocol.body, 0)
+    let mut all = Seen::new(protocol);
+    all.body(&protocol.body, 0)?;
+    Order { all: &all, seen: Seen::new(protocol) }.body(&protocol.body)
 }
 
 fn expressions(protocol: &Protocol) -> Result<(), Malformed> {
@@ -132,7 +155,11 @@ struct Seen<'a> {
     vars: HashSet<u32>,
 }
 
-impl Seen<'_> {
+impl<'a> Seen<'a> {
+    fn new(protocol: &'a Protocol) -> Self {
+        Self { protocol, loops: HashSet::new(), vars: HashSet::new() }
+    }
+
     fn of_width(&self, id: ExprId, width: Width) -> Result<(), Malformed> {
         of_width(&self.protocol.exprs, id, width)
     }
@@ -184,6 +211,65 @@ impl Seen<'_> {
                 Step::AShr(by) if by >= var.width.bits() => return Err(Malformed::Step(var.id.0)),
                 Step::Mul(_) | Step::UDiv(_) | Step::SDiv(_) | Step::AShr(_) | Step::Any(_) => {}
             }
+        }
+        Ok(())
+    }
+}
+
+/// Compares what loops begin with and what ends them with the loops before them. Otherwise a variable's range could
+/// depend on itself.
+struct Order<'a> {
+    all: &'a Seen<'a>,
+    seen: Seen<'a>,
+}
+
+impl Order<'_> {
+    fn body(&mut self, body: &[Stmt]) -> Result<(), Malformed> {
+        for stmt in body {
+            match stmt {
+                Stmt::Access(_) | Stmt::Sync(_) | Stmt::Unknown(_) => {}
+                Stmt::If { then, otherwise, .. } => {
+                    self.body(then)?;
+                    self.body(otherwise)?;
+                }
+                Stmt::Loop(of) => {
+                    for var in &of.vars {
+                        let step = if let Step::Add(step) = var.step { Some(step) } else { None };
+                        for value in [var.from].into_iter().chain(step) {
+                            self.of_earlier(value, of)?;
+                        }
+                    }
+                    self.seen.loops.insert(of.id.0);
+                    self.seen.vars.extend(of.vars.iter().map(|var| var.id.0));
+                    self.of_earlier(of.cond, of)?;
+                    self.body(&of.body)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that an expression uses variables and iterations of the loops so far alone.
+    fn of_earlier(&self, id: ExprId, of: &Loop) -> Result<(), Malformed> {
+        let protocol = self.seen.protocol;
+        let (mut left, mut known) = (vec![id], HashSet::from([id]));
+        while let Some(id) = left.pop() {
+            let node = protocol.exprs.get(id);
+            let is_later = match node {
+                Expr::Var { id, .. } => self.all.vars.contains(&id.0) && !self.seen.vars.contains(&id.0),
+                Expr::Iteration(id) => self.all.loops.contains(&id.0) && !self.seen.loops.contains(&id.0),
+                _ => false,
+            };
+            if is_later {
+                return Err(Malformed::Later(of.id.0));
+            }
+            let argument = match node {
+                Expr::Opaque { id, .. } => {
+                    protocol.opaques.get(id.0 as usize).and_then(|found| found.argument)
+                }
+                _ => None,
+            };
+            left.extend(node.operands().chain(argument).filter(|&id| known.insert(id)));
         }
         Ok(())
     }

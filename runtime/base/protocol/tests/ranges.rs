@@ -4,8 +4,8 @@ use gpurace_protocol::expr::{Axis, BinOp, Cast, CmpOp, Expr, ExprId, Exprs, Widt
 use gpurace_protocol::launch::{Launch, LaunchShape};
 use gpurace_protocol::protocol::Protocol;
 use gpurace_protocol::range::{Ranges, View};
-use gpurace_protocol::run::uniform_value;
 use gpurace_protocol::show;
+use gpurace_protocol::uniform::uniform_value;
 use gpurace_random::Random;
 
 const COMPARISONS: [CmpOp; 6] = [CmpOp::Ult, CmpOp::Ule, CmpOp::Slt, CmpOp::Sle, CmpOp::Eq, CmpOp::Ne];

@@ -10,6 +10,7 @@
 //! | [`fix`] | changes of the source |
 //! | [`join`] | findings that the whole run shows to be one |
 //! | [`merge`] | how to join several reports |
+//! | [`plain`] | which characters a text may have |
 //! | [`baseline`] | which findings are not in an older report |
 //! | [`hint`] | advice on each race |
 //! | [`text`] | the report as text |
@@ -30,6 +31,7 @@ mod fold;
 pub mod hint;
 pub mod join;
 pub mod merge;
+pub mod plain;
 pub mod schema;
 pub mod snippet;
 pub mod sources;

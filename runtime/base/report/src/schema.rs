@@ -15,6 +15,8 @@ use std::fmt;
 use gpurace_abi::meta::Space;
 use serde::{Deserialize, Serialize};
 
+use crate::plain::MakePlain as _;
+
 pub use coverage::{CoverageState, CoveredAccess, KernelCoverage};
 pub use divergence::{Divergence, Exited, True, Waiting, WaitingAt};
 pub use fault::{Fault, FaultKind};
@@ -95,12 +97,15 @@ impl Report {
         json
     }
 
-    /// Reads a report. Findings that the text does not have are made from its races.
+    /// Reads a report, whose texts become [plain](crate::plain). Findings that the text does not have are made
+    /// from its races.
     ///
     /// # Errors
     /// The text is not JSON, has another schema, or has fields that the schema does not have.
     pub fn from_json(json: &str) -> serde_json::Result<Self> {
-        let report: Self = serde_json::from_str(json)?;
+        let mut report: Self = serde_json::from_str(json)?;
+        // Names that differ in odd characters alone are one name from here on.
+        report.make_plain();
         let all = vec![true; report.races.len()];
         Ok(crate::collect::regrouped(report, &all))
     }

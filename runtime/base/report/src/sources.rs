@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::coverage;
+use crate::plain;
 use crate::schema::{Report, SourceLines, Waiting};
 
 /// A place that has source files.
@@ -82,7 +83,10 @@ const MOST_KEPT: usize = 20_000;
 pub fn around_positions(report: &Report, sources: &dyn Sources) -> Vec<SourceLines> {
     let mut wanted: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
     for (file, line) in positions(report) {
-        wanted.entry(file).or_default().extend(line.saturating_sub(KEPT_AROUND).max(1)..=line + KEPT_AROUND);
+        wanted
+            .entry(file)
+            .or_default()
+            .extend(line.saturating_sub(KEPT_AROUND).max(1)..=line.saturating_add(KEPT_AROUND));
     }
     let mut kept: Vec<SourceLines> = Vec::new();
     let mut left = MOST_KEPT;
@@ -179,7 +183,7 @@ impl DiskSources {
                 return None;
             }
             let bytes = fs::read(path).ok()?;
-            Some(String::from_utf8_lossy(&bytes).into())
+            Some(plain::lines(&String::from_utf8_lossy(&bytes)).into())
         })
     }
 }

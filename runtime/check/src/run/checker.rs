@@ -332,6 +332,10 @@ impl Checker {
             n(&inner.clears_with_streams),
             "clears of the shadow between launches: races of launches on different streams across them are missed",
         );
+        if inner.shadow.map.is_incomplete() {
+            notes
+                .push("some accesses were not checked: the system refused memory for the checker".to_owned());
+        }
         notes
     }
 }

@@ -11,7 +11,7 @@
 use std::io;
 use std::ops::Range;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use gpurace_abi::device::REGION_WORDS;
 use parking_lot::Mutex;
@@ -57,8 +57,12 @@ impl<'a> WordPlace<'a> {
 /// The map of all shadow words.
 pub struct ShadowMap {
     table: *const AtomicPtr<AtomicU64>,
+    /// The table's length: none where the system refuses it.
+    chunks: usize,
     /// Chunks that are mapped, in the order of their mapping.
     mapped: Mutex<Vec<usize>>,
+    /// The system has refused memory: accesses were not checked.
+    is_incomplete: AtomicBool,
 }
 
 // SAFETY: the table and the chunks are atomics in mappings that live as long as the map.
@@ -67,14 +71,18 @@ unsafe impl Send for ShadowMap {}
 unsafe impl Sync for ShadowMap {}
 
 impl ShadowMap {
-    /// An empty map.
-    ///
-    /// # Panics
-    /// Where the system refuses 256 MiB of unreserved address space.
+    /// An empty map. It stays empty where the system refuses 256 MiB of unreserved address space.
     pub fn new() -> Self {
-        let table =
-            map(CHUNKS * size_of::<usize>()).unwrap_or_else(|e| panic!("cannot map the shadow table: {e}"));
-        Self { table: table.cast(), mapped: Mutex::new(Vec::new()) }
+        let (table, chunks) = match map(CHUNKS * size_of::<usize>()) {
+            Ok(table) => (table.cast_const().cast(), CHUNKS),
+            Err(_) => (ptr::null(), 0),
+        };
+        Self { table, chunks, mapped: Mutex::new(Vec::new()), is_incomplete: AtomicBool::new(chunks == 0) }
+    }
+
+    /// True if there was no memory for the shadow of some accesses, which were not checked.
+    pub fn is_incomplete(&self) -> bool {
+        self.is_incomplete.load(Ordering::Relaxed)
     }
 
     /// The place of the application word that holds `address`. `None` for an address that no
@@ -82,7 +90,7 @@ impl ShadowMap {
     #[inline]
     pub fn place(&self, address: usize) -> Option<WordPlace<'_>> {
         let chunk = address >> CHUNK_BITS;
-        if chunk >= CHUNKS {
+        if chunk >= self.chunks {
             return None;
         }
         // SAFETY: `chunk` is less than the table's length.
@@ -115,7 +123,7 @@ impl ShadowMap {
     /// The place of an address whose chunk was ever accessed.
     pub fn existing_place(&self, address: usize) -> Option<WordPlace<'_>> {
         let chunk = address >> CHUNK_BITS;
-        if chunk >= CHUNKS {
+        if chunk >= self.chunks {
             return None;
         }
         // SAFETY: `chunk` is less than the table's length.
@@ -166,7 +174,11 @@ impl ShadowMap {
         if !base.is_null() {
             return Some(base);
         }
-        let base = map(CHUNK_BYTES).ok()?.cast();
+        let Ok(base) = map(CHUNK_BYTES) else {
+            self.is_incomplete.store(true, Ordering::Relaxed);
+            return None;
+        };
+        let base = base.cast();
         slot.store(base, Ordering::Release);
         mapped.push(chunk);
         Some(base)
@@ -221,8 +233,10 @@ impl Drop for ShadowMap {
                 libc::munmap(base.cast(), CHUNK_BYTES);
             }
         }
-        // SAFETY: the table is our own mapping.
-        unsafe { libc::munmap(self.table.cast_mut().cast(), CHUNKS * size_of::<usize>()) };
+        if self.chunks > 0 {
+            // SAFETY: the table is our own mapping.
+            unsafe { libc::munmap(self.table.cast_mut().cast(), self.chunks * size_of::<usize>()) };
+        }
     }
 }
 
