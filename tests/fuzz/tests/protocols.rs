@@ -9,7 +9,7 @@ use gpurace_protocol::launch::{Extent, Launch};
 use gpurace_protocol::place::{self, Place};
 use gpurace_protocol::protocol::{
     Access, Induction, Loop, Object, ObjectId, ObjectKind, Op, Opaque, PROTOCOL_VERSION, Param, Protocol,
-    ScopeOf, SiteId, Space, Step, Stmt, Sync, Test, Uniform, Unknown,
+    ScopeOf, SiteId, Space, Step, Stmt, Sync, Test, Ticket, Uniform, Unknown,
 };
 use gpurace_protocol::run::{self, Thread};
 use gpurace_protocol::verdict::{SiteVerdict, Verdict, Verdicts, Witness, WitnessAccess};
@@ -32,11 +32,13 @@ fn protocol() -> Protocol {
         loaded_by: Some(SiteId(0)),
         argument: None,
         last: None,
+        ticket: None,
     }];
     let e = &mut protocol.exprs;
     let tid = e.add(Expr::Tid(Axis::X));
     let wide = e.zext(Width::W64, tid);
     let four = e.c64(4);
+    protocol.opaques[0].ticket = Some(Ticket { site: SiteId(0), added: four });
     let offset = e.bin(BinOp::Mul, wide, four);
     let n = e.add(Expr::Param { id: ParamId(1), width: Width::W64 });
     let var = e.add(Expr::Var { id: VarId(0), width: Width::W64 });
