@@ -165,7 +165,7 @@ fn what_cannot_be_run_is_named() {
     script(dir.path(), "echo no checks here\n");
     insta::assert_snapshot!(said(None, &["-n", "3", "--", "./app"]), @r"
     gpurace: error: `./app` wrote no report with seed 0 (exit status: 0); its output ends:
-    no checks here
+      | no checks here
     gpurace: hint: was it built with `-fsanitize=gpurace`?
     ");
     assert_eq!(stress(dir.path(), None, &["-n", "0", "--", "./app"]).status.code(), Some(2));
