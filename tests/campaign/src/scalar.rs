@@ -25,6 +25,8 @@ pub enum Scalar {
     F64,
 }
 
+use std::ops::{Add, Mul, Sub};
+
 use Scalar::*;
 
 /// An operator with two operands of one type.
@@ -165,54 +167,8 @@ impl Scalar {
     /// Applies an operator.
     pub fn apply(self, op: Op, a: u64, b: u64) -> u64 {
         match self {
-            F32 => {
-                let (x, y) = (f32::from_bits(a as u32), f32::from_bits(b as u32));
-                let z = match op {
-                    Op::Add => x + y,
-                    Op::Sub => x - y,
-                    Op::Mul => x * y,
-                    Op::Min => {
-                        if x < y {
-                            x
-                        } else {
-                            y
-                        }
-                    }
-                    Op::Max => {
-                        if x < y {
-                            y
-                        } else {
-                            x
-                        }
-                    }
-                    _ => unreachable!("{op:?} of floats"),
-                };
-                u64::from(z.to_bits())
-            }
-            F64 => {
-                let (x, y) = (f64::from_bits(a), f64::from_bits(b));
-                let z = match op {
-                    Op::Add => x + y,
-                    Op::Sub => x - y,
-                    Op::Mul => x * y,
-                    Op::Min => {
-                        if x < y {
-                            x
-                        } else {
-                            y
-                        }
-                    }
-                    Op::Max => {
-                        if x < y {
-                            y
-                        } else {
-                            x
-                        }
-                    }
-                    _ => unreachable!("{op:?} of floats"),
-                };
-                z.to_bits()
-            }
+            F32 => u64::from(of_floats(op, f32::from_bits(a as u32), f32::from_bits(b as u32)).to_bits()),
+            F64 => of_floats(op, f64::from_bits(a), f64::from_bits(b)).to_bits(),
             _ => self.keep(self.apply_to_integers(op, a, b)),
         }
     }
@@ -284,5 +240,22 @@ impl Scalar {
             F64 => (f64::from(small) * 0.25).to_bits(),
             _ => self.keep(z),
         }
+    }
+}
+
+/// Applies an operator to floating-point numbers.
+fn of_floats<T>(op: Op, x: T, y: T) -> T
+where
+    T: PartialOrd + Add<Output = T> + Sub<Output = T> + Mul<Output = T>,
+{
+    match op {
+        Op::Add => x + y,
+        Op::Sub => x - y,
+        Op::Mul => x * y,
+        Op::Min if x < y => x,
+        Op::Min => y,
+        Op::Max if x < y => y,
+        Op::Max => x,
+        _ => unreachable!("{op:?} of floats"),
     }
 }

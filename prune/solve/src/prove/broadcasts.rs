@@ -2,8 +2,8 @@
 //! goes on, a barrier follows, and all threads read it.
 //!
 //! # The rule
-//! Threads that read one address at one place of the program, in one iteration of the loops around it, read
-//! one value if barriers order this read with each write to the address.
+//! Barriers order a read with each write to its address. Then all threads that make this read in one
+//! iteration of the loops around it read one value, if they read from one address.
 //!
 //! Whether barriers do so may itself depend on the value: it decides whether threads reach them. So the prover
 //! first supposes that the value is uniform, and then shows the order. If threads did read different values
