@@ -371,8 +371,12 @@ mod tests {
         );
         assert_eq!(runs([4, 0x100, 16], [4, 2, 3], &all).map(|r| r.len()), Some(6));
         assert_eq!(runs([0, 0, 0], [8, 3, 1], &all), Some(vec![(0, 0x1000, 0, 24, 24)]));
+        assert_eq!(runs([12, 96, 0], [8, 3, 1], &all), Some(vec![(0, 0x1000, 12, 24, 24)]));
+        assert_eq!(runs([12, 24, 0], [8, 3, 1], &all).map(|r| r.len()), Some(3));
         // Steps that regions do not know.
-        assert_eq!(runs([12, 96, 0], [8, 3, 1], &all), None);
+        assert_eq!(runs([14, 112, 0], [8, 3, 1], &all), None);
+        assert_eq!(runs([12, 94, 0], [8, 3, 1], &all), None);
+        assert_eq!(runs([132, 1056, 0], [8, 3, 1], &all), None);
         assert_eq!(runs([4u64.wrapping_neg(), 32, 0], [8, 3, 1], &all), None);
         let some = Threads::marked(&marks(24, &[(1, 2), (10, 13)]));
         assert_eq!(

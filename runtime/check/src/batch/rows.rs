@@ -94,14 +94,28 @@ pub(crate) struct RowRun {
     pub(crate) thread: usize,
     /// The first thread's address.
     pub(crate) address: usize,
-    /// Bytes from a thread to the next: 0, or a power of 2 of at least an access's size, with no
-    /// access over a multiple of it.
+    /// Bytes from a thread to the next: 0, or see [`RowRun::may_step`].
     pub(crate) step: usize,
     /// How many threads; the last one makes an access.
     pub(crate) count: usize,
     /// How many of them make an access.
     pub(crate) accesses: usize,
 }
+
+/// For each step, the words of a region that are multiples of it.
+const EVERY: [u64; REGION_WORDS + 1] = {
+    let mut all = [0; REGION_WORDS + 1];
+    let mut step = 1;
+    while step <= REGION_WORDS {
+        let mut word = 0;
+        while word < REGION_WORDS {
+            all[step] |= 1 << word;
+            word += step;
+        }
+        step += 1;
+    }
+    all
+};
 
 /// Neighbouring threads without an access that a run goes over.
 const GAP: usize = 32;
@@ -124,16 +138,22 @@ impl RowRun {
         (self.thread + at.min(self.count), self.thread + if has { at + count } else { 0 })
     }
 
-    /// True if accesses of this size at this distance make runs, one of them at `first`.
+    /// True if accesses of this size at this distance make runs, one of them at `first`. The distance is 0,
+    /// or a power of 2 with no access over a multiple of it, or the size of a struct whose parts of the
+    /// access's size are aligned. So no access is of two regions.
     #[inline]
     pub(crate) fn may_step(first: usize, step: usize, size: usize) -> bool {
-        let fits = || {
-            step.is_power_of_two()
-                && size <= step
-                && step <= region::BYTES
-                && (first & (step - 1)) + size <= step
-        };
-        step == 0 || fits()
+        if step == 0 {
+            return true;
+        }
+        if size > step || step > region::BYTES {
+            return false;
+        }
+        if step.is_power_of_two() {
+            return (first & (step - 1)) + size <= step;
+        }
+        let aligned = |n: usize| n & (size - 1) == 0;
+        step.is_multiple_of(GRANULE) && size.is_power_of_two() && aligned(step) && aligned(first)
     }
 
     /// The run from a thread on that makes an access.
@@ -259,12 +279,17 @@ impl CheckedRow<'_> {
         *scattered = few;
     }
 
-    /// True if no access of a run goes over the end of its step, or of its region, or over a word that it
-    /// does not fill.
+    /// True if no access of a run goes over the end of its region, or over a word that it does not fill.
     fn fits_words(&self, run: &RowRun) -> bool {
         let size = self.row.size as usize;
-        let within = if run.step == 0 { region::BYTES } else { run.step };
-        run.address & (size.min(GRANULE) - 1) == 0 && (run.address & (within - 1)) + size <= within
+        let whole = |within: usize| (run.address & (within - 1)) + size <= within;
+        run.address & (size.min(GRANULE) - 1) == 0
+            && match run.step {
+                0 => whole(region::BYTES),
+                step if step.is_power_of_two() => whole(step),
+                // As the run's steps do.
+                _ => true,
+            }
     }
 
     /// Checks the accesses of some threads one by one.
@@ -287,23 +312,26 @@ impl CheckedRow<'_> {
         }
     }
 
-    /// Checks a run of threads that access neighbouring words.
+    /// Checks a run of threads that access words of their own, at equal distances.
     fn neighbours(&self, block: &mut impl BatchChecks, record: Record, run: &RowRun, shared: bool) {
         let row = self.row;
         let (words, step) = (row.words(), run.step / GRANULE);
-        let shift = step.trailing_zeros() as i8;
         let record = record.with(row.op_at(run.address), Span::Thread);
-        let dense = words == step && run.accesses == run.count;
+        // Threads that access other words of structs by other instructions have the same steps where these
+        // are powers of 2: the words of a thread then begin at a multiple of the step.
+        let before = if step.is_power_of_two() { run.address / GRANULE & (step - 1) } else { 0 };
+        // The words of threads that access the first ones of their steps: of more than one region.
+        let firsts = ((1_u64 << words) - 1) * EVERY[step];
         let mut done = 0;
         while done < run.count {
             let address = run.address.wrapping_add(done * run.step);
             let from = address / GRANULE % REGION_WORDS;
-            let count = ((REGION_WORDS - (from & !(step - 1))) >> shift).min(run.count - done);
+            let count = (REGION_WORDS - from).div_ceil(step).min(run.count - done);
             let threads = run.thread + done..run.thread + done + count;
-            let mask = if dense {
-                (u32::MAX >> (REGION_WORDS - count * words)) << from
-            } else {
-                match row.addresses {
+            let end = from + (count - 1) * step + words;
+            let mut mask = (firsts << from) as u32 & u32::MAX >> (REGION_WORDS - end);
+            if run.accesses < run.count {
+                mask &= match row.addresses {
                     Addresses::Affine(affine) if step == 1 => {
                         affine.active.part(threads.start, count) << from
                     }
@@ -312,10 +340,12 @@ impl CheckedRow<'_> {
                         let accessed = |i: &usize| addresses.of(threads.start + i) != 0;
                         (0..count).filter(accessed).fold(0, |mask, i| mask | one << (from + i * step))
                     }
-                }
-            };
-            let base = threads.start as i16 - (from >> shift) as i16;
-            let records = RegionRecord { record, mask, base, shift };
+                };
+            }
+            let steps = (from - before).div_ceil(step);
+            let ahead = (steps * step - (from - before)) as u8;
+            let base = threads.start as i16 - steps as i16;
+            let records = RegionRecord { record, mask, base, step: step as i8, ahead };
             if mask != 0 && !block.check_region(&records, address, shared) {
                 self.each(block, threads);
             }
@@ -330,7 +360,7 @@ impl CheckedRow<'_> {
         if run.accesses < run.count || run.step != self.row.size as usize || run.count < head + per_word {
             return self.each(block, run.thread..run.thread + run.count);
         }
-        let shift = -(per_word.trailing_zeros() as i8);
+        let step = -(per_word as i8);
         self.each(block, run.thread..run.thread + head);
         let (mut done, whole) = (head, (run.count - head) / per_word * per_word);
         while done < head + whole {
@@ -341,7 +371,8 @@ impl CheckedRow<'_> {
             let thread = run.thread + done;
             let base = thread as i16 - (from * per_word) as i16;
             let count = words * per_word;
-            if !block.check_region(&RegionRecord { record, mask, base, shift }, address, shared) {
+            let records = RegionRecord { record, mask, base, step, ahead: 0 };
+            if !block.check_region(&records, address, shared) {
                 self.each(block, thread..thread + count);
             }
             done += count;
@@ -356,7 +387,8 @@ impl CheckedRow<'_> {
         let one_warp = run.thread / 32 == (run.thread + run.count - 1) / 32;
         let span = if one_warp { Span::Warp } else { Span::Block };
         let record = record.with(self.row.op_at(run.address), span);
-        let records = RegionRecord { record, mask, base: run.thread as i16, shift: ONE_THREAD };
+        let base = run.thread as i16;
+        let records = RegionRecord { record, mask, base, step: ONE_THREAD, ahead: 0 };
         if self.row.writes || !block.check_region(&records, run.address, shared) {
             self.each(block, run.thread..run.thread + run.count);
         }

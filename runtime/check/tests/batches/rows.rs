@@ -22,7 +22,8 @@ fn addresses(random: &mut Random, threads: u64, block: u64, shared: bool, size: 
     let span = if shared { SHARED_BYTES as u64 } else { 0x1000 };
     let shift = random.below(8) * size;
     let width = [1, 4, 16, 24, 32][random.below(5) as usize];
-    let pattern = random.below(11);
+    let struct_bytes = [6, 12, 20, 24, 36, 48, 120][random.below(7) as usize];
+    let pattern = random.below(14);
     let left_out = random.below(5);
     let cut = random.below(threads);
     (0..threads)
@@ -41,6 +42,7 @@ fn addresses(random: &mut Random, threads: u64, block: u64, shared: bool, size: 
                 // Fields of structs of threads.
                 8 => t * size * 2 + shift % (2 * size),
                 9 => t * 32 + shift % 32,
+                10..=12 => across * struct_bytes + shift % struct_bytes,
                 _ => (t ^ 1) * size,
             };
             let stays = match left_out {

@@ -13,12 +13,12 @@ pub const BYTES: usize = REGION_WORDS * GRANULE;
 const ALL: u32 = u32::MAX;
 const _: () = assert!(REGION_WORDS == u32::BITS as usize, "a mask has one bit per word");
 
-/// The [`RegionRecord::shift`] of a record by one thread: all words of a region are its first 32.
-pub(crate) const ONE_THREAD: i8 = 5;
+/// The [`RegionRecord::step`] of a record by one thread: all words of a region are its first 32.
+pub(crate) const ONE_THREAD: i8 = REGION_WORDS as i8;
 
-/// A record of some words of a region. Thread `base + (i >> shift)` accessed word `i`. If the shift is
-/// negative, a word's bytes are of as many threads: the first is `base + (i << -shift)`. Others accessed
-/// them too where the record's span says so.
+/// A record of some words of a region, by threads at equal distances. Thread `base + (i + ahead) / step`
+/// accessed word `i`. If the step is negative, `-step` threads share a word: the first one of word `i` is
+/// `base + i * -step`. Others accessed them too where the record's span says so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RegionRecord {
     /// The record of each word, with thread 0. Where threads share a word, it has all bytes.
@@ -27,9 +27,24 @@ pub(crate) struct RegionRecord {
     pub(crate) mask: u32,
     /// The thread of word 0, if that were one of them.
     pub(crate) base: i16,
-    /// How many words a thread has, as a power of 2: -2 for one byte; [`ONE_THREAD`] where one has all.
-    pub(crate) shift: i8,
+    /// How many words from a thread to the next: up to [`ONE_THREAD`], where one has all. Negative: how
+    /// many threads share a word, 2 or 4.
+    pub(crate) step: i8,
+    /// How many words that thread `base` has before word 0, less than a step.
+    pub(crate) ahead: u8,
 }
+const _: () = assert!(size_of::<RegionRecord>() == 16, "a record list has two cache lines");
+
+/// What a number of words, at most 64, is multiplied by to divide it by a step, in 65536ths: rounded up.
+const RECIPROCALS: [u32; REGION_WORDS + 1] = {
+    let mut all = [0; REGION_WORDS + 1];
+    let mut step = 1;
+    while step <= REGION_WORDS {
+        all[step] = (1_u32 << 16).div_ceil(step as u32);
+        step += 1;
+    }
+    all
+};
 
 impl ListRecord for RegionRecord {
     #[inline(always)]
@@ -43,22 +58,18 @@ impl RegionRecord {
     pub(crate) fn of_thread(record: Record, thread: u32, from: usize, words: usize) -> Self {
         let mask = (ALL >> (REGION_WORDS - words)) << from;
         // Like that of threads side by side that have as many words each.
-        let shift = if words.is_power_of_two() && from.is_multiple_of(words) {
-            words.trailing_zeros() as i8
-        } else {
-            ONE_THREAD
-        };
-        Self { record, mask, base: thread as i16 - (from >> shift) as i16, shift }
+        let step = if words.is_power_of_two() && from.is_multiple_of(words) { words } else { REGION_WORDS };
+        Self { record, mask, base: thread as i16 - (from / step) as i16, step: step as i8, ahead: 0 }
     }
 
     /// The record of all words by a region's word, which holds that of word 0.
     fn of_all(word: Record) -> Self {
-        Self { record: word.with_thread(0), mask: ALL, base: word.thread() as i16, shift: 0 }
+        Self { record: word.with_thread(0), mask: ALL, base: word.thread() as i16, step: 1, ahead: 0 }
     }
 
     /// True if two records say the same of the words that both have.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
-        (self.record, self.base, self.shift) == (other.record, other.base, other.shift)
+        self.record == other.record && self.is_by_threads_of(other)
     }
 
     /// Its words in order, each with its first thread.
@@ -79,12 +90,17 @@ impl RegionRecord {
 
     /// How many threads share a word.
     fn threads_of_word(&self) -> usize {
-        1 << (-self.shift).max(0)
+        (-self.step).max(1) as usize
+    }
+
+    /// True if both records give each word to the same threads.
+    fn is_by_threads_of(&self, other: &Self) -> bool {
+        (self.base, self.step, self.ahead) == (other.base, other.step, other.ahead)
     }
 
     /// The region's word that says the same; `None` if that takes a list.
     pub(super) fn alone(&self) -> Option<Record> {
-        (self.mask == ALL && self.shift == 0).then(|| self.record.with_thread(self.thread(0) as u32))
+        (self.mask == ALL && self.step == 1).then(|| self.record.with_thread(self.thread(0) as u32))
     }
 
     /// True for the record of a write.
@@ -106,13 +122,13 @@ impl RegionRecord {
 
     /// True if both records give each byte of a word to the same number of threads.
     pub(super) fn splits_words_like(&self, other: &Self) -> bool {
-        self.shift.min(0) == other.shift.min(0)
+        self.step.min(0) == other.step.min(0)
     }
 
     /// The words of `mask` that one thread accessed in both records. `None` if that holds of some
     /// bytes of a word and not of others.
     pub(super) fn same_thread(&self, other: &Self, mask: u32) -> Option<u32> {
-        if self.shift == other.shift {
+        if (self.step, self.ahead) == (other.step, other.ahead) {
             return Some(if self.base == other.base { mask } else { 0 });
         }
         self.words_where(other, mask, |a, b| a == b)
@@ -134,7 +150,7 @@ impl RegionRecord {
     fn words_where(&self, other: &Self, mask: u32, are: impl Fn(i32, i32) -> bool) -> Option<u32> {
         let mut found = 0;
         for i in words(mask) {
-            let bytes = if self.shift.min(other.shift) < 0 { GRANULE } else { 1 };
+            let bytes = if self.step.min(other.step) < 0 { GRANULE } else { 1 };
             match (0..bytes).filter(|&b| are(self.thread_of(i, b), other.thread_of(i, b))).count() {
                 0 => {}
                 all if all == bytes => found |= 1 << i,
@@ -152,7 +168,7 @@ impl RegionRecord {
         match (self.span(), a.span()) {
             (Span::Block, _) => true,
             (Span::Warp, Span::Thread | Span::Warp) => self.same_warp(a, a.mask) == Some(a.mask),
-            (Span::Thread, Span::Thread) => (self.base, self.shift) == (a.base, a.shift),
+            (Span::Thread, Span::Thread) => self.is_by_threads_of(a),
             _ => false,
         }
     }
@@ -160,7 +176,7 @@ impl RegionRecord {
     /// True if one thread accessed each word in both records, between the same two barriers.
     pub(super) fn is_of_same_threads(&self, other: &Self) -> bool {
         self.record.in_epoch_of(other.record.key())
-            && (self.base, self.shift) == (other.base, other.shift)
+            && self.is_by_threads_of(other)
             && (self.span(), other.span()) == (Span::Thread, Span::Thread)
     }
 
@@ -170,9 +186,13 @@ impl RegionRecord {
     }
 
     /// The thread of a byte of word `i`.
+    #[inline]
     fn thread_of(&self, i: u32, byte: usize) -> i32 {
-        let bytes = i as usize * GRANULE + byte;
-        i32::from(self.base) + (bytes >> (self.shift + GRANULE.trailing_zeros() as i8)) as i32
+        let steps = match usize::try_from(self.step) {
+            Ok(step) => (i + u32::from(self.ahead)) * RECIPROCALS[step] >> 16,
+            Err(_) => (i * GRANULE as u32 + byte as u32) / (GRANULE as u32 / self.threads_of_word() as u32),
+        };
+        i32::from(self.base) + steps as i32
     }
 }
 
