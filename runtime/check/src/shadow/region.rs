@@ -130,6 +130,48 @@ impl BlockView {
         changed
     }
 
+    /// Lets an access meet the records of a list in place, where each of them that has some of its words is
+    /// settled or of the same threads in this epoch, as in [`crate::shadow::fast`]. False in other cases:
+    /// then nothing was done.
+    #[inline]
+    fn meet_own(&self, list: &mut RecordList<RegionRecord>, a: &RegionRecord, shared: bool) -> bool {
+        let mut gone = 0_u32;
+        for (i, r) in list.as_slice().iter().enumerate().filter(|(_, r)| r.mask & a.mask != 0) {
+            let (has_all, within) = (a.mask & !r.mask == 0, r.mask & !a.mask == 0);
+            if self.is_settled(r.record, shared) {
+                if !within {
+                    return false;
+                }
+                gone |= 1 << i;
+            } else if !r.is_of_same_threads(a) {
+                return false;
+            } else if has_all && step::covers(r.touch(), a.touch(), true) {
+                return true;
+            } else if within && step::covers(a.touch(), r.touch(), true) {
+                gone |= 1 << i;
+            } else if !(has_all && within) || r.record.has_site(a.record.site()) {
+                return false;
+            }
+        }
+        if gone == 0 {
+            return match list.as_mut_slice().iter_mut().find(|r| r.is_like(a)) {
+                Some(like) => {
+                    like.mask |= a.mask;
+                    true
+                }
+                None => list.push(*a),
+            };
+        }
+        let records = list.as_mut_slice();
+        records[gone.trailing_zeros() as usize] = *a;
+        if !gone.is_power_of_two() {
+            let others = records.iter_mut().enumerate().filter(|(i, _)| (gone & (gone - 1)) >> i & 1 != 0);
+            others.for_each(|(_, r)| r.mask = 0);
+            list.retain(|r| r.mask != 0);
+        }
+        true
+    }
+
     /// Lets an access to some words of a region meet its records: what
     /// [`history::check`](crate::shadow::history::check) does, for all words of a record at once.
     fn meet(&self, list: &mut RecordList<RegionRecord>, a: &RegionRecord, shared: bool) -> Met {
@@ -255,7 +297,13 @@ impl BlockShadow {
                         continue;
                     }
                     // SAFETY: whoever made the region busy owns its records.
-                    let mut changed = unsafe { *at };
+                    let list = unsafe { &mut *at };
+                    // A record of all words needs no list.
+                    if a.alone().is_none() && view.meet_own(list, a, shared) {
+                        region.store(w.bits(), Ordering::Release);
+                        return true;
+                    }
+                    let mut changed = *list;
                     let met = view.meet(&mut changed, a, shared);
                     let next = match met {
                         Met::Changed => self.region_word(&changed, content),
