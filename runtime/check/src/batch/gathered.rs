@@ -9,7 +9,6 @@
 
 use std::ops::Range;
 
-use gpurace_abi::ablation::{self, Mechanism};
 use gpurace_abi::batch::{GatheredItem, GatheredRun};
 use gpurace_abi::device::REGION_WORDS;
 
@@ -49,13 +48,17 @@ impl CheckedItems<'_> {
         block.check_one(&WholeAccess { thread, address, size, site, entry, op, value, copy: None });
     }
 
+    /// The record of an access by thread 0, where many accesses can have one record.
+    fn record(&self, block: &impl BatchChecks) -> Option<Record> {
+        let plain = block.is_plain() && (!self.writes || block.has_no_sync());
+        let op = OpCode::plain(self.writes, FULL);
+        let site = self.entry.field().filter(|_| plain)?;
+        Some(Record::new(op, Span::Thread, site, block.view().order.key(0)))
+    }
+
     pub(super) fn items(&self, block: &mut impl BatchChecks, items: &[GatheredItem]) {
-        let plain = block.is_plain() && self.size == 4;
-        let by_grid = self
-            .entry
-            .field()
-            .filter(|_| plain && !self.writes && ablation::is_on(Mechanism::WordFastPath))
-            .map(|site| block.view().read_by_grid(site));
+        let words = self.record(block).filter(|_| self.size == 4);
+        let words = words.and_then(|record| block.view().word_checks(record));
         let mut met = 0;
         for (i, &item) in items.iter().enumerate() {
             if let Some(ahead) = items.get(i + AHEAD) {
@@ -66,12 +69,10 @@ impl CheckedItems<'_> {
             }
             met += 1;
             let address = item.address();
-            // Most often others have read it.
-            if let Some(by_grid) = &by_grid
-                && !block.own_memory().contains(&address)
+            if let Some(words) = &words
                 && address.is_multiple_of(GRANULE)
-                && let Some(place) = block.shadow().map.existing_place(address)
-                && by_grid.holds(place)
+                && let shared = block.begins_access(address)
+                && block.check_word(words, item.thread(), address, shared)
             {
                 continue;
             }
@@ -82,10 +83,7 @@ impl CheckedItems<'_> {
 
     pub(super) fn runs(&self, block: &mut impl BatchChecks, runs: &[GatheredRun]) {
         let size = self.size as usize;
-        let plain = block.is_plain() && (!self.writes || block.has_no_sync());
-        let record = self.entry.field().filter(|_| plain);
-        let op = OpCode::plain(self.writes, FULL);
-        let record = record.map(|site| Record::new(op, Span::Thread, site, block.view().order.key(0)));
+        let record = self.record(block);
         let mut gathered = RunsOfRegion::default();
         for run in runs {
             let (first, Range { start: address, end }) = (run.first, run.bytes());

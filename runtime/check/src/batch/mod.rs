@@ -16,6 +16,7 @@ use gpurace_abi::batch::{GatheredItem, GatheredRun};
 
 use crate::model::access::{Op, overlap};
 use crate::order::view::BlockView;
+use crate::shadow::fast::WordChecks;
 use crate::shadow::process::Shadow;
 use crate::shadow::region::RegionRecord;
 use affine::AffineAddresses;
@@ -163,9 +164,6 @@ pub(crate) trait BatchChecks {
     /// The shadow of the process.
     fn shadow(&self) -> &Shadow;
 
-    /// Shared memory that only the block reaches.
-    fn own_memory(&self) -> &Range<usize>;
-
     /// The entry of an instruction.
     fn entry(&mut self, site: u32) -> SiteEntry;
 
@@ -188,6 +186,10 @@ pub(crate) trait BatchChecks {
     /// Records accesses to different words of the region at an address, if its records are all
     /// settled. False if they are not: then nothing was done.
     fn begin_region(&mut self, records: &[RegionRecord], address: usize, shared: bool) -> bool;
+
+    /// Checks a plain access to the word at an address. False if that takes more than `checks` knows: then
+    /// nothing was done.
+    fn check_word(&mut self, checks: &WordChecks, thread: u32, address: usize, shared: bool) -> bool;
 
     /// Checks one access of a few bytes.
     fn check_one(&mut self, access: &WholeAccess<'_>);

@@ -198,6 +198,14 @@ impl RowRun {
     }
 }
 
+/// True if some three of these neighbours access memory at equal distances: they may be part of a run.
+fn is_regular(addresses: &[u64; 16]) -> bool {
+    (2..addresses.len()).fold(false, |any, i| {
+        let distance = |i: usize| addresses[i].wrapping_sub(addresses[i - 1]);
+        any | (distance(i) == distance(i - 1) && distance(i) <= region::BYTES as u64)
+    })
+}
+
 /// The first thread from `thread` on that makes an access.
 pub(crate) fn next_access(addresses: &[u64], mut thread: usize) -> Option<usize> {
     if *addresses.get(thread)? != 0 {
@@ -250,6 +258,15 @@ pub(super) fn check(
     }
     let (addresses, mut thread) = (row.addresses.each(), 0);
     while let Some(first) = next_access(&addresses, thread) {
+        if scattered
+            && let Some(chunk) = addresses[first..].first_chunk()
+            && !is_regular(chunk)
+        {
+            let accesses = checked.each(block, first..first + chunk.len());
+            block.count(accesses);
+            thread = first + chunk.len();
+            continue;
+        }
         let run = RowRun::next(&addresses, first, row.size as usize);
         thread = run.thread + run.count;
         checked.run(block, &run, &mut scattered);
@@ -263,10 +280,10 @@ impl CheckedRow<'_> {
         if self.local.contains(&run.address) {
             return;
         }
-        block.count(run.accesses as u64);
         let few = run.accesses < 3;
         match self.record {
             Some(record) if !(few && *scattered) && self.fits_words(run) => {
+                block.count(run.accesses as u64);
                 let shared = block.begins_access(run.address);
                 match run.step {
                     0 => self.one_place(block, record, run, shared),
@@ -274,7 +291,10 @@ impl CheckedRow<'_> {
                     _ => self.neighbours(block, record, run, shared),
                 }
             }
-            _ => self.each(block, run.thread..run.thread + run.count),
+            _ => {
+                let accesses = self.each(block, run.thread..run.thread + run.count);
+                block.count(accesses);
+            }
         }
         *scattered = few;
     }
@@ -292,16 +312,28 @@ impl CheckedRow<'_> {
             }
     }
 
-    /// Checks the accesses of some threads one by one.
-    fn each(&self, block: &mut impl BatchChecks, threads: Range<usize>) {
-        let &Self { rows, row, entry, .. } = self;
+    /// Checks the accesses of some threads one by one, and returns their number.
+    fn each(&self, block: &mut impl BatchChecks, threads: Range<usize>) -> u64 {
+        let &Self { rows, row, entry, local, .. } = self;
+        let words = self.record.filter(|_| row.size as usize == GRANULE);
+        let words = words.and_then(|record| block.view().word_checks(record));
+        let mut accesses = 0;
         for thread in threads {
             let address = row.addresses.of(thread);
-            if address == 0 {
+            if address == 0 || local.contains(&address) {
                 continue;
             }
-            if thread + AHEAD < row.addresses.threads() {
+            accesses += 1;
+            let shared = block.begins_access(address);
+            // The shadow of shared memory is in the cache.
+            if !shared && thread + AHEAD < row.addresses.threads() {
                 block.shadow().map.prefetch(row.addresses.of(thread + AHEAD));
+            }
+            if let Some(words) = &words
+                && address.is_multiple_of(GRANULE)
+                && block.check_word(words, thread as u32, address, shared)
+            {
+                continue;
             }
             let (op, value) = match row.writes {
                 true => (Op::Write, Value::Row(RowWrite { rows, thread })),
@@ -310,6 +342,7 @@ impl CheckedRow<'_> {
             let (thread, size, site) = (thread as u32, row.size.into(), row.site);
             block.check_one(&WholeAccess { thread, address, size, site, entry, op, value, copy: None });
         }
+        accesses
     }
 
     /// Checks a run of threads that access words of their own, at equal distances.
@@ -358,7 +391,8 @@ impl CheckedRow<'_> {
         let per_word = GRANULE / run.step;
         let head = (run.address.next_multiple_of(GRANULE) - run.address) / run.step;
         if run.accesses < run.count || run.step != self.row.size as usize || run.count < head + per_word {
-            return self.each(block, run.thread..run.thread + run.count);
+            self.each(block, run.thread..run.thread + run.count);
+            return;
         }
         let step = -(per_word as i8);
         self.each(block, run.thread..run.thread + head);

@@ -28,22 +28,47 @@ use crate::shadow::map::WordPlace;
 use crate::shadow::record_list::RecordList;
 use crate::shadow::word::{load, put};
 
-/// Words of global memory that further reads by one instruction leave as they are: blocks of the
-/// launch have read them by it.
+/// Checks plain accesses of whole words by one instruction, in one barrier interval of a block whose
+/// threads all know the same. It has at hand what the most frequent cases need.
 #[derive(Clone, Debug)]
-pub(crate) struct ReadByGrid {
+pub(crate) struct WordChecks {
+    /// The record of an access by thread 0.
     record: Record,
-    mine: Range<u64>,
-    open: Range<u64>,
+    /// The bits of the words of open regions: of global, and of shared memory.
+    open: [Range<u64>; 2],
+    /// Uids of records by other blocks that nothing orders before these accesses.
+    unordered: Range<u64>,
 }
 
-impl ReadByGrid {
-    /// True if the word at a place is such a word.
+impl WordChecks {
+    /// True for writes.
+    pub(crate) fn writes(&self) -> bool {
+        self.record.op().writes()
+    }
+
+    /// Checks the access of a thread to a word, in the first three cases of [`BlockView::check_fast`] and for
+    /// reads of words that others have read by the same instruction. False in other cases: then nothing
+    /// was done.
     #[inline(always)]
-    pub(crate) fn holds(&self, place: WordPlace<'_>) -> bool {
+    pub(crate) fn check(&self, view: &BlockView, place: WordPlace<'_>, thread: u32, shared: bool) -> bool {
         let within = |range: &Range<u64>, n: u64| n.wrapping_sub(range.start) < range.end - range.start;
-        let (region, word) = (load(place.region), load(place.word));
-        word.is_like(self.record) && within(&self.mine, word.uid()) && within(&self.open, region.bits())
+        let open = &self.open[usize::from(shared)];
+        if !within(open, load(place.region).bits()) {
+            return false;
+        }
+        let (mut w, new, op) = (load(place.word), self.record.with_thread(thread), self.record.op());
+        let own = w.has_key(new.key());
+        if own && (w.is_of_one(OpCode::WRITE) || w.is_of_one(op)) {
+            return true;
+        }
+        if op == OpCode::READ {
+            let by_block = self.record.with(op, Span::Block).with_thread(w.thread());
+            let by_grid = self.record.with(op, Span::Grid);
+            if w == by_block || !shared && w.is_like(by_grid) && within(&self.unordered, w.uid()) {
+                return true;
+            }
+        }
+        (w == Record::EMPTY || view.is_settled(w, shared)) && put(place.word, &mut w, new, shared)
     }
 }
 
@@ -106,11 +131,11 @@ impl BlockView {
         }
     }
 
-    /// The words that further reads by this instruction leave as they are.
-    pub(crate) fn read_by_grid(&self, site: SiteField) -> ReadByGrid {
-        let mine = if self.is_unordered_to_grid(Span::Grid) { self.mine().clone() } else { 0..0 };
-        let record = Record::new(OpCode::READ, Span::Grid, site, Key::default());
-        ReadByGrid { record, mine, open: self.open_regions() }
+    /// Checks accesses whose record, by thread 0, is this one. `None` if another path checks them.
+    pub(crate) fn word_checks(&self, record: Record) -> Option<WordChecks> {
+        let unordered = if self.is_unordered_to_grid(Span::Grid) { self.mine().clone() } else { 0..0 };
+        let open = [false, true].map(|shared| self.open_regions(shared));
+        ablation::is_on(Mechanism::WordFastPath).then_some(WordChecks { record, open, unordered })
     }
 
     /// Checks a plain access, whose record would be `new`, to a word that has these records. Does what

@@ -77,9 +77,9 @@ impl BlockView {
         region.bits().wrapping_sub(least) <= most - least
     }
 
-    /// The bits of the words of regions of global memory that [`BlockView::is_open`] holds of.
-    pub(crate) fn open_regions(&self) -> std::ops::Range<u64> {
-        let (least, most) = self.open_bounds(false);
+    /// The bits of the words of regions that [`BlockView::is_open`] holds of.
+    pub(crate) fn open_regions(&self, shared: bool) -> std::ops::Range<u64> {
+        let (least, most) = self.open_bounds(shared);
         least..most + 1
     }
 

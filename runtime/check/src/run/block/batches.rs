@@ -16,6 +16,7 @@ use crate::model::record::Key;
 use crate::order::view::BlockView;
 use crate::run::checker::Inner;
 use crate::run::launch::Launch;
+use crate::shadow::fast::WordChecks;
 use crate::shadow::page;
 use crate::shadow::process::Shadow;
 use crate::shadow::region::RegionRecord;
@@ -30,11 +31,6 @@ impl BatchChecks for Block {
     #[inline(always)]
     fn shadow(&self) -> &Shadow {
         &self.inner.shadow
-    }
-
-    #[inline(always)]
-    fn own_memory(&self) -> &Range<usize> {
-        &self.memory.own
     }
 
     #[inline(always)]
@@ -84,6 +80,13 @@ impl BatchChecks for Block {
         }
         let Some(place) = self.inner.shadow.map.place(address) else { return true };
         self.shadow.begin_region(&self.view, place.region, records, shared)
+    }
+
+    #[inline(always)]
+    fn check_word(&mut self, checks: &WordChecks, thread: u32, address: usize, shared: bool) -> bool {
+        let Some(place) = self.inner.shadow.map.place(address) else { return true };
+        let begins = checks.writes() && !shared && !place.page.is_written(&self.launch.marks);
+        !begins && checks.check(&self.view, place, thread, shared)
     }
 
     #[inline(always)]
