@@ -71,6 +71,15 @@ fn trials_are_bounded() {
 }
 
 #[test]
+fn long_launches_have_few_trials_which_run_to_their_end() {
+    for (numbers, wanted) in [("4096", TRIALS), ("16777216", 1)] {
+        let Checked { outcome, report } = run(&["sum", numbers], "");
+        let trials = report.unwrap().stats.trials;
+        assert_eq!((trials.trials, trials.unfinished, outcome.status), (wanted, 0, Some(0)), "{numbers}");
+    }
+}
+
+#[test]
 fn other_launches_have_no_trials() {
     for (args, options) in
         [(&["plain"][..], ""), (&[], "explore=0"), (&[], "explore=1"), (&[], "every=2:kernels=x")]

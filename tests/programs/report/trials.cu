@@ -29,6 +29,24 @@ __global__ void correct_count() {
     atomicExch(&lock, 0);
 }
 
+// Each thread adds up its share first.
+__global__ void add_up(const int* in, int n) {
+    __shared__ int sum;
+    int own = 0;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) own += in[i];
+    if (threadIdx.x == 0) sum = 0;
+    __syncthreads();
+    atomicAdd(&sum, own);
+    __syncthreads();
+    if (threadIdx.x) return;
+    while (atomicCAS(&lock, 0, 1) != 0) {
+    }
+    __threadfence();
+    counter += sum;
+    __threadfence();
+    atomicExch(&lock, 0);
+}
+
 __global__ void plain(int* out) { out[threadIdx.x % 16] = 1; }
 
 // Block 0 must come first, which nothing ensures.
@@ -52,6 +70,12 @@ int main(int argc, char** argv) {
         correct_count<<<2, 32>>>();
     } else if (!strcmp(what, "many")) {
         for (int i = 0; i < atoi(argv[2]); i++) correct_count<<<2, 32>>>();
+    } else if (!strcmp(what, "sum")) {
+        const int n = atoi(argv[2]);
+        int* in;
+        cudaMalloc(&in, n * sizeof(int));
+        cudaMemset(in, 0, n * sizeof(int));
+        add_up<<<64, 128>>>(in, n);
     } else if (!strcmp(what, "plain")) {
         plain<<<1, 16>>>(out);
     } else if (!strcmp(what, "assert")) {

@@ -7,7 +7,7 @@ use gpurace_report::schema;
 
 use super::executor::{divergences, shown_fault, shown_kind};
 use crate::host::child::{self, Child};
-use crate::session::trials::{MOST_STEPS, Trial};
+use crate::session::trials::{PlannedTrial, Trial};
 use crate::session::{BegunLaunch, Session};
 
 /// Time after which a trial is given up. Its steps end it long before.
@@ -33,16 +33,16 @@ impl<'a> StartedTrials<'a> {
         begun: &'a BegunLaunch,
     ) -> Self {
         let mut started = Self { session, begun, children: Vec::new() };
-        let seeds = session.seeds_of_trials(begun);
-        if seeds.is_empty() {
+        let planned = session.planned_trials(begun);
+        if planned.is_empty() {
             return started;
         }
         if let Err(why) = child::may_fork(executor.threads() + session.idle_threads()) {
             started.miss(why);
             return started;
         }
-        for seed in seeds {
-            match Child::start(|| try_launch(session, executor, launch, begun, (seed, MOST_STEPS))) {
+        for PlannedTrial { seed, most_steps } in planned {
+            match Child::start(|| try_launch(session, executor, launch, begun, (seed, most_steps))) {
                 Ok(child) => started.children.push((seed, child)),
                 Err(error) => {
                     started.miss(&error.to_string());

@@ -44,6 +44,7 @@ use gpurace_protocol::common::Common;
 use gpurace_protocol::launch::Launch as ProverLaunch;
 use gpurace_protocol::protocol::{Protocol, SiteId};
 use gpurace_protocol::repeat::Repeat;
+use gpurace_protocol::run::{Open, Run, Thread, ThreadWork};
 use gpurace_protocol::touched;
 use gpurace_protocol::verdict::Verdict;
 use gpurace_protocol::wire::{self, KernelProofs};
@@ -67,6 +68,8 @@ const FIRST_BUDGET: Duration = Duration::from_millis(500);
 const CHECK: Duration = Duration::from_nanos(5);
 /// Configurations of one kernel that are solved if solving has not helped yet.
 const FRUITLESS: usize = 6;
+/// The most statements of a thread that are counted: about a millisecond.
+const MOST_STATEMENTS: u64 = 1 << 14;
 
 /// The verdict on a site in a launch, from least to most proved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,12 +90,14 @@ pub struct Decision {
     pub fates: Vec<SiteFate>,
     /// The sites that need no check.
     pub proved: ProvedSites,
+    /// What a thread of a launch that is checked does, as far as it is known: the most of some threads.
+    pub work: ThreadWork,
 }
 
 impl Decision {
     /// The decision to check every site.
     pub fn unproved(kernel: &Kernel) -> Self {
-        Self { fates: vec![SiteFate::Checked; kernel.meta().sites.len()], proved: ProvedSites::default() }
+        Self { fates: vec![SiteFate::Checked; kernel.meta().sites.len()], ..Self::default() }
     }
 
     /// True if no site needs a check.
@@ -258,6 +263,9 @@ impl Prover {
                 checks,
             );
         }
+        if !decision.is_bare() && kernel.meta().sync.uses_atomics {
+            decision.work = work(&proofs.protocol, &configuration.launch);
+        }
         let decision = Arc::new(decision);
         if known.decisions.len() == MOST_REMEMBERED {
             known.decisions.clear();
@@ -409,6 +417,16 @@ impl Prover {
         let cache = self.cache.as_ref().filter(|_| ablation::is_on(Mechanism::SolverCache))?;
         Some((cache, cache::key(self.solver.file()?, protocol, launch, budget)))
     }
+}
+
+/// What the first thread of a launch and one in its middle do, up to [`MOST_STATEMENTS`]: the more of both.
+fn work(protocol: &Protocol, launch: &ProverLaunch) -> ThreadWork {
+    let mut choose = |_: &Open| 0;
+    let mut run = Run::new(protocol, launch, &mut choose);
+    let middle = |dims: [u32; 3]| dims.map(|n| n / 2);
+    let middle = Thread { ctaid: middle(launch.shape.grid), tid: middle(launch.shape.block) };
+    let counted = [Thread::default(), middle].map(|thread| run.count(thread, MOST_STATEMENTS));
+    counted.into_iter().flatten().max_by_key(|work| work.statements).unwrap_or_default()
 }
 
 /// Applies verdicts for all launches that a protocol describes to one of them.

@@ -90,6 +90,15 @@ pub struct Touch {
     pub lane_syncs: u32,
 }
 
+/// What a thread does, in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadWork {
+    /// Statements, and iterations of loops.
+    pub statements: u64,
+    /// Barriers and syncs of lanes.
+    pub waits: u64,
+}
+
 /// The reason why a run stopped early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Stopped {
@@ -130,7 +139,7 @@ pub struct Run<'a> {
 }
 
 /// The accesses of a thread, in order.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
     /// The accesses.
     pub touches: Vec<Touch>,
@@ -198,6 +207,14 @@ impl<'a> Run<'a> {
         let touches = std::mem::take(&mut self.touches);
         let syncs = std::mem::take(&mut self.syncs);
         Ok(Trace { touches, syncs, asked: self.asked, rests_on_left: self.rests_on_left })
+    }
+
+    /// Counts what a thread does, up to `most` statements and iterations. `None` if it comes so far only by an
+    /// answer to an open question: then it may do less.
+    pub fn count(&mut self, thread: Thread, most: u64) -> Option<ThreadWork> {
+        let is_too_long = self.thread(thread, most) == Err(Stopped::TooLong);
+        let waits = u64::from(self.passed[1]) + u64::from(self.passed[2]) + u64::from(self.syncs.count());
+        (!is_too_long || !self.asked).then(|| ThreadWork { statements: most - self.fuel, waits })
     }
 
     fn var(&self, id: VarId) -> Option<u64> {
