@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Block;
+use crate::batch::{Addresses, Batch};
 use crate::model::access::Op;
 use crate::model::race::{KernelKey, SideOp};
 use crate::model::record::{Content, Record};
@@ -97,4 +98,28 @@ fn copies_and_the_host_meet_each_record() {
     let checker = read_by(4);
     checker.host_access(HostAccess { address: WORD, writes: true, site: 9 }, &|_| true);
     assert_eq!(checker.races().len(), 4);
+}
+
+#[test]
+fn what_a_later_launch_leaves_out_the_host_still_meets() {
+    let checker = Checker::new();
+    // Both fields of 64 structs, then one field of the first 5: the others keep their records.
+    for (id, fields, threads) in [(1, 2, 64), (2, 1, 5)] {
+        let launch = launch(&checker, id, id - 1);
+        let mut block = Block::begin(&launch, 0, 0..0);
+        for field in 0..fields {
+            let address = |t: u64| if t < threads { WORD as u64 + t * 12 + field * 4 } else { 0 };
+            let addresses: Vec<_> = (0..64).map(address).collect();
+            let row = Batch::reads(10 * id as u32 + field as u32, 4, Addresses::Each(&addresses));
+            block.batches(&[Batch { writes: true, ..row }], &(0..0));
+        }
+        block.end();
+        checker.end_launch(&launch);
+    }
+    let met = |thread: usize, field: usize| {
+        let address = WORD + thread * 12 + field * 4;
+        checker.host_access(HostAccess { address, writes: false, site: 99 }, &|_| true);
+        checker.take_new_races().iter().map(|race| race.earlier.site).collect::<Vec<_>>()
+    };
+    assert_eq!([met(3, 0), met(3, 1), met(7, 0)], [[20], [11], [10]]);
 }
