@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use crate::toolchain::{run, tool};
+use crate::toolchain::{run, tool, work_folder};
 
 /// Large headers that several programs include.
 const SLOW_HEADERS: &[&str] = &["cooperative_groups.h", "cuda/atomic"];
@@ -30,11 +30,6 @@ struct HeadersKey {
 type Cached = Arc<OnceLock<Result<PathBuf, String>>>;
 
 static FOLDERS: Mutex<Option<HashMap<HeadersKey, Cached>>> = Mutex::new(None);
-
-/// The folder of all precompiled headers of this process.
-fn root() -> PathBuf {
-    std::env::temp_dir().join(format!("gpurace-headers-{}", std::process::id()))
-}
 
 /// Gives compilations in `folder` the precompiled headers that a program with the text `source` needs. The
 /// first compilation with these headers makes them.
@@ -61,18 +56,12 @@ pub fn provide(
         let number = folders.len();
         (folders.entry(key.clone()).or_default().clone(), number)
     };
-    let made = cell.get_or_init(|| make(&key, &root().join(number.to_string())));
+    let made = cell.get_or_init(|| make(&key, &work_folder(&format!("precompiled_headers_{number}"))?));
     let made = made.as_ref().map_err(Clone::clone)?;
     let link = folder.join("gpurace");
     // An earlier build in this folder may have used other headers.
     let _ = std::fs::remove_file(&link);
     std::os::unix::fs::symlink(made.join("gpurace"), &link).map_err(|e| format!("{}: {e}", link.display()))
-}
-
-/// Removes the precompiled headers of this process.
-pub fn remove() {
-    // Files that stay behind in the temporary folder do no harm.
-    let _ = std::fs::remove_dir_all(root());
 }
 
 /// Compiles the headers of a key into a folder.

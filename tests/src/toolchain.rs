@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Once, OnceLock};
 use std::time::Duration;
 
 use wait_timeout::ChildExt;
@@ -40,14 +40,30 @@ pub fn tool(name: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// Makes a folder for the files of one test.
+/// The folder for the files of this process's tests.
+fn process_folder() -> PathBuf {
+    std::env::temp_dir().join(format!("gpurace-tests-{}", std::process::id()))
+}
+
+/// Removes it, unless `GPURACE_TEST_KEEP` is set.
+extern "C" fn remove_process_folder() {
+    if std::env::var_os("GPURACE_TEST_KEEP").is_none() {
+        // Files that stay behind in the temporary folder do no harm.
+        let _ = std::fs::remove_dir_all(process_folder());
+    }
+}
+
+/// Makes a folder for the files of one test. It is removed when the process ends.
 ///
 /// # Errors
 /// Returns the error of the file system.
 pub fn work_folder(test: &str) -> Result<PathBuf, String> {
-    let folder = std::env::temp_dir()
-        .join(format!("gpurace-tests-{}", std::process::id()))
-        .join(test.replace(['/', ':', '+'], "_"));
+    static REMOVED_AT_EXIT: Once = Once::new();
+    REMOVED_AT_EXIT.call_once(|| {
+        // SAFETY: the function takes no argument and does not unwind.
+        unsafe { libc::atexit(remove_process_folder) };
+    });
+    let folder = process_folder().join(test.replace(['/', ':', '+'], "_"));
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     Ok(folder)
 }

@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use gpurace_tests::annotation::Known;
 use gpurace_tests::case::collect;
-use gpurace_tests::precompiled;
 use gpurace_tests::toolchain::has_gpu;
 use libtest_mimic::{Arguments, Trial};
 
@@ -32,7 +31,5 @@ fn main() -> ExitCode {
             trials.push(Trial::test(name, test).with_kind(kind).with_ignored_flag(ignored));
         }
     }
-    let conclusion = libtest_mimic::run(&args, trials);
-    precompiled::remove();
-    conclusion.exit_code()
+    libtest_mimic::run(&args, trials).exit_code()
 }

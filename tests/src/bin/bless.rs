@@ -13,7 +13,6 @@ use std::process::ExitCode;
 use gpurace_tests::annotation::Program;
 use gpurace_tests::case::{Build, Case};
 use gpurace_tests::compare::{Side, sides};
-use gpurace_tests::precompiled;
 use gpurace_tests::report::Finding;
 use gpurace_tests::toolchain::{programs, work_folder};
 
@@ -36,7 +35,6 @@ fn main() -> ExitCode {
             break;
         }
     }
-    precompiled::remove();
     status
 }
 
