@@ -68,7 +68,10 @@ impl WordChecks {
                 return true;
             }
         }
-        (w == Record::EMPTY || view.is_settled(w, shared)) && put(place.word, &mut w, new, shared)
+        let starts = w == Record::EMPTY
+            || view.is_settled(w, shared)
+            || own && op == OpCode::WRITE && w.is_of_one(OpCode::READ);
+        starts && put(place.word, &mut w, new, shared)
     }
 }
 
