@@ -307,7 +307,7 @@ impl CheckedRow<'_> {
             && match run.step {
                 0 => whole(region::BYTES),
                 step if step.is_power_of_two() => whole(step),
-                // As the run's steps do.
+                // [`RowRun::may_step`] has seen to it.
                 _ => true,
             }
     }
@@ -350,10 +350,10 @@ impl CheckedRow<'_> {
         let row = self.row;
         let (words, step) = (row.words(), run.step / GRANULE);
         let record = record.with(row.op_at(run.address), Span::Thread);
-        // Threads that access other words of structs by other instructions have the same steps where these
-        // are powers of 2: the words of a thread then begin at a multiple of the step.
+        // A thread's words begin at a multiple of the step if that is a power of 2. So the records of all
+        // fields of a struct name equal threads.
         let before = if step.is_power_of_two() { run.address / GRANULE & (step - 1) } else { 0 };
-        // The words of threads that access the first ones of their steps: of more than one region.
+        // The words that threads would access in a region, the first thread at word 0.
         let firsts = ((1_u64 << words) - 1) * EVERY[step];
         let mut done = 0;
         while done < run.count {
