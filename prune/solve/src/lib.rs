@@ -42,6 +42,7 @@ mod digits;
 mod division;
 pub mod encode;
 mod expected;
+pub mod handed;
 pub mod library;
 pub mod linear;
 mod operators;

@@ -8,9 +8,11 @@
 mod broadcasts;
 mod counters;
 mod decide;
+mod handed;
 mod lane_syncs;
 mod meeting;
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
@@ -32,6 +34,7 @@ use crate::alias::{Alias, alias, may_lie_in};
 use crate::candidates::candidates;
 use crate::encode::{Setting, Wrap};
 use crate::expected::{Expected, expected};
+use crate::handed::handed;
 use crate::smt::{Asker, QueryStats};
 use crate::steady::{Steady, steady};
 use crate::tickets::{Counters, counters};
@@ -97,13 +100,16 @@ fn verdicts(
         Some(_) => Expected::default(),
         None => expected(protocol, &mut exprs),
     };
-    let counters = counters(protocol, &mut exprs, launch);
+    let given = handed(protocol);
+    let counters = counters(protocol, &mut exprs, launch, &given);
+    let shown = OnceCell::new();
     let setting = Setting {
         protocol,
         exprs: &exprs,
         launch,
         wrap: if launch.is_some() { Wrap::Exact } else { Wrap::Assume },
         next: &next,
+        handed: &shown,
     };
     let mut prover = Prover {
         setting,
@@ -128,6 +134,7 @@ fn verdicts(
     if let Err(shown) = prover.show(supposed) {
         return Err((shown, Box::new(prover.asker)));
     }
+    prover.find_handed(given);
     prover.find_counters(counters);
     prover.run();
     let Prover { sites, asker, pairs, .. } = prover;

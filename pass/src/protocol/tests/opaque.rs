@@ -77,7 +77,8 @@ fn conditional_increment_is_no_step() {
 fn break_on_loaded_value() {
     let source = "KERNEL k(int *a, int *b, int n) { for (int i = 0; i < n; ++i) { if (b[i] == 3) break; a[i] = 1; sync(); } a[tid] = 2; }";
     let program = Program::of(source);
-    assert_eq!(loops(&program.protocol.body)[0].may_break, Some(Uniform::Thread));
+    let breaks = loops(&program.protocol.body)[0].breaks;
+    assert_eq!(breaks.map(|breaks| breaks.uniform), Some(Uniform::Thread));
     program.assert_covered(ONE, [2, 1, 1], &[words(64), words(8), Int(6)], 400);
 }
 

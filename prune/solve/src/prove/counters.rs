@@ -19,6 +19,10 @@ impl Prover<'_> {
     }
 
     fn beside_other_writes(&mut self, mut counter: Counter) -> Option<Counter> {
+        let handed = self.setting.handed.get().map_or(&[][..], Vec::as_slice);
+        for value in &counter.rests_on {
+            counter.conditions.extend(handed.iter().find(|told| told.value == *value)?.conditions.clone());
+        }
         let kind = &self.setting.protocol.objects[counter.object.0 as usize].kind;
         if self.unknowns.iter().any(|unknown| unknown.touches.is_some_and(|space| may_lie_in(kind, space))) {
             return None;
