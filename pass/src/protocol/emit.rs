@@ -180,7 +180,7 @@ impl Extraction<'_> {
             unsafe { (self.pointer(f, access.pointer, place), self.size(f, &access, place)) };
         // SAFETY: by contract.
         let stored = unsafe {
-            match stored_ticket(&access).filter(|_| access.offset == 0) {
+            match stored_integer(&access).filter(|_| access.offset == 0) {
                 Some(value) => self.wanted_int(f, value, place),
                 None => None,
             }
@@ -276,11 +276,11 @@ impl Extraction<'_> {
     }
 }
 
-/// The integer that a plain store stores, if it is computed from the result of an atomic addition.
+/// The integer that a plain store stores, if it is constant or computed from the result of an atomic addition.
 ///
 /// # Safety
 /// The access is of a live instruction.
-pub unsafe fn stored_ticket(access: &AccessSite) -> Option<LLVMValueRef> {
+pub unsafe fn stored_integer(access: &AccessSite) -> Option<LLVMValueRef> {
     // SAFETY: by contract.
     unsafe {
         if access.access != Access::Store
@@ -290,7 +290,8 @@ pub unsafe fn stored_ticket(access: &AccessSite) -> Option<LLVMValueRef> {
         }
         let value = LLVMGetOperand(access.instruction, 0);
         int_width(LLVMTypeOf(value)).filter(|width| *width != Width::W1)?;
-        rests_on_addition(value, MOST_STEPS).then_some(value)
+        let is_constant = !LLVMIsAConstantInt(value).is_null();
+        (is_constant || rests_on_addition(value, MOST_STEPS)).then_some(value)
     }
 }
 

@@ -46,13 +46,17 @@ pub fn handed(protocol: &Protocol) -> Vec<Handed> {
     for stored in &protocol.stored {
         let mut of_site = places.iter().filter(|place| place.access.site == stored.site);
         let (Some(store), None) = (of_site.next(), of_site.next()) else { continue };
+        if protocol.exprs.as_const(stored.value).is_some() {
+            continue;
+        }
         for (index, opaque) in protocol.opaques.iter().enumerate() {
             let Some(site) = opaque.loaded_by else { continue };
             let mut of_site = places.iter().filter(|place| place.access.site == site);
             let (Some(load), None) = (of_site.next(), of_site.next()) else { continue };
             if opaque.width == protocol.exprs.width(stored.value)
                 && opaque.argument.is_none()
-                && is_only_store(protocol, &places, (store, load), opaque.width)
+                && load.access.op == Op::Read
+                && is_only_store(protocol, &places, store, &[load], opaque.width)
                 && let Some(loops) = first_thread_stores(protocol, store, load)
                 && loops.iter().all(|of| opaque.loops.contains(of))
             {
@@ -70,12 +74,13 @@ pub fn handed(protocol: &Protocol) -> Vec<Handed> {
     found
 }
 
-/// True if a store and a load are of the same bytes of shared memory, and hold a whole value of this width, and no
-/// other access of their object writes to these bytes.
-fn is_only_store(
+/// True if a store and the other accesses are of the same bytes of shared memory, and hold a whole value of this
+/// width, and no further access of their object writes to these bytes.
+pub fn is_only_store(
     protocol: &Protocol,
     places: &[Place],
-    (store, load): (&Place, &Place),
+    store: &Place,
+    others: &[&Place],
     width: Width,
 ) -> bool {
     let bytes = |place: &Place| {
@@ -84,32 +89,33 @@ fn is_only_store(
     };
     let object = store.access.object;
     let kind = &protocol.objects[object.0 as usize].kind;
-    let (Some(own), true) = (bytes(store), load.access.object == object) else { return false };
-    let elsewhere = |place: &&Place| match bytes(place) {
+    let Some(own) = bytes(store) else { return false };
+    let elsewhere = |place: &Place| match bytes(place) {
         Some((at, size)) => {
             i128::from(at) + i128::from(size) <= own.0.into()
                 || i128::from(own.0) + i128::from(own.1) <= at.into()
         }
         None => false,
     };
-    let mut others = places.iter().filter(|place| {
-        place.access.object == object && place.access.op.writes() && place.number != store.number
-    });
+    let is_known = |place: &Place| {
+        place.number == store.number || others.iter().any(|other| other.number == place.number)
+    };
+    let mut writes = places.iter().filter(|place| place.access.object == object && place.access.op.writes());
     matches!(kind, ObjectKind::Shared { .. } | ObjectKind::DynamicShared)
         && store.access.op == Op::Write
-        && load.access.op == Op::Read
-        && bytes(load) == Some(own)
         && own.1.checked_mul(8) == Some(width.bits().into())
-        && others.all(|place| elsewhere(&place))
+        && others.iter().all(|other| other.access.object == object && bytes(other) == Some(own))
+        && writes.all(|place| is_known(place) || elsewhere(place))
 }
 
-/// Returns the loops around a store if the first thread of each block makes it in each iteration before a load.
-fn first_thread_stores(protocol: &Protocol, store: &Place, load: &Place) -> Option<BTreeSet<LoopId>> {
+/// Returns the loops around a store if the first thread of each block makes it in each iteration before another
+/// access.
+pub fn first_thread_stores(protocol: &Protocol, store: &Place, then: &Place) -> Option<BTreeSet<LoopId>> {
     let alike = |cond| uniformity(protocol, &protocol.exprs, cond) >= Uniform::Block;
-    let common = store.way.iter().zip(&load.way).take_while(|(x, y)| is_same(x, y)).count();
+    let common = store.way.iter().zip(&then.way).take_while(|(x, y)| is_same(x, y)).count();
     // Both are in one sequence from here on, the store further to the front.
     let (Turn::At { body, index }, Turn::At { body: other, index: later }) =
-        (store.way.get(common)?, load.way.get(common)?)
+        (store.way.get(common)?, then.way.get(common)?)
     else {
         return None;
     };

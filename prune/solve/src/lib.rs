@@ -38,6 +38,7 @@ mod accepted;
 mod alias;
 mod bits;
 pub mod candidates;
+mod counted;
 mod digits;
 mod division;
 pub mod encode;

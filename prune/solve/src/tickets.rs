@@ -67,7 +67,7 @@ pub struct Addition {
     /// The counter's first byte, from the object's base.
     offset: ExprId,
     /// What it adds.
-    added: ExprId,
+    pub added: ExprId,
 }
 
 /// The counters in one object.
@@ -117,6 +117,19 @@ pub fn counters(
         return Vec::new();
     }
     let places = Place::all(protocol);
+    let found = by_object(protocol, &places).into_iter().map(|(object, additions)| {
+        let taken = taken(protocol, &places, launch, handed, object, &additions)?;
+        let limit = ((1i128 << taken.width.bits()) - taken.by_all) / taken.by_thread;
+        let conditions = at_most(protocol, exprs, launch, taken.of_block, limit)?;
+        let Taken { of_block, down, rests_on, .. } = taken;
+        let starts_anew_in = BTreeSet::new();
+        Some(Counter { object, additions, of_block, down, conditions, starts_anew_in, rests_on })
+    });
+    found.flatten().collect()
+}
+
+/// Returns the additions whose results are used, by the objects that hold their counters.
+pub fn by_object(protocol: &Protocol, places: &[Place]) -> Vec<(ObjectId, Vec<(OpaqueId, Addition)>)> {
     let mut objects: Vec<(ObjectId, Vec<(OpaqueId, Addition)>)> = Vec::new();
     for (index, opaque) in protocol.opaques.iter().enumerate() {
         let Some(ticket) = opaque.ticket else { continue };
@@ -130,15 +143,7 @@ pub fn counters(
             None => objects.push((object, vec![addition])),
         }
     }
-    let found = objects.into_iter().map(|(object, additions)| {
-        let taken = taken(protocol, &places, launch, handed, object, &additions)?;
-        let limit = ((1i128 << taken.width.bits()) - taken.by_all) / taken.by_thread;
-        let conditions = at_most(protocol, exprs, launch, taken.of_block, limit)?;
-        let Taken { of_block, down, rests_on, .. } = taken;
-        let starts_anew_in = BTreeSet::new();
-        Some(Counter { object, additions, of_block, down, conditions, starts_anew_in, rests_on })
-    });
-    found.flatten().collect()
+    objects
 }
 
 /// The numbers that the additions of one object take.

@@ -302,3 +302,106 @@ fn a_break_leaves_no_barrier_behind() {
         assert_eq!(is_proved(&k.done(), &sites, &[100, 7]), fine, "{before}");
     }
 }
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum List {
+    Right,
+    /// It starts at a number that is no constant.
+    StartsAnywhere,
+    /// It starts at 1.
+    StartsAtOne,
+    /// A thread that a loaded value chooses starts it.
+    SomeStart,
+    NoBarrier,
+    /// Each thread adds two elements.
+    Two,
+    /// The additions take two places each.
+    TwoPlaces,
+    /// Three rounds without a new start.
+    Rounds,
+    /// Three rounds, each with a new start.
+    NewRounds,
+    /// And no barrier behind the round.
+    NewRoundsTooEarly,
+    /// Another write to the counter, in front.
+    OtherWrite,
+}
+
+/// `if (t == 0) n = 0; sync; list[atomicAdd(&n, 1)] = ...;` with 64 threads, beside a counter of its own memory.
+fn unguarded_list(case: List, size: u64) -> (Kernel, Vec<SiteId>) {
+    let mut k = Kernel::new("unguarded");
+    let (n, list, t) = (k.shared("n", 4), k.shared("list", 4 * size), k.tid());
+    let (zero, first) = (k.c(0), k.eqc(t, 0));
+    let is_new = matches!(case, List::NewRounds | List::NewRoundsTooEarly);
+    let start = |k: &mut Kernel, around: &[LoopId]| {
+        let cond = match case {
+            List::SomeStart => k.opaque("a value loaded from `chosen`", Width::W1, Uniform::Thread, around),
+            _ => first,
+        };
+        let site = k.when(cond, |k| k.write(n, zero));
+        if case != List::StartsAnywhere {
+            let value = k.c(i64::from(case == List::StartsAtOne));
+            k.p.stored.push(Stored { site, value });
+        }
+        if case != List::NoBarrier {
+            k.sync();
+        }
+    };
+    let put = |k: &mut Kernel, around: &[LoopId]| {
+        let added = k.c(if case == List::TwoPlaces { 2 } else { 1 });
+        let ticket = k.take(DEVICE, n, zero, added, around);
+        k.write(list, ticket)
+    };
+    if case == List::OtherWrite {
+        k.when(first, |k| k.write(n, zero));
+        k.sync();
+    }
+    let mut sites = Vec::new();
+    if is_new || case == List::Rounds {
+        if !is_new {
+            start(&mut k, &[]);
+        }
+        let (of, three) = (k.next_loop(), k.c(3));
+        k.range(0, three, |k, _| {
+            if is_new {
+                start(k, &[of]);
+            }
+            sites.push(put(k, &[of]));
+            if case != List::NewRoundsTooEarly {
+                k.sync();
+            }
+        });
+    } else {
+        start(&mut k, &[]);
+        sites.push(put(&mut k, &[]));
+        if case == List::Two {
+            sites.push(put(&mut k, &[]));
+        }
+    }
+    (k, sites)
+}
+
+#[test]
+fn lists_that_hold_all_that_a_block_adds() {
+    for (case, size, fine) in [
+        (List::Right, 64, true),
+        (List::Right, 63, false),
+        (List::StartsAnywhere, 64, false),
+        (List::StartsAtOne, 65, true),
+        (List::StartsAtOne, 64, false),
+        (List::SomeStart, 64, false),
+        (List::NoBarrier, 64, false),
+        (List::Two, 128, true),
+        (List::Two, 127, false),
+        (List::TwoPlaces, 127, true),
+        (List::TwoPlaces, 126, false),
+        (List::Rounds, 64, false),
+        (List::NewRounds, 64, true),
+        (List::NewRounds, 63, false),
+        (List::NewRoundsTooEarly, 64, false),
+        (List::OtherWrite, 64, false),
+    ] {
+        let (k, sites) = unguarded_list(case, size);
+        assert_eq!(is_proved(&k.done(), &sites, &[]), fine, "{case:?} {size}");
+    }
+}

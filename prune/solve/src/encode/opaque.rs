@@ -58,7 +58,8 @@ impl<'a> Encoder<'a> {
         let side = self.side_of(f, opaque.uniform);
         let at = iterations(f, |of| opaque.loops.contains(&of));
         let mut range = View::Unsigned.all(width);
-        if let Some((lo, hi)) = opaque.range {
+        // The query may mention a ticket that no thread draws, beside all that threads draw. It needs room.
+        if let Some((lo, hi)) = opaque.range.filter(|_| opaque.ticket.is_none()) {
             let said = Range::new(i128::from(lo), i128::from(hi));
             if said.lo <= said.hi && said.within(range) {
                 range = said;

@@ -8,6 +8,7 @@ use gpurace_protocol::protocol::Op;
 
 use super::Prover;
 use crate::alias::{Alias, alias, may_lie_in};
+use crate::counted::Counted;
 use crate::tickets::{Counter, Counters};
 
 impl Prover<'_> {
@@ -16,6 +17,17 @@ impl Prover<'_> {
     pub(super) fn find_counters(&mut self, candidates: Vec<Counter>) {
         let kept = candidates.into_iter().filter_map(|counter| self.beside_other_writes(counter));
         self.counters = Rc::new(Counters { all: kept.collect() });
+    }
+
+    /// True if tickets have the ranges that were supposed. The conditions for that become conditions of all proofs.
+    pub(super) fn are_counted(&mut self, counted: &[Counted]) -> bool {
+        let counters = Rc::clone(&self.counters);
+        counted.iter().all(|of| {
+            let counter = counters.all.iter().find(|counter| counter.object == of.object);
+            let counter = counter.filter(|counter| counter.starts_anew_in == of.loops);
+            self.steady.extend(counter.into_iter().flat_map(|counter| counter.conditions.clone()));
+            counter.is_some()
+        })
     }
 
     fn beside_other_writes(&mut self, mut counter: Counter) -> Option<Counter> {
