@@ -346,7 +346,8 @@ fn gap<'a>(
                 Test::Before => vec![(*of, At::Next)],
                 Test::After => Vec::new(),
             };
-            let mut frame = moment(encoder, way, &at, true)?;
+            // A thread that breaks does not come to the condition.
+            let mut frame = moment(encoder, way, &at, looped.breaks.is_none())?;
             encoder.cond(&mut frame, looped.cond)?.negated()
         }
         Gap::Adjacent(of) | Gap::Apart(of) => {

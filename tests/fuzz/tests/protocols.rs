@@ -8,8 +8,8 @@ use gpurace_protocol::expr::{Axis, BinOp, Cast, CmpOp, Expr, LoopId, OpaqueId, P
 use gpurace_protocol::launch::{Extent, Launch};
 use gpurace_protocol::place::{self, Place};
 use gpurace_protocol::protocol::{
-    Access, Induction, Loop, Object, ObjectId, ObjectKind, Op, Opaque, PROTOCOL_VERSION, Param, Protocol,
-    ScopeOf, SiteId, Space, Step, Stmt, Sync, Test, Ticket, Uniform, Unknown,
+    Access, Breaks, Induction, Loop, Object, ObjectId, ObjectKind, Op, Opaque, PROTOCOL_VERSION, Param,
+    Protocol, ScopeOf, SiteId, Space, Step, Stmt, Stored, Sync, Test, Ticket, Uniform, Unknown,
 };
 use gpurace_protocol::run::{self, Thread};
 use gpurace_protocol::verdict::{SiteVerdict, Verdict, Verdicts, Witness, WitnessAccess};
