@@ -183,12 +183,45 @@ fn items_that_each_thread_takes_until_none_is_left() {
         // 128 threads take one number each after the last item.
         (1, 1, true, true, most - 127, true),
         (1, 1, true, true, most - 126, false),
+        // And here four numbers each.
+        (4, 4, true, true, most - 514, true),
+        (4, 4, true, true, most - 513, false),
         // Half of the numbers are negative.
         (4, 4, true, false, 1_000_000, true),
     ] {
         let (k, sites) = own_items(many, writes, bounded, unsigned);
         let found = is_proved(&k.done(), &sites, &[n]);
         assert_eq!(found, fine, "{many} {writes} {bounded} {unsigned} {n}");
+    }
+}
+
+/// The first thread takes places for its block: `if (base < 1000) out[base * 64 + t] = ...;`
+#[test]
+fn places_for_a_whole_block() {
+    for (barrier, fine) in [(true, true), (false, false)] {
+        let mut k = Kernel::new("reserve");
+        let (next, out, word) = (k.pointer("next"), k.pointer("out"), k.shared("base", 4));
+        let (t, zero, one) = (k.tid(), k.c(0), k.c(1));
+        let first = k.eqc(t, 0);
+        k.when(first, |k| {
+            let value = k.take(DEVICE, next, zero, one, &[]);
+            let site = k.write(word, zero);
+            k.p.stored.push(Stored { site, value });
+        });
+        if barrier {
+            k.sync();
+        }
+        let site = k.read(word, zero);
+        let base = k.opaque("a value loaded from `base`", Width::W32, Uniform::Thread, &[]);
+        k.p.opaques.last_mut().expect("there is one").loaded_by = Some(site);
+        let most = k.c(1000);
+        let fits = k.ult(base, most);
+        let sites = k.when(fits, |k| {
+            let row = k.mulc(base, 64);
+            let at = k.add(row, t);
+            vec![k.write(out, at)]
+        });
+        assert_eq!(is_proved(&k.done(), &sites, &[]), fine, "{barrier}");
     }
 }
 
@@ -204,6 +237,10 @@ enum Break {
     Told,
     /// And it says so without a barrier.
     ToldTooEarly,
+    /// The break stands behind all barriers of the iteration.
+    AtTheEnd,
+    /// And each thread looks at a place of its own.
+    AtTheEndOfEachThread,
 }
 
 /// `for (r = 0; r < n; ++r) { if (stop[r]) break; tile[t] = ...; sync; ... = tile[t ^ 1]; sync; } sync; ... = tile[t ^ 2];`
@@ -227,14 +264,17 @@ fn rounds(case: Break) -> (Kernel, Vec<SiteId>) {
     let site = if is_told {
         k.read(flag, zero)
     } else {
-        let at = if case == Break::OfEachThread { k.add(r, t) } else { r };
+        let own = matches!(case, Break::OfEachThread | Break::AtTheEndOfEachThread);
+        let at = if own { k.add(r, t) } else { r };
         k.read(stop, at)
     };
     let stops = k.opaque("a value loaded from `stop`", Width::W32, Uniform::Thread, &[of]);
     k.p.opaques.last_mut().expect("there is one").loaded_by = Some(site);
     let unless = k.eqc(stops, 0);
     let mut sites = Vec::new();
-    k.when(unless, |k| {
+    let is_last = matches!(case, Break::AtTheEnd | Break::AtTheEndOfEachThread);
+    let yes = k.p.exprs.constant(Width::W1, 1);
+    k.when(if is_last { yes } else { unless }, |k| {
         sites.push(k.write(tile, t));
         k.sync();
         let other = k.binc(BinOp::Xor, t, 1);
@@ -262,6 +302,8 @@ fn breaks_that_threads_decide_alike() {
         (Break::NoBarrier, false),
         (Break::Told, true),
         (Break::ToldTooEarly, false),
+        (Break::AtTheEnd, true),
+        (Break::AtTheEndOfEachThread, false),
     ] {
         let (k, sites) = rounds(case);
         assert_eq!(is_proved(&k.done(), &sites, &[100]), fine, "{case:?}");
