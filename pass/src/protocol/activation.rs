@@ -10,6 +10,7 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use super::effects::{Effect, Facts};
+use super::emit::stored_integer;
 use super::frame::{Extraction, Frame, Root, Value, int_width};
 use crate::analysis::regions::{Graph, ends_thread};
 use crate::analysis::uniform::{Inputs, Uniformity};
@@ -302,6 +303,7 @@ unsafe fn wanted(facts: &Facts<'_>, graph: &Graph, returns: bool) -> HashSet<LLV
                 for &site in facts.sites(instruction) {
                     let access = &facts.accesses[site as usize];
                     pending.push(access.pointer);
+                    pending.extend(stored_integer(access));
                     if let Access::ReadRange { length }
                     | Access::WriteRange { length }
                     | Access::AsyncRead { length }

@@ -15,6 +15,9 @@ pub fn compact(protocol: &mut Protocol) {
     used.objects = vec![false; protocol.objects.len()];
     collect_vars(&protocol.body, &mut vars);
     used.body(protocol, &protocol.body, &vars);
+    for stored in &protocol.stored {
+        used.expr(protocol, stored.value, &vars);
+    }
 
     let mut renaming = Renaming::default();
     let old = std::mem::take(&mut protocol.exprs);
@@ -76,6 +79,9 @@ pub fn compact(protocol: &mut Protocol) {
             };
             protocol.objects.push(Object { name: object.name, kind });
         }
+    }
+    for stored in &mut protocol.stored {
+        stored.value = renaming.exprs[&stored.value];
     }
     renaming.body(&mut protocol.body, &used.vars);
 }
@@ -143,6 +149,9 @@ impl Used {
                 }
                 Stmt::Loop(of) => {
                     self.expr(protocol, of.cond, vars);
+                    if let Some(breaks) = of.breaks {
+                        self.expr(protocol, breaks.unless, vars);
+                    }
                     self.body(protocol, &of.body, vars);
                 }
                 Stmt::If { cond, then, otherwise } => {
@@ -208,6 +217,9 @@ impl Renaming {
                         }
                     }
                     of.cond = self.exprs[&of.cond];
+                    if let Some(breaks) = &mut of.breaks {
+                        breaks.unless = self.exprs[&breaks.unless];
+                    }
                     self.body(&mut of.body, vars);
                 }
                 Stmt::If { cond, then, otherwise } => {

@@ -6,14 +6,17 @@ use gpurace_abi::scope::AtomicKind;
 use gpurace_protocol::expr::{BinOp, Cast, ExprId, Width};
 use gpurace_protocol::protocol::{self as p, Op, SiteId, Stmt, Test};
 use llvm_sys::LLVMOpcode;
+use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use super::effects::Effect;
-use super::frame::{Extraction, Frame, Root};
+use super::frame::{Extraction, Frame, Root, int_width};
 use crate::analysis::regions::{NodeKind, Target};
 use crate::checks::sites::{Access, AccessSite};
 use crate::ir;
 
+/// The most steps from the result of an atomic addition to what is stored.
+const MOST_STEPS: u32 = 4;
 /// The largest nesting depth of statements.
 const MAX_NESTING: u32 = 100;
 
@@ -175,6 +178,13 @@ impl Extraction<'_> {
         // SAFETY: by contract.
         let (pointer, size) =
             unsafe { (self.pointer(f, access.pointer, place), self.size(f, &access, place)) };
+        // SAFETY: by contract.
+        let stored = unsafe {
+            match stored_integer(&access).filter(|_| access.offset == 0) {
+                Some(value) => self.wanted_int(f, value, place),
+                None => None,
+            }
+        };
         let mut offset = pointer.offset;
         if access.offset > 0 {
             let more = self.b.constant(Width::W64, access.offset as i64);
@@ -188,6 +198,14 @@ impl Extraction<'_> {
                     self.b.object("memory of the thread alone", p::ObjectKind::Unshared)
                 }
             };
+            let is_shared = |kind: &p::ObjectKind| {
+                matches!(kind, p::ObjectKind::Shared { .. } | p::ObjectKind::DynamicShared)
+            };
+            if let Some(value) = stored
+                && is_shared(&self.b.protocol.objects[object.0 as usize].kind)
+            {
+                self.b.protocol.stored.push(p::Stored { site: SiteId(site), value });
+            }
             let stmt =
                 Stmt::Access(p::Access { site: SiteId(site), op: op_of(&access), object, offset, size });
             match aim.guard {
@@ -236,7 +254,7 @@ impl Extraction<'_> {
                 return Ok(());
             }
             let header = graph.loops[l].header;
-            let (test, cond, may_break) = if f.test_before[l] {
+            let (test, cond, breaks) = if f.test_before[l] {
                 let of = &graph.regions[region];
                 let goes_on = of.outs(0).find(|e| !matches!(e.target, Target::Exit(_)));
                 let slot = goes_on.map_or(0, |e| e.slot);
@@ -246,14 +264,54 @@ impl Extraction<'_> {
                     .filter(|e| e.from != 0)
                     .map(|e| f.uniform.left_by(region, e))
                     .reduce(std::cmp::min);
-                (Test::Before, cond, breaks)
+                let unless = self.reached(f, region, of.back(), 0);
+                (Test::Before, cond, breaks.map(|uniform| p::Breaks { uniform, unless }))
             } else {
                 (Test::After, self.reached(f, region, graph.regions[region].back(), 0), None)
             };
             let vars = self.inductions(f, l)?;
-            out.push(Stmt::Loop(p::Loop { id: f.loop_ids[l], vars, cond, test, may_break, body }));
+            out.push(Stmt::Loop(p::Loop { id: f.loop_ids[l], vars, cond, test, breaks, body }));
         }
         Ok(())
+    }
+}
+
+/// The integer that a plain store stores, if it is constant or computed from the result of an atomic addition.
+///
+/// # Safety
+/// The access is of a live instruction.
+pub unsafe fn stored_integer(access: &AccessSite) -> Option<LLVMValueRef> {
+    // SAFETY: by contract.
+    unsafe {
+        if access.access != Access::Store
+            || ir::value_opcode(access.instruction) != Some(LLVMOpcode::LLVMStore)
+        {
+            return None;
+        }
+        let value = LLVMGetOperand(access.instruction, 0);
+        int_width(LLVMTypeOf(value)).filter(|width| *width != Width::W1)?;
+        let is_constant = !LLVMIsAConstantInt(value).is_null();
+        (is_constant || rests_on_addition(value, MOST_STEPS)).then_some(value)
+    }
+}
+
+/// True if a value is the result of an atomic addition, or computed from one in a few steps.
+unsafe fn rests_on_addition(value: LLVMValueRef, steps: u32) -> bool {
+    // SAFETY: by contract.
+    unsafe {
+        match ir::value_opcode(value) {
+            Some(LLVMOpcode::LLVMAtomicRMW) => true,
+            Some(
+                LLVMOpcode::LLVMZExt
+                | LLVMOpcode::LLVMSExt
+                | LLVMOpcode::LLVMTrunc
+                | LLVMOpcode::LLVMAdd
+                | LLVMOpcode::LLVMSub
+                | LLVMOpcode::LLVMMul
+                | LLVMOpcode::LLVMShl,
+            ) if steps > 0 => ir::operands(value).into_iter().any(|of| rests_on_addition(of, steps - 1)),
+            _ => false,
+        }
     }
 }
 

@@ -134,8 +134,14 @@ mod tests {
     /// the range of its unknown.
     fn facts(terms: &[(i128, i128, i128)], constant: i128, within: Range) -> Vec<Formula> {
         let (protocol, exprs, next) = (Protocol::default(), Exprs::default(), HashMap::new());
-        let setting =
-            Setting { protocol: &protocol, exprs: &exprs, launch: None, wrap: Wrap::Exact, next: &next };
+        let setting = Setting {
+            protocol: &protocol,
+            exprs: &exprs,
+            launch: None,
+            wrap: Wrap::Exact,
+            next: &next,
+            handed: &Default::default(),
+        };
         let mut encoder = Encoder::new(setting, Group::Block);
         let mut sum = Lin::constant(constant);
         for (factor, lo, hi) in terms {

@@ -12,7 +12,9 @@
 mod arguments;
 mod cases;
 mod loops;
+mod opaque;
 
+use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
 
 use gpurace_protocol::condition::Condition;
@@ -24,6 +26,7 @@ use gpurace_protocol::launch::Launch;
 use gpurace_protocol::protocol::Protocol;
 use gpurace_protocol::range::{Range, Ranges, View, lift_constant, special};
 
+use crate::handed::Handed;
 use crate::linear::{Atom, Encoded, Formula, Lin, TooBig};
 use crate::parities::ParityValue;
 use crate::tickets::Drawn;
@@ -50,6 +53,8 @@ pub struct Setting<'a> {
     pub wrap: Wrap,
     /// For each loop variable, the expression of its next value.
     pub next: &'a HashMap<VarId, ExprId>,
+    /// The values that threads hand to their blocks, once that is shown.
+    pub handed: &'a OnceCell<Vec<Handed>>,
 }
 
 /// An unknown's name and range.
@@ -114,6 +119,8 @@ pub struct Encoder<'a> {
     pub opaque: BTreeSet<String>,
     /// The tickets that the query mentions.
     pub(crate) drawn: Vec<Drawn>,
+    /// The opaque values and variables without a known step that the query mentions in iterations of loops.
+    mentioned: Vec<(Key, Lin)>,
     shared: HashMap<Key, Atom>,
     pub(crate) quotients: HashMap<Division, (Lin, Lin)>,
     pub(crate) bits: HashMap<(Lin, u32), Vec<Lin>>,
@@ -126,9 +133,15 @@ pub struct Encoder<'a> {
     pub(crate) factors: HashMap<Atom, Vec<Lin>>,
 }
 
+/// The number of the thread with index 0 in the block of thread 0. The one in the block of thread 1 is next to it, if
+/// the blocks are different ones.
+pub const FIRST_OF_BLOCK: usize = 3;
+/// The most iterations in which a query compares one value with itself.
+const MOST_COMPARED: usize = 8;
+
 /// One thread at one moment: its iterations, and the guards that hold.
 pub struct Frame<'a> {
-    /// The thread: 0 or 1.
+    /// The thread: 0 or 1, or [`FIRST_OF_BLOCK`] and the next.
     pub side: usize,
     /// For each enclosing loop, the number of iterations before the current one.
     pub iteration: HashMap<LoopId, Lin>,
@@ -195,6 +208,7 @@ impl<'a> Encoder<'a> {
             needs: BTreeSet::new(),
             opaque: BTreeSet::new(),
             drawn: Vec::new(),
+            mentioned: Vec::new(),
             shared: HashMap::new(),
             quotients: HashMap::new(),
             bits: HashMap::new(),
@@ -247,13 +261,16 @@ impl<'a> Encoder<'a> {
 
     /// Returns `threadIdx` of a side.
     pub fn tid(&mut self, side: usize, axis: Axis) -> Encoded<Lin> {
+        if side >= FIRST_OF_BLOCK {
+            return Ok(Lin::constant(0));
+        }
         let name = format!("threadIdx.{axis:?}@{side}");
         self.index(Key::Tid(side, axis), &name, Expr::Tid(axis), |encoder| encoder.ntid(axis))
     }
 
     /// Returns `blockIdx` of a side. Threads of one block share it.
     pub fn ctaid(&mut self, side: usize, axis: Axis) -> Encoded<Lin> {
-        let side = if self.group == Group::Grid { side } else { 0 };
+        let side = if self.group == Group::Grid { side % FIRST_OF_BLOCK } else { 0 };
         let name = format!("blockIdx.{axis:?}@{side}");
         self.index(Key::Ctaid(side, axis), &name, Expr::Ctaid(axis), |encoder| encoder.nctaid(axis))
     }
@@ -439,52 +456,5 @@ impl<'a> Encoder<'a> {
         ]);
         self.facts.push(fact);
         Ok(())
-    }
-
-    fn opaque(&mut self, f: &mut Frame<'a>, id: OpaqueId, width: Width, view: View) -> Encoded<Lin> {
-        let Some(opaque) = self.setting.protocol.opaques.get(id.0 as usize) else {
-            return Ok(Lin::atom(self.fresh("opaque", view.all(width))));
-        };
-        self.opaque.insert(opaque.what.clone());
-        let side = if opaque.uniform >= self.group.uniform() { 2 } else { f.side };
-        let mut at: Vec<_> = f
-            .iteration
-            .iter()
-            .filter(|(of, _)| opaque.loops.contains(of))
-            .map(|(of, k)| (*of, k.clone()))
-            .collect();
-        at.sort();
-        let mut range = View::Unsigned.all(width);
-        if let Some((lo, hi)) = opaque.range {
-            let said = Range::new(i128::from(lo), i128::from(hi));
-            if said.lo <= said.hi && said.within(range) {
-                range = said;
-            }
-        }
-        if let (Some(launch), Some(_)) = (self.setting.launch, opaque.argument)
-            && let Some(node) = self.setting.exprs.find(Expr::Opaque { id, width })
-        {
-            let mut ranges = Ranges::new(self.setting.protocol, self.setting.exprs, Some(launch));
-            range = range.meet(ranges.computed(node, View::Unsigned));
-        }
-        let known = self.shared.len();
-        let value = self.keyed(Key::Opaque(id, side, at.clone(), View::Unsigned), "opaque", range);
-        if self.shared.len() > known {
-            if opaque.ticket.is_some() {
-                self.drawn.push(Drawn { ticket: id, side, at, value: value.clone() });
-            }
-            if let (Some(launch), Some(place)) = (self.setting.launch, opaque.argument) {
-                self.argument_facts(f, launch, place, (width, &value))?;
-            }
-            if let Some(last) = opaque.last
-                && let Ok(fact) = self.left(f, &opaque.loops, last, &value)
-            {
-                self.facts.push(fact);
-            }
-        }
-        if view == View::Signed && !range.within(view.all(width)) {
-            return self.wrapped(&value, width, view);
-        }
-        Ok(value)
     }
 }

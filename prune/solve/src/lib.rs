@@ -14,6 +14,8 @@
 //! | `alias` | which objects may share bytes |
 //! | `steady` | values loaded from memory that the kernel does not change |
 //! | `tickets` | values that atomic additions return, which are distinct |
+//! | `counted` | ranges of tickets whose counter starts in the kernel |
+//! | [`handed`] | values that one thread hands to its block through shared memory |
 //! | `tiles` | the sets of lanes of two threads, as formulas |
 //! | `values` | the constants that a halving or doubling loop variable takes |
 //! | [`candidates`] | preconditions to try |
@@ -38,10 +40,12 @@ mod accepted;
 mod alias;
 mod bits;
 pub mod candidates;
+mod counted;
 mod digits;
 mod division;
 pub mod encode;
 mod expected;
+pub mod handed;
 pub mod library;
 pub mod linear;
 mod operators;

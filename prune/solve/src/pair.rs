@@ -1,6 +1,8 @@
 //! The formula of one pair of accesses: two symbolic threads make them without a barrier in
 //! between, and touch a common byte.
 
+mod iterations;
+
 use std::collections::HashMap;
 
 use gpurace_protocol::condition::Condition;
@@ -9,9 +11,10 @@ use gpurace_protocol::group::Group;
 use gpurace_protocol::interval::{At, Gap, Meeting, Side};
 use gpurace_protocol::lanes::{self, LaneSets};
 use gpurace_protocol::place::{Place, Turn};
-use gpurace_protocol::protocol::{Loop, ObjectKind, Step, Test};
+use gpurace_protocol::protocol::{Loop, ObjectKind, Test};
 use gpurace_protocol::range::{Range, Ranges, View};
 
+use self::iterations::{ends_at_equality, follows};
 use crate::digits;
 use crate::encode::{Encoder, Frame, Setting};
 use crate::linear::{Encoded, Formula, Lin};
@@ -268,77 +271,23 @@ fn walk<'a>(
                         let holds = encoder.cond(&mut way.frame, of.cond)?;
                         race.push(holds);
                         ends_at_equality(encoder, race, &mut way.frame, of)?;
+                        if let Some(breaks) = of.breaks
+                            && detail == Detail::All
+                        {
+                            follows(encoder, race, &way.frame, (of.id, &k), &[(breaks.unless, false)])?;
+                        }
                         way.frame.guard(of.cond, true);
                     }
                     Test::After => {
-                        // This is the first iteration, or it follows another one. For the first
-                        // iteration the value of `previous` has no effect.
-                        let range = way.frame.ranges.iterations(of.id);
-                        let previous = Lin::atom(encoder.fresh("iteration", range));
-                        let mut before = way.frame.copy();
-                        before.iteration.insert(of.id, previous.clone());
-                        let again = encoder.cond(&mut before, of.cond)?;
-                        race.push(Formula::any([
-                            Formula::eq(&k, &Lin::constant(0))?,
-                            Formula::all([Formula::eq(&previous.shifted(1)?, &k)?, again]),
-                        ]));
+                        let breaks = of.breaks.map(|breaks| (breaks.unless, false));
+                        let conds: Vec<_> = [(of.cond, true)].into_iter().chain(breaks).collect();
+                        follows(encoder, race, &way.frame, (of.id, &k), &conds)?;
                     }
                 }
             }
         }
     }
     Ok(way)
-}
-
-/// Adds to `race` that `i != n` with step 1 means `i < n`, if the loop starts at or below `n`; for
-/// step -1, the mirror image.
-fn ends_at_equality<'a>(
-    encoder: &mut Encoder<'a>,
-    race: &mut Vec<Formula>,
-    frame: &mut Frame<'a>,
-    of: &Loop,
-) -> Encoded<()> {
-    use gpurace_protocol::expr::{CmpOp, Expr};
-    let exprs = encoder.setting.exprs;
-    let Expr::Cmp(CmpOp::Ne, x, bound) = exprs.get(of.cond) else { return Ok(()) };
-    for (x, bound) in [(x, bound), (bound, x)] {
-        let Expr::Var { id, .. } = exprs.get(x) else { continue };
-        let Some(var) = of.vars.iter().find(|var| var.id == id) else { continue };
-        let Step::Add(step) = var.step else { continue };
-        let step = match exprs.as_const(step) {
-            Some(bits) => exprs.width(step).signed(bits),
-            None => continue,
-        };
-        let fixed = |e| match e {
-            Expr::Var { id, .. } => of.vars.iter().any(|v| v.id == id),
-            Expr::Iteration(id) => id == of.id,
-            Expr::Opaque { .. } => true,
-            _ => false,
-        };
-        if step.abs() != 1 || exprs.mentions(bound, fixed) {
-            continue;
-        }
-        for view in [View::Unsigned, View::Signed] {
-            let ranges = &mut frame.ranges;
-            if !(ranges.fits(x, view) && ranges.fits(bound, view) && ranges.fits(var.from, view)) {
-                continue;
-            }
-            if ranges.never_wraps(id, view).is_none() {
-                continue;
-            }
-            let (x, bound, from) = (
-                encoder.computed(frame, x, view)?,
-                encoder.computed(frame, bound, view)?,
-                encoder.computed(frame, var.from, view)?,
-            );
-            race.push(if step == 1 {
-                Formula::le(&from, &bound)?.implies(Formula::lt(&x, &bound)?)
-            } else {
-                Formula::le(&bound, &from)?.implies(Formula::lt(&bound, &x)?)
-            });
-        }
-    }
-    Ok(())
 }
 
 /// Returns the frame of a thread at another moment than that of its access.
@@ -397,7 +346,8 @@ fn gap<'a>(
                 Test::Before => vec![(*of, At::Next)],
                 Test::After => Vec::new(),
             };
-            let mut frame = moment(encoder, way, &at, true)?;
+            // A thread that breaks does not come to the condition.
+            let mut frame = moment(encoder, way, &at, looped.breaks.is_none())?;
             encoder.cond(&mut frame, looped.cond)?.negated()
         }
         Gap::Adjacent(of) | Gap::Apart(of) => {

@@ -8,9 +8,11 @@
 mod broadcasts;
 mod counters;
 mod decide;
+mod handed;
 mod lane_syncs;
 mod meeting;
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
@@ -30,8 +32,10 @@ use self::lane_syncs::LaneSyncs;
 use crate::Options;
 use crate::alias::{Alias, alias, may_lie_in};
 use crate::candidates::candidates;
+use crate::counted::{counted, with_ranges};
 use crate::encode::{Setting, Wrap};
 use crate::expected::{Expected, expected};
+use crate::handed::handed;
 use crate::smt::{Asker, QueryStats};
 use crate::steady::{Steady, steady};
 use crate::tickets::{Counters, counters};
@@ -66,10 +70,11 @@ fn prove_in_context(protocol: &Protocol, launch: Option<&Launch>, options: &Opti
     let settled = launch.and_then(|launch| last::settle(protocol, Some(launch)));
     let steady = steady(settled.as_ref().unwrap_or(protocol), launch);
     let mut supposed = supposed(&steady.protocol);
+    let mut counts = true;
     let mut outcome = loop {
-        match verdicts(&steady, &supposed, launch, asker) {
+        match verdicts(&steady, &supposed, counts, launch, asker) {
             Ok(outcome) => break outcome,
-            Err((shown, back)) => (supposed, asker) = (shown, *back),
+            Err(Less { shown, counts: may, asker: back }) => (supposed, counts, asker) = (shown, may, *back),
         }
     };
     if settled.is_some() {
@@ -79,14 +84,27 @@ fn prove_in_context(protocol: &Protocol, launch: Option<&Launch>, options: &Opti
     outcome
 }
 
-/// Returns the verdicts if values are as uniform as supposed. Else returns those of which this was shown.
+/// What is left to suppose after something else was not shown.
+struct Less {
+    /// The values that are as uniform as supposed.
+    shown: Vec<Supposed>,
+    /// True if tickets may still have the ranges that follow from their counters.
+    counts: bool,
+    asker: Box<Asker>,
+}
+
+/// Returns the verdicts if values are as uniform as supposed, and tickets have their ranges, if `counts` is true.
+/// Else returns what may be supposed again.
 fn verdicts(
     Steady { protocol, conditions }: &Steady,
     supposed: &[Supposed],
+    counts: bool,
     launch: Option<&Launch>,
     asker: Asker,
-) -> Result<Outcome, (Vec<Supposed>, Box<Asker>)> {
-    let protocol = &supposing(protocol, supposed);
+) -> Result<Outcome, Less> {
+    let protocol = supposing(protocol, supposed);
+    let ranges = if counts { counted(&protocol, launch) } else { Vec::new() };
+    let protocol = &with_ranges(protocol, &ranges);
     let mut exprs = protocol.exprs.clone();
     let next = next_values(protocol, &mut exprs);
     let candidates = match launch {
@@ -97,13 +115,16 @@ fn verdicts(
         Some(_) => Expected::default(),
         None => expected(protocol, &mut exprs),
     };
-    let counters = counters(protocol, &mut exprs, launch);
+    let given = handed(protocol);
+    let counters = counters(protocol, &mut exprs, launch, &given);
+    let shown = OnceCell::new();
     let setting = Setting {
         protocol,
         exprs: &exprs,
         launch,
         wrap: if launch.is_some() { Wrap::Exact } else { Wrap::Assume },
         next: &next,
+        handed: &shown,
     };
     let mut prover = Prover {
         setting,
@@ -126,9 +147,13 @@ fn verdicts(
     prover.keep_consistent_candidates();
     prover.find_lane_syncs();
     if let Err(shown) = prover.show(supposed) {
-        return Err((shown, Box::new(prover.asker)));
+        return Err(Less { shown, counts, asker: Box::new(prover.asker) });
     }
+    prover.find_handed(given);
     prover.find_counters(counters);
+    if !prover.are_counted(&ranges) {
+        return Err(Less { shown: supposed.to_vec(), counts: false, asker: Box::new(prover.asker) });
+    }
     prover.run();
     let Prover { sites, asker, pairs, .. } = prover;
     let sites = sites.into_iter().map(|(site, found)| found.verdict(site)).collect();

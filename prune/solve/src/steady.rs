@@ -6,6 +6,7 @@
 //! write of the kernel may touch it. If that requires disjoint arrays, every proof gets this
 //! condition.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
 
 use gpurace_protocol::condition::Condition;
@@ -63,7 +64,9 @@ fn loads(protocol: &Protocol, launch: Option<&Launch>) -> Vec<(usize, Load)> {
         return Vec::new();
     }
     let next = HashMap::new();
-    let setting = Setting { protocol, exprs: &protocol.exprs, launch, wrap: Wrap::Exact, next: &next };
+    let handed = OnceCell::new();
+    let exprs = &protocol.exprs;
+    let setting = Setting { protocol, exprs, launch, wrap: Wrap::Exact, next: &next, handed: &handed };
     let places = Place::all(protocol);
     let mut found = Vec::new();
     for (index, opaque) in protocol.opaques.iter().enumerate() {

@@ -63,7 +63,7 @@ fn rounds(case: Case) -> Kernel {
     let one = k.p.exprs.constant(Width::W1, 1);
     let cond = k.bin(BinOp::Xor, stop, one);
     let body = k.close();
-    k.stmt(Stmt::Loop(Loop { id: of, vars: Vec::new(), cond, test: Test::After, may_break: None, body }));
+    k.stmt(Stmt::Loop(Loop { id: of, vars: Vec::new(), cond, test: Test::After, breaks: None, body }));
     // The barriers of the rounds order the way to this one, if all threads make equally many.
     k.sync();
     let other = k.binc(BinOp::Xor, t, 2);

@@ -21,13 +21,13 @@ impl Sweep {
         [2 * self.id, 2 * self.id + 1].map(|id| k.p.exprs.add(Expr::Var { id: VarId(id), width: Width::W32 }))
     }
 
-    fn run(self, k: &mut Kernel, cond: E, may_break: Option<Uniform>, body: impl FnOnce(&mut Kernel)) {
+    fn run(self, k: &mut Kernel, cond: E, breaks: Option<Breaks>, body: impl FnOnce(&mut Kernel)) {
         k.open();
         body(k);
         let body = k.close();
         let var = |id, (from, step)| Induction { id: VarId(id), width: Width::W32, from, step };
         let vars = vec![var(2 * self.id, self.d), var(2 * self.id + 1, self.offset)];
-        k.stmt(Stmt::Loop(Loop { id: LoopId(self.id), vars, cond, test: Test::Before, may_break, body }));
+        k.stmt(Stmt::Loop(Loop { id: LoopId(self.id), vars, cond, test: Test::Before, breaks, body }));
     }
 }
 
@@ -74,14 +74,14 @@ fn scan(case: Case) -> Protocol {
     };
     let least = if case == Case::OfThreads { t } else { zero };
     let cond = k.lt(least, d);
-    let may_break = (case == Case::Broken).then_some(Uniform::Grid);
-    up.run(&mut k, cond, may_break, |k| {
+    let breaks = (case == Case::Broken).then(|| k.breaks(Uniform::Grid, &[LoopId(10)]));
+    up.run(&mut k, cond, breaks, |k| {
         k.sync();
         sweep(k, d, offset, false);
     });
     let left = k.opaque("a loop's last value", Width::W32, Uniform::Grid, &[]);
     let value = if case == Case::Shifted { k.add(offset, t) } else { offset };
-    k.p.opaques[0].last = Some(Last { of: LoopId(10), value });
+    k.p.opaques.last_mut().expect("there is one").last = Some(Last { of: LoopId(10), value });
     let first = k.eqc(t, 0);
     k.when(first, |k| {
         let last = k.addc(n, -1);
@@ -154,9 +154,9 @@ fn left(
     let v = k.p.exprs.add(Expr::Var { id: VarId(1), width: Width::W32 });
     let cond = cond(&mut k, v);
     let vars = vec![Induction { id: VarId(1), width: Width::W32, from, step }];
-    k.stmt(Stmt::Loop(Loop { id: LoopId(1), vars, cond, test, may_break: None, body: Vec::new() }));
+    k.stmt(Stmt::Loop(Loop { id: LoopId(1), vars, cond, test, breaks: None, body: Vec::new() }));
     let left = k.opaque("left", Width::W32, Uniform::Grid, &[]);
-    k.p.opaques[0].last = Some(Last { of: LoopId(1), value: v });
+    k.p.opaques.last_mut().expect("there is one").last = Some(Last { of: LoopId(1), value: v });
     k.write(a, left);
     let p = k.done();
     let settled = settle(&p, None)?;
@@ -233,15 +233,10 @@ fn sort(case: Sort) -> (Kernel, SiteId) {
     k.read(a, at);
     k.write(a, above);
     let body = k.close();
+    let breaks = k.breaks(Uniform::Thread, &[LoopId(1), LoopId(2)]);
     let test = if case == Sort::TestsAfter { Test::After } else { Test::Before };
-    let inner = Stmt::Loop(Loop {
-        id: LoopId(2),
-        vars: var(2, start, step),
-        cond,
-        test,
-        may_break: Some(Uniform::Thread),
-        body,
-    });
+    let inner =
+        Stmt::Loop(Loop { id: LoopId(2), vars: var(2, start, step), cond, test, breaks: Some(breaks), body });
     if case == Sort::NotAlways {
         let (odd, tid) = (k.binc(BinOp::And, i, 1), k.tid());
         let some = k.lt(odd, tid);
@@ -250,13 +245,13 @@ fn sort(case: Sort) -> (Kernel, SiteId) {
         k.stmt(inner);
     }
     let left = k.opaque("left", Width::W32, Uniform::Thread, &[LoopId(1)]);
-    k.p.opaques[0].last = Some(Last { of: LoopId(2), value: j });
+    k.p.opaques.last_mut().expect("there is one").last = Some(Last { of: LoopId(2), value: j });
     let at = k.add(own, left);
     let at = k.addc(at, if case == Sort::TooHigh { 2 } else { 1 });
     let last = k.write(a, at);
     let body = k.close();
     let vars = var(1, one, Step::Add(one));
-    k.stmt(Stmt::Loop(Loop { id: LoopId(1), vars, cond: to, test: Test::Before, may_break: None, body }));
+    k.stmt(Stmt::Loop(Loop { id: LoopId(1), vars, cond: to, test: Test::Before, breaks: None, body }));
     (k, last)
 }
 

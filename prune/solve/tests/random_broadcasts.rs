@@ -127,7 +127,7 @@ fn describe(k: &mut Kernel, acts: &[Act], names: &mut Names) {
                 let heard = names.heard.expect("something is read before or in the loop");
                 let cond = k.eqc(heard, 1);
                 let test = Test::After;
-                k.stmt(Stmt::Loop(Loop { id, vars: Vec::new(), cond, test, may_break: None, body }));
+                k.stmt(Stmt::Loop(Loop { id, vars: Vec::new(), cond, test, breaks: None, body }));
                 // After the loop, the value is that of the last round.
                 let last = k.opaque("the last value", Width::W32, Uniform::Thread, &names.loops);
                 names.heard = Some(last);

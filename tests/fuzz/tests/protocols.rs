@@ -8,8 +8,8 @@ use gpurace_protocol::expr::{Axis, BinOp, Cast, CmpOp, Expr, LoopId, OpaqueId, P
 use gpurace_protocol::launch::{Extent, Launch};
 use gpurace_protocol::place::{self, Place};
 use gpurace_protocol::protocol::{
-    Access, Induction, Loop, Object, ObjectId, ObjectKind, Op, Opaque, PROTOCOL_VERSION, Param, Protocol,
-    ScopeOf, SiteId, Space, Step, Stmt, Sync, Test, Ticket, Uniform, Unknown,
+    Access, Breaks, Induction, Loop, Object, ObjectId, ObjectKind, Op, Opaque, PROTOCOL_VERSION, Param,
+    Protocol, ScopeOf, SiteId, Space, Step, Stmt, Stored, Sync, Test, Ticket, Uniform, Unknown,
 };
 use gpurace_protocol::run::{self, Thread};
 use gpurace_protocol::verdict::{SiteVerdict, Verdict, Verdicts, Witness, WitnessAccess};
@@ -38,6 +38,7 @@ fn protocol() -> Protocol {
     let tid = e.add(Expr::Tid(Axis::X));
     let wide = e.zext(Width::W64, tid);
     let four = e.c64(4);
+    protocol.stored = vec![Stored { site: SiteId(0), value: four }];
     protocol.opaques[0].ticket = Some(Ticket { site: SiteId(0), added: four });
     let offset = e.bin(BinOp::Mul, wide, four);
     let n = e.add(Expr::Param { id: ParamId(1), width: Width::W64 });
@@ -67,7 +68,7 @@ fn protocol() -> Protocol {
             vars: vec![Induction { id: VarId(0), width: Width::W64, from: wide, step: Step::Add(four) }],
             cond: below,
             test: Test::Before,
-            may_break: Some(Uniform::Thread),
+            breaks: Some(Breaks { uniform: Uniform::Thread, unless: odd }),
             body: vec![
                 Stmt::If {
                     cond: odd,

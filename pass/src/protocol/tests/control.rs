@@ -135,7 +135,8 @@ fn goto_out_of_two_loops() {
         for (int i = 0; i < n; ++i) for (int j = 0; j < n; ++j) { if (i * j == tid + 2) goto out; a[i * n + j] = 1; }
         a[tid] = 2;
         out: a[tid + 1] = 3; }";
-    Program::of(source).assert_covered(ONE, [4, 1, 1], &[words(64), Int(4)], 200);
+    // Whether the outer loop goes on is an equality of an open value, which few tries choose rightly.
+    Program::of(source).assert_covered(ONE, [4, 1, 1], &[words(64), Int(3)], 10_000);
 }
 
 #[test]

@@ -77,7 +77,8 @@ fn conditional_increment_is_no_step() {
 fn break_on_loaded_value() {
     let source = "KERNEL k(int *a, int *b, int n) { for (int i = 0; i < n; ++i) { if (b[i] == 3) break; a[i] = 1; sync(); } a[tid] = 2; }";
     let program = Program::of(source);
-    assert_eq!(loops(&program.protocol.body)[0].may_break, Some(Uniform::Thread));
+    let breaks = loops(&program.protocol.body)[0].breaks;
+    assert_eq!(breaks.map(|breaks| breaks.uniform), Some(Uniform::Thread));
     program.assert_covered(ONE, [2, 1, 1], &[words(64), words(8), Int(6)], 400);
 }
 
@@ -197,6 +198,45 @@ fn which_additions_give_tickets() {
     assert_eq!(of(&format!("int last = 0; for (int i = 0; i < m; ++i) last = {take}; a[last] = 1;")), [None]);
     assert_eq!(of("a[__atomic_exchange_n(n, 3, __ATOMIC_RELAXED)] = 1;"), [None]);
     assert_eq!(of("a[__atomic_fetch_or(n, 3, __ATOMIC_RELAXED)] = 1;"), [None]);
+}
+
+#[test]
+fn which_stores_have_known_values() {
+    let of = |body: &str| {
+        let source = format!(
+            "KERNEL k(int *a, int *n, int m) {{ __shared__ int s; {body} sync(); if (tid < s) a[tid] = 1; }}"
+        );
+        let protocol = Program::of(&source).protocol;
+        protocol.stored.iter().map(|stored| protocol.exprs.get(stored.value)).collect::<Vec<_>>()
+    };
+    let take = "__atomic_fetch_add(n, 3, __ATOMIC_RELAXED)";
+    assert!(matches!(of(&format!("if (tid == 0) s = {take};"))[..], [Expr::Opaque { .. }]));
+    assert!(matches!(of(&format!("if (tid == 0) s = {take} * 4 + m;"))[..], [Expr::Bin(..)]));
+    assert_eq!(of("if (tid == 0) s = 7;"), [Expr::Const { width: Width::W32, bits: 7 }]);
+    assert_eq!(of("if (tid == 0) s = m;"), []);
+    assert_eq!(of("if (tid == 0) s = a[5];"), []);
+    // Other memory, and stores that are no plain ones.
+    assert_eq!(of(&format!("if (tid == 0) {{ s = m; a[0] = {take}; }}")), []);
+    assert_eq!(of(&format!("if (tid == 0) *(volatile int *)&s = {take};")), []);
+}
+
+#[test]
+fn breaks_have_conditions() {
+    let of = |body: &str| {
+        let source =
+            format!("KERNEL k(int *a, int *b, int n, int m) {{ for (int i = 0; i < n; ++i) {{ {body} }} }}");
+        let protocol = Program::of(&source).protocol;
+        let breaks = loops(&protocol.body)[0].breaks;
+        breaks.map(|breaks| gpurace_protocol::show::expr(&protocol, &protocol.exprs, breaks.unless))
+    };
+    assert_eq!(of("a[i] = 1;"), None);
+    assert_eq!(of("a[0] = 1; if (i == m) break; a[i] = 1;").as_deref(), Some("i != m"));
+    assert_eq!(
+        of("a[0] = 1; if (b[i] == m) break; a[i] = 1;").as_deref(),
+        Some("[a value loaded from `b`] != m")
+    );
+    let two = of("a[0] = 1; if (i == m) break; a[i] = 1; if (b[0] > i) break; a[2] = 1;");
+    assert!(two.is_some_and(|two| two.contains("i != m") && two.contains("loaded from `b`")));
 }
 
 /// No protocol describes a kernel whose blocks share their memory, or wait for each other. Neither

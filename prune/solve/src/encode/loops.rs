@@ -7,6 +7,7 @@ use gpurace_protocol::expr::{Expr, ExprId, LoopId, VarId, Width};
 use gpurace_protocol::protocol::{Last, Step};
 use gpurace_protocol::range::{VarInfo, View};
 
+use super::opaque::iterations;
 use super::{Encoder, Frame, Key, Wrap};
 use crate::linear::{Encoded, Formula, Lin};
 use crate::operators::MOST_CASES;
@@ -41,10 +42,12 @@ impl<'a> Encoder<'a> {
             Step::Any(uniform) => {
                 let from = self.computed(f, info.var.from, view)?;
                 self.opaque.insert("a loop variable without a known step".into());
-                let side = if uniform >= self.group.uniform() { 2 } else { f.side };
-                let mut at: Vec<_> = f.iteration.iter().map(|(l, k)| (*l, k.clone())).collect();
-                at.sort();
-                let later = self.keyed(Key::Any(id, side, at, view), "variable", view.all(width));
+                let key = Key::Any(id, self.side_of(f, uniform), iterations(f, |_| true), view);
+                let known = self.shared.len();
+                let later = self.keyed(key.clone(), "variable", view.all(width));
+                if self.shared.len() > known {
+                    self.one_in_one_iteration(key, &later)?;
+                }
                 let first = Formula::eq(&k, &Lin::constant(0))?;
                 self.choice(first, &from, &later)
             }

@@ -90,7 +90,7 @@ impl Prover<'_> {
         let mut conditions = BTreeSet::new();
         let mut shown = Vec::new();
         for of in supposed {
-            if let Some(more) = self.is_read_alike(of) {
+            if let Some(more) = self.ordered_with_writes(of.read) {
                 conditions.extend(more);
                 shown.push(of.clone());
             }
@@ -102,8 +102,9 @@ impl Prover<'_> {
         Ok(())
     }
 
-    fn is_read_alike(&mut self, of: &Supposed) -> Option<BTreeSet<Condition>> {
-        let object = self.places[of.read].access.object;
+    /// Returns the conditions under which barriers order a read with each write to its address.
+    pub(super) fn ordered_with_writes(&mut self, read: usize) -> Option<BTreeSet<Condition>> {
+        let object = self.places[read].access.object;
         let kind = &self.setting.protocol.objects[object.0 as usize].kind;
         if self.unknowns.iter().any(|unknown| unknown.touches.is_some_and(|space| may_lie_in(kind, space))) {
             return None;
@@ -119,7 +120,7 @@ impl Prover<'_> {
                 Alias::Unless(condition) => {
                     conditions.insert(condition);
                 }
-                Alias::Same(apart) => conditions.extend(self.same_object(of.read, write, apart).ok()?),
+                Alias::Same(apart) => conditions.extend(self.same_object(read, write, apart).ok()?),
                 Alias::OnePointer(_) | Alias::Unknown(_) => return None,
             }
         }

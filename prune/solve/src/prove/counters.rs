@@ -8,6 +8,7 @@ use gpurace_protocol::protocol::Op;
 
 use super::Prover;
 use crate::alias::{Alias, alias, may_lie_in};
+use crate::counted::Counted;
 use crate::tickets::{Counter, Counters};
 
 impl Prover<'_> {
@@ -18,7 +19,22 @@ impl Prover<'_> {
         self.counters = Rc::new(Counters { all: kept.collect() });
     }
 
+    /// True if tickets have the ranges that were supposed. The conditions for that become conditions of all proofs.
+    pub(super) fn are_counted(&mut self, counted: &[Counted]) -> bool {
+        let counters = Rc::clone(&self.counters);
+        counted.iter().all(|of| {
+            let counter = counters.all.iter().find(|counter| counter.object == of.object);
+            let counter = counter.filter(|counter| counter.starts_anew_in == of.loops);
+            self.steady.extend(counter.into_iter().flat_map(|counter| counter.conditions.clone()));
+            counter.is_some()
+        })
+    }
+
     fn beside_other_writes(&mut self, mut counter: Counter) -> Option<Counter> {
+        let handed = self.setting.handed.get().map_or(&[][..], Vec::as_slice);
+        for value in &counter.rests_on {
+            counter.conditions.extend(handed.iter().find(|told| told.value == *value)?.conditions.clone());
+        }
         let kind = &self.setting.protocol.objects[counter.object.0 as usize].kind;
         if self.unknowns.iter().any(|unknown| unknown.touches.is_some_and(|space| may_lie_in(kind, space))) {
             return None;

@@ -170,6 +170,12 @@ impl Kernel {
         self.p.exprs.add(Expr::Opaque { id, width })
     }
 
+    /// Breaks of the innermost of these loops, of which only is known who breaks together.
+    pub fn breaks(&mut self, uniform: Uniform, loops: &[LoopId]) -> Breaks {
+        let leaves = self.opaque("whether a loop is left", Width::W1, uniform, loops);
+        Breaks { uniform, unless: self.binc(BinOp::Xor, leaves, 1) }
+    }
+
     pub fn stmt(&mut self, stmt: Stmt) {
         self.bodies.last_mut().unwrap().push(stmt);
     }
@@ -271,7 +277,7 @@ impl Kernel {
         let result = body(self, v);
         let body = self.close();
         let vars = vec![Induction { id: var, width, from, step }];
-        self.stmt(Stmt::Loop(Loop { id, vars, cond, test: Test::Before, may_break: None, body }));
+        self.stmt(Stmt::Loop(Loop { id, vars, cond, test: Test::Before, breaks: None, body }));
         result
     }
     /// Reserves the number of the next loop for one that a test writes itself.

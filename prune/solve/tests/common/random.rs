@@ -220,16 +220,36 @@ impl Generator {
         } else {
             cond
         };
-        let may_break = (self.wild > 0 && self.r.chance(12))
-            .then(|| self.r.pick(&[Uniform::Grid, Uniform::Block, Uniform::Warp, Uniform::Thread]));
         self.vars.push((v, id));
+        let breaks = (self.wild > 0 && self.r.chance(20)).then(|| self.breaks());
         self.k.open();
         let statements = 1 + self.r.below(3);
-        self.body(statements, depth + 1, uniform && same && may_break != Some(Uniform::Thread));
+        let uniform = uniform && same && breaks.is_none_or(|breaks| breaks.uniform > Uniform::Thread);
+        self.body(statements, depth + 1, uniform);
+        if let Some(Breaks { unless, .. }) = breaks
+            && self.r.chance(60)
+        {
+            self.k.open();
+            self.body(2, depth + 1, uniform);
+            let then = self.k.close();
+            self.k.stmt(Stmt::If { cond: unless, then, otherwise: Vec::new() });
+        }
         let body = self.k.close();
         self.vars.pop();
         let vars = vec![Induction { id: var, width, from, step }];
-        self.k.stmt(Stmt::Loop(Loop { id, vars, cond, test, may_break, body }));
+        self.k.stmt(Stmt::Loop(Loop { id, vars, cond, test, breaks, body }));
+    }
+
+    /// Breaks of the innermost loop. Half of them have a known condition, which threads may decide alike although the
+    /// protocol does not say so.
+    fn breaks(&mut self) -> Breaks {
+        if self.r.chance(50) {
+            let same = self.r.chance(60);
+            return Breaks { uniform: Uniform::Thread, unless: self.cond(same) };
+        }
+        let uniform = self.r.pick(&[Uniform::Grid, Uniform::Block, Uniform::Warp, Uniform::Thread]);
+        let loops: Vec<LoopId> = self.vars.iter().map(|(_, of)| *of).collect();
+        Breaks { uniform, unless: self.k.opaque("whether a loop goes on", Width::W1, uniform, &loops) }
     }
 
     fn access(&mut self) {
@@ -514,14 +534,7 @@ impl After {
                 let body = vec![self.access(index), Stmt::Sync(Sync::Block)];
                 let vars =
                     vec![Induction { id: VarId(id), width: Width::W32, from: left, step: Step::UDiv(2) }];
-                vec![Stmt::Loop(Loop {
-                    id: LoopId(id),
-                    vars,
-                    cond,
-                    test: Test::Before,
-                    may_break: None,
-                    body,
-                })]
+                vec![Stmt::Loop(Loop { id: LoopId(id), vars, cond, test: Test::Before, breaks: None, body })]
             }
         }
     }

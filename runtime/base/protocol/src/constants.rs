@@ -26,6 +26,7 @@ pub fn with_constants(protocol: &Protocol, known: impl Fn(Expr) -> Option<u64>) 
     settled.opaques.iter_mut().filter_map(|opaque| opaque.argument.as_mut()).for_each(renamed);
     let tickets = settled.opaques.iter_mut().filter_map(|opaque| opaque.ticket.as_mut());
     tickets.for_each(|ticket| renamed(&mut ticket.added));
+    settled.stored.iter_mut().for_each(|stored| renamed(&mut stored.value));
     for object in &mut settled.objects {
         if let ObjectKind::Slot { at } = &mut object.kind {
             renamed(at);
@@ -49,6 +50,7 @@ fn rename(body: &mut [Stmt], renamed: &impl Fn(&mut ExprId)) {
             }
             Stmt::Loop(of) => {
                 renamed(&mut of.cond);
+                of.breaks.iter_mut().for_each(|breaks| renamed(&mut breaks.unless));
                 for var in &mut of.vars {
                     renamed(&mut var.from);
                     if let Step::Add(by) = &mut var.step {

@@ -186,7 +186,7 @@ mod tests {
         let from = p.exprs.c32(64);
         let vars = vec![Induction { id: VarId(0), width: Width::W32, from, step: Step::UDiv(2) }];
         let cond = p.exprs.cmp(CmpOp::Ult, zero, s);
-        let halving = Loop { id: LoopId(0), vars, cond, test: Test::Before, may_break: None, body };
+        let halving = Loop { id: LoopId(0), vars, cond, test: Test::Before, breaks: None, body };
         let guard = p.exprs.add(guard);
         let cond = p.exprs.cmp(CmpOp::Ult, zero, guard);
         p.body = vec![Stmt::If { cond, then: vec![Stmt::Loop(halving)], otherwise: Vec::new() }];

@@ -68,7 +68,7 @@ pub enum Gap {
     },
     /// The access is in the loop's first iteration.
     First(Side, LoopId),
-    /// The access is in the last iteration of the loop. Only for loops without breaks.
+    /// The loop's condition ends the loop after the access's iteration.
     Last(Side, LoopId),
     /// The later access is in the next iteration of the loop after the earlier one.
     Adjacent(LoopId),
@@ -293,8 +293,9 @@ fn to_end(place: (Side, &Place), depth: usize, barriers: Barriers<'_>) -> Gap {
             let mut next = Passing::of(side);
             next.at.push((of.id, At::Next));
             next.certain = false;
-            let last = if of.may_break.is_some() { Gap::Always } else { Gap::Last(side, of.id) };
-            Gap::any([last, free(&of.body, barriers, &mut next)])
+            let own = Passing { certain: false, ..Passing::of(side) };
+            let broke = of.breaks.map_or(Gap::Never, |breaks| own.cond(breaks.unless, false));
+            Gap::any([broke, Gap::Last(side, of.id), free(&of.body, barriers, &mut next)])
         }
         Turn::Into(_) => Gap::Always,
     });
@@ -390,15 +391,18 @@ impl Walk<'_> {
                 }
                 Stmt::Loop(of) => {
                     let syncs = self.counts(&of.body);
-                    if syncs && of.may_break.is_some_and(|u| u < self.barriers.group.uniform()) {
-                        return Err("threads may leave a loop with a barrier one by one".into());
-                    }
                     self.loops.push(of.id);
                     if syncs {
                         self.push(of.cond, Some(of.id));
                     }
                     if of.test == Test::Before {
                         self.guards.push((of.cond, true));
+                    }
+                    if let Some(breaks) = of.breaks
+                        && syncs
+                        && breaks.uniform < self.barriers.group.uniform()
+                    {
+                        self.push(breaks.unless, Some(of.id));
                     }
                     self.body(&of.body)?;
                     if of.test == Test::Before {

@@ -89,7 +89,7 @@ struct Moment<'r, 'a> {
 impl<'a> Runs<'a> {
     /// Returns the value of an expression at the moment at which the loop's condition is false.
     fn after(&mut self, of: &Loop, last: Last) -> Option<u64> {
-        if of.may_break.is_some() {
+        if of.breaks.is_some() {
             return None;
         }
         let asked = |var: &&Induction| {

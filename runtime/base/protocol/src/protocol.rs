@@ -10,8 +10,7 @@
 //!
 //! # Early exits
 //! `if (c) return; rest` is `If { c, [], [rest] }`. A `break` inside a loop is
-//! `If { c, [], [rest of the body] }` and [`Loop::may_break`] with the widest
-//! group in which all threads break together.
+//! `If { c, [], [rest of the body] }` and [`Loop::breaks`].
 //!
 //! # What is left out
 //! Accesses to memory that no other thread touches (locals, constant memory), and order through
@@ -25,7 +24,7 @@ pub use gpurace_abi::scope::Scope;
 use crate::expr::{ExprId, Exprs, LoopId, ParamId, VarId, Width};
 
 /// Version of the serialised form; raised with each change of the types.
-pub const PROTOCOL_VERSION: u32 = 14;
+pub const PROTOCOL_VERSION: u32 = 15;
 
 /// What a kernel does to memory that threads share.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -41,6 +40,8 @@ pub struct Protocol {
     pub objects: Vec<Object>,
     /// Values that the protocol does not describe.
     pub opaques: Vec<Opaque>,
+    /// What some stores store.
+    pub stored: Vec<Stored>,
     /// The program of one thread.
     pub body: Vec<Stmt>,
     /// The largest number of threads of a block (`__launch_bounds__`), 0 if unknown.
@@ -202,9 +203,18 @@ pub struct Ticket {
     pub added: ExprId,
 }
 
+/// What a store stores. A store without an entry may store anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stored {
+    /// The plain store, which writes the whole value.
+    pub site: SiteId,
+    /// The value in the iteration of the store. Its width is 8, 16, 32 or 64 bits.
+    pub value: ExprId,
+}
+
 /// The value of an expression after a loop. The loop's variables have the values of the iteration
 /// that ended it: it evaluated the loop's condition last, or the thread broke the loop in it
-/// ([`Loop::may_break`]).
+/// ([`Loop::breaks`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Last {
     /// The loop.
@@ -353,12 +363,21 @@ pub struct Loop {
     pub cond: ExprId,
     /// When the loop evaluates `cond`.
     pub test: Test,
-    /// Set if the loop may also end by a break that `cond` does not describe. All threads of the
-    /// group break in the same iteration.
-    pub may_break: Option<Uniform>,
+    /// Set if the loop may also end by breaks that `cond` does not describe.
+    pub breaks: Option<Breaks>,
     /// The statements of one iteration.
     #[serde(deserialize_with = "crate::validate::nested")]
     pub body: Vec<Stmt>,
+}
+
+/// The breaks of a loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Breaks {
+    /// All threads of the group break in the same iteration.
+    pub uniform: Uniform,
+    /// 1 bit, with that iteration's variables: 0 in the iteration in which a thread breaks, 1 in those
+    /// before it.
+    pub unless: ExprId,
 }
 
 /// When a loop evaluates its condition.

@@ -174,9 +174,6 @@ fn slice(protocol: &Protocol, body: &[Stmt]) -> Option<Vec<Stmt>> {
             Stmt::Loop(of) => {
                 let body = slice(protocol, &of.body)?;
                 if !body.is_empty() {
-                    if of.may_break.is_some() {
-                        return None;
-                    }
                     out.push(Stmt::Loop(Loop { body, ..of.clone() }));
                 }
             }
@@ -224,6 +221,7 @@ impl<'a> Used<'a> {
                 Stmt::Loop(of) => {
                     self.vars.extend(of.vars.iter().map(|var| (var.id, var)));
                     self.expr(of.cond)?;
+                    of.breaks.map_or(Some(()), |breaks| self.expr(breaks.unless))?;
                     self.body(&of.body)?;
                 }
                 Stmt::Sync(_) | Stmt::Unknown(_) => {}

@@ -60,8 +60,6 @@ pub enum OpenKind {
     Opaque(OpaqueId),
     /// A loop variable without a known step.
     Var(VarId),
-    /// The lowest bit is 1 if the loop breaks after this iteration.
-    Break(LoopId),
     /// The result of this division, or remainder, of this dividend by zero. It is the same
     /// everywhere.
     DivisionByZero(BinOp, Width, u64),
@@ -301,9 +299,7 @@ impl<'a> Run<'a> {
             self.spend()?;
             self.access = first_access;
             self.body(&of.body)?;
-            if let Some(uniform) = of.may_break
-                && self.ask(OpenKind::Break(of.id), uniform, None) & 1 == 1
-            {
+            if of.breaks.is_some_and(|breaks| self.value(breaks.unless) == 0) {
                 break;
             }
             let after = of.test == Test::After && self.value(of.cond) == 0;

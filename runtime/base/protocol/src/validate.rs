@@ -88,6 +88,15 @@ pub fn validate(protocol: &Protocol) -> Result<(), Malformed> {
             of_width(&protocol.exprs, ticket.added, opaque.width)?;
         }
     }
+    for stored in &protocol.stored {
+        let ExprId(id) = stored.value;
+        if id as usize >= protocol.exprs.len() {
+            return Err(Malformed::Missing { what: "expression", id });
+        }
+        if protocol.exprs.width(stored.value) == Width::W1 {
+            return Err(Malformed::Width(id));
+        }
+    }
     let mut all = Seen::new(protocol);
     all.body(&protocol.body, 0)?;
     Order { all: &all, seen: Seen::new(protocol) }.body(&protocol.body)
@@ -198,6 +207,9 @@ impl<'a> Seen<'a> {
             return Err(Malformed::Twice { what: "loop", id: of.id.0 });
         }
         self.of_width(of.cond, Width::W1)?;
+        if let Some(breaks) = of.breaks {
+            self.of_width(breaks.unless, Width::W1)?;
+        }
         for var in &of.vars {
             if !self.vars.insert(var.id.0) {
                 return Err(Malformed::Twice { what: "loop variable", id: var.id.0 });
@@ -241,7 +253,9 @@ impl Order<'_> {
                     }
                     self.seen.loops.insert(of.id.0);
                     self.seen.vars.extend(of.vars.iter().map(|var| var.id.0));
-                    self.of_earlier(of.cond, of)?;
+                    for cond in [of.cond].into_iter().chain(of.breaks.map(|breaks| breaks.unless)) {
+                        self.of_earlier(cond, of)?;
+                    }
                     self.body(&of.body)?;
                 }
             }

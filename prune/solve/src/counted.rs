@@ -1,0 +1,103 @@
+//! Ranges of tickets whose counter starts in the kernel: `if (threadIdx.x == 0) n = 0;`, a barrier,
+//! `list[atomicAdd(&n, 1)] = i;`.
+//!
+//! # The rule
+//! The block's first thread stores a constant to the counter in each iteration before the additions, as the rule of
+//! [`crate::handed`] asks for. No other access writes to the counter, and barriers order the store with all
+//! additions. Then a ticket is at least the constant. It is at most so much more as all additions of the block's
+//! threads in this iteration together add, less its own.
+//!
+//! That nothing else writes to the counter may itself rest on the ranges: threads store to places that they compute
+//! from tickets. So the prover first supposes the ranges, and then shows the rest. Take the first ticket outside its
+//! range. All before it is as supposed, so the counter held a number of the range.
+
+use std::collections::{BTreeSet, HashMap};
+
+use gpurace_protocol::expr::{Axis, Expr, LoopId, OpaqueId};
+use gpurace_protocol::launch::Launch;
+use gpurace_protocol::place::Place;
+use gpurace_protocol::protocol::{ObjectId, Protocol};
+use gpurace_protocol::range::{MAX_BLOCK, Range, Ranges, View, special};
+
+use crate::handed::{first_thread_stores, is_only_store};
+use crate::tickets::{Addition, by_object};
+
+/// The tickets of a counter that starts in the kernel.
+#[derive(Clone, Debug)]
+pub struct Counted {
+    /// The object that holds the counter.
+    pub object: ObjectId,
+    /// The loops around the store that starts it.
+    pub loops: BTreeSet<LoopId>,
+    /// The tickets and their ranges.
+    ranges: Vec<(OpaqueId, Range)>,
+}
+
+/// Returns the tickets that may have a range. It remains to show what may write to their counters, and when.
+pub fn counted(protocol: &Protocol, launch: Option<&Launch>) -> Vec<Counted> {
+    if protocol.stored.is_empty() || protocol.opaques.iter().all(|opaque| opaque.ticket.is_none()) {
+        return Vec::new();
+    }
+    let places = Place::all(protocol);
+    let of = |(object, additions): (ObjectId, Vec<(OpaqueId, Addition)>)| {
+        counted_in(protocol, launch, &places, object, &additions)
+    };
+    by_object(protocol, &places).into_iter().filter_map(of).collect()
+}
+
+fn counted_in(
+    protocol: &Protocol,
+    launch: Option<&Launch>,
+    places: &[Place],
+    object: ObjectId,
+    additions: &[(OpaqueId, Addition)],
+) -> Option<Counted> {
+    let width = protocol.exprs.width(additions.first()?.1.added);
+    let made: Vec<&Place> = additions.iter().map(|(_, addition)| &places[addition.number]).collect();
+    let mut starts = protocol.stored.iter().filter_map(|stored| {
+        let start = protocol.exprs.as_const(stored.value)?;
+        let mut of_site = places.iter().filter(|place| place.access.site == stored.site);
+        let (Some(store), None) = (of_site.next(), of_site.next()) else { return None };
+        let is_start = store.access.object == object
+            && protocol.exprs.width(stored.value) == width
+            && is_only_store(protocol, places, store, &made, width);
+        is_start.then_some((i128::from(start), store))
+    });
+    let (Some((start, store)), None) = (starts.next(), starts.next()) else { return None };
+    let loops = first_thread_stores(protocol, store, made[0])?;
+    if made.iter().any(|place| first_thread_stores(protocol, store, place).as_ref() != Some(&loops)) {
+        return None;
+    }
+    let mut ranges = Ranges::new(protocol, &protocol.exprs, launch);
+    let mut by_place = HashMap::new();
+    let mut least = Vec::new();
+    for (ticket, addition) in additions {
+        let added = ranges.computed(addition.added, View::Signed);
+        if added.lo < 0 {
+            return None;
+        }
+        let mut all = added.hi;
+        for of in places[addition.number].loops().filter(|of| !loops.contains(&of.id)) {
+            all = all.checked_mul(ranges.iterations(of.id).hi.checked_add(1)?.max(1))?;
+        }
+        by_place.insert(addition.number, all);
+        least.push((*ticket, added.lo));
+    }
+    let by_thread = by_place.values().try_fold(0i128, |sum, all| sum.checked_add(*all))?;
+    let dims = Axis::ALL.map(|axis| special(Expr::Ntid(axis), protocol.shape, launch).hi);
+    let threads = dims.into_iter().try_fold(1i128, i128::checked_mul)?.min(MAX_BLOCK);
+    let end = start.checked_add(by_thread.checked_mul(threads)?)?;
+    if end >= 1 << (width.bits() - 1) {
+        return None;
+    }
+    let range = |(ticket, least): (OpaqueId, i128)| (ticket, Range::new(start, (end - least).max(start)));
+    Some(Counted { object, loops, ranges: least.into_iter().map(range).collect() })
+}
+
+/// Returns the protocol in which tickets have these ranges.
+pub fn with_ranges(mut protocol: Protocol, counted: &[Counted]) -> Protocol {
+    for (ticket, range) in counted.iter().flat_map(|of| &of.ranges) {
+        protocol.opaques[ticket.0 as usize].range = Some((range.lo as u64, range.hi as u64));
+    }
+    protocol
+}
