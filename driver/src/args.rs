@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::clang_options::{self as clang, OwnLibrary};
 use crate::diagnostic::Error;
 use crate::flags::{self, Exec, Flag, Prune};
+use crate::libraries::MissingLibrary;
 
 /// A command line without the flags of gpurace.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -53,6 +54,8 @@ pub struct Args {
     pub links_units: bool,
     /// The libraries beside the runtime that the link takes in place of NVIDIA's. The caller sets this too.
     pub own_libraries: Vec<&'static OwnLibrary>,
+    /// The libraries that the link goes without, since they were not found. The caller sets this too.
+    pub missing_libraries: Vec<MissingLibrary>,
     /// `-dlink`, as spelled: write an object that joins the device code of others, not a program.
     pub device_link: Option<String>,
     /// The option that asks for a static executable, as spelled.

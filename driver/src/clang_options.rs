@@ -117,6 +117,10 @@ pub const OWN_LIBRARIES: [OwnLibrary; 3] = [
 /// What the toolkit's static libraries need. gpurace's need nothing of it.
 pub const OF_STATIC_LIBRARIES: &[&str] = &["culibos", "culibos_static"];
 
+/// GCC's OpenMP library. `-fopenmp` links clang's, which has the same functions: with both, a thread would ask one
+/// of them about threads that the other has made.
+pub const OPENMP_OF_GCC: &[&str] = &["gomp"];
+
 /// True if this file is one of [`REPLACED_LIBRARIES`].
 pub fn is_replaced_library_file(path: &str) -> bool {
     is_file_of(REPLACED_LIBRARIES, path)

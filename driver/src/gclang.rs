@@ -44,7 +44,7 @@ fn stages(driver: Driver) -> Result<Exit, Error> {
         let asked = |file: &str| libraries::of_clang(&toolchain.compiler.path, file);
         args.own_libraries = libraries::own_libraries(&args, asked);
         if !args.dry_run {
-            libraries::check(&args, asked)?;
+            args.missing_libraries = libraries::missing(&args, asked)?;
         }
     }
     let work = Work::new(&args)?;
@@ -63,6 +63,11 @@ fn stages(driver: Driver) -> Result<Exit, Error> {
     };
     if args.help {
         anstream::print!("{}", flags::help());
+    }
+    if matches!(exit, Exit::Step(_)) {
+        for library in &args.missing_libraries {
+            library.error().print(driver.name());
+        }
     }
     if matches!(exit, Exit::Step(_)) && plan::is_ours(&args) {
         // clang and the linker name only the first file that they miss.

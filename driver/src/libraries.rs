@@ -33,7 +33,7 @@ const OF_CUDA: [(&str, &str); 18] = [
 ];
 
 /// The libraries beside the runtime that a link takes in place of NVIDIA's: kernels run on the host only, or may run
-/// there and NVIDIA's is missing. `asked` is as in [`check`].
+/// there and NVIDIA's is missing. `asked` is as in [`missing`].
 pub fn own_libraries(args: &Args, asked: impl Fn(&str) -> Option<PathBuf>) -> Vec<&'static OwnLibrary> {
     let named: Vec<String> = args.items.iter().filter_map(library).collect();
     let folders = folders(args);
@@ -59,36 +59,53 @@ fn is_found(folders: &[PathBuf], name: &str, asked: impl Fn(&str) -> Option<Path
     })
 }
 
-/// Returns an error if the link needs a library of CUDA or OpenMP that neither the user's folders nor clang's
-/// have. `asked` returns the path of a file in clang's folders.
+/// A library of CUDA that the command line names, and that neither the user's folders nor clang's have. Many build
+/// files name libraries that the program does not call, so the link goes without it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingLibrary {
+    /// Its name, as `-l` takes it.
+    pub name: String,
+    /// The name that users know.
+    known: &'static str,
+}
+
+impl MissingLibrary {
+    /// What to tell the user if the link fails without it.
+    pub fn error(&self) -> Error {
+        let own = match OWN_LIBRARIES.iter().any(|own| own.known == self.known) {
+            true => "has one for the host only (`-fgpurace-exec=cpu`)",
+            false => "has none of its own",
+        };
+        Error::new(format!("`-l{}`: the library of {} was not found", self.name, self.known)).hint(format!(
+            "gpurace {own}, and NVIDIA's runs on GPUs only: leave out what calls it, or name its folder with `-L`"
+        ))
+    }
+}
+
+/// Returns the libraries of CUDA that are missing. `asked` returns the path of a file in clang's folders.
 ///
 /// # Errors
-/// Names the first such library, and what to do.
-pub fn check(args: &Args, asked: impl Fn(&str) -> Option<PathBuf>) -> Result<(), Error> {
+/// OpenMP's library is missing: clang calls it wherever `-fopenmp` is used.
+pub fn missing(args: &Args, asked: impl Fn(&str) -> Option<PathBuf>) -> Result<Vec<MissingLibrary>, Error> {
     let folders = folders(args);
     let is_found = |name: &str| is_found(&folders, name, &asked);
     let is_own = |name: &str| args.own_libraries.iter().any(|own| own.replaces.contains(&name));
-    for name in args.items.iter().filter_map(library) {
+    let missing = args.items.iter().filter_map(library).filter_map(|name| {
         let base = name.strip_suffix("_static").unwrap_or(&name);
-        if let Some((_, known)) = OF_CUDA.iter().find(|(own, _)| *own == base)
-            && !is_own(&name)
-            && !is_found(&name)
-        {
-            let own = match OWN_LIBRARIES.iter().any(|own| own.known == *known) {
-                true => "has one for the host only (`-fgpurace-exec=cpu`)",
-                false => "has none of its own",
-            };
-            return Err(Error::new(format!("`-l{name}`: the library of {known} was not found")).hint(
-                format!("gpurace {own}, and NVIDIA's runs on GPUs only: leave out what calls it, or name its folder with `-L`"),
-            ));
-        }
-    }
-    let opens = args.items.iter().any(|item| option(item).is_some_and(|word| word == "-fopenmp"));
-    if opens && !["omp", "iomp5"].iter().any(|name| is_found(name)) {
+        let (_, known) = OF_CUDA.iter().find(|(own, _)| *own == base)?;
+        (!is_own(&name) && !is_found(&name)).then_some(MissingLibrary { name, known })
+    });
+    let missing = missing.collect();
+    if links_openmp(args) && !["omp", "iomp5"].iter().any(|name| is_found(name)) {
         return Err(Error::new("`-fopenmp` needs LLVM's OpenMP library `libomp`, which was not found")
             .hint(format!("install it with `apt-get install libomp-{LLVM_MAJOR}-dev`")));
     }
-    Ok(())
+    Ok(missing)
+}
+
+/// True if the link gets clang's OpenMP library.
+pub fn links_openmp(args: &Args) -> bool {
+    args.items.iter().any(|item| option(item).is_some_and(|word| word == "-fopenmp"))
 }
 
 /// Returns the part of a C++ installation that this machine lacks, if any: clang brings no C or C++ library.
@@ -158,7 +175,10 @@ mod tests {
     fn refusal(line: &str, clangs: &[&str]) -> Option<String> {
         let args = Args::parse(line.split(' ').map(Into::into).collect()).unwrap();
         let asked = |file: &str| clangs.contains(&file).then(|| PathBuf::from(file));
-        check(&args, asked).err().map(|error| error.to_string())
+        match missing(&args, asked) {
+            Ok(missing) => missing.first().map(|library| library.error().to_string()),
+            Err(error) => Some(error.to_string()),
+        }
     }
 
     #[test]

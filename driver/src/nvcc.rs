@@ -233,7 +233,7 @@ impl Meaning {
             Joined(option) => out.push(format!("{option}{value}").into()),
             Next(option) => out.extend([option.into(), value.into()]),
             Linker => out.push(format!("-Wl,{}", parts(value).join(",")).into()),
-            Parts => out.extend(parts(value).into_iter().map(OsString::from)),
+            Parts => out.extend(parts(value).into_iter().map(of_gcc).map(OsString::from)),
             Arch => out.extend(gpu_arch(value).map(option_of_arch)),
             Gencode => {
                 let arch = value.split(',').find_map(|part| part.trim_matches('"').strip_prefix("arch="));
@@ -283,6 +283,11 @@ fn option_of_arch(arch: String) -> OsString {
 
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_digit())
+}
+
+/// Returns clang's word for one of GCC, nvcc's host compiler, that clang does not know.
+fn of_gcc(word: String) -> String {
+    if word == "-export-dynamic" { "-rdynamic".to_owned() } else { word }
 }
 
 /// Returns the host compiler's words in a value of `-Xcompiler`. Commas and spaces separate them, unless
@@ -342,6 +347,7 @@ mod tests {
     fn options_of_the_host_compiler() {
         becomes("-Xcompiler -fPIC,-Wall", "-fPIC -Wall");
         becomes("-Xcompiler=-fopenmp --compiler-options -O2", "-fopenmp -O2");
+        becomes("-Xcompiler -export-dynamic,-Wall", "-rdynamic -Wall");
         becomes("-Xcompiler -Wl\\,-z\\,now", "-Wl,-z,now");
         becomes("-Xcompiler ,\"-Wall\",\"-fPIC\"", "-Wall -fPIC");
         assert_eq!(parts("\"-DNAME=a b\" '-g'"), ["-DNAME=a b", "-g"]);

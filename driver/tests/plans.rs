@@ -90,6 +90,16 @@ fn objects_are_only_linked() {
 }
 
 #[test]
+fn openmp_comes_from_clang_alone() {
+    let link = |line| plan(&format!("-fgpurace-exec=cpu a.o {line} -o app"));
+    assert!(!link("-fopenmp -lgomp -lm").contains("gomp"));
+    assert!(!link("-fopenmp /usr/lib/libgomp.so.1").contains("gomp"));
+    for kept in ["-lgomp -lm", "-fopenmp=libgomp -lgomp", "-fopenmp -lgompcheck"] {
+        assert!(link(kept).contains("-lgomp"), "{kept}");
+    }
+}
+
+#[test]
 fn several_files_of_both_kinds() {
     insta::assert_snapshot!(plan(
         "-fgpurace-exec=cpu -g a.cu main.cpp b.cu util.o -x cuda k.txt -lcudart_static -MD -o app"

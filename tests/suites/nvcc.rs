@@ -20,8 +20,8 @@ fn built(test: &str, source: &str, more: &[&str]) -> Checked {
 }
 
 /// Compiles a program that gclang refuses.
-fn refused(test: &str, args: &[&str]) -> Outcome {
-    let folder = folder_with(test, "int main() {}\n");
+fn refused(test: &str, source: &str, args: &[&str]) -> Outcome {
+    let folder = folder_with(test, source);
     let mut command = Command::new(tool("gclang++").unwrap());
     command.args(["-fgpurace-exec=cpu", "app.cu", "-o", "app"]).args(args).current_dir(&folder);
     let outcome = run(&mut command, &folder).unwrap();
@@ -202,16 +202,49 @@ int main() {
 }
 
 #[test]
+fn a_missing_library_that_nothing_calls_is_left_out() {
+    let run = built("uncalled", "int main() {}\n", &["-lcusparse", "-lcusolver_static"]);
+    assert_eq!((run.outcome.status, run.outcome.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn openmp_threads_call_the_runtime() {
+    let source = "\
+#include <omp.h>
+__global__ void store(int* to, int value) { to[threadIdx.x] = value; }
+int main() {
+    int sum = 0;
+#pragma omp parallel num_threads(4) reduction(+ : sum)
+    {
+        int *device, host[32];
+        cudaMalloc(&device, sizeof(host));
+        store<<<1, 32>>>(device, omp_get_thread_num() + 1);
+        cudaMemcpy(host, device, sizeof(host), cudaMemcpyDeviceToHost);
+        sum += host[7];
+        cudaFree(device);
+    }
+    return sum - 10;
+}
+";
+    // As build files for nvcc with GCC write it.
+    let run = built("openmp", source, &["-Xcompiler", "-fopenmp", "-lgomp", "-Xcompiler", "-export-dynamic"]);
+    assert_eq!((run.outcome.status, run.outcome.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
 fn what_is_missing_or_misspelt_is_named() {
-    let said = refused("cufftw", &["-lcufftw"]).stderr;
+    let cufftw = "extern \"C\" int fftw_init_threads();\nint main() { return fftw_init_threads(); }\n";
+    let said = refused("cufftw", cufftw, &["-lcufftw"]).stderr;
     assert!(said.contains("error: `-lcufftw`: the library of cuFFTW was not found"), "{said}");
     // A program for a GPU needs NVIDIA's.
     let gpu = ["-fsanitize=gpurace", "-fgpurace-exec=cuda", "-lcublas"];
-    let said = refused("cublas", &gpu).stderr;
+    let cublas = "extern \"C\" int cublasCreate_v2(void**);\nint main() { return cublasCreate_v2(0); }\n";
+    let said = refused("cublas", cublas, &gpu).stderr;
     assert!(said.contains("error: `-lcublas`: the library of cuBLAS was not found"), "{said}");
     assert!(said.contains("hint: gpurace has one for the host only"), "{said}");
-    let said = refused("sanitizer", &["-fsanitize=gpurce"]).stderr;
+    let empty = "int main() {}\n";
+    let said = refused("sanitizer", empty, &["-fsanitize=gpurce"]).stderr;
     assert!(said.contains("hint: did you mean `-fsanitize=gpurace`?"), "{said}");
-    let said = refused("lib", &["--lib"]).stderr;
+    let said = refused("lib", empty, &["--lib"]).stderr;
     assert!(said.contains("error: nvcc's `--lib` is not supported"), "{said}");
 }

@@ -107,6 +107,8 @@ impl Planner<'_> {
             self.dependency_names(input, &mut command);
         }
         command.arg("--cuda-device-only");
+        // Programs shuffle a variable that only one lane has set, which is well-defined for nvcc only.
+        command.args(["-Xclang", "-no-enable-noundef-analysis"]);
         self.cuda_options(&mut command, arch);
         command.arg("-fno-lto");
         // `#pragma unroll` is meant for GPUs. Do not warn that a loop was not unrolled here.

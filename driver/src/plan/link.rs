@@ -8,6 +8,7 @@ use crate::args::{InputKind, Item, Role};
 use crate::clang_options as clang;
 use crate::cuda::Toolkit;
 use crate::flags::Exec;
+use crate::libraries;
 use crate::toolchain::{Driver, FALLBACK_HEADERS};
 
 /// What connects NVTX's headers with the runtime, in the folder of headers. It comes before all other objects.
@@ -56,17 +57,19 @@ impl Planner<'_> {
         command.arg(self.installation.include_dir.join(FALLBACK_HEADERS));
     }
 
-    /// True if these words name a library that gpurace's own replaces in this link.
-    fn is_replaced(&self, words: &[OsString]) -> bool {
+    /// True if these words name a library that another replaces in this link, or that is missing.
+    fn is_left_out(&self, words: &[OsString]) -> bool {
         self.replaced().any(|libraries| names_one_of(libraries, words))
+            || self.args.missing_libraries.iter().any(|library| names_one_of(&[&library.name], words))
     }
 
-    /// The libraries that gpurace's own replace in this link.
+    /// The libraries that others replace in this link.
     fn replaced(&self) -> impl Iterator<Item = &'static [&'static str]> {
         let own = self.args.own_libraries.iter().map(|library| library.replaces);
         let has_own = !self.args.own_libraries.is_empty() || self.args.asked.exec == Some(Exec::Cpu);
         let of_static = has_own.then_some(clang::OF_STATIC_LIBRARIES);
-        own.chain(of_static).chain([clang::REPLACED_LIBRARIES])
+        let of_gcc = libraries::links_openmp(self.args).then_some(clang::OPENMP_OF_GCC);
+        own.chain(of_static).chain(of_gcc).chain([clang::REPLACED_LIBRARIES])
     }
 
     /// Returns the link, which also compiles the inputs that are not CUDA.
@@ -102,7 +105,7 @@ impl Planner<'_> {
                 {
                     command.args.extend(words.iter().cloned());
                 }
-                Item::Option { words, role: Role::Link } if !self.is_replaced(words) => {
+                Item::Option { words, role: Role::Link } if !self.is_left_out(words) => {
                     command.args.extend(words.iter().cloned());
                 }
                 Item::Option { words, role: Role::Any } => {

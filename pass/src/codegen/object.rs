@@ -9,6 +9,7 @@ use inkwell::OptimizationLevel;
 use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
 use llvm_sys::comdat::LLVMSetComdat;
 use llvm_sys::core::*;
+use llvm_sys::linker::LLVMLinkModules2;
 use llvm_sys::prelude::*;
 use llvm_sys::target::{LLVMDisposeTargetData, LLVMSetModuleDataLayout};
 use llvm_sys::target_machine::{
@@ -136,6 +137,46 @@ unsafe fn optimize(module: LLVMModuleRef, machine: &TargetMachine, level: u8) {
     unsafe { gpurace_optimize(module, machine.as_mut_ptr(), level.clamp(1, 3).into()) }
 }
 
+/// What LLVM calls to make a `bfloat` of a `float`. It also keeps a `bfloat` that lives in several basic blocks
+/// as a `float` with 16 zero bits at the end, and gets it back so: then no bit changes, not even of a NaN.
+const NARROW: &str = "define bfloat @__truncsfbf2(float %value) {
+  %bits = bitcast float %value to i32
+  %high = lshr i32 %bits, 16
+  %odd = and i32 %high, 1
+  %below = add i32 %odd, 32767
+  %sum = add i32 %bits, %below
+  %near = lshr i32 %sum, 16
+  %nan = fcmp uno float %value, %value
+  %rounded = select i1 %nan, i32 32767, i32 %near
+  %rest = and i32 %bits, 65535
+  %exact = icmp eq i32 %rest, 0
+  %chosen = select i1 %exact, i32 %high, i32 %rounded
+  %low = trunc i32 %chosen to i16
+  %result = bitcast i16 %low to bfloat
+  ret bfloat %result
+}";
+
+/// Gives an optimised module the function [`NARROW`].
+///
+/// # Safety
+/// `module` is live.
+///
+/// # Errors
+/// LLVM's message.
+unsafe fn define_narrowing(module: LLVMModuleRef) -> Result<(), String> {
+    // SAFETY: by contract; the linker takes the parsed module.
+    unsafe {
+        let parsed = ir::modules::parse_text(module, NARROW)?;
+        if LLVMLinkModules2(module, parsed) != 0 {
+            return Err("internal error: `__truncsfbf2` is defined twice".to_owned());
+        }
+        // The linker would leave out an internal function that no instruction calls.
+        let narrow = LLVMGetNamedFunction(module, c"__truncsfbf2".as_ptr());
+        LLVMSetLinkage(narrow, LLVMLinkage::LLVMInternalLinkage);
+        Ok(())
+    }
+}
+
 /// Optimises the module and writes it as an object file.
 ///
 /// # Safety
@@ -152,6 +193,7 @@ pub unsafe fn emit(
     // SAFETY: by contract; the message is freed once.
     unsafe {
         optimize(module, machine, level);
+        define_narrowing(module)?;
         let mut message = ptr::null_mut();
         let failed = LLVMTargetMachineEmitToFile(
             machine.as_mut_ptr(),

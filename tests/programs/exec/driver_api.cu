@@ -40,6 +40,8 @@ void device() {
     CU(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_WARP_SIZE, device));
     CU(cuMemGetInfo(&free, &total));
     expect(device == 0 && count == 1 && version >= CUDA_VERSION && value == 32, "one device with warps of 32 threads");
+    CU(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, device));
+    expect(value == 0, "virtual memory is not supported, and the device says so");
     expect(std::strlen(name) == 4 && free <= total && total > 0, "a name that is cut to its room");
     cudaDeviceProp properties;
     CUDA(cudaGetDeviceProperties(&properties, 0));

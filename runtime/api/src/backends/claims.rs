@@ -211,7 +211,8 @@ attributes! {
     125 => ipcEventSupported;
 }
 
-/// The value of a `cudaDeviceAttr`: a field of [`properties`], or a constant.
+/// The value of a `cudaDeviceAttr` or of a `CUdevice_attribute`, which has the same number: a field of
+/// [`properties`], or a constant. What gpurace refuses, such as virtual memory (102), is not supported.
 ///
 /// # Errors
 /// `cudaErrorInvalidValue` for a number that is no attribute.
@@ -219,7 +220,7 @@ pub fn attribute(claims: Claims, attribute: u32) -> Result<c_int> {
     match attribute {
         126 => Ok(1),
         131 | 134 => Ok(-1),
-        92..=94 | 98 | 122..=124 | 127..=130 | 132 | 133 | 135 => Ok(0),
+        92..=94 | 98 | 102..=105 | 107 | 110 | 122..=124 | 127..=130 | 132 | 133 | 135..=147 => Ok(0),
         _ => field(&properties(claims), attribute).ok_or(Error::INVALID_VALUE),
     }
 }

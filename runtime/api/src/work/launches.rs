@@ -20,6 +20,13 @@ use crate::work::{Process, streams};
 const ATTRIBUTE_COOPERATIVE: u32 = 2;
 /// `cudaLaunchAttributeClusterDimension`.
 const ATTRIBUTE_CLUSTER_DIMENSION: u32 = 4;
+/// `cudaLaunchAttributeProgrammaticStreamSerialization`: the launch may begin before the one ahead of it in its
+/// stream has ended, on devices from capability 9.0 on.
+const ATTRIBUTE_DEPENDENT_LAUNCH: u32 = 6;
+/// The first major compute capability at which launches overlap so.
+const OVERLAPS_FROM: i32 = 9;
+/// `cudaDevAttrComputeCapabilityMajor`.
+const CAPABILITY_MAJOR: u32 = 75;
 /// Launch attributes that only affect speed: none, access policy, synchronisation policy, cluster
 /// scheduling, priority, memory domains, carveout.
 const ATTRIBUTES_IGNORED: [u32; 8] = [0, 1, 3, 5, 8, 9, 10, 14];
@@ -266,6 +273,15 @@ pub(crate) unsafe fn read_attributes(
         match attribute.id {
             ATTRIBUTE_COOPERATIVE => asked.cooperative = words[0] != 0,
             ATTRIBUTE_CLUSTER_DIMENSION => asked.cluster = Some(words),
+            ATTRIBUTE_DEPENDENT_LAUNCH => {
+                if words[0] != 0 && process.backend().attribute(CAPABILITY_MAJOR)? >= OVERLAPS_FROM {
+                    process.session.note_once(
+                        "launches that may begin before the one ahead of them has ended (programmatic dependent \
+                         launch) were checked as if they waited for it"
+                            .to_owned(),
+                    );
+                }
+            }
             id if ATTRIBUTES_IGNORED.contains(&id) => {}
             id => {
                 process.errors_once.error(&format!("launch attribute {id} is not supported"));
