@@ -330,7 +330,17 @@ fn why(race: &Race, kind: CauseKind, relation: Option<Relation>, update: Option<
         CauseKind::Host => format!("the host does not wait between {between}"),
         CauseKind::SameValue => format!("several threads store the same value: {later}"),
         CauseKind::Other if update.is_some_and(|update| !update.is_atomic) && !is_one_place(race) => {
-            format!("several threads update the same bytes by {between}, and the update is not atomic")
+            let [line, other] = race.accesses.each_ref().map(|access| (&access.file, access.line));
+            match line.1 {
+                Some(at) if line == other => {
+                    format!(
+                        "several threads update the same bytes at line {at}, and the update is not atomic"
+                    )
+                }
+                _ => format!(
+                    "several threads update the same bytes by {between}, and the update is not atomic"
+                ),
+            }
         }
         CauseKind::Divergence | CauseKind::Fault | CauseKind::Other => match race.later().line {
             Some(line) if is_one_place(race) => {
