@@ -325,12 +325,13 @@ unsafe fn orders(instruction: LLVMValueRef) -> bool {
 
 /// Value numbers: values with equal numbers are computed in the same way from the same values.
 #[derive(Default)]
-struct Numbers {
+pub(super) struct Numbers {
     known: HashMap<LLVMValueRef, u32>,
     by_form: HashMap<Form, u32>,
     /// For each number, the instructions whose values it is computed from.
     depends_on: Vec<BTreeSet<LLVMValueRef>>,
     depth: usize,
+    loads_are_alike: bool,
 }
 
 /// How a value is computed.
@@ -345,9 +346,14 @@ enum Form {
 }
 
 impl Numbers {
+    /// Numbers by which plain loads from one address are equal, whatever was stored between. They prove nothing.
+    pub(super) fn with_loads_alike() -> Self {
+        Self { loads_are_alike: true, ..Self::default() }
+    }
+
     /// # Safety
     /// `value` is live.
-    unsafe fn of(&mut self, value: LLVMValueRef) -> u32 {
+    pub(super) unsafe fn of(&mut self, value: LLVMValueRef) -> u32 {
         if let Some(&number) = self.known.get(&value) {
             return number;
         }
@@ -356,13 +362,20 @@ impl Numbers {
         let form = unsafe { self.form(value) };
         self.depth -= 1;
         // SAFETY: by contract.
-        let own = matches!(form, Form::Value(_)) && unsafe { !LLVMIsAInstruction(value).is_null() };
-        let depends_on = match &form {
+        let own = unsafe { !LLVMIsAInstruction(value).is_null() };
+        let mut depends_on: BTreeSet<LLVMValueRef> = match &form {
             Form::Computed(_, _, _, operands) => {
                 operands.iter().flat_map(|&number| self.depends_on[number as usize].iter().copied()).collect()
             }
-            _ => own.then_some(value).into_iter().collect(),
+            _ => BTreeSet::new(),
         };
+        // SAFETY: by contract; a load has an operand.
+        let is_load = self.loads_are_alike
+            && own
+            && unsafe { ir::opcode(value) == LLVMOpcode::LLVMLoad && !of_context(LLVMGetOperand(value, 0)) };
+        if is_load || own && matches!(form, Form::Value(_)) {
+            depends_on.insert(value);
+        }
         let next = self.depends_on.len() as u32;
         let number = *self.by_form.entry(form).or_insert(next);
         if number == next {
@@ -372,7 +385,8 @@ impl Numbers {
         number
     }
 
-    fn depends_on(&self, number: u32) -> &BTreeSet<LLVMValueRef> {
+    /// The instructions whose values a number is computed from.
+    pub(super) fn depends_on(&self, number: u32) -> &BTreeSet<LLVMValueRef> {
         &self.depends_on[number as usize]
     }
 
@@ -391,6 +405,7 @@ impl Numbers {
                 }
                 // The thread context does not change while the thread runs.
                 LLVMOpcode::LLVMLoad if of_context(LLVMGetOperand(value, 0)) => std::ptr::null_mut(),
+                LLVMOpcode::LLVMLoad if self.loads_are_alike && !orders(value) => std::ptr::null_mut(),
                 // Its predicate is not an operand.
                 LLVMOpcode::LLVMICmp => return Form::Value(value),
                 LLVMOpcode::LLVMUDiv | LLVMOpcode::LLVMSDiv | LLVMOpcode::LLVMURem | LLVMOpcode::LLVMSRem => {

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use gpurace_abi::entry::Entry;
-use gpurace_abi::flow::{Flow, FlowBlock, Step};
+use gpurace_abi::flow::{Flow, FlowBlock, Step, Update};
 use gpurace_abi::scope::AtomicKind;
 use gpurace_protocol::protocol::Uniform;
 use llvm_sys::LLVMOpcode;
@@ -17,6 +17,7 @@ use crate::analysis::regions::Graph;
 use crate::analysis::spins;
 use crate::analysis::uniform::{Inputs, Uniformity};
 use crate::checks::sites::{Access, AccessSite};
+use crate::checks::updates::{self, FoundUpdate};
 use crate::ir;
 use crate::ir::entry_calls::EntryCall;
 use crate::ir::position::OwnLines;
@@ -50,7 +51,11 @@ pub unsafe fn of_kernels(module: LLVMModuleRef, accesses: &[AccessSite]) -> Hash
     }
     // SAFETY: by contract.
     unsafe {
-        let flow = |kernel| Some((ir::name(kernel), of_kernel(module, kernel, &sites, &observed)?));
+        let mut updates = updates::by_function(accesses);
+        let mut flow = |kernel| {
+            let flow = of_kernel(module, kernel, &sites, &observed, updates.remove(&kernel))?;
+            Some((ir::name(kernel), flow))
+        };
         ir::kernels(module).into_iter().filter_map(|(kernel, _)| flow(kernel)).collect()
     }
 }
@@ -60,6 +65,7 @@ unsafe fn of_kernel(
     kernel: LLVMValueRef,
     sites: &HashMap<LLVMValueRef, Vec<Step>>,
     observed: &HashSet<LLVMValueRef>,
+    updates: Option<Vec<FoundUpdate>>,
 ) -> Option<Flow> {
     // SAFETY: by contract.
     unsafe {
@@ -90,7 +96,13 @@ unsafe fn of_kernel(
                 .collect(),
             steps: steps(instructions, &lines, sites),
         });
-        Some(Flow { blocks: blocks.collect() })
+        let update = |found: FoundUpdate| Update {
+            read: found.read,
+            change: found.change,
+            by_value: found.depends_on_reads || uniformity.of_value(found.address) >= Uniform::Block,
+        };
+        let updates = updates.into_iter().flatten().map(update).collect();
+        Some(Flow { blocks: blocks.collect(), updates })
     }
 }
 
@@ -171,6 +183,7 @@ unsafe fn synchronisation(call: EntryCall) -> Option<Step> {
             Entry::Barrier | Entry::BarrierRed if call.is_of_whole_block() => Some(Step::Barrier),
             Entry::Syncwarp if call.constant(0) == Some(u32::MAX.into()) => Some(Step::Warp),
             Entry::Syncwarp => Some(Step::Lanes),
+            Entry::AsyncWait => Some(Step::Wait),
             _ => None,
         }
     }

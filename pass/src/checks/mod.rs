@@ -6,3 +6,4 @@ pub mod flow;
 pub mod instrument;
 pub mod sites;
 pub mod sync;
+pub mod updates;

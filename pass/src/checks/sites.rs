@@ -49,7 +49,7 @@ use crate::analysis::address;
 use crate::checks::annotations;
 use crate::ir::debug_info;
 use crate::ir::entry_calls::CONTEXT_FUNCTION;
-use crate::ir::position::Positions;
+use crate::ir::position::{Positions, source_name};
 use crate::ir::{self, address_space};
 use crate::translate::atomics;
 
@@ -184,6 +184,7 @@ pub unsafe fn collect(module: LLVMModuleRef, positions: &mut Positions) -> Sites
                         asynchronous,
                         frames: positions.of_instruction(instruction),
                         parameter: if is_kernel { parameter_of(function, pointer) } else { None },
+                        variable: variable_of(pointer),
                         verdict: Verdict::Checked,
                     });
                 }
@@ -317,6 +318,18 @@ unsafe fn parameter_of(kernel: LLVMValueRef, pointer: LLVMValueRef) -> Option<u3
             [only] => index(only).and_then(|index| u32::try_from(index).ok()),
             _ => None,
         }
+    }
+}
+
+/// The shared or device variable that is the only start of an address.
+unsafe fn variable_of(pointer: LLVMValueRef) -> Option<String> {
+    // SAFETY: by contract.
+    unsafe {
+        let starts = address::starts(pointer, MOST_STEPS, |_| false)?;
+        let &[start] = &starts[..] else { return None };
+        let is_variable = !LLVMIsAGlobalVariable(start).is_null()
+            && matches!(ir::space_of(start), Some(address_space::SHARED | address_space::GLOBAL));
+        is_variable.then(|| source_name(&ir::name(start)))
     }
 }
 

@@ -245,6 +245,7 @@ fn site_of(op: Op) -> Site {
         space: Space::Generic,
         volatile: false,
         parameter: None,
+        variable: None,
         asynchronous: false,
         frames: Vec::new(),
         verdict: Verdict::Checked,

@@ -25,6 +25,7 @@ fn site(op: Op, line: u32, function: &str) -> Site {
         space: Space::Global,
         volatile: false,
         parameter: None,
+        variable: None,
         asynchronous: false,
         frames: vec![inner, frame(line, function)],
         verdict: Verdict::Checked,

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use gpurace_abi::meta::Space;
+use gpurace_report::cause::Order;
 use gpurace_report::hint::{SideFacts, hint};
 use gpurace_report::schema::{Access, Dim3, Effect, Op, Parameter, Race, RaceKind, Scope};
 use gpurace_report::sources::Sources;
@@ -186,7 +187,7 @@ fn remedy(kernel: &str, site: &Site) -> Option<String> {
 
 /// Returns the report's advice on a race.
 fn hint_of(race: Race) -> Option<String> {
-    hint(&race, [SideFacts::default(); 2], false)
+    hint(&race, [SideFacts::default(); 2], Order::default())
 }
 
 /// Returns the race that a witness shows, as a report would have it.

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use gpurace_check::{Checker, HostAccess, KernelKey, RaceRecord, RaceScope, Space};
 use gpurace_report::cause::Cause;
 use gpurace_report::collect::Added;
+use gpurace_report::hint::SideFacts;
 use gpurace_report::plain::MakePlain as _;
 use gpurace_report::schema;
 
@@ -22,6 +23,7 @@ const MOST_CAUSES: u64 = 1 << 13;
 pub(super) struct FoundResolved {
     pub(super) race: schema::Race,
     pub(super) cause: Cause,
+    pub(super) facts: [SideFacts; 2],
     pub(super) in_kernel: Option<InKernel>,
     /// The widest group of threads that were seen to race on these lines.
     pub(super) widest: schema::Scope,
@@ -114,7 +116,7 @@ impl Session {
         record: &RaceRecord,
         resolved: Option<Resolved>,
     ) -> Option<FoundResolved> {
-        let Resolved { mut race, cause, object, in_kernel } = resolved?;
+        let Resolved { mut race, cause, facts, object, in_kernel } = resolved?;
         race.make_plain();
         let left_out = object.is_some_and(|object| !self.options.checks_object(&object.description()))
             || [&record.later, &record.earlier].iter().any(|side| {
@@ -132,7 +134,7 @@ impl Session {
         }
         let written = added != Added::Ignored;
         let widest = resolve::scope(record.widest);
-        Some(FoundResolved { race, cause, in_kernel, widest, left_out, written })
+        Some(FoundResolved { race, cause, facts, in_kernel, widest, left_out, written })
     }
 
     /// True if the cause of one more race may be looked for in the kernel's control flow.

@@ -53,6 +53,11 @@ impl Session {
                 found.race.count = record.count;
                 found.race.same_value = record.same_value;
                 found.widest = resolve::scope(record.widest);
+                if let Some(in_kernel) = found.in_kernel
+                    && found.widest > found.race.scope
+                {
+                    found.cause = resolve::cause_of_wider(&found.race, found.widest, found.facts, in_kernel);
+                }
             }
             for note in checker.notes() {
                 last.note(note);
@@ -179,7 +184,8 @@ impl Session {
             let mut other = 0;
             while other < report.findings.len() {
                 let [one, two] = [at, other].map(|at| &report.findings[at]);
-                if other == at || one.kernel != two.kernel || one.object != two.object {
+                let may_be_one = one.object == two.object || fix::may_need_barriers(two);
+                if other == at || one.kernel != two.kernel || !may_be_one {
                     other += 1;
                     continue;
                 }
@@ -188,7 +194,7 @@ impl Session {
                 match self.barriers_for(&both) {
                     Some(of_both) if of_both.barriers <= fixed.barriers => {
                         fixed = of_both;
-                        join::join_into(report, other, at);
+                        join::join_mended(report, other, at);
                         at -= usize::from(other < at);
                         of_finding.insert(fingerprint.clone(), both);
                     }

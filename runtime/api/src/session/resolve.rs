@@ -325,15 +325,29 @@ fn object(program: &Program, record: &RaceRecord, launch: Option<&LaunchRecord>)
 }
 
 /// The facts about a side that a hint depends on.
-fn facts(modules: &Modules, side: &Side, launch: Option<&LaunchRecord>) -> SideFacts {
+fn facts(
+    modules: &Modules,
+    side: &Side,
+    launch: Option<&LaunchRecord>,
+    object: Option<&MemoryObject>,
+) -> SideFacts {
     let site = site(modules, side.site).map(|(_, site)| site);
     SideFacts {
+        strays_from: site.and_then(|site| strays_from(site, &object?.shown)),
         atomic_scope: side.scope,
         volatile: site.is_some_and(|site| site.volatile),
         asynchronous: site.is_some_and(|site| site.asynchronous),
         ends_block: is_end_of_block(modules, side),
         fences: launch.is_some_and(|launch| launch.kernel.meta().sync.fences),
     }
+}
+
+/// The variable that an access started from, if its bytes are in another one.
+fn strays_from(site: &'static Site, object: &schema::Object) -> Option<&'static str> {
+    use schema::ObjectKind::{Shared, Variable};
+    let variable = site.variable.as_deref()?;
+    let name = object.name.as_deref().filter(|_| matches!(object.kind, Shared | Variable))?;
+    (name.rsplit("::").next() != Some(variable)).then_some(variable)
 }
 
 /// A race as the report shows it, with its object. `None` for two accesses that only read, which
@@ -389,20 +403,28 @@ pub fn race_at(
         }
     }
     let facts = [
-        facts(modules, &record.later, later_launch.as_ref()),
-        facts(modules, &record.earlier, earlier_launch.as_ref()),
+        facts(modules, &record.later, later_launch.as_ref(), object.as_ref()),
+        facts(modules, &record.earlier, earlier_launch.as_ref(), object.as_ref()),
     ];
     let in_kernel = later_launch.as_ref().and_then(|launch| InKernel::of(launch.kernel, record));
     let known_in_kernel = in_kernel;
     let in_kernel = in_kernel.filter(|_| session.may_seek_cause());
-    let mut cause = cause::of(
-        &race,
-        facts,
-        in_kernel.map(|known| cause::InKernel { flow: known.flow, pair: known.pair }),
-    );
+    let mut cause = cause::of(&race, facts, in_kernel.map(InKernel::flow_and_pair));
     cause.is_traced = known_in_kernel.is_none() || in_kernel.is_some();
     race.hint.clone_from(&cause.hint);
-    Some(Resolved { race, cause, object, in_kernel })
+    Some(Resolved { race, cause, facts, object, in_kernel })
+}
+
+/// The cause of a race in one kernel, if threads of a wider group than its own race on its lines, too: blocks for
+/// instance, which no barrier of a block orders.
+pub fn cause_of_wider(
+    race: &schema::Race,
+    widest: schema::Scope,
+    facts: [SideFacts; 2],
+    in_kernel: InKernel,
+) -> Cause {
+    let race = schema::Race { scope: widest, ..race.clone() };
+    cause::of(&race, facts, Some(in_kernel.flow_and_pair()))
 }
 
 /// A group of threads as the report calls it.
@@ -423,6 +445,8 @@ pub struct Resolved {
     pub race: schema::Race,
     /// Its cause.
     pub cause: Cause,
+    /// What the cause depends on beside the race.
+    pub facts: [SideFacts; 2],
     /// Its object.
     pub object: Option<MemoryObject>,
     /// Both sides belong to one launch of a kernel whose control flow is known.
@@ -441,6 +465,10 @@ pub struct InKernel {
 }
 
 impl InKernel {
+    fn flow_and_pair(self) -> cause::InKernel<'static> {
+        cause::InKernel { flow: self.flow, pair: self.pair }
+    }
+
     fn of(kernel: &'static Kernel, record: &RaceRecord) -> Option<Self> {
         let module = kernel.module;
         let same = record.later.launch == record.earlier.launch && std::ptr::eq(module.meta, module.checked);

@@ -8,6 +8,23 @@ use serde::{Deserialize, Serialize};
 pub struct Flow {
     /// The basic blocks in reverse post-order: the kernel's start is the first, and only loops lead back.
     pub blocks: Vec<FlowBlock>,
+    /// Its updates.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub updates: Vec<Update>,
+}
+
+/// A read and a change of the same bytes, if one thread makes both in this order: `a[i] = a[i] + 1`, or a compare and a
+/// store. Both are indices into [`ModuleMeta::sites`](crate::meta::ModuleMeta::sites).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Update {
+    /// A plain read.
+    pub read: u32,
+    /// A store or an atomic.
+    pub change: u32,
+    /// The bytes do not go by the thread alone: all threads of a block update the same ones, or which ones depends on a
+    /// loaded value.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_value: bool,
 }
 
 /// A basic block.
@@ -46,4 +63,6 @@ pub enum Step {
     Warp,
     /// A synchronisation of some lanes of a warp.
     Lanes,
+    /// A wait for asynchronous copies.
+    Wait,
 }

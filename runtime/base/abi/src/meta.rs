@@ -107,6 +107,9 @@ pub struct Site {
     /// The kernel's parameter that the address starts from: an index into [`KernelMeta::params`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameter: Option<u32>,
+    /// The shared or device variable that the address starts from, as the source calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variable: Option<String>,
     /// The least of its verdicts in all kernels.
     pub verdict: Verdict,
 }

@@ -45,6 +45,8 @@ pub struct Relation {
     pub interval: u32,
     /// One follows the other only in a loop's next iteration: true if it is the earlier one that does.
     pub over_back_edge: Option<bool>,
+    /// They are one statement.
+    pub is_statement: bool,
     /// The later access comes first in the program.
     pub is_reversed: bool,
     /// A thread that makes one of them comes to the other one later.
@@ -55,6 +57,8 @@ pub struct Relation {
     pub has_atomics: bool,
     /// A synchronisation of some lanes is between them.
     pub has_lanes: bool,
+    /// Each follows the other: one way lies in an iteration of a loop, the other one leads to the next iteration.
+    pub is_both_ways: bool,
 }
 
 /// Returns how two accesses lie to each other. `None` if a barrier parts them or the flow does not have them.
@@ -98,11 +102,13 @@ pub fn relation(flow: &Flow, [earlier, later]: Pair, level: Level) -> Option<Rel
     Some(Relation {
         interval: shared.trailing_zeros(),
         over_back_edge,
+        is_statement: is_one_statement(flow, from, to),
         is_reversed,
         is_sequence: over_back_edge.is_some() || after(first, true).contains(&second),
         may_poll,
         has_atomics: meets(&after(from, false), is_atomic) && meets(&before(to), is_atomic),
         has_lanes: meets(&between, |step| matches!(step, Step::Lanes)),
+        is_both_ways: after(first, true).contains(&second) && after(second, false).contains(&first),
     })
 }
 
@@ -333,7 +339,7 @@ fn parts(step: Step, level: Level) -> bool {
     match step {
         Step::Barrier => true,
         Step::Warp => level == Level::Warp,
-        Step::Lanes | Step::Line(_) | Step::Access(_) | Step::Atomic(_) => false,
+        Step::Lanes | Step::Wait | Step::Line(_) | Step::Access(_) | Step::Atomic(_) => false,
     }
 }
 
@@ -492,6 +498,7 @@ pub(crate) mod tests {
                     "x" => Step::Atomic(number()),
                     "B" => Step::Barrier,
                     "W" => Step::Warp,
+                    "C" => Step::Wait,
                     _ => Step::Lanes,
                 }
             };
@@ -503,7 +510,8 @@ pub(crate) mod tests {
                 steps: steps.split_whitespace().map(step).collect(),
             }
         };
-        Flow { blocks: text.lines().filter(|line| !line.trim().is_empty()).map(block).collect() }
+        let blocks = text.lines().filter(|line| !line.trim().is_empty()).map(block).collect();
+        Flow { blocks, updates: Vec::new() }
     }
 
     fn fix(text: &str, pairs: &[Pair]) -> Option<Vec<u32>> {

@@ -7,6 +7,7 @@ use crate::barriers::{self, Level, Pair, Relation};
 use crate::flags;
 use crate::hint::{self, SideFacts};
 use crate::schema::{Access, CauseKind, Effect, Op, Race, Scope};
+use crate::updates::{self, FoundUpdate};
 use crate::words;
 
 /// What is known of the kernel of a race in which both sides belong to one launch.
@@ -23,6 +24,8 @@ pub struct InKernel<'a> {
 pub struct Cause {
     /// What is wrong.
     pub kind: CauseKind,
+    /// The same in words.
+    pub words: String,
     /// Advice on the race.
     pub hint: Option<String>,
     /// What is missing, in a sentence without a full stop.
@@ -34,10 +37,17 @@ pub struct Cause {
 }
 
 /// Returns the cause of a race. `facts` are in the order of [`Race::accesses`].
-pub fn of(race: &Race, facts: [SideFacts; 2], kernel: Option<InKernel<'_>>) -> Cause {
+pub fn of(race: &Race, mut facts: [SideFacts; 2], kernel: Option<InKernel<'_>>) -> Cause {
     let level = if race.scope == Scope::Warp { Level::Warp } else { Level::Block };
     let relation = kernel.and_then(|kernel| barriers::relation(kernel.flow, kernel.pair, level));
-    let kind = kind(race, facts, kernel, relation);
+    if relation.is_some() && kernel.is_some_and(|kernel| is_waited(race, facts, kernel)) {
+        // Then it makes no difference that a copy makes the access.
+        facts.iter_mut().for_each(|side| side.asynchronous = false);
+    }
+    let update = kernel.and_then(|kernel| updates::of(kernel.flow, kernel.pair));
+    let kind = kind(race, facts, kernel, relation, update);
+    let update = update.filter(|_| kind == CauseKind::Other);
+    let strays = facts.iter().find_map(|side| side.strays_from);
     let mut parts =
         vec![kind.as_str().to_owned(), kernel_name(race.kernel.as_deref().unwrap_or("")).to_owned()];
     match kind {
@@ -52,6 +62,7 @@ pub fn of(race: &Race, facts: [SideFacts; 2], kernel: Option<InKernel<'_>>) -> C
             );
         }
         CauseKind::MissingBarrier => parts.push("between blocks".to_owned()),
+        CauseKind::Other => parts.extend(strays.map(|variable| format!("from {variable}"))),
         // Another kernel or copy is another mistake.
         CauseKind::UnorderedOperations | CauseKind::Host => {
             let mut sides = race.accesses.each_ref().map(side_name);
@@ -60,21 +71,93 @@ pub fn of(race: &Race, facts: [SideFacts; 2], kernel: Option<InKernel<'_>>) -> C
         }
         _ => {}
     }
-    let is_reversed = relation.is_some_and(|relation| relation.is_reversed);
+    let order = Order::of(race, relation);
     let hint = match kind {
+        CauseKind::Other if strays.is_some() => Some(hint::of_stray(race, facts)),
+        CauseKind::Other if update.is_some() => Some(hint::of_update(race)),
         CauseKind::MissingFence => Some(hint::of_flag_or_lock(race)),
-        CauseKind::MissingBarrier if has_atomic(race) => Some(hint::of_barrier(race, is_reversed)),
+        CauseKind::MissingBarrier if has_atomic(race) => Some(hint::of_barrier(race, order)),
         CauseKind::Other if !has_atomic(race) && is_flag(race, facts, kernel) => {
             Some(hint::of_plain_flag(race))
         }
         // A barrier mends this, whatever the line is.
         CauseKind::LoopBackEdge => {
-            hint::hint(race, facts, is_reversed).map(|hint| hint.replace(hint::IF_UPDATE, ""))
+            hint::hint(race, facts, order).map(|hint| hint.replace(hint::IF_UPDATE, ""))
         }
-        _ => hint::hint(race, facts, is_reversed),
+        _ => hint::hint(race, facts, order),
     };
-    let why = why(race, kind, relation);
-    Cause { kind, hint, why, fingerprint: parts.join(":"), is_traced: true }
+    let words = match kind {
+        CauseKind::Other if strays.is_some() => "out of bounds".to_owned(),
+        CauseKind::Other if update.is_some() => "missing atomic".to_owned(),
+        CauseKind::Other => words::other_cause(race).to_owned(),
+        _ => kind.words(),
+    };
+    let why = match strays {
+        Some(_) if kind == CauseKind::Other => stray(race, facts),
+        _ => why(race, kind, relation, update),
+    };
+    Cause { kind, words, hint, why, fingerprint: parts.join(":"), is_traced: true }
+}
+
+/// In which order the sides of a race come in the program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Order {
+    /// The later one comes first.
+    pub swaps: bool,
+    /// How one side follows the other.
+    pub ways: Ways,
+}
+
+/// How one side of a race follows the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ways {
+    /// In one way, or nothing is known of it.
+    #[default]
+    One,
+    /// In an iteration of a loop; the first follows in the next iteration.
+    Both,
+    /// They are one statement of a loop.
+    Statement,
+}
+
+impl Order {
+    fn of(race: &Race, relation: Option<Relation>) -> Self {
+        match relation {
+            // What one iteration writes, the next one reads.
+            Some(Relation { is_statement: true, over_back_edge: Some(_), .. }) => {
+                Self { swaps: race.kind.earlier() == Effect::Read, ways: Ways::Statement }
+            }
+            Some(Relation { is_both_ways: true, is_reversed: swaps, .. }) => Self { swaps, ways: Ways::Both },
+            Some(relation) => {
+                let swaps = relation.is_reversed || relation.over_back_edge == Some(true);
+                Self { swaps, ways: Ways::One }
+            }
+            None => Self::default(),
+        }
+    }
+}
+
+/// True if one side is an asynchronous copy whose thread waits for it before it comes to the other side.
+fn is_waited(race: &Race, facts: [SideFacts; 2], kernel: InKernel<'_>) -> bool {
+    let [later, earlier] = &race.accesses;
+    let is_one_thread = (later.thread, later.block) == (earlier.thread, earlier.block);
+    // The sites of a pair are the earlier first, the facts are not.
+    let [first, second] = kernel.pair;
+    match facts.map(|side| side.asynchronous) {
+        _ if is_one_thread => false,
+        [true, false] => updates::is_waited(kernel.flow, second, first),
+        [false, true] => updates::is_waited(kernel.flow, first, second),
+        _ => false,
+    }
+}
+
+/// Says which index leads out of its array.
+fn stray(race: &Race, facts: [SideFacts; 2]) -> String {
+    let strays = [0, 1].into_iter().find_map(|side| Some((side, facts[side].strays_from?)));
+    let (side, variable) = strays.unwrap_or_default();
+    let (access, other) = (words::effect_at(race, side == 1), words::effect_at(race, side == 0));
+    let object = words::object_name(race);
+    format!("the index of {access} leads out of `{variable}` into {object}, where it meets {other}")
 }
 
 fn kind(
@@ -82,6 +165,7 @@ fn kind(
     facts: [SideFacts; 2],
     kernel: Option<InKernel<'_>>,
     relation: Option<Relation>,
+    update: Option<FoundUpdate>,
 ) -> CauseKind {
     let ops = race.accesses.each_ref().map(|access| access.op);
     if ops.contains(&Op::Host) {
@@ -99,10 +183,17 @@ fn kind(
     if is_alias(race) {
         return CauseKind::Alias;
     }
+    if facts.iter().any(|side| side.strays_from.is_some()) {
+        return CauseKind::Other;
+    }
     match (race.kind.earlier(), race.kind.later()) {
         (Effect::Atomic, Effect::Atomic) => return of_atomics(race.scope, facts),
         (Effect::Atomic, _) | (_, Effect::Atomic) if facts.iter().any(|side| side.volatile) => {
             return of_atomics(race.scope, facts);
+        }
+        // A look before the atomic, such as that of a loop of compare-and-swaps.
+        (Effect::Atomic, Effect::Read) | (Effect::Read, Effect::Atomic) if update.is_some() => {
+            return CauseKind::Other;
         }
         // First all count, then all look: a barrier is what lacks.
         (Effect::Atomic, _) | (_, Effect::Atomic)
@@ -121,7 +212,7 @@ fn kind(
     if is_handed_over && needs_flag && !is_flag(race, facts, kernel) {
         return CauseKind::MissingFence;
     }
-    if is_one_place(race) || is_flag(race, facts, kernel) {
+    if is_one_place(race) || update.is_some() || is_flag(race, facts, kernel) {
         // An update by several threads, or a flag: no barrier helps.
         return CauseKind::Other;
     }
@@ -201,10 +292,11 @@ fn side_name(access: &Access) -> String {
 }
 
 /// Returns what is missing.
-fn why(race: &Race, kind: CauseKind, relation: Option<Relation>) -> String {
+fn why(race: &Race, kind: CauseKind, relation: Option<Relation>, update: Option<FoundUpdate>) -> String {
     let (mut earlier, mut later) = (words::effect_at(race, true), words::effect_at(race, false));
     // The program's order is easier to follow than that of this run.
-    if relation.is_some_and(|relation| relation.is_reversed) {
+    let swaps = Order::of(race, relation).swaps;
+    if swaps {
         std::mem::swap(&mut earlier, &mut later);
     }
     let between = format!("{earlier} and {later}");
@@ -214,9 +306,7 @@ fn why(race: &Race, kind: CauseKind, relation: Option<Relation>) -> String {
             format!("{a} and {b} point into one object, so {between} meet")
         }
         CauseKind::LoopBackEdge => {
-            let is_later_first = relation.and_then(|relation| relation.over_back_edge) == Some(true);
-            let (first, next) = if is_later_first { (later, earlier) } else { (earlier, later) };
-            format!("no barrier orders {first} before {next} in the loop's next iteration")
+            format!("no barrier orders {earlier} before {later} in the loop's next iteration")
         }
         CauseKind::MissingBarrier => match race.scope {
             Scope::Grid => format!("nothing orders {between} of different blocks"),
@@ -239,6 +329,19 @@ fn why(race: &Race, kind: CauseKind, relation: Option<Relation>) -> String {
         CauseKind::UnorderedOperations => format!("no stream order and no event orders {between}"),
         CauseKind::Host => format!("the host does not wait between {between}"),
         CauseKind::SameValue => format!("several threads store the same value: {later}"),
+        CauseKind::Other if update.is_some_and(|update| !update.is_atomic) && !is_one_place(race) => {
+            let [line, other] = race.accesses.each_ref().map(|access| (&access.file, access.line));
+            match line.1 {
+                Some(at) if line == other => {
+                    format!(
+                        "several threads update the same bytes at line {at}, and the update is not atomic"
+                    )
+                }
+                _ => format!(
+                    "several threads update the same bytes by {between}, and the update is not atomic"
+                ),
+            }
+        }
         CauseKind::Divergence | CauseKind::Fault | CauseKind::Other => match race.later().line {
             Some(line) if is_one_place(race) => {
                 format!("several threads access the same bytes at line {line} without order")

@@ -118,10 +118,10 @@ impl Collector {
             }
             None => {
                 let mut finding = finding(cause.kind, race.kernel.as_deref(), String::new());
-                finding.title = words::finding_title(cause.kind, finding.kernel.as_deref(), &race);
+                finding.title = words::finding_title(&cause.words, finding.kernel.as_deref(), &race);
                 finding.object = Some(words::object_name(&race));
                 finding.why.clone_from(&cause.why);
-                finding.fix.advice.clone_from(&race.hint);
+                finding.fix.advice.clone_from(&cause.hint);
                 finding.fingerprint.clone_from(&cause.fingerprint);
                 finding.races = vec![self.races.len()];
                 self.add_finding(finding)
@@ -279,6 +279,7 @@ pub(crate) fn with_causes(report: &mut Report) -> Vec<(Race, Cause)> {
             if let Some(cause) = causes.get_mut(at) {
                 *cause = Some(Cause {
                     kind: finding.cause,
+                    words: finding.title.split(':').next().unwrap_or_default().to_owned(),
                     hint: finding.fix.advice.clone(),
                     why: finding.why.clone(),
                     fingerprint: finding.fingerprint.clone(),

@@ -5,7 +5,7 @@
 
 use gpurace_abi::scope::Scope as AtomicScope;
 
-use crate::cause;
+use crate::cause::{self, Order, Ways};
 use crate::schema::{Access, Effect, Op, Race, Scope};
 use crate::words;
 
@@ -22,11 +22,12 @@ pub struct SideFacts {
     pub ends_block: bool,
     /// The kernel has fences, or atomics that order.
     pub fences: bool,
+    /// The variable from which the access started, if it led into another one.
+    pub strays_from: Option<&'static str>,
 }
 
-/// Returns a hint for a race. `facts` are in the order of [`Race::accesses`]. `is_reversed` says that the later
-/// access comes first in the program.
-pub fn hint(race: &Race, facts: [SideFacts; 2], is_reversed: bool) -> Option<String> {
+/// Returns a hint for a race. `facts` are in the order of [`Race::accesses`].
+pub fn hint(race: &Race, facts: [SideFacts; 2], order: Order) -> Option<String> {
     if race.accesses.iter().any(|access| matches!(access.op, Op::Copy | Op::Host)) {
         return Some(outside_kernels(race));
     }
@@ -50,7 +51,7 @@ pub fn hint(race: &Race, facts: [SideFacts; 2], is_reversed: bool) -> Option<Str
         (Effect::Read | Effect::Write, Effect::Atomic) => {
             Some(one_atomic(race.earlier(), race.kind.earlier(), race.later()))
         }
-        (Effect::Read | Effect::Write, Effect::Read | Effect::Write) => two_plain(race, facts, is_reversed),
+        (Effect::Read | Effect::Write, Effect::Read | Effect::Write) => two_plain(race, facts, order),
     }
 }
 
@@ -73,12 +74,49 @@ pub(crate) fn of_flag_or_lock(race: &Race) -> String {
 }
 
 /// Returns the hint if a barrier is missing, whatever the accesses are.
-pub(crate) fn of_barrier(race: &Race, is_reversed: bool) -> String {
+pub(crate) fn of_barrier(race: &Race, order: Order) -> String {
     let missing = match race.scope {
-        Scope::Warp => "no __syncthreads() or __syncwarp() orders",
-        _ => "no __syncthreads() orders",
+        Scope::Warp => "no __syncthreads() or __syncwarp()",
+        _ => "no __syncthreads()",
     };
-    in_one_launch(race, is_reversed, missing, "threads")
+    in_one_launch(race, order, missing, "threads")
+}
+
+/// Returns the hint if several threads update bytes, and the update is not atomic.
+pub(crate) fn of_update(race: &Race) -> String {
+    let is_plain = |effect| effect != Effect::Atomic;
+    let [earlier, later] = [race.kind.earlier(), race.kind.later()];
+    if !is_plain(earlier) || !is_plain(later) {
+        let (read, atomic) =
+            if is_plain(later) { (race.later(), race.earlier()) } else { (race.earlier(), race.later()) };
+        let [read, atomic] =
+            [read, atomic].map(|side| position(side).map_or_else(String::new, |at| format!(" at {at}")));
+        return format!(
+            "the read{read} is plain, while other threads change the bytes by the atomic{atomic}: read by \
+             atomicAdd(&x, 0), or by a relaxed load of a cuda::atomic_ref"
+        );
+    }
+    let who = if race.scope > Scope::Block { "blocks" } else { "threads" };
+    let places = match [race.earlier(), race.later()].map(position) {
+        [Some(a), Some(b)] if a == b || race.earlier().file != race.later().file => format!(" at {b}"),
+        [Some(a), Some(b)] if earlier == Effect::Read => format!(" (read at {a}, written at {b})"),
+        [Some(a), Some(b)] => format!(" (read at {b}, written at {a})"),
+        _ => String::new(),
+    };
+    format!(
+        "several {who} update the same bytes{places}: make the update one atomic operation (such as atomicAdd, \
+         atomicMax or atomicCAS), or use a reduction"
+    )
+}
+
+/// Returns the hint if an index leads out of its array.
+pub(crate) fn of_stray(race: &Race, facts: [SideFacts; 2]) -> String {
+    let strays = [0, 1].into_iter().find_map(|side| Some((side, facts[side].strays_from?)));
+    let (side, variable) = strays.unwrap_or_default();
+    let place = position(&race.accesses[side]).map_or_else(String::new, |at| format!(" at {at}"));
+    format!(
+        "keep the index of `{variable}`{place} within the array, or make the array larger; a barrier does not help"
+    )
 }
 
 /// Returns the hint if a flag is not atomic.
@@ -176,13 +214,13 @@ fn one_atomic(plain: &Access, effect: Effect, atomic: &Access) -> String {
     )
 }
 
-fn two_plain(race: &Race, facts: [SideFacts; 2], is_reversed: bool) -> Option<String> {
-    let in_one_launch = |missing, who| in_one_launch(race, is_reversed, missing, who);
+fn two_plain(race: &Race, facts: [SideFacts; 2], order: Order) -> Option<String> {
+    let in_one_launch = |missing, who| in_one_launch(race, order, missing, who);
     let mut hint = match race.scope {
-        Scope::Warp => in_one_launch("no __syncthreads() or __syncwarp() orders", "threads"),
-        Scope::Block => in_one_launch("no __syncthreads() orders", "threads"),
-        Scope::Cluster => in_one_launch("no barrier of the cluster orders", "blocks"),
-        Scope::Grid => in_one_launch("nothing orders between blocks", "blocks"),
+        Scope::Warp => in_one_launch("no __syncthreads() or __syncwarp()", "threads"),
+        Scope::Block => in_one_launch("no __syncthreads()", "threads"),
+        Scope::Cluster => in_one_launch("no barrier of the cluster", "blocks"),
+        Scope::Grid => in_one_launch("nothing between blocks", "blocks"),
         Scope::Device => {
             let streams = [race.earlier().stream, race.later().stream];
             // Launches of one stream overlap only if the program asked for it.
@@ -216,14 +254,14 @@ fn two_plain(race: &Race, facts: [SideFacts; 2], is_reversed: bool) -> Option<St
 
 /// Returns the hint for two plain accesses of one launch. `missing` names the missing order, `who` is
 /// "threads" or "blocks".
-fn in_one_launch(race: &Race, is_reversed: bool, missing: &str, who: &str) -> String {
+fn in_one_launch(race: &Race, order: Order, missing: &str, who: &str) -> String {
     let (earlier, later) =
-        if is_reversed { (race.later(), race.earlier()) } else { (race.earlier(), race.later()) };
+        if order.swaps { (race.later(), race.earlier()) } else { (race.earlier(), race.later()) };
     let across_blocks = race.scope == Scope::Grid;
     let remedy =
         if across_blocks { ": use two launches, or a grid-wide barrier of a cooperative launch" } else { "" };
     let (Some(from), Some(to)) = (position(earlier), position(later)) else {
-        return format!("{missing} the two accesses{remedy}");
+        return format!("{missing} orders the two accesses{remedy}");
     };
     let same_line = (&earlier.file, earlier.line) == (&later.file, later.line);
     if !same_line {
@@ -232,10 +270,12 @@ fn in_one_launch(race: &Race, is_reversed: bool, missing: &str, who: &str) -> St
         } else {
             (qualified(earlier, from), qualified(later, to))
         };
-        return if across_blocks {
-            format!("nothing orders {from} before {to} between blocks{remedy}")
-        } else {
-            format!("{missing} {from} before {to}")
+        return match order.ways {
+            _ if across_blocks => format!("nothing orders {from} before {to} between blocks{remedy}"),
+            Ways::Both => {
+                format!("{missing} stands between {from} and {to}, in one iteration and from one to the next")
+            }
+            _ => format!("{missing} orders {from} before {to}"),
         };
     }
     match (race.kind.earlier(), race.kind.later()) {
@@ -248,12 +288,20 @@ fn in_one_launch(race: &Race, is_reversed: bool, missing: &str, who: &str) -> St
             "several {who} read and write the same bytes at {to}: make the update atomic (such as \
              atomicAdd), or use a reduction"
         ),
-        (from_effect, to_effect) => {
-            let (does, did) = (to_effect.as_str(), from_effect.as_str());
-            let order = if across_blocks {
-                format!("nothing orders the {did} at {from} before the {does} there by another block")
-            } else {
-                format!("{missing} the {did} at {from} before the {does} there by another thread")
+        (earlier_effect, later_effect) => {
+            let (did, does) =
+                if order.swaps { (later_effect, earlier_effect) } else { (earlier_effect, later_effect) };
+            let (did, does) = (did.as_str(), does.as_str());
+            let order = match order.ways {
+                _ if across_blocks => {
+                    format!("nothing orders the {did} at {from} before the {does} there by another block")
+                }
+                Ways::Statement => format!(
+                    "{missing} orders the {did} at {from} before the {does} there by another thread in the next iteration"
+                ),
+                _ => {
+                    format!("{missing} orders the {did} at {from} before the {does} there by another thread")
+                }
             };
             format!("{order}{IF_UPDATE}")
         }

@@ -4,6 +4,11 @@ use std::collections::BTreeSet;
 
 use crate::schema::{Access, CauseKind, Finding, Op, Race, Report};
 
+/// Between the objects of a finding.
+const AND: &str = " and ";
+/// A finding names no more objects.
+const MOST_OBJECTS: usize = 3;
+
 /// File, line and column of an access.
 type SourcePlace<'a> = (&'a str, u32, Option<u32>);
 
@@ -11,7 +16,8 @@ type SourcePlace<'a> = (&'a str, u32, Option<u32>);
 ///
 /// - what races with an update by several threads, if no barrier mends it: the update must become atomic;
 /// - an update under a lock without a fence: the lock orders nothing;
-/// - what a flag or a lock of too narrow a scope lets race, on other objects too.
+/// - what a flag or a lock of too narrow a scope lets race, on other objects too;
+/// - what lacks a barrier within the iterations of one loop, and from one iteration to the next.
 pub fn join(report: &mut Report) {
     use CauseKind::{LoopBackEdge, MissingBarrier, MissingFence, NarrowScope, Other};
     for at in (0..report.findings.len()).rev() {
@@ -33,6 +39,11 @@ pub fn join(report: &mut Report) {
                 (MissingFence | Other, NarrowScope) => report.races_of(finding).all(|race| {
                     report.races_of(known).any(|narrow| narrow.scope == race.scope && !same_object)
                 }),
+                (MissingBarrier | LoopBackEdge, MissingBarrier | LoopBackEdge) => {
+                    let [(_, own), (_, other)] = [finding, known]
+                        .map(|finding| finding.fingerprint.split_once(':').unwrap_or_default());
+                    finding.fix.diff.is_none() && !own.is_empty() && own == other
+                }
                 _ => false,
             }
         });
@@ -42,11 +53,26 @@ pub fn join(report: &mut Report) {
     }
 }
 
-/// Joins the finding at `from` with the one at `into`, which keeps cause and fix. Renumbers the rest.
-pub fn join_into(report: &mut Report, from: usize, into: usize) {
-    let joined = report.findings[from].races.clone();
+/// Joins findings that one change of the source mends. The joined one names the objects of both.
+pub fn join_mended(report: &mut Report, from: usize, into: usize) {
+    let other = report.findings[from].object.clone();
     let finding = &mut report.findings[into];
-    finding.races.extend(joined);
+    if let (Some(own), Some(other)) = (&finding.object, other)
+        && !own.contains(&other)
+        && own.matches(AND).count() + 1 < MOST_OBJECTS
+    {
+        let both = format!("{own}{AND}{other}");
+        finding.title = finding.title.replacen(own, &both, 1);
+        finding.object = Some(both);
+    }
+    join_into(report, from, into);
+}
+
+/// Joins the finding at `from` with the one at `into`, which keeps cause and fix. Renumbers the rest.
+fn join_into(report: &mut Report, from: usize, into: usize) {
+    let joined = report.findings[from].clone();
+    let finding = &mut report.findings[into];
+    finding.races.extend(joined.races);
     let races = &report.races;
     finding.races.sort_by_key(|&at| races.get(at).map(|race| race.scope));
     finding.pairs = finding.races.len() as u64;

@@ -14,6 +14,7 @@
 //! | [`baseline`] | which findings are not in an older report |
 //! | [`hint`] | advice on each race |
 //! | [`text`] | the report as text |
+//! | [`updates`] | updates that several threads make at once |
 //! | [`words`] | phrases for all formats |
 //! | [`snippet`] | which lines and characters of a source to show |
 //! | [`sources`] | source lines; the only module that reads files |
@@ -38,6 +39,7 @@ pub mod sources;
 #[cfg(test)]
 mod tests;
 pub mod text;
+pub mod updates;
 pub mod words;
 
 pub use gpurace_abi::symbol::demangle;

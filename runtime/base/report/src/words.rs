@@ -5,8 +5,8 @@ use std::fmt::Write;
 use gpurace_abi::meta::Space;
 
 use crate::schema::{
-    Access, CauseKind, Dim3, Divergence, Effect, Element, Fault, Launch, Object, ObjectKind, Op, Parameter,
-    Race, Report, Scope, Stats, Waiting,
+    Access, Dim3, Divergence, Effect, Element, Fault, Launch, Object, ObjectKind, Op, Parameter, Race,
+    Report, Scope, Stats, Waiting,
 };
 
 /// The hint for a divergence.
@@ -400,9 +400,8 @@ pub fn counts(report: &Report) -> String {
 }
 
 /// Returns ``missing barrier: shared variable `tile` in `reduce` ``.
-pub fn finding_title(cause: CauseKind, kernel: Option<&str>, race: &Race) -> String {
-    let words = if cause == CauseKind::Other { other_cause(race).to_owned() } else { cause.words() };
-    let mut text = format!("{words}: {}", object_name(race));
+pub fn finding_title(cause: &str, kernel: Option<&str>, race: &Race) -> String {
+    let mut text = format!("{cause}: {}", object_name(race));
     if let Some(kernel) = kernel {
         let _ = write!(text, " in `{}`", short_name(kernel));
     }
@@ -410,7 +409,7 @@ pub fn finding_title(cause: CauseKind, kernel: Option<&str>, race: &Race) -> Str
 }
 
 /// Returns what is wrong, where that is not the missing order.
-fn other_cause(race: &Race) -> &'static str {
+pub(crate) fn other_cause(race: &Race) -> &'static str {
     let (earlier, later) = (race.earlier(), race.later());
     let is_one_line = earlier.line.is_some() && (&earlier.file, earlier.line) == (&later.file, later.line);
     match (race.kind.earlier(), race.kind.later()) {

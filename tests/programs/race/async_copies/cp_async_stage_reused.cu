@@ -1,6 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: unwaited-copy
-//@[racy] wrong-finding: a barrier is missing at the end of the loop
+//@[racy] findings: loop-back-edge
 // The copy into a stage begins while other threads may still read it.
 #include <cuda_pipeline.h>
 #include "check.h"

@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: unwaited-copy
+//@[racy] findings: missing-barrier
 // A thread that waits for its copies knows nothing of other threads' copies.
 #include <cuda_pipeline.h>
 #include "check.h"

@@ -1,6 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-barrier
-//@[racy] wrong-finding: the update needs `atomicMin`; a barrier does not help
+//@[racy] findings: missing-atomic
 // Labels spread along edges to the smaller one: by `atomicMin`, or by compare and store.
 #include "check.h"
 

@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: several-writers
+//@[racy] findings: missing-atomic
 // A `__device__` variable, counted up by one thread of each block.
 #include "check.h"
 

@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: several-writers
+//@[racy] findings: missing-atomic
 // `if (x > *m) *m = x` by many threads, against `atomicMax`.
 #include "check.h"
 

@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: several-writers
+//@[racy] findings: missing-atomic
 // A generator of random numbers with one state for all threads of a block.
 #include "check.h"
 

@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: several-writers
+//@[racy] findings: missing-atomic
 // Each warp keeps the positive values: it asks for room once, by its first lane, and
 // writes in order. Room that is asked for by a plain addition is given twice.
 #include "check.h"

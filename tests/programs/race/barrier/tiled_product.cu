@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-barrier missing-barrier
+//@[racy] findings: missing-barrier
 // A product of matrices by tiles. The barrier between loading two tiles and adding them up, in a
 // loop of one line, is missing: the tile of rows stays in one warp, that of columns does not.
 #include "check.h"

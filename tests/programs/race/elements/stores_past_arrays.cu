@@ -1,6 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-barrier missing-barrier
-//@[racy] wrong-finding: an index is too large; a barrier only hides that
+//@[racy] findings: out-of-bounds out-of-bounds
 // A store that leaves a shared array or a device variable may reach the one behind it. A proof must not take the two for apart.
 #include "check.h"
 

@@ -1,6 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-barrier missing-fence
-//@[racy] wrong-finding: `ready` has to be atomic
+//@[racy] findings: missing-atomic missing-fence
 // The first one in initialises a table under a lock; others look at a plain
 // `ready` first, without the lock.
 #include "check.h"

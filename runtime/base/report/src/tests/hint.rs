@@ -3,6 +3,7 @@
 use gpurace_abi::scope::Scope as AtomicScope;
 
 use super::{access, race};
+use crate::cause::{Order, Ways};
 use crate::hint::{SideFacts, hint};
 use crate::schema::*;
 
@@ -12,6 +13,7 @@ const NONE: [SideFacts; 2] = [SideFacts {
     asynchronous: false,
     ends_block: false,
     fences: false,
+    strays_from: None,
 }; 2];
 
 fn op(effect: Effect) -> Op {
@@ -33,7 +35,7 @@ fn at(kind: RaceKind, scope: Scope, from: (u32, u32), to: (u32, u32)) -> Race {
 }
 
 fn said(race: &Race) -> String {
-    hint(race, NONE, false).unwrap_or_else(|| panic!("no hint for {race:?}"))
+    hint(race, NONE, Order::default()).unwrap_or_else(|| panic!("no hint for {race:?}"))
 }
 
 fn scopes(later: AtomicScope, earlier: AtomicScope) -> [SideFacts; 2] {
@@ -59,7 +61,7 @@ fn two_lines_name_the_missing_order() {
 #[test]
 fn the_hint_is_that_of_the_interface() {
     let report = super::interface();
-    assert_eq!(hint(&report.races[0], NONE, false), report.races[0].hint);
+    assert_eq!(hint(&report.races[0], NONE, Order::default()), report.races[0].hint);
 }
 
 #[test]
@@ -67,6 +69,22 @@ fn the_earlier_side_comes_first_also_around_a_loop() {
     assert_eq!(
         said(&at(RaceKind::ReadWrite, Scope::Block, (18, 15), (17, 13))),
         "no __syncthreads() orders line 18 before line 17"
+    );
+}
+
+#[test]
+fn in_a_loop_both_ways_are_named() {
+    let both = |race: &Race, order| hint(race, NONE, order).unwrap();
+    let race = at(RaceKind::WriteRead, Scope::Block, (18, 15), (17, 13));
+    assert_eq!(
+        both(&race, Order { swaps: true, ways: Ways::Both }),
+        "no __syncthreads() stands between line 17 and line 18, in one iteration and from one to the next"
+    );
+    let race = at(RaceKind::ReadWrite, Scope::Block, (7, 20), (7, 11));
+    assert_eq!(
+        both(&race, Order { swaps: true, ways: Ways::Statement }),
+        "no __syncthreads() orders the write at line 7 before the read there by another thread in the next \
+         iteration; if the line is an update, make it atomic (such as atomicAdd)"
     );
 }
 
@@ -133,7 +151,8 @@ fn unknown_lines_are_not_named() {
 fn two_atomics_need_a_scope_that_holds_both() {
     use AtomicScope::{Block, Cluster, Device, System};
     let say = |scope, later, earlier| {
-        hint(&at(RaceKind::AtomicAtomic, scope, (9, 3), (9, 3)), scopes(later, earlier), false).unwrap()
+        hint(&at(RaceKind::AtomicAtomic, scope, (9, 3), (9, 3)), scopes(later, earlier), Order::default())
+            .unwrap()
     };
     for (later, earlier) in [(Block, Block), (Block, Device), (System, Block)] {
         assert_eq!(
@@ -149,7 +168,7 @@ fn two_atomics_need_a_scope_that_holds_both() {
     {
         assert!(say(scope, both, both).contains("without covering the same bytes"), "{scope:?}");
     }
-    assert_eq!(hint(&at(RaceKind::AtomicAtomic, Scope::Grid, (9, 3), (9, 3)), NONE, false), None);
+    assert_eq!(hint(&at(RaceKind::AtomicAtomic, Scope::Grid, (9, 3), (9, 3)), NONE, Order::default()), None);
 }
 
 #[test]
@@ -174,9 +193,9 @@ fn launches_are_ordered_by_streams_and_events() {
     assert!(said(&race).starts_with("nothing orders the two launches: put them in one stream"));
     // Two launches in one stream: the missing order is unknown.
     race.accesses[1].stream = Some(0);
-    assert_eq!(hint(&race, NONE, false), None);
+    assert_eq!(hint(&race, NONE, Order::default()), None);
     race.accesses[1].stream = None;
-    assert!(hint(&race, NONE, false).is_some());
+    assert!(hint(&race, NONE, Order::default()).is_some());
 }
 
 #[test]
@@ -198,17 +217,17 @@ fn what_to_add_to_a_fence_and_what_to_write_instead_of_volatile() {
     let mut facts = NONE;
     facts[1].fences = true;
     assert_eq!(
-        hint(&race, facts, false).unwrap(),
+        hint(&race, facts, Order::default()).unwrap(),
         "no __syncthreads() orders line 17 before line 18; if a flag or a lock should order them, put a \
          __threadfence() before the atomic that sets or releases it and after the atomic that waits for it"
     );
     facts[0].volatile = true;
     assert_eq!(
-        hint(&race, facts, false).unwrap(),
+        hint(&race, facts, Order::default()).unwrap(),
         "no __syncthreads() orders line 17 before line 18; `volatile` does not order threads"
     );
     let race = at(RaceKind::WriteRead, Scope::Grid, (17, 13), (18, 15));
-    assert!(hint(&race, facts, false).unwrap().ends_with(
+    assert!(hint(&race, facts, Order::default()).unwrap().ends_with(
         "; `volatile` is not atomic: read by atomicAdd(&x, 0) and write by atomicExch(&x, value), or use a relaxed \
          cuda::atomic_ref for both"
     ));
@@ -219,9 +238,9 @@ fn a_volatile_access_and_an_atomic_race_as_two_atomics_do() {
     let race = at(RaceKind::AtomicRead, Scope::Grid, (17, 13), (18, 15));
     let mut facts = scopes(AtomicScope::System, AtomicScope::Device);
     facts[0].volatile = true;
-    assert!(hint(&race, facts, false).unwrap().starts_with("two atomics that overlap"));
+    assert!(hint(&race, facts, Order::default()).unwrap().starts_with("two atomics that overlap"));
     facts[1].atomic_scope = Some(AtomicScope::Block);
-    assert!(hint(&race, facts, false).unwrap().starts_with("a block-scope atomic"));
+    assert!(hint(&race, facts, Order::default()).unwrap().starts_with("a block-scope atomic"));
 }
 
 /// No combination panics, and no hint ends with a full stop.
@@ -232,7 +251,7 @@ fn every_combination_is_answered() {
         for scope in all_scopes {
             for to in [(7, 11), (7, 12), (8, 3)] {
                 for facts in [NONE, scopes(AtomicScope::Block, AtomicScope::System)] {
-                    if let Some(hint) = hint(&at(kind, scope, (7, 11), to), facts, false) {
+                    if let Some(hint) = hint(&at(kind, scope, (7, 11), to), facts, Order::default()) {
                         assert!(!hint.is_empty() && !hint.ends_with('.'), "{hint}");
                     }
                 }
@@ -246,18 +265,24 @@ fn an_asynchronous_copy_has_to_be_waited_for() {
     let race = at(RaceKind::WriteRead, Scope::Warp, (17, 13), (18, 15));
     let mut facts = NONE;
     facts[1].asynchronous = true;
-    let earlier = hint(&race, facts, false).unwrap();
+    let earlier = hint(&race, facts, Order::default()).unwrap();
     assert!(earlier.starts_with("the asynchronous copy at line 17 is under way until"), "{earlier}");
     facts[0].asynchronous = true;
-    assert_eq!(hint(&race, facts, false).unwrap(), earlier);
+    assert_eq!(hint(&race, facts, Order::default()).unwrap(), earlier);
     facts[1].asynchronous = false;
-    let later = hint(&race, facts, false).unwrap();
+    let later = hint(&race, facts, Order::default()).unwrap();
     assert!(later.starts_with("the asynchronous copy at line 18 is"), "{later}");
 }
 
 #[test]
 fn the_order_of_the_program_is_said_and_not_that_of_the_run() {
     let race = at(RaceKind::ReadWrite, Scope::Block, (18, 3), (17, 3));
-    assert_eq!(hint(&race, NONE, false).unwrap(), "no __syncthreads() orders line 18 before line 17");
-    assert_eq!(hint(&race, NONE, true).unwrap(), "no __syncthreads() orders line 17 before line 18");
+    assert_eq!(
+        hint(&race, NONE, Order::default()).unwrap(),
+        "no __syncthreads() orders line 18 before line 17"
+    );
+    assert_eq!(
+        hint(&race, NONE, Order { swaps: true, ..Order::default() }).unwrap(),
+        "no __syncthreads() orders line 17 before line 18"
+    );
 }

@@ -3,8 +3,8 @@
 use super::{access, race};
 use crate::cause::Cause;
 use crate::collect::Collector;
-use crate::join::join;
-use crate::schema::CauseKind::{MissingBarrier, MissingFence, NarrowScope, Other};
+use crate::join::{join, join_mended};
+use crate::schema::CauseKind::{LoopBackEdge, MissingBarrier, MissingFence, NarrowScope, Other};
 use crate::schema::Op::{Atomic, Read, Write};
 use crate::schema::*;
 
@@ -23,9 +23,10 @@ fn report(findings: &[OneRace]) -> Report {
         });
         let cause = Cause {
             kind,
+            words: kind.words(),
             hint: None,
             why: kind.as_str().to_owned(),
-            fingerprint: number.to_string(),
+            fingerprint: format!("{kind:?}{number}"),
             is_traced: true,
         };
         collector.add_race(race, &cause);
@@ -81,4 +82,31 @@ fn a_narrow_scope_explains_what_it_fails_to_order() {
     assert_eq!(joined(report(&[narrow, data])), [(NarrowScope, 2)]);
     // Within a block the scope is wide enough.
     assert_eq!(joined(report(&[narrow, UPDATE])), [(NarrowScope, 1), (Other, 1)]);
+}
+
+#[test]
+fn what_lacks_a_barrier_in_one_interval_is_one_finding() {
+    let within = (MissingBarrier, [(Read, 7), (Write, 8)], "n", Scope::Warp);
+    let to_the_next = (LoopBackEdge, [(Read, 8), (Write, 9)], "n", Scope::Warp);
+    for (interval, wanted) in
+        [("1", vec![(MissingBarrier, 2)]), ("2", vec![(MissingBarrier, 1), (LoopBackEdge, 1)])]
+    {
+        let mut report = report(&[within, to_the_next]);
+        report.findings[0].fingerprint = "missing-barrier:k:n:interval 1".to_owned();
+        report.findings[1].fingerprint = format!("loop-back-edge:k:n:interval {interval}");
+        assert_eq!(joined(report), wanted);
+    }
+}
+
+#[test]
+fn what_one_barrier_mends_names_its_objects() {
+    let of = |object, line| (LoopBackEdge, [(Read, line), (Write, 9)], object, Scope::Block);
+    let mut report = report(&[of("a", 1), of("b", 2), of("c", 3), of("d", 4)]);
+    for _ in 0..3 {
+        join_mended(&mut report, 1, 0);
+    }
+    let [finding] = &report.findings[..] else { panic!("one finding") };
+    let named = "device variable `a` and device variable `b` and device variable `c`";
+    assert_eq!((finding.object.as_deref(), finding.pairs), (Some(named), 4));
+    assert!(finding.title.starts_with(&format!("loop back edge: {named}")), "{}", finding.title);
 }

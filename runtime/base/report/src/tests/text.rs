@@ -4,6 +4,7 @@ use gpurace_abi::meta::Space;
 use gpurace_abi::scope::Scope as AtomicScope;
 
 use super::{OneFile, access, add, interface, race};
+use crate::cause::Order;
 use crate::collect::Collector;
 use crate::hint::{SideFacts, hint};
 use crate::schema::*;
@@ -17,7 +18,7 @@ fn renderer() -> TextRenderer<'static> {
 
 /// Returns the text of a race, with its hint.
 fn render(mut race: Race, facts: [SideFacts; 2]) -> String {
-    race.hint = hint(&race, facts, false);
+    race.hint = hint(&race, facts, Order::default());
     renderer().race(&race)
 }
 

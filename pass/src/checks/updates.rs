@@ -1,0 +1,136 @@
+//! Updates: a thread reads bytes and then changes the same ones. If several threads do so at once, one update is lost,
+//! and the report says that it must become atomic.
+//!
+//! Only the addresses are compared here, and loads from one address count as equal: nothing is proved by this. The report looks at the kernel's control flow: whether the read comes first,
+//! and whether a barrier stands between.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use gpurace_abi::scope::AtomicKind;
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+
+use crate::analysis::control_flow::ControlFlow;
+use crate::checks::covered::Numbers;
+use crate::checks::sites::{Access, AccessSite};
+use crate::ir;
+
+/// Most accesses of the same bytes that are compared.
+const MOST_ALIKE: usize = 64;
+
+/// Most values that depend on a read and are followed.
+const MOST_VALUES: usize = 1000;
+
+/// A read and a change of the same bytes, if what was read decides what is stored or whether.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FoundUpdate {
+    /// The read's index among the accesses.
+    pub read: u32,
+    /// The change's index.
+    pub change: u32,
+    /// The address of the change.
+    pub address: LLVMValueRef,
+    /// The address depends on a value that the thread has read from shared or global memory.
+    pub depends_on_reads: bool,
+}
+
+/// Returns the reads and changes of the same bytes, by function. The order of the two is not looked at.
+///
+/// # Safety
+/// `accesses` are those of a live module.
+pub unsafe fn by_function(accesses: &[AccessSite]) -> HashMap<LLVMValueRef, Vec<FoundUpdate>> {
+    let instructions: BTreeSet<LLVMValueRef> = accesses.iter().map(|access| access.instruction).collect();
+    let mut numbers: HashMap<LLVMValueRef, Numbers> = HashMap::new();
+    let mut alike: HashMap<(LLVMValueRef, u32, u64, u64), [Vec<u32>; 2]> = HashMap::new();
+    for (access, site) in accesses.iter().zip(0..) {
+        let changes = match access.access {
+            Access::Load => false,
+            Access::Store | Access::Atomic { kind: AtomicKind::Rmw | AtomicKind::Reduction, .. } => true,
+            _ => continue,
+        };
+        // SAFETY: by contract.
+        let number = unsafe {
+            numbers.entry(access.function).or_insert_with(Numbers::with_loads_alike).of(access.pointer)
+        };
+        let bytes = alike.entry((access.function, number, access.offset, access.size)).or_default();
+        bytes[usize::from(changes)].push(site);
+    }
+    let mut flows: HashMap<LLVMValueRef, ControlFlow> = HashMap::new();
+    let mut found: HashMap<LLVMValueRef, Vec<FoundUpdate>> = HashMap::new();
+    for ((function, number, ..), [reads, changes]) in alike {
+        if reads.len() + changes.len() > MOST_ALIKE {
+            continue;
+        }
+        let depends_on_reads = !numbers[&function].depends_on(number).is_disjoint(&instructions);
+        if changes.is_empty() {
+            continue;
+        }
+        // SAFETY: by contract.
+        let value = |&read: &u32| (read, unsafe { ReadValue::of(accesses[read as usize].instruction) });
+        let values: Vec<(u32, ReadValue)> = reads.iter().map(value).collect();
+        // SAFETY: by contract.
+        let flow = flows.entry(function).or_insert_with(|| unsafe { ControlFlow::of(function) });
+        let of_function = found.entry(function).or_default();
+        for &change in &changes {
+            let address = accesses[change as usize].pointer;
+            let instruction = accesses[change as usize].instruction;
+            // SAFETY: by contract.
+            let by = values.iter().filter(|(_, value)| unsafe { value.decides(instruction, flow) });
+            of_function.extend(by.map(|&(read, _)| FoundUpdate { read, change, address, depends_on_reads }));
+        }
+    }
+    for updates in found.values_mut() {
+        updates.sort_by_key(|update| (update.change, update.read));
+    }
+    found
+}
+
+/// What depends on a value that was read.
+struct ReadValue {
+    values: HashSet<LLVMValueRef>,
+    /// Basic blocks after which the way depends on it.
+    deciding: HashSet<LLVMBasicBlockRef>,
+}
+
+impl ReadValue {
+    unsafe fn of(read: LLVMValueRef) -> Self {
+        let mut of = Self { values: HashSet::from([read]), deciding: HashSet::new() };
+        let mut pending = vec![read];
+        // SAFETY: users of live values are live.
+        unsafe {
+            while let Some(value) = pending.pop() {
+                for user in ir::users(value) {
+                    if LLVMIsAInstruction(user).is_null() || of.values.len() > MOST_VALUES {
+                        continue;
+                    }
+                    if !LLVMIsATerminatorInst(user).is_null() {
+                        of.deciding.insert(LLVMGetInstructionParent(user));
+                    } else if of.values.insert(user) {
+                        pending.push(user);
+                    }
+                }
+            }
+        }
+        of
+    }
+
+    /// True if the value decides what an instruction stores, or whether a thread comes to it.
+    unsafe fn decides(&self, change: LLVMValueRef, flow: &ControlFlow) -> bool {
+        // SAFETY: by contract.
+        let block = unsafe { LLVMGetInstructionParent(change) };
+        let Some(&to) = flow.index.get(&block) else { return false };
+        // Only loops lead back, so it is known of all blocks after one whether they lead to the change.
+        let mut reaches = vec![false; flow.blocks.len()];
+        for at in (0..flow.blocks.len()).rev() {
+            let mut forward = flow.successors[at].iter().filter(|&&next| next > at);
+            reaches[at] = at == to || forward.any(|&next| reaches[next]);
+        }
+        let parts = |at: usize| {
+            let leads: Vec<bool> =
+                flow.successors[at].iter().map(|&next| next > at && reaches[next]).collect();
+            leads.contains(&true) && leads.contains(&false)
+        };
+        self.values.contains(&change)
+            || self.deciding.iter().any(|at| flow.index.get(at).is_some_and(|&at| parts(at)))
+    }
+}

@@ -1,0 +1,132 @@
+//! Updates by several threads, and asynchronous copies: whether a barrier is what lacks.
+
+use gpurace_abi::flow::{Flow, Step, Update};
+
+use crate::barriers::{Pair, StepPlace, is_one_statement, places};
+
+/// What a race has to do with an update: one thread reads bytes and then changes them, and so does another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FoundUpdate {
+    /// The change is atomic, so only the read is plain.
+    pub is_atomic: bool,
+}
+
+/// Returns the update that a race is of: its sides are the read and the change of one, or both are the change.
+///
+/// A barrier in the loop could also be what lacks, if the bytes go by the thread and the iteration: then threads may
+/// have the same bytes in different iterations only.
+pub fn of(flow: &Flow, [a, b]: Pair) -> Option<FoundUpdate> {
+    let is_of = |update: &&Update| {
+        let sides = [update.read, update.change];
+        sides == [a, b] || sides == [b, a] || a == b && a == update.change
+    };
+    let places = places(flow);
+    let found = flow.updates.iter().filter(is_of).find(|update| {
+        let (Some(&read), Some(&change)) = (places.get(&update.read), places.get(&update.change)) else {
+            return false;
+        };
+        let leads_back =
+            || reaches(flow, change, read, Walk { back: true, stops: |step| step == Step::Barrier });
+        let is_atomic = matches!(flow.blocks[change.0].steps[change.1], Step::Atomic(_));
+        reaches(flow, read, change, Walk { back: false, stops: |step| step == Step::Barrier })
+            && (is_atomic || update.by_value || !leads_back())
+    })?;
+    let &(block, at) = places.get(&found.change)?;
+    Some(FoundUpdate { is_atomic: matches!(flow.blocks[block].steps[at], Step::Atomic(_)) })
+}
+
+/// True if a thread comes from an asynchronous copy to another access only through a wait for copies. If no barrier
+/// parts the two, the copy is waited for and a barrier is what lacks.
+pub fn is_waited(flow: &Flow, copy: u32, other: u32) -> bool {
+    let places = places(flow);
+    let (Some(&from), Some(&to)) = (places.get(&copy), places.get(&other)) else { return false };
+    !is_one_statement(flow, from, to)
+        && !reaches(flow, from, to, Walk { back: true, stops: |step| step == Step::Wait })
+}
+
+/// Which ways lead on.
+#[derive(Clone, Copy)]
+struct Walk {
+    /// Ways back to the start of a loop do.
+    back: bool,
+    /// Ways through such a step do not.
+    stops: fn(Step) -> bool,
+}
+
+/// True if a way leads from one step to another.
+fn reaches(flow: &Flow, from: StepPlace, to: StepPlace, walk: Walk) -> bool {
+    let mut entered = vec![false; flow.blocks.len()];
+    let mut pending = vec![(from.0, from.1 + 1)];
+    while let Some((block, first)) = pending.pop() {
+        let mut goes_on = true;
+        for (at, &step) in flow.blocks[block].steps.iter().enumerate().skip(first) {
+            if (block, at) == to {
+                return true;
+            }
+            if (walk.stops)(step) {
+                goes_on = false;
+                break;
+            }
+        }
+        let next = flow.blocks[block].next.iter().map(|&next| next as usize).filter(|_| goes_on);
+        for next in next.filter(|&next| walk.back || next > block) {
+            if entered.get(next) == Some(&false) {
+                entered[next] = true;
+                pending.push((next, 0));
+            }
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::barriers::tests::flow;
+
+    fn update(text: &str, by_value: bool, pair: Pair) -> Option<bool> {
+        let updates = vec![Update { read: 0, change: 1, by_value }];
+        of(&Flow { updates, ..flow(text) }, pair).map(|update| update.is_atomic)
+    }
+
+    #[test]
+    fn a_read_and_a_change_of_the_same_bytes_are_an_update() {
+        for pair in [[0, 1], [1, 0], [1, 1]] {
+            assert_eq!(update("u: L1 a0 L2 a1", false, pair), Some(false));
+            assert_eq!(update("u: L1 a0 L2 x1", false, pair), Some(true));
+            // A barrier between them makes them two steps.
+            assert_eq!(update("u: L1 a0 B L2 a1", false, pair), None);
+            // The change comes first: what is read is the new value.
+            assert_eq!(update("u: L1 a1 L2 a0", false, pair), None);
+        }
+        // Something else is read.
+        assert_eq!(update("u: L1 a0 a2 L2 a1", false, [2, 1]), None);
+    }
+
+    #[test]
+    fn in_a_loop_the_bytes_decide() {
+        // Threads may have the same bytes in different iterations.
+        let round = "u 1: L1
+             u 2,3: L2
+             u 1: L3 a0 L4 a1
+             u: L5";
+        assert_eq!(update(round, false, [0, 1]), None);
+        assert_eq!(update(round, true, [0, 1]), Some(false));
+        // With a barrier in the loop, they have them in one.
+        assert_eq!(update(&round.replace("a1", "a1 B"), false, [0, 1]), Some(false));
+        // A plain read before an atomic, as of a loop of compare-and-swaps.
+        assert_eq!(update(&round.replace("a1", "x1"), false, [0, 1]), Some(true));
+    }
+
+    #[test]
+    fn a_copy_is_waited_for_on_each_way() {
+        let text = "u 1: L1
+             u 2,3: L2
+             u 1: L3 a0 C B L4 a1
+             u: L5";
+        assert!(is_waited(&flow(text), 0, 1));
+        assert!(!is_waited(&flow(&text.replace("C B", "")), 0, 1));
+        assert!(is_waited(&flow(&text.replace("C B", "C")), 0, 1));
+        assert!(!is_waited(&flow(&text.replace("C B", "B")), 0, 1));
+    }
+}
