@@ -352,7 +352,7 @@ impl CheckedRow<'_> {
         let record = record.with(row.op_at(run.address), Span::Thread);
         // A thread's words begin at a multiple of the step if that is a power of 2. So the records of all
         // fields of a struct name equal threads.
-        let before = if step.is_power_of_two() { run.address / GRANULE & (step - 1) } else { 0 };
+        let before = if step.is_power_of_two() { run.address / GRANULE % step } else { 0 };
         // The words that threads would access in a region, the first thread at word 0.
         let firsts = ((1_u64 << words) - 1) * EVERY[step];
         let mut done = 0;

@@ -189,7 +189,7 @@ impl RegionRecord {
     #[inline]
     fn thread_of(&self, i: u32, byte: usize) -> i32 {
         let steps = match usize::try_from(self.step) {
-            Ok(step) => (i + u32::from(self.ahead)) * RECIPROCALS[step] >> 16,
+            Ok(step) => ((i + u32::from(self.ahead)) * RECIPROCALS[step]) >> 16,
             Err(_) => (i * GRANULE as u32 + byte as u32) / (GRANULE as u32 / self.threads_of_word() as u32),
         };
         i32::from(self.base) + steps as i32
