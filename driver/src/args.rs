@@ -245,87 +245,9 @@ impl Args {
         if clang::is_dependency(word) {
             return Role::Dependency;
         }
-        match (word, value) {
-            ("-c" | "--compile", _) => {
-                self.compile_only = true;
-                return Role::CompileOnly;
-            }
-            ("-o" | "--output", Some(value)) => {
-                self.output = Some(value.into());
-                return Role::Output;
-            }
-            ("-x" | "--language", _) => return Role::Language,
-            ("-###", _) => {
-                self.dry_run = true;
-                return Role::Driver;
-            }
-            ("-v" | "--verbose", _) => self.verbose = true,
-            ("--help" | "-help" | "--help-hidden", _) => self.help = true,
-            ("-save-temps" | "-save-temps=cwd" | "--save-temps" | "--save-temps=cwd", _) => {
-                self.save_temps = Some(SaveTemps::Cwd);
-                return Role::Driver;
-            }
-            ("-save-temps=obj" | "--save-temps=obj", _) => {
-                self.save_temps = Some(SaveTemps::Obj);
-                return Role::Driver;
-            }
-            ("-nocudainc" | "-nogpuinc", _) => self.no_toolkit = true,
-            ("-fgpu-rdc" | "-fcuda-rdc", _) => {
-                self.separate_compilation = Some(word.to_owned());
-                return Role::Device;
-            }
-            ("-fno-gpu-rdc" | "-fno-cuda-rdc", _) => {
-                self.separate_compilation = None;
-                return Role::Device;
-            }
-            ("-dlink" | "--device-link", _) => {
-                self.device_link = Some(word.to_owned());
-                return Role::Driver;
-            }
-            ("-static" | "--static" | "-static-pie", _) => {
-                self.static_link = Some(word.to_owned());
-            }
-            ("-r" | "-nostdlib" | "-nodefaultlibs", _) => {
-                self.bare_link = true;
-                self.relocatable |= word == "-r";
-            }
-            ("-Werror", _) => self.warnings_are_errors = true,
-            ("-Wno-error", _) => self.warnings_are_errors = false,
-            ("-w", _) => self.no_warnings = true,
-            ("-m32" | "-mx32", _) => self.other_target = Some(word.to_owned()),
-            ("-target", Some(target)) => self.target(target),
-            _ => {}
-        }
-        if let Some((option, value)) = word.split_once('=') {
-            match option {
-                "--output" => {
-                    self.output = Some(value.into());
-                    return Role::Output;
-                }
-                "--language" => return Role::Language,
-                "--cuda-path" => {
-                    self.cuda_path = Some(value.into());
-                    return Role::Device;
-                }
-                "--cuda-gpu-arch" | "--offload-arch" => {
-                    for arch in value.split(',').filter(|arch| arch.starts_with("sm_")) {
-                        if !self.gpu_archs.iter().any(|named| named == arch) {
-                            self.gpu_archs.push(arch.to_owned());
-                        }
-                    }
-                    return Role::Device;
-                }
-                "--no-cuda-gpu-arch" | "--no-offload-arch" => {
-                    self.gpu_archs
-                        .retain(|named| value != "all" && !value.split(',').any(|arch| arch == named));
-                    return Role::Device;
-                }
-                "--target" => self.target(value),
-                "-march" => self.march = Some(value.to_owned()),
-                "-Rpass" => self.asked.rpass = names_gpurace(value),
-                "-Rpass-missed" => self.asked.rpass_missed = names_gpurace(value),
-                _ => {}
-            }
+        let noted = self.note_word(word, value).or_else(|| self.note_assignment(word));
+        if let Some(role) = noted {
+            return role;
         }
         if let Some(level) = word.strip_prefix("-O") {
             self.opt_level = match level {
@@ -347,6 +269,99 @@ impl Args {
         }
         if clang::is_link_only(word) { Role::Link } else { Role::Any }
     }
+
+    /// Notes an option that is one whole word, perhaps with the next word as its value. Returns its role if it is
+    /// another than that of most options.
+    fn note_word(&mut self, word: &str, value: Option<&str>) -> Option<Role> {
+        match (word, value) {
+            ("-c" | "--compile", _) => {
+                self.compile_only = true;
+                return Some(Role::CompileOnly);
+            }
+            ("-o" | "--output", Some(value)) => {
+                self.output = Some(value.into());
+                return Some(Role::Output);
+            }
+            ("-x" | "--language", _) => return Some(Role::Language),
+            ("-###", _) => {
+                self.dry_run = true;
+                return Some(Role::Driver);
+            }
+            ("-v" | "--verbose", _) => self.verbose = true,
+            ("--help" | "-help" | "--help-hidden", _) => self.help = true,
+            ("-save-temps" | "-save-temps=cwd" | "--save-temps" | "--save-temps=cwd", _) => {
+                self.save_temps = Some(SaveTemps::Cwd);
+                return Some(Role::Driver);
+            }
+            ("-save-temps=obj" | "--save-temps=obj", _) => {
+                self.save_temps = Some(SaveTemps::Obj);
+                return Some(Role::Driver);
+            }
+            ("-nocudainc" | "-nogpuinc", _) => self.no_toolkit = true,
+            ("-fgpu-rdc" | "-fcuda-rdc", _) => {
+                self.separate_compilation = Some(word.to_owned());
+                return Some(Role::Device);
+            }
+            ("-fno-gpu-rdc" | "-fno-cuda-rdc", _) => {
+                self.separate_compilation = None;
+                return Some(Role::Device);
+            }
+            ("-dlink" | "--device-link", _) => {
+                self.device_link = Some(word.to_owned());
+                return Some(Role::Driver);
+            }
+            ("-static" | "--static" | "-static-pie", _) => {
+                self.static_link = Some(word.to_owned());
+            }
+            ("-r" | "-nostdlib" | "-nodefaultlibs", _) => {
+                self.bare_link = true;
+                self.relocatable |= word == "-r";
+            }
+            ("-Werror", _) => self.warnings_are_errors = true,
+            ("-Wno-error", _) => self.warnings_are_errors = false,
+            ("-w", _) => self.no_warnings = true,
+            ("-m32" | "-mx32", _) => self.other_target = Some(word.to_owned()),
+            ("-target", Some(target)) => self.target(target),
+            _ => {}
+        }
+        None
+    }
+
+    /// Notes an option that has its value behind `=`. Returns its role if it is another than that of most options.
+    fn note_assignment(&mut self, word: &str) -> Option<Role> {
+        let (option, value) = word.split_once('=')?;
+        match option {
+            "--output" => {
+                self.output = Some(value.into());
+                return Some(Role::Output);
+            }
+            "--language" => return Some(Role::Language),
+            "--cuda-path" => {
+                self.cuda_path = Some(value.into());
+                return Some(Role::Device);
+            }
+            "--cuda-gpu-arch" | "--offload-arch" => {
+                for arch in value.split(',').filter(|arch| arch.starts_with("sm_")) {
+                    if !self.gpu_archs.iter().any(|named| named == arch) {
+                        self.gpu_archs.push(arch.to_owned());
+                    }
+                }
+                return Some(Role::Device);
+            }
+            "--no-cuda-gpu-arch" | "--no-offload-arch" => {
+                self.gpu_archs.retain(|named| value != "all" && !value.split(',').any(|arch| arch == named));
+                return Some(Role::Device);
+            }
+            "--target" => self.target(value),
+            "-march" => self.march = Some(value.to_owned()),
+            "-Rpass" => self.asked.rpass = names_gpurace(value),
+            "-Rpass-missed" => self.asked.rpass_missed = names_gpurace(value),
+            _ => {}
+        }
+        None
+    }
+
+    /// Notes the target that clang compiles for, if it is another than x86-64 Linux.
 
     fn target(&mut self, triple: &str) {
         let x86_64_linux = ["x86_64", "amd64"].iter().any(|arch| triple.starts_with(arch))
@@ -407,7 +422,7 @@ fn sanitizer_list(word: &str) -> Option<(bool, &str)> {
     on.or_else(|| word.strip_prefix("-fno-sanitize=").map(|values| (false, values)))
 }
 
-/// Returns the language that `-x` sets.
+/// Returns the language that an option sets: `-x cu`, `-xcu`, `--language=cu`.
 fn language_of(word: &str, value: Option<&str>) -> Option<String> {
     match word {
         "-x" | "--language" => value.map(str::to_owned),

@@ -114,7 +114,7 @@ pub const OWN_LIBRARIES: [OwnLibrary; 3] = [
     },
 ];
 
-/// What the toolkit's static libraries need. gpurace's need nothing of it.
+/// The libraries that the toolkit's static libraries need. Those of gpurace do not need them.
 pub const OF_STATIC_LIBRARIES: &[&str] = &["culibos", "culibos_static"];
 
 /// GCC's OpenMP library. `-fopenmp` links clang's, which has the same functions: with both, a thread would ask one
@@ -126,7 +126,7 @@ pub fn is_replaced_library_file(path: &str) -> bool {
     is_file_of(REPLACED_LIBRARIES, path)
 }
 
-/// True if this file is one of these libraries.
+/// True if a file, by its path, is one of these libraries: `libNAME.a`, `libNAME.so` or `libNAME.so.VERSION`.
 pub fn is_file_of(libraries: &[&str], path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let Some(stem) = name.strip_prefix("lib") else {

@@ -13,7 +13,7 @@ pub const VARIABLE: &str = "GPURACE_PASS";
 /// The version of the plugin's configuration that this driver writes.
 pub const VERSION: u32 = 6;
 
-/// [`PassConfig::exec`] of a compilation that only makes code for a GPU of another architecture.
+/// The value of [`PassConfig::exec`] for a compilation that only makes code for a GPU of another architecture.
 pub const ANOTHER_ARCH: &str = "another-arch";
 
 /// The plugin's configuration.

@@ -1,5 +1,5 @@
-//! Toolkit headers and sources that clang cannot read as they are. gclang gives it an adapted copy. What it
-//! changes in sources is in [`dialect`].
+//! Toolkit headers and sources that clang cannot read as they are. gclang gives clang an adapted copy of each. The
+//! module [`dialect`] says what gclang changes in sources.
 //!
 //! clang rejects a shared variable whose destructor is not empty. nvcc accepts
 //! `__shared__ cuda::barrier<cuda::thread_scope_block> b;`, since nothing ever calls the destructor of a

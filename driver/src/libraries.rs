@@ -32,8 +32,8 @@ const OF_CUDA: [(&str, &str); 18] = [
     ("nvptxcompiler", "the PTX compiler"),
 ];
 
-/// The libraries beside the runtime that a link takes in place of NVIDIA's: kernels run on the host only, or may run
-/// there and NVIDIA's is missing. `asked` is as in [`missing`].
+/// Returns the libraries beside the runtime that a link takes in place of NVIDIA's. It takes one if kernels run on the
+/// host only, or if they may run there and NVIDIA's library is missing. `asked` is as in [`missing`].
 pub fn own_libraries(args: &Args, asked: impl Fn(&str) -> Option<PathBuf>) -> Vec<&'static OwnLibrary> {
     let named: Vec<String> = args.items.iter().filter_map(library).collect();
     let folders = folders(args);

@@ -169,7 +169,8 @@ impl Row {
         }
     }
 
-    /// The argument as build files write it: the last name of a row follows two dashes, the short ones one.
+    /// Returns the argument as build files write it: two dashes before the last name of a row, one before its short
+    /// names.
     fn spelled(&self, name: &str) -> String {
         let is_long = name.len() > 1 && (name.starts_with('-') || self.names.last() == Some(&name));
         let (dashes, equals) = if is_long { ("--", "=") } else { ("-", " ") };

@@ -7,8 +7,9 @@ use super::Meaning::{
 
 /// One argument of nvcc.
 pub struct Row {
-    /// Its names without dashes. A name of one letter follows one dash, all other names and `x` follow one or
-    /// two. A name that begins with a dash here follows two only: after one, clang reads another option.
+    /// Its names without dashes. One dash stands before a name of one letter. One or two stand before `x` and all
+    /// other names. A name that begins with a dash here takes two only, since clang reads it as another option after
+    /// one.
     pub names: &'static [&'static str],
     /// A value for the tests and the page; `None` if the argument takes none.
     pub sample: Option<&'static str>,

@@ -127,15 +127,14 @@ impl Planner<'_> {
         }
     }
 
-    /// Returns the command from the plugin's bitcode to PTX. clang chooses the same version of PTX for the
-    /// Says which version of PTX a run of clang without `--cuda-path` writes: the toolkit's.
+    /// Adds the options that make clang write the toolkit's version of PTX, for a run without `--cuda-path`.
     pub(super) fn ptx_version(&self, command: &mut ToolCommand) {
         let version = self.toolchain.toolkit.as_ref().map_or(cuda::NEWEST_PTX, |t| t.version.ptx());
         command.args(["-Xclang", "-target-feature", "-Xclang"]);
         command.arg(format!("+ptx{version}"));
     }
 
-    /// toolkit.
+    /// Returns the command from the plugin's bitcode to PTX.
     pub(super) fn ptx(&self, files: &GpuFiles) -> ToolCommand {
         let mut command = clang_command(self.toolchain);
         command.args(["--target=nvptx64-nvidia-cuda", "-nogpulib", "-Wno-override-module"]);
@@ -162,7 +161,7 @@ impl Planner<'_> {
             return None;
         }
         let mut command = ToolCommand { program: ptxas, ..ToolCommand::default() };
-        // If there is none, the step reads it from the PTX.
+        // For linked device code, the step reads the architecture from the PTX.
         command.args(files.arch.iter().map(|arch| format!("-arch={arch}")));
         command.arg(&files.ptx);
         command.arg("-o");

@@ -11,7 +11,8 @@ use crate::flags::Exec;
 use crate::libraries;
 use crate::toolchain::{Driver, FALLBACK_HEADERS};
 
-/// What connects NVTX's headers with the runtime, in the folder of headers. It comes before all other objects.
+/// The assembly that connects NVTX's headers with the runtime, in the folder of headers. It comes before all other
+/// objects.
 const NVTX: &str = "gpurace/nvtx.s";
 
 /// The purpose of a link.
@@ -57,6 +58,11 @@ impl Planner<'_> {
         command.arg(self.installation.include_dir.join(FALLBACK_HEADERS));
     }
 
+    /// True if this file is a library that another replaces in this link.
+    fn is_replaced_file(&self, file: &OsStr) -> bool {
+        self.replaced().any(|libraries| clang::is_file_of(libraries, &file.to_string_lossy()))
+    }
+
     /// True if these words name a library that another replaces in this link, or that is missing.
     fn is_left_out(&self, words: &[OsString]) -> bool {
         self.replaced().any(|libraries| names_one_of(libraries, words))
@@ -81,11 +87,11 @@ impl Planner<'_> {
         if compiles {
             self.host_only_options(&mut command);
         }
-        let tells_of_ranges = !self.args.bare_link && !to.is_trial();
-        if !objects.as_slice().is_empty() || (tells_of_ranges && !compiles) {
+        let links_nvtx = !self.args.bare_link && !to.is_trial();
+        if !objects.as_slice().is_empty() || (links_nvtx && !compiles) {
             command.arg("-Qunused-arguments");
         }
-        if tells_of_ranges {
+        if links_nvtx {
             let nvtx = self.installation.include_dir.join(NVTX);
             command.input(nvtx.as_os_str(), Some("assembler"), &mut language);
         }
@@ -97,7 +103,7 @@ impl Planner<'_> {
                             command.input(object.as_os_str(), None, &mut language);
                         }
                     }
-                    _ if self.replaced().any(|libraries| is_file_of(libraries, &input.path)) => {}
+                    _ if self.is_replaced_file(&input.path) => {}
                     _ => command.input(&input.path, input.language.as_deref(), &mut language),
                 },
                 Item::Option { words, role: Role::Dependency | Role::Driver }
@@ -142,11 +148,6 @@ impl Planner<'_> {
         }
         command
     }
-}
-
-/// True if this file is one of these libraries.
-fn is_file_of(libraries: &[&str], file: &OsStr) -> bool {
-    clang::is_file_of(libraries, &file.to_string_lossy())
 }
 
 /// True if these words name one of these libraries, such as `-lcudart`.

@@ -19,7 +19,7 @@ use crate::toolchain::World;
 
 /// The runtime library.
 const RUNTIME: &str = "libgpurace_rt.so";
-/// Its folder under other names, and what the names there lead to.
+/// The folder with the runtime library under other names, as seen from the library, and the target of its links.
 const FOLDER: &str = "driver/lib64";
 const TARGET: &str = "../../libgpurace_rt.so";
 /// The names: for the linker, for the loader, and the one that linked programs record.

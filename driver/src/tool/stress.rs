@@ -23,9 +23,9 @@ use super::reports::{self, Format, Style};
 use super::{Done, FOUND};
 use crate::diagnostic::{Error, note, temporary_folder};
 
-/// The summary names this many seeds and counts the rest.
+/// The number of seeds that the summary names. It counts the rest.
 const SEEDS_NAMED: usize = 10;
-/// The summary shows this many last lines of a failed run's output.
+/// The number of last lines of a failed run's output that the summary shows.
 const LINES_SHOWN: usize = 20;
 
 /// Arguments of `gpurace stress`.

@@ -89,10 +89,9 @@ pub struct SegmentSource<'a> {
     pub by_value: Vec<LLVMValueRef>,
 }
 
-/// The functions for a segment, if it has an affine row. `calls` are the checks of accesses that
-/// are made at most once there, each with the number of its [`Lines`]. `found` gets each check and
-/// whether it is an affine row, and returns the place in the frame for the addresses of blocks in
-/// which the row is not affine.
+/// Builds the functions for a segment, if it has an affine row. `calls` are the checks of accesses that a thread makes
+/// at most once there, each with the number of its [`Lines`]. `found` gets each check, and whether it is an affine row.
+/// It returns the place in the frame where threads store their addresses in blocks in which the row is not affine.
 ///
 /// # Safety
 /// The function is live, and no value was moved to the frame yet. Numbers are below
@@ -132,7 +131,7 @@ pub unsafe fn functions(
     }
 }
 
-/// When a value that a segment uses was computed.
+/// Where a value that a segment uses is computed.
 enum When {
     /// In the segment, before the use.
     There,
@@ -323,7 +322,7 @@ impl<'a> AffineBuilder<'a> {
         found
     }
 
-    /// The value itself: the value that all threads share, or in the function that stores addresses the
+    /// Builds a value itself, not as a sum: one that all threads share or, in the function that stores addresses, the
     /// value of the thread.
     unsafe fn exact(&mut self, value: LLVMValueRef, used: LLVMBasicBlockRef) -> Option<LLVMValueRef> {
         // SAFETY: by contract.

@@ -9,18 +9,18 @@
 //!
 //! | accesses of the loop | without checks | with rows |
 //! |---|---|---|
-//! | a thread steps from element to element, and another thread elsewhere | alone | alone |
-//! | a thread steps over elements of global memory, which neighbouring threads access | side by side | side by side |
-//! | other ones, without writes to shared memory | alone | side by side |
-//! | other ones | alone | alone |
+//! | each thread walks along elements of its own | alone | alone |
+//! | in each iteration, neighbouring threads access neighbouring elements of global memory | side by side | side by side |
+//! | any others, none of which writes to shared memory | alone | side by side |
+//! | any others | alone | alone |
 //!
 //! Without checks, a loop whose steps are the size of the block (`i += blockDim.x`) is run alone too: what one block
 //! walks over mostly stays in the processor's cache, and a sum stays in a register.
 //!
-//! With rows, a loop is also run alone that writes to shared memory, if a thread may write there by another instruction
-//! before the next barrier. The checker keeps one write of a thread for all that it makes to a word between two
-//! barriers. Where threads run one after the other, reads of the threads before still meet each write; side by side,
-//! they would meet the first one alone.
+//! With rows, one more kind of loop is run alone: it writes to shared memory, and a thread may write there by another
+//! instruction before the next barrier. If a thread writes a word several times between two barriers, the checker keeps
+//! one of the writes. Where threads run one after the other, the reads of earlier threads meet each write before it is
+//! dropped. Side by side, they would meet the first write alone.
 //!
 //! Threads that leave such a loop earlier than others wait for them at the next barrier, or have ended. The loop is
 //! only cut if no value from the threads' memory says when they leave it: the threads then leave it at about the
@@ -82,9 +82,10 @@ pub struct LoopSource<'a> {
     pub block_size: Vec<LLVMValueRef>,
 }
 
-/// Finds the ends of the loops that are cut: first those that all threads reach together. Of the others, an inner
-/// loop comes after the loop around it, and a loop after those that threads may come to from it. The threads at the
-/// last end run first. So all threads in a loop are in the same iteration of it, and of the loops around it.
+/// Finds the ends of the loops that are cut: first those that all threads reach together, then the others. Among the
+/// others, an inner loop comes after the loop around it, and an earlier loop of the program comes after a later one.
+/// The threads at the last end run first. So all threads in a loop are in the same iteration of it, and of the loops
+/// around it.
 ///
 /// # Safety
 /// The function is live and has not changed since the analysis.
@@ -106,7 +107,7 @@ pub unsafe fn find(source: &LoopSource<'_>) -> Vec<LoopEnd> {
         let ends = Ends { source, flow: &flow };
         let (mut found, mut apart) = (Vec::new(), vec![None::<LoopEnd>; loops.loops.len()]);
         let mut is_cut = vec![false; loops.loops.len()];
-        // Each loop comes before those in it.
+        // `loops` has each loop before those in it.
         for (at, of) in loops.loops.iter().enumerate().filter(|(at, _)| chosen[*at]) {
             let Some(header) = of.header().map(|node| flow.blocks[node]) else { continue };
             if is_cut.iter().filter(|&&is_cut| is_cut).count() == MOST_CUT {
@@ -241,7 +242,8 @@ impl LoopSource<'_> {
         }
     }
 
-    /// The address of an access that decides.
+    /// The address that an instruction accesses, if the choice depends on it: without checks each load and store, with
+    /// rows each check.
     unsafe fn access(&self, i: LLVMValueRef) -> Option<LLVMValueRef> {
         // SAFETY: by contract.
         unsafe {
@@ -291,8 +293,7 @@ impl Ends<'_> {
         unsafe { self.is_counted(of) && of.header().is_some_and(|header| !self.is_for_few(header)) }
     }
 
-    /// True if the threads leave a loop by conditions on numbers alone that they share, or that follow from
-    /// their indices.
+    /// True if all conditions by which threads leave a loop follow from their indices and from numbers that they share.
     unsafe fn is_counted(&self, of: &Loop) -> bool {
         // SAFETY: by contract.
         unsafe {
@@ -315,7 +316,7 @@ impl Ends<'_> {
                     continue;
                 }
                 match ir::opcode(value) {
-                    // It is the same for all where the address is.
+                    // Threads that load from one address get one value.
                     LLVMOpcode::LLVMLoad if !self.source.uniform.varies(LLVMGetOperand(value, 0)) => {}
                     _ if is_computed(value) => pending.extend(ir::operands(value)),
                     _ => return false,
@@ -325,7 +326,8 @@ impl Ends<'_> {
         }
     }
 
-    /// True if threads reach a node only where a number that differs from thread to thread has one value.
+    /// True if threads reach a node only if a number of theirs, which differs from thread to thread, has a certain
+    /// value: `if (threadIdx.x == 0)`.
     unsafe fn is_for_few(&self, node: usize) -> bool {
         // SAFETY: by contract.
         unsafe {
@@ -346,13 +348,13 @@ impl Ends<'_> {
                     _ => return false,
                 };
                 let to = &self.flow.successors[from];
-                // The other way does not lead there, and no way past the branch does.
+                // Nothing but this way of the branch leads there.
                 to.len() == 2 && to[0] != to[1] && !self.is_reached(node, (from, to[way]))
             })
         }
     }
 
-    /// True if the function's start reaches a node without an edge.
+    /// True if control can come from the function's start to a node without this edge.
     fn is_reached(&self, node: usize, without: (usize, usize)) -> bool {
         let mut seen = HashSet::from([0]);
         let mut pending = vec![0];

@@ -12,10 +12,10 @@
 //! threads with stacks of their own do. No thread waits at a barrier there, so the code tells the checker of
 //! it between two segments. Warps run by steps, and the runtime tells the checker which lanes have synced.
 //!
-//! Two kinds of checked kernels have none. If a kernel with barriers has variables in memory, they
-//! would lie in the block frame, where the checker does not know that each belongs to one thread.
-//! If single threads switch their checks off (annotations), the runtime knows that only of the
-//! thread that runs.
+//! Two kinds of checked kernels have no block entry. The first kind has barriers, and variables in memory. These would
+//! lie in the block frame, and the checker does not know there that each belongs to one thread. In the second kind,
+//! single threads switch their checks off (annotations). The runtime knows only of the running thread whether its
+//! checks are off.
 
 mod builder;
 
@@ -58,7 +58,7 @@ pub struct BlockKernel {
     pub thread_bytes: u64,
     /// The block entry keeps the index of the running thread in the context.
     pub sets_threads: bool,
-    /// The block entry serves launches alone whose warps are whole.
+    /// The block entry serves only launches whose warps are whole.
     pub needs_whole_warps: bool,
 }
 

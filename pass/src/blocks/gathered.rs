@@ -174,9 +174,10 @@ struct GatherBuilder<'a> {
     long: LLVMTypeRef,
     /// A variable: the number of items in the buffer.
     count: LLVMValueRef,
-    /// Variables, unless the accesses are scattered: the end of the thread's last one, and where the last item holds
-    /// it. The end has the bits that say something of values.
+    /// A variable, unused by scattered accesses: the end of the thread's last access, in the form of
+    /// [`Self::address`]. The next access follows if it begins there.
     expected: LLVMValueRef,
+    /// A variable, unused by scattered accesses: the address of the field of the last item that holds this end.
     end: LLVMValueRef,
     /// Most items of the buffer.
     most: LLVMValueRef,
@@ -225,12 +226,12 @@ pub unsafe fn gather(
             LLVMBuildStore(b, build.no_address(), expected);
             LLVMBuildStore(b, build.at(build.item(n(0)), 8), end);
         }
-        build.before(writes);
+        build.hand_over_before(writes);
         let call = of.access.call;
         if of.scattered {
-            build.each(call);
+            build.add_each(call);
         } else {
-            build.follow(call);
+            build.add_or_extend(call);
         }
         LLVMInstructionEraseFromParent(call);
     }
@@ -303,8 +304,8 @@ impl GatherBuilder<'_> {
         }
     }
 
-    /// Hands the buffer over before writes, of its thread and of threads that run later.
-    unsafe fn before(&self, writes: &[LLVMValueRef]) {
+    /// Hands the buffer over before these writes, which the same thread or one that runs later makes.
+    unsafe fn hand_over_before(&self, writes: &[LLVMValueRef]) {
         // SAFETY: by contract.
         unsafe {
             for &write in writes {
@@ -316,27 +317,22 @@ impl GatherBuilder<'_> {
         }
     }
 
-    /// The number of an access's address, with bits that say whether a write leaves memory as it was.
+    /// The address of the access as a number. A write adds a bit that says whether memory holds the value already.
     unsafe fn address(&self) -> LLVMValueRef {
         // SAFETY: by contract; the builder is before the access, so memory still holds what was there.
         unsafe {
             let (b, none) = (self.b, c"".as_ptr());
-            let BatchedAccess { call, size, value, .. } = self.of.access;
-            let number = gpurace_address_number(b, checked_address(call));
-            let Some(value) = value else { return number };
-            let ty = LLVMIntTypeInContext(self.context, 8 * size);
-            let value = if size == 8 { value } else { LLVMBuildTrunc(b, value, ty, none) };
-            let there = LLVMBuildLoad2(b, ty, checked_address(call), none);
-            LLVMSetAlignment(there, 1);
-            let equal = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntEQ, value, there, none);
+            let number = gpurace_address_number(b, checked_address(self.of.access.call));
+            let Some([written, before]) = self.of.access.written_and_before(b) else { return number };
+            let equal = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntEQ, written, before, none);
             let [equal_bit, different] =
                 [GatheredItem::EQUAL, GatheredItem::DIFFERENT].map(|bit| self.n(bit));
             LLVMBuildOr(b, number, LLVMBuildSelect(b, equal, equal_bit, different, none), none)
         }
     }
 
-    /// Adds an item for each access.
-    unsafe fn each(&self, call: LLVMValueRef) {
+    /// Builds code that adds an item for each access.
+    unsafe fn add_each(&self, call: LLVMValueRef) {
         // SAFETY: by contract.
         unsafe {
             let none = c"".as_ptr();
@@ -352,15 +348,15 @@ impl GatherBuilder<'_> {
         }
     }
 
-    /// Adds one item for all accesses that follow each other.
-    unsafe fn follow(&self, call: LLVMValueRef) {
+    /// Builds code that adds one item for all accesses that follow each other.
+    unsafe fn add_or_extend(&self, call: LLVMValueRef) {
         // SAFETY: by contract.
         unsafe {
             let none = c"".as_ptr();
             LLVMPositionBuilderBefore(self.b, call);
             let address = self.address();
             let expected = LLVMBuildLoad2(self.b, self.long, self.expected, none);
-            // The access is neither the last one again nor right behind it.
+            // `back` is 0 right behind the last access, and `size` at the last access again. All else is elsewhere.
             let size = self.n(self.of.access.size.into());
             let back = LLVMBuildSub(self.b, expected, address, none);
             let elsewhere = LLVMBuildICmp(self.b, LLVMIntPredicate::LLVMIntUGT, back, size, none);
@@ -383,7 +379,7 @@ impl GatherBuilder<'_> {
     }
 }
 
-/// True for a call that hands a buffer over. It is not made for the running thread.
+/// True for a call that hands a buffer over. It concerns accesses of all threads, not of the running one alone.
 ///
 /// # Safety
 /// The instruction is live.

@@ -1,7 +1,12 @@
-//! Kernels that run a whole block at a time: a kernel is cut at its barriers and loops ([`segments`], [`cut_loops`]), a
-//! block entry runs all threads from one barrier to the next ([`entries`]), and the checks of a
-//! block's threads are handed over in batches ([`batch`], [`rows`], [`affine_rows`],
-//! [`gathered`]).
+//! Kernels that run a whole block at a time, which is faster than a stack for each thread.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`entries`] | adds to each kernel a block entry, which runs all threads from one barrier to the next |
+//! | [`segments`] | cuts a kernel at its barriers, collectives and some loops |
+//! | [`cut_loops`] | chooses the loops that are cut |
+//! | [`rows`], [`affine_rows`], [`gathered`] | three kinds of batches, in which a block's checks are handed over |
+//! | [`batch`], [`number`] | the constant table of batches; values as 64-bit numbers |
 
 mod affine_rows;
 mod batch;

@@ -68,7 +68,8 @@ pub struct BatchedAccess {
 }
 
 impl BatchedAccess {
-    /// Its batch, with addresses at these places, and the written values and those before at those.
+    /// Returns the batch of its accesses. `addresses` and `values` are the places in the block frame; those of
+    /// `values` are for what a write stores and for what was there before.
     pub fn batch(&self, addresses: FrameAddresses, values: Option<[u32; 2]>) -> FrameBatch {
         let does = match values {
             Some([written, before]) => BatchAccess::WriteValues { written, before },
@@ -76,6 +77,24 @@ impl BatchedAccess {
             None => BatchAccess::Read,
         };
         FrameBatch { site: self.site, size: self.size, does, addresses }
+    }
+
+    /// Builds the value that a write stores and a load of what is there before it, both as integers of the access's
+    /// size. The builder stands before the access. `None` if the check has no value.
+    ///
+    /// # Safety
+    /// The check is live, and the builder is of its function.
+    pub unsafe fn written_and_before(&self, builder: LLVMBuilderRef) -> Option<[LLVMValueRef; 2]> {
+        let value = self.value?;
+        // SAFETY: by contract.
+        unsafe {
+            let none = c"".as_ptr();
+            let ty = LLVMIntTypeInContext(LLVMGetTypeContext(LLVMTypeOf(value)), 8 * self.size);
+            let written = if self.size == 8 { value } else { LLVMBuildTrunc(builder, value, ty, none) };
+            let before = LLVMBuildLoad2(builder, ty, checked_address(self.call), none);
+            LLVMSetAlignment(before, 1);
+            Some([written, before])
+        }
     }
 }
 
@@ -156,8 +175,8 @@ pub unsafe fn ends(block: LLVMBasicBlockRef) -> Vec<LLVMBasicBlockRef> {
     }
 }
 
-/// The places, each a list of basic blocks, that a thread may reach from `start`: their indices, in
-/// an order that agrees with each thread's.
+/// Returns which of the places a thread may reach from `start`, by index. A place is a list of basic blocks. The order
+/// is one in which every thread comes to the places that it reaches.
 ///
 /// # Safety
 /// `start` is a block of the function of the places.
@@ -184,7 +203,7 @@ pub unsafe fn store_address(builder: LLVMBuilderRef, access: &BatchedAccess, pla
     }
 }
 
-/// Stores at a place that the accesses of a basic block are made, of which `first` is the first one.
+/// Stores at a place that a thread makes the accesses of a basic block. `first` is the first of these accesses.
 ///
 /// # Safety
 /// As [`store_address`].
@@ -197,37 +216,28 @@ pub unsafe fn store_active(
     // SAFETY: by contract.
     unsafe {
         LLVMPositionBuilderBefore(builder, first.call);
-        LLVMBuildStore(builder, comes_there(builder, context, first.block), place);
+        LLVMBuildStore(builder, reaches(builder, context, first.block), place);
     }
 }
 
-/// Stores the value that an access writes, and what was there before.
+/// Stores the value that an access writes, and the content of memory before it. Does nothing if the check has no value.
 ///
 /// # Safety
-/// As [`store_address`]; the places are variables of the type.
-pub unsafe fn store_values(
-    builder: LLVMBuilderRef,
-    access: &BatchedAccess,
-    value: LLVMValueRef,
-    ty: LLVMTypeRef,
-    [written, before]: [LLVMValueRef; 2],
-) {
+/// As [`store_address`]; the places are variables of the access's size.
+pub unsafe fn store_values(builder: LLVMBuilderRef, access: &BatchedAccess, places: [LLVMValueRef; 2]) {
     // SAFETY: by contract.
     unsafe {
-        let none = c"".as_ptr();
         LLVMPositionBuilderBefore(builder, access.call);
-        let value = if access.size == 8 { value } else { LLVMBuildTrunc(builder, value, ty, none) };
-        LLVMBuildStore(builder, value, written);
-        let there = LLVMBuildLoad2(builder, ty, checked_address(access.call), none);
-        LLVMSetAlignment(there, 1);
-        LLVMBuildStore(builder, there, before);
+        for (value, place) in access.written_and_before(builder).into_iter().flatten().zip(places) {
+            LLVMBuildStore(builder, value, place);
+        }
     }
 }
 
-/// Whether a thread reaches a basic block, as a 32-bit number. If only one other block leads to it, the
-/// number is built in that block, and the builder stays there. Then threads that do not reach the block store
-/// as well, and LLVM needs no masked store, which takes many times as long.
-unsafe fn comes_there(
+/// Returns whether a thread reaches a basic block, as a 32-bit number. If a conditional branch of one block alone leads
+/// there, the number is built before that branch, and the builder stays there. So threads that do not reach the basic
+/// block store the number too. LLVM then needs no masked store, which takes many times as long.
+unsafe fn reaches(
     builder: LLVMBuilderRef,
     context: LLVMContextRef,
     block: LLVMBasicBlockRef,

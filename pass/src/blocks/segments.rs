@@ -68,7 +68,9 @@ use batches::AffineRows;
 pub use collectives::is_collective;
 pub use context::FIELDS;
 pub use frame::in_common;
+use loop_variables::SharedSum;
 pub use meeting::meeting_functions;
+pub use points::for_some_threads;
 
 unsafe extern "C" {
     fn gpurace_clone_function(function: LLVMValueRef) -> LLVMValueRef;
@@ -124,9 +126,9 @@ struct Cut {
     at: LLVMValueRef,
     /// Who runs what follows.
     runs: Runs,
-    /// The synchronisation there, if it is one.
+    /// The number of the synchronisation there; 0 at the end of a loop.
     sync: u32,
-    /// Its basic block, if it is the end of a loop that threads leave one by one.
+    /// At the end of a loop that threads leave one by one: the basic block that goes back to the loop's header.
     apart: Option<LLVMBasicBlockRef>,
 }
 
@@ -193,9 +195,9 @@ const MOST_LANE_BYTES: u64 = 1024;
 const UNROLL: &str = "loop-simplify,lcssa,loop(loop-rotate),\
     loop-unroll<O2;no-partial;no-peeling;no-profile-peeling;no-runtime;no-upperbound>,sroa";
 
-/// Cuts `kernel`, which has the context as first parameter. Without checks, the functions of `meeting` become
-/// part of it. `None` if its threads may not reach
-/// each barrier together, or those of a warp each collective, or if something in it cannot be cut.
+/// Cuts a copy of `kernel`, which has the context as first parameter. Without checks, the functions of `meeting` become
+/// part of the copy. `None` if threads of a block may not reach each barrier together, if threads of a warp may not
+/// reach each collective together, or if the kernel has something that cannot be cut.
 ///
 /// # Safety
 /// `kernel` is a live definition of `module`.
@@ -207,14 +209,14 @@ pub unsafe fn cut(
 ) -> Option<Segments> {
     // SAFETY: by contract.
     unsafe {
-        let with = |loops| {
+        let try_cut = |loops| {
             let copy = gpurace_clone_function(kernel);
             if checks == Checks::None && !meeting::inline(copy, meeting) {
                 LLVMDeleteFunction(copy);
                 return None;
             }
             if checks == Checks::InRows && ablation::is_on(Mechanism::UnrolledLoops) {
-                // Only speed depends on it.
+                // A failure costs only speed.
                 let _ = run_passes_on(copy, UNROLL);
             }
             let mut cutter = Cutter::new(module, copy);
@@ -226,12 +228,13 @@ pub unsafe fn cut(
             }
             done
         };
-        // If that fails, a cut without loops is still useful.
+        // If the cut with loops fails, one without loops is still useful.
         let cut_loops = checks != Checks::Kept && ablation::is_on(Mechanism::CutLoops);
-        cut_loops.then(|| with(true)).flatten().or_else(|| with(false))
+        cut_loops.then(|| try_cut(true)).flatten().or_else(|| try_cut(false))
     }
 }
 
+/// Cuts one function, and collects what [`Segments`] says of it.
 struct Cutter {
     module: LLVMModuleRef,
     context: LLVMContextRef,
@@ -320,6 +323,12 @@ impl Cutter {
         unsafe { LLVMGetParam(self.function, (self.kernel_parameters + THREAD_PARAMETERS + index) as u32) }
     }
 
+    /// The parameter for a value that all threads share at a point, by its number among these values.
+    unsafe fn shared_parameter(&self, number: usize) -> LLVMValueRef {
+        // SAFETY: the function has these parameters.
+        unsafe { self.field_parameter(FIELDS + number) }
+    }
+
     /// Positions the builder at the end of the start block.
     unsafe fn at_start(&self) {
         // SAFETY: the start ends with a branch.
@@ -355,26 +364,9 @@ impl Cutter {
             let mut sums = Vec::new();
             // Lanes of a warp run from one collective to the next, not from one end of a loop to the next.
             if loops && parallel && collectives.is_empty() {
-                let ends = cut_loops::find(&LoopSource {
-                    module: self.module,
-                    function: self.function,
-                    kernel_parameters: self.kernel_parameters,
-                    uniform: &uniform,
-                    rows: checks == Checks::InRows,
-                    shared: self.fields_at(&[offset::SHARED_BASE, offset::DYNAMIC_SHARED]),
-                    block_size: self.fields_at(&[offset::NTID, offset::NTID + 4, offset::NTID + 8]),
-                });
-                if self.own_point.is_none() && ends.iter().any(|end| !end.together) {
-                    self.own_point = Some(self.thread_place(4, 4));
-                }
-                sums = self.split_variables(&ends, &mut uniform);
-                cuts.extend(ends.into_iter().map(|LoopEnd { latch, together, .. }| Cut {
-                    at: self.mark(LLVMGetBasicBlockTerminator(latch)),
-                    runs: Runs::Block,
-                    sync: 0,
-                    apart: (!together).then_some(latch),
-                }));
-                self.compute_at_start();
+                let (ends, found) = self.loop_ends(checks, &mut uniform);
+                cuts.extend(ends);
+                sums = found;
             }
             if !collectives.is_empty() {
                 cuts.extend(self.replace_collectives(&collectives, &mut uniform, checks)?);
@@ -427,9 +419,40 @@ impl Cutter {
         }
     }
 
-    /// Puts a store before an instruction, in the place of a barrier.
+    /// Finds the loops to cut, and splits their variables. Returns the cuts at their ends, and the sums that threads
+    /// share there.
+    unsafe fn loop_ends(&mut self, checks: Checks, uniform: &mut BlockUniform) -> (Vec<Cut>, Vec<SharedSum>) {
+        // SAFETY: by contract.
+        unsafe {
+            let ends = cut_loops::find(&LoopSource {
+                module: self.module,
+                function: self.function,
+                kernel_parameters: self.kernel_parameters,
+                uniform,
+                rows: checks == Checks::InRows,
+                shared: self.fields_at(&[offset::SHARED_BASE, offset::DYNAMIC_SHARED]),
+                block_size: self.fields_at(&[offset::NTID, offset::NTID + 4, offset::NTID + 8]),
+            });
+            if self.own_point.is_none() && ends.iter().any(|end| !end.together) {
+                self.own_point = Some(self.thread_place(4, 4));
+            }
+            let sums = self.split_variables(&ends, uniform);
+            let cut = |LoopEnd { latch, together, .. }| Cut {
+                at: self.mark(LLVMGetBasicBlockTerminator(latch)),
+                runs: Runs::Block,
+                sync: 0,
+                apart: (!together).then_some(latch),
+            };
+            let cuts = ends.into_iter().map(cut).collect();
+            self.compute_at_start();
+            (cuts, sums)
+        }
+    }
+
+    /// Puts a store before an instruction. It stands for the place of a cut that is no barrier, until
+    /// [`Self::keep_over`] erases it.
     unsafe fn mark(&self, at: LLVMValueRef) -> LLVMValueRef {
-        // SAFETY: by contract; `keep_over` erases it.
+        // SAFETY: by contract.
         unsafe {
             LLVMPositionBuilderBefore(self.builder, at);
             let zero = LLVMConstInt(LLVMInt32TypeInContext(self.context), 0, 0);

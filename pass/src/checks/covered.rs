@@ -221,9 +221,9 @@ fn pass(events: &[BlockEvent], known: &mut Bits, forward: bool, mut at: impl FnM
 
 /// For each access, the accesses that are always made before and after it.
 struct Neighbours {
-    /// For each access, those that every way to it passes, without another event since.
+    /// For each access, those that a thread has always made before it, without another event since.
     before: Vec<Bits>,
-    /// For each access, those that every way from it reaches, without another event before.
+    /// For each access, those that a thread always makes after it, without another event before.
     after: Vec<Bits>,
     /// Place of each access: if one comes before another, its number is smaller.
     position: Vec<usize>,
@@ -252,8 +252,8 @@ impl Neighbours {
         found
     }
 
-    /// True if whenever one of the two is made, the other is as well: first `a`, then `b`, with no
-    /// event between.
+    /// True if a thread that makes one of the two accesses always makes both: first `a`, then `b`, with no event
+    /// between.
     fn both(&self, a: usize, b: usize) -> bool {
         self.before[b].has(a) && self.after[a].has(b)
     }
@@ -293,8 +293,8 @@ fn settle(
     }
 }
 
-/// True if an instruction may order one of the accesses around it and not the other, may let other
-/// threads run between them, or may end the thread.
+/// True if an instruction may order only one of two accesses around it, may let other threads run between the two, or
+/// may end the thread.
 unsafe fn orders(instruction: LLVMValueRef) -> bool {
     // SAFETY: by contract.
     unsafe {

@@ -186,8 +186,8 @@ unsafe fn address_of(builder: LLVMBuilderRef, site: &AccessSite) -> LLVMValueRef
     }
 }
 
-/// The first instruction of an access and its check. That is the access itself if no check precedes
-/// it.
+/// Returns the first instruction of the code that an access and its checks take. That is the access itself if it has no
+/// check.
 ///
 /// # Safety
 /// `access` is live.
@@ -222,11 +222,10 @@ pub unsafe fn start_of(access: LLVMValueRef) -> LLVMValueRef {
     }
 }
 
-/// Builds a load and a comparison before a compare-and-swap, and returns whether it finds the
-/// expected value: a check must know before the access whether it will write. If the load finds
-/// another value, the swap can only store the value that is there, which changes nothing. If it
-/// finds the expected value, the swap still fails where another processor changes the value between
-/// the load and the swap.
+/// Builds a load and a comparison before a compare-and-swap, since a check must know before the access whether it will
+/// write. Returns whether the load finds the expected value. If it finds another one, the swap can only store the value
+/// that is there, which changes nothing. If it finds the expected value, the swap may still fail: another processor may
+/// change the value between the load and the swap.
 unsafe fn decide_swap(builder: LLVMBuilderRef, site: &AccessSite) -> LLVMValueRef {
     // SAFETY: by contract a `cmpxchg`, or a call that does the same, before which the builder
     // stands.

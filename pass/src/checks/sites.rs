@@ -100,7 +100,7 @@ pub struct AccessSite {
     pub function: LLVMValueRef,
     /// A pointer; the access begins [`Self::offset`] bytes behind it.
     pub pointer: LLVMValueRef,
-    /// See [`Self::pointer`]. Not 0 for the elements of a strong vector alone.
+    /// Bytes from [`Self::pointer`] to the first byte of the access. 0 except for the elements of a strong vector.
     pub offset: u64,
     /// Bytes; 0 if they are not constant.
     pub size: u64,
@@ -352,7 +352,7 @@ unsafe fn base_of(pointer: LLVMValueRef, in_kernel: bool) -> Base {
         let bases = starts.into_iter().map(|start| base_of_start(start, in_kernel));
         let common = |known, base| match known {
             known if known == base => known,
-            // An address in either of two skipped kinds of memory is skipped too.
+            // An address that is in one of several skipped kinds of memory is skipped too.
             Base::Skip(_) if matches!(base, Base::Skip(_)) => known,
             _ => Base::Unknown,
         };

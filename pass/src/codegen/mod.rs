@@ -26,13 +26,14 @@ use crate::ir::modules::{reread, verify};
 use crate::ir::position::Positions;
 use crate::translate::{managed, shared, thread_context};
 
-/// Lowers a normalised module and writes it as a host object. With `bare`, the same module without
-/// checks, each kernel gets a second entry that runs it, and one for its open code where the `proved` sites
-/// make a difference ([`open`]). Returns the descriptions of kernels and device variables.
+/// Lowers a normalised module and writes it as a host object. Returns the descriptions of kernels and device variables.
+///
+/// `bare` is the same module without checks. With it, each kernel gets a second entry, which runs the bare code. A
+/// kernel with `proved` sites gets a third one, for its open code ([`open`]).
 ///
 /// # Safety
-/// The modules are live and of one context; `module` is used up, and only to be
-/// disposed of; `bare` is disposed of here.
+/// The modules are live and of one context. This function disposes of `bare`. The caller may only dispose of `module`
+/// afterwards.
 ///
 /// # Errors
 /// A message that names what could not be done.

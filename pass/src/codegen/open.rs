@@ -1,9 +1,9 @@
 //! Open code: a kernel with the checks of its open sites alone.
 //!
-//! A proof made while compiling leaves some sites of a kernel proved, perhaps under conditions, and others
-//! open. A launch that meets the conditions runs the open code: it is the checked code without the checks of
-//! the proved sites. The checker would return from these at once, but a call for each access of a loop takes
-//! many times as long as the access.
+//! While compiling, the prover proves some sites of a kernel, perhaps under conditions. The others stay open. A launch
+//! that meets the conditions runs the open code, which is the checked code without the checks of the proved sites. In
+//! checked code, the checker would return from such a check at once. But even an empty call for each access of a loop
+//! takes many times as long as the access.
 //!
 //! Checks in functions that are not part of the kernel stay, and so do checks of atomics: they order.
 

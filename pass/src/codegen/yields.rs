@@ -2,10 +2,11 @@
 //!
 //! The executor runs a thread until it synchronises. A thread that spins (`while (!flag);`,
 //! `while (atomicCAS(&lock, 0, 1));`) never does. So a call of [`Entry::Yield`] stands before each access
-//! that can end such a loop: a volatile or atomic access in a loop whose result is used. It stands
-//! before the access's check as well, since no other thread of the block may run between the two. A
-//! loop that waits for a plain access is a race, and never ends if the compiler moves the access
-//! out. It yields at its header, so that the runtime can tell it from a long computation.
+//! that can end such a loop: a volatile or atomic access in a loop whose result is used. The call stands
+//! before the access's check too, since no other thread of the block may run between check and access.
+//!
+//! A loop that waits by a plain access has a race, and never ends if the compiler moves the access out. Such a
+//! loop yields at its header, so that the runtime can tell it from a long computation.
 
 use std::collections::HashSet;
 
@@ -35,7 +36,8 @@ pub unsafe fn insert(module: LLVMModuleRef) {
             let flow = ControlFlow::of(function);
             for block in ir::blocks(function) {
                 let waits = ir::block_instructions(block).filter(|&i| may_wait(i));
-                // The load before a compare-and-swap would count as a wait of its own otherwise.
+                // A wait begins where its check begins: else the load that the check
+                // of a compare-and-swap makes would be another wait.
                 let mut spins: Vec<_> = waits.map(|i| instrument::start_of(i)).collect();
                 spins.dedup();
                 // A function may be called in a loop.

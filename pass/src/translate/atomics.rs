@@ -1,7 +1,7 @@
 //! Scope and order of atomic instructions.
 //!
-//! The atomics that the pass builds carry their scope and order as metadata ([`METADATA`]): volatile
-//! accesses, which have a scope for PTX, have none for LLVM. An atomic of clang has its own.
+//! The atomics that the pass builds carry their scope and order as metadata ([`METADATA`]). LLVM's own notation is not
+//! enough: a volatile access has a scope in PTX, and none in LLVM. An atomic of clang has LLVM's notation alone.
 //!
 //! clang emits CUDA's legacy atomics (`atomicAdd`, `atomicCAS`, ...) as `seq_cst`, though they are
 //! relaxed at device scope and become relaxed PTX. So `seq_cst` on an instruction of clang means
@@ -61,8 +61,8 @@ pub unsafe fn semantics(instruction: LLVMValueRef) -> (Scope, Order) {
     }
 }
 
-/// True if an access carries a scope and order. On the host it may be a plain load or store, which its
-/// size and alignment make atomic.
+/// True if an access carries a scope and order as metadata. On the host such an access may be a plain load or store:
+/// its size and alignment make it atomic.
 ///
 /// # Safety
 /// `instruction` is live.

@@ -22,12 +22,8 @@ use crate::block::{Block, LaneState, Seat};
 use crate::collective::lanes;
 use crate::fault::FaultKind;
 use crate::launch::LaunchState;
+use crate::stack::{GUARD, PAGE};
 use crate::thread::{block_of, fail, lane_of, suspend};
-
-/// Unmapped bytes around each shared memory.
-const GUARD: usize = 32 << 10;
-/// Size of a page.
-const PAGE: usize = 4096;
 
 /// See the module.
 #[derive(Debug)]
@@ -110,7 +106,7 @@ impl Cluster {
         self.ended == self.blocks.len()
     }
 
-    /// Notes that one of its blocks has ended. Returns all of them with the last one.
+    /// Notes that one of its blocks has ended. Returns all of its blocks once the last one has ended.
     pub(crate) fn end_block(&mut self) -> Option<&[*mut Block]> {
         self.ended += 1;
         self.is_over().then_some(&self.blocks)

@@ -71,7 +71,7 @@ struct Pool {
 #[derive(Default)]
 struct JobQueue {
     jobs: VecDeque<Job>,
-    /// Number of the pool's OS threads that run no job, those included that have yet to come back for one.
+    /// Number of the pool's OS threads that run no job. It includes those that are still on the way back from one.
     free: usize,
     stop: bool,
 }
@@ -220,7 +220,7 @@ impl Executor {
         }
     }
 
-    /// Starts OS threads until each job has one, and so many more are free.
+    /// Starts OS threads until there is a free one for each job in the queue, and `more` beyond these.
     fn start_threads(&self, queue: &mut JobQueue, more: usize) -> io::Result<()> {
         while queue.free < queue.jobs.len() + more {
             let (pool, blocks) = (self.pool.clone(), self.blocks.clone());

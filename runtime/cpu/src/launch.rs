@@ -40,8 +40,8 @@ pub struct KernelLaunch<'a> {
     /// The kernel's entry: one of [`Kernel::run`](crate::image::Kernel::run) and
     /// [`Kernel::run_bare`](crate::image::Kernel::run_bare).
     pub entry: KernelFn,
-    /// The block entry, if the kernel has one, with checks if `entry` has them. It runs if the
-    /// launch has neither a seed nor clusters, and whole warps if it needs them.
+    /// The block entry, if the kernel has one, with checks if `entry` has them. It runs if the launch has no seed and
+    /// no clusters. A block entry that needs whole warps runs only if the launch has them.
     pub block_entry: Option<BlockEntry>,
     /// The kernel's description.
     pub kernel: &'a KernelMeta,
@@ -60,24 +60,24 @@ pub struct KernelLaunch<'a> {
     /// Seed of the schedule. The same seed gives the same run, except for 0: then the blocks are
     /// spread over all workers.
     pub seed: u64,
-    /// The run is a trial, which may make so many steps: one for each turn of a thread, and one for
-    /// each check. It ends there, and prints nothing.
+    /// The number of steps that a trial may make; `None` if the run is no trial. Each turn of a thread is a step, and
+    /// so is each check. A trial ends when it has made them, and it prints nothing.
     pub trial: Option<u64>,
 }
 
 /// How a schedule chooses among blocks, warps and lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// The first one from the one that is so many quarters of the way, in a circle.
+    /// The first one that so many quarters of all precede. If there is none, the first of all.
     From(u32),
-    /// The last.
+    /// The last one.
     Last,
-    /// A random one.
+    /// A random one. Such a schedule is a drawn schedule.
     Drawn,
 }
 
 impl Choice {
-    /// In order.
+    /// The choice of the schedule that runs all in order.
     pub(crate) const FIRST: Self = Self::From(0);
 
     /// The choice of the schedule with this seed. Of two blocks, each comes first under one of the seeds 1
@@ -194,10 +194,9 @@ pub(crate) struct LaunchState {
 /// A worker's progress, in nanoseconds since the launch began.
 #[derive(Debug)]
 pub(crate) struct Pulse {
-    /// The time from which on its threads have only waited for others; `u64::MAX` if they do not.
+    /// The time since which its threads have only waited for others; `u64::MAX` if they do not.
     pub(crate) waiting_since: AtomicU64,
-    /// The time from which on its blocks have only given way, and none has ended; `u64::MAX` if one
-    /// has.
+    /// The time since which no block of it has ended, and all have only given way; `u64::MAX` if one has ended.
     pub(crate) unended_since: AtomicU64,
     /// The last time at which it found nothing but waiting blocks.
     pub(crate) looked: AtomicU64,
@@ -366,7 +365,7 @@ impl LaunchState {
         self.abort.store(true, Ordering::Relaxed);
     }
 
-    /// Counts steps of a trial, and ends it if it has made all that it may: then returns false.
+    /// Counts steps of a trial. If it has made all that it may, ends it and returns false.
     pub(crate) fn count_steps(&self, steps: u64) -> bool {
         let Some(most) = self.trial else { return true };
         let goes_on = self.steps.fetch_add(steps, Ordering::Relaxed) + steps < most;

@@ -7,7 +7,7 @@
 //! | [`fault`] | faults, which end a launch, and divergence |
 //! | `rng` | the random numbers of a seeded schedule |
 //! | [`image`] | opening a host image, its kernels and variables |
-//! | `stack`, `stack_frame` | stacks of device threads, and digests of their contents |
+//! | `stack`, [`stack_frame`] | stacks of device threads, and digests of their contents |
 //! | `fiber` | switching between the scheduler and device threads |
 //! | [`signal`] | signals that device code raises |
 //! | `barrier`, `collective`, `matrix` | when a barrier opens; what collectives and matrix products compute |
@@ -82,7 +82,7 @@ pub mod signal;
 mod slot;
 mod stack;
 mod stack_entry;
-mod stack_frame;
+pub mod stack_frame;
 mod sync;
 pub mod texture;
 mod thread;

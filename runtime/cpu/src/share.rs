@@ -5,17 +5,18 @@ use std::sync::atomic::Ordering;
 use crate::launch::{Choice, LaunchState};
 use crate::rng::Rng;
 
-/// In half of the drawn schedules, blocks change places within windows of so many. In all other
-/// schedules but those in order, they do so among all blocks that can be resident together: programs may
-/// rely on the start of the blocks before theirs.
+/// The number of blocks that change places with each other in half of the drawn schedules. In the other half, and in
+/// all other schedules that are not in order, it is the number that can be resident together. It is never more, since
+/// programs may rely on the start of the blocks before theirs.
 const WINDOW: usize = 8;
 /// The most blocks that change places.
 const WIDEST: usize = 1 << 16;
 
-/// Iterates over one worker's share of a launch: the indices of its units (blocks or clusters) in
-/// the order in which it takes them up. If a launch runs in chunks, over the first block of each
-/// chunk that the worker gets: there nothing depends on which worker runs a block, and a slow
-/// worker does not hold up the others.
+/// Iterates over one worker's share of a launch: the indices of its units (blocks or clusters), in the order in which
+/// it takes them up.
+///
+/// In a launch that runs in chunks, it gives the first block of each chunk that the worker gets. Workers take such
+/// chunks as they come to them, so a slow worker does not hold up the others.
 pub(crate) struct Share<'a> {
     chunks: Option<&'a LaunchState>,
     next: u64,

@@ -87,8 +87,11 @@ pub fn install_handlers() {
     });
 }
 
-/// Error code bit of a page fault: the access was a write (Intel SDM, vol. 3, 4.7).
-const PAGE_FAULT_WRITE: i64 = 2;
+/// Returns true if the access that raised a page fault was a write.
+pub fn is_write_fault(context: &libc::ucontext_t) -> bool {
+    // Bit 1 of the error code (Intel SDM, vol. 3, 4.7).
+    context.uc_mcontext.gregs[libc::REG_ERR as usize] & 2 != 0
+}
 
 unsafe extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let running = RUNNING.get();
@@ -103,7 +106,7 @@ unsafe extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, con
                 // comes as `SI_KERNEL`, without the address.
                 address: ((*info).si_code > 0 && (*info).si_code != libc::SI_KERNEL)
                     .then(|| (*info).si_addr() as usize),
-                write: context.uc_mcontext.gregs[libc::REG_ERR as usize] & PAGE_FAULT_WRITE != 0,
+                write: is_write_fault(context),
                 instruction: context.uc_mcontext.gregs[libc::REG_RIP as usize] as usize,
             };
             let ended = JumpFiber::end_trapped((*running).fiber.get(), context);
@@ -113,28 +116,36 @@ unsafe extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, con
             ended
         }
     };
-    if !ended {
-        // SAFETY: the handler's own arguments.
-        unsafe { chain(signal, info, context) };
+    if let Some(i) = SIGNALS.iter().position(|&s| s == signal).filter(|_| !ended) {
+        // SAFETY: `PREVIOUS` was written before this handler was installed. The others are the handler's own
+        // arguments.
+        unsafe {
+            let previous = &*(&raw const PREVIOUS).cast::<libc::sigaction>().add(i);
+            chain(previous, signal, info, context);
+        }
     }
 }
 
-/// Does what the replaced action would have done.
-unsafe fn chain(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    let Some(i) = SIGNALS.iter().position(|&s| s == signal) else {
-        return;
-    };
-    // SAFETY: `PREVIOUS` was written before this handler was installed; the flags of a handler in
-    // it give its signature.
+/// Does what the action that a handler has replaced would have done. A handler calls this with its own arguments.
+///
+/// # Safety
+/// `previous` is the replaced action of `signal`. The others are the arguments of the handler.
+pub unsafe fn chain(
+    previous: &libc::sigaction,
+    signal: libc::c_int,
+    info: *mut libc::siginfo_t,
+    context: *mut libc::c_void,
+) {
+    // SAFETY: by contract; the flags of a handler give its signature.
     unsafe {
-        let previous = &*(&raw const PREVIOUS).cast::<libc::sigaction>().add(i);
         match previous.sa_sigaction {
             libc::SIG_IGN if (*info).si_code <= 0 => {}
             libc::SIG_DFL | libc::SIG_IGN => {
-                // The instruction runs again and raises its fault again. A signal that was sent is
-                // sent again.
                 libc::signal(signal, libc::SIG_DFL);
-                if (*info).si_code <= 0 {
+                // The instruction of a fault runs again and raises the fault again. A signal that was sent, or that
+                // follows an instruction, comes once.
+                let comes_again = !matches!(signal, libc::SIGTRAP | libc::SIGSYS);
+                if !comes_again || (*info).si_code <= 0 {
                     libc::raise(signal);
                 }
             }

@@ -12,13 +12,13 @@ use std::io;
 use std::ptr::{self, NonNull};
 
 /// Unmapped bytes below each stack, and around shared memory.
-const GUARD: usize = 32 << 10;
+pub(crate) const GUARD: usize = 32 << 10;
 /// Bytes by which the start of each stack is lower in its page than that of the one before.
 const COLOUR_STEP: usize = 128;
 /// The least shared memory of a slab, in bytes.
 const LEAST_SHARED: usize = 64 << 10;
 /// Size of a page.
-const PAGE: usize = 4096;
+pub(crate) const PAGE: usize = 4096;
 
 /// The stacks and the shared memory of one block.
 #[derive(Debug)]

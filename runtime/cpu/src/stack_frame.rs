@@ -1,4 +1,5 @@
-//! Digests of a device thread's stack frames: its private state, and the calls that led to a place.
+//! Digests of a device thread's stack frames: of its private state, and of the calls that led to a place. To tell
+//! calls of a kernel from others, this module also finds the code around a function.
 
 /// Bytes of stack that a digest covers: the innermost stack frames.
 const WINDOW: usize = 4096;
@@ -58,8 +59,8 @@ pub(crate) unsafe fn call_chain(
     }
 }
 
-/// Start and size of the executable segment that holds `function`, or zeros if there is none.
-pub(crate) fn code_around(function: usize) -> (usize, usize) {
+/// Returns start and size of the executable segment that holds `function`, or zeros if there is none.
+pub fn code_around(function: usize) -> (usize, usize) {
     struct Search {
         function: usize,
         found: (usize, usize),

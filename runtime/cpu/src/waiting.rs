@@ -34,7 +34,7 @@ pub(crate) fn wait_for_others(
     } else {
         own.waiting_since.store(u64::MAX, Ordering::Relaxed);
     }
-    // Threads that still change their private state may be counting down: they get longer.
+    // Threads that still change their private state may be counting down: they get more time.
     let limit = launch.spin_limit;
     let waited = |since: fn(&Pulse) -> &AtomicU64, limit: Duration| {
         let since = since(own).load(Ordering::Relaxed);
@@ -51,8 +51,8 @@ pub(crate) fn wait_for_others(
     }
 }
 
-/// True if every worker has ended no block for about `limit`, and has looked recently. A worker
-/// that has not looked recently is in a long turn and makes progress.
+/// True if no worker has ended a block for about `limit`, and each has looked at its blocks recently. A worker that has
+/// not looked recently is in a long turn, and makes progress.
 fn all_wait(launch: &LaunchState, now: u64, limit: Duration) -> bool {
     let recently = now.saturating_sub(launch.spin_limit.as_nanos() as u64 / 2);
     let long_ago = now.saturating_sub(limit.as_nanos() as u64 / 2);

@@ -25,8 +25,8 @@ use crate::waiting;
 const TURN_ALONE: u32 = 16;
 /// Rounds of one turn if several blocks are resident.
 const TURN: u32 = 2;
-/// Turns of a block that moves but does not end, before the worker takes up another one. A wait
-/// that counts its own iterations changes private state, and so moves.
+/// The number of turns after which the worker takes up another block beside one that moves but does not end. Such a
+/// block may be waiting: a wait that counts its own iterations changes private state, and so moves.
 const PATIENCE: u32 = 64;
 /// The most units that take turns in a drawn schedule though none of them waits.
 const MOST_TOGETHER: u32 = 4;
@@ -203,10 +203,11 @@ struct Resident {
     stuck: bool,
 }
 
-/// The block of a drawn schedule that gets all turns for a while, as long as it does not wait.
+/// The choice of the resident block that is ahead: in a drawn schedule, it gets all turns for a while, as long as it
+/// does not wait.
 struct Ahead {
     rng: Rng,
-    /// Its number, modulo that of resident blocks.
+    /// A number. Its remainder by the number of resident blocks is the index of the block.
     unit: u64,
 }
 
@@ -233,8 +234,8 @@ impl Pass {
 }
 
 /// Gives each resident block its turn, the earliest first. Returns at the first block that ends, since the
-/// earlier ones may have waited for it. In a drawn schedule, begins with the block that is ahead, and
-/// returns unless that one waits.
+/// earlier ones may have waited for it. In a drawn schedule, begins with the block that is ahead, and returns after the
+/// first block that does not only wait.
 fn run_pass(
     launch: &LaunchState,
     resident: &mut Vec<Resident>,
@@ -247,7 +248,7 @@ fn run_pass(
         Some(_) => 1,
         None => TURN,
     };
-    // Blocks that are often left behind see more of the others.
+    // The same block stays ahead for some passes. So the other blocks see much of what it does.
     let ahead = ahead.map(|ahead| {
         if ahead.rng.below(2) == 0 {
             ahead.unit = ahead.rng.next();
@@ -297,8 +298,7 @@ fn run_pass(
     if moved_in_pass { Pass::Moved } else { Pass::Waited }
 }
 
-/// True if a block without a thread that can go on waits for its cluster, and a thread of the
-/// cluster can go on.
+/// True if a block may go on later although none of its threads can go on now: a thread of its cluster can.
 unsafe fn may_go_on(block: *const Block) -> bool {
     // SAFETY: the caller's block is live, and with it its cluster.
     unsafe {

@@ -1,5 +1,5 @@
-//! Compilations in the background: `gpurace explain` on one source after another, each in processes of its own, which
-//! the next edit ends.
+//! Compilations in the background. They run `gpurace explain` on one source after another. Each has processes of its
+//! own, and the next edit of its source ends them.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
@@ -21,7 +21,7 @@ use crate::tool::explain::Explained;
 /// An explained access, and the [`key`] of its file.
 pub type Located = (PathBuf, Explained);
 
-/// What a compilation told. `None`: nothing says how to compile the source.
+/// The result of a compilation. `None` if neither a compile database nor an option says how to compile the source.
 pub type Told = Result<Option<Vec<Located>>, Error>;
 
 /// How far the processes of a compilation are.
@@ -39,7 +39,7 @@ enum Stage {
 #[derive(Debug)]
 struct Current {
     source: PathBuf,
-    /// Told apart from a later one of the same source.
+    /// Distinguishes it from a later compilation of the same source.
     number: u64,
     stage: Arc<Mutex<Stage>>,
 }
@@ -56,7 +56,7 @@ pub struct Compilations {
 }
 
 impl Compilations {
-    /// Returns no compilation. Those to come use the first of these databases that exists.
+    /// Returns a queue without compilations. Those to come use the first of these databases that exists.
     pub fn new(events: Sender<Event>, databases: Vec<PathBuf>, fallback: Option<Vec<String>>) -> Self {
         Self { events, databases, fallback, waiting: VecDeque::new(), current: None, started: 0 }
     }

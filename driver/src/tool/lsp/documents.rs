@@ -26,7 +26,7 @@ pub fn path(uri: &Uri) -> Option<PathBuf> {
     Some(OsString::from_vec(percent_decode_str(encoded).collect()).into())
 }
 
-/// Returns the one name of a file that may have several, such as those through links.
+/// Returns the name under which the server knows a file. The file may have other names, such as those through links.
 pub fn key(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
@@ -67,7 +67,7 @@ pub struct Documents {
 }
 
 impl Documents {
-    /// Returns no open file, and those below these folders.
+    /// Returns a state without open files. It reads files on disk below these folders alone.
     pub fn below(roots: Vec<PathBuf>) -> Self {
         Self { open: HashMap::new(), roots }
     }

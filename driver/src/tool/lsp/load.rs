@@ -14,7 +14,7 @@ use super::hovers::StoredVerdicts;
 use crate::diagnostic::Error;
 use crate::tool::{explain, reports};
 
-/// How long a program writes a report, mostly.
+/// The time within which most programs finish writing a report.
 const WRITING: Duration = Duration::from_millis(500);
 
 /// What the stored files hold.

@@ -42,8 +42,8 @@ impl Encoding {
         u32::try_from(length).unwrap_or(u32::MAX)
     }
 
-    /// Returns what an access at this place of a file is marked with: the expression at the column, or the whole line.
-    /// Without the file's text it is the line's start.
+    /// Returns the range to mark for an access at this place of a file: the expression at the column, or the whole
+    /// line. Without the file's text, the range is the line's start.
     pub fn range(self, text: Option<&Arc<str>>, line: u32, column: Option<u32>) -> Range {
         let row = line.saturating_sub(1);
         let excerpt = text.and_then(|text| snippet::excerpt(&Only(text), "", line, column, 0));
@@ -55,7 +55,7 @@ impl Encoding {
     }
 }
 
-/// One text, whatever its file is called.
+/// Gives one text for every file name.
 struct Only<'a>(&'a Arc<str>);
 
 impl Sources for Only<'_> {

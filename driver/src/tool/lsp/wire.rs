@@ -1,5 +1,5 @@
-//! Messages from the client and to it. `lsp-server` knows their form; here is what it leaves to its users: a limit
-//! on lengths, and what happens if the client no longer listens.
+//! Messages from the client and to it. The library `lsp-server` reads and writes their form. This module adds a limit
+//! on their length, and notices when the client no longer listens.
 
 use std::io::{self, BufRead, Read as _, Write};
 

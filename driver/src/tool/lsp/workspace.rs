@@ -1,4 +1,4 @@
-//! What the server knows of the editor's workspace, and what each message reads and changes of it.
+//! The state of the server: what it knows of the editor's workspace. Each message of the client reads or changes it.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -25,7 +25,7 @@ use crate::diagnostic::Error;
 #[derive(Debug)]
 pub struct Workspace {
     setup: Setup,
-    /// What is wrong with the options, until the client may be told.
+    /// What is wrong with the options. Kept until the server may tell the client.
     wrong: Option<String>,
     documents: Documents,
     loader: Loader,
@@ -180,7 +180,7 @@ impl Workspace {
     /// Takes over what stored files hold.
     pub fn loaded<W: Write>(&mut self, loaded: Loaded, client: &mut Client<W>) {
         if self.loader.done() {
-            // What was read is old.
+            // The files have changed since, and are being read again.
             return;
         }
         let [of_report, of_facts] = &mut self.shown;

@@ -1,5 +1,5 @@
-//! How much addresses grow from a thread to the next, or from an iteration of a loop to the next. What is said is used
-//! to choose what is fast, never to prove anything.
+//! How much addresses grow from a thread to the next, or from an iteration of a loop to the next. The answers may be
+//! wrong: they only help to choose the faster code, and never prove anything.
 
 use std::collections::{HashMap, HashSet};
 
@@ -32,7 +32,7 @@ impl<'a> Growth<'a> {
         Self { module, of, known: HashMap::new() }
     }
 
-    /// The constant by which a value grows, if it does by one.
+    /// Returns the constant by which a value grows. `None` if it is not constant, or not known.
     pub(super) unsafe fn of(&mut self, value: LLVMValueRef) -> Option<i64> {
         // SAFETY: by contract.
         unsafe {
@@ -52,7 +52,7 @@ impl<'a> Growth<'a> {
             if let Some(&known) = self.known.get(&value) {
                 return known;
             }
-            // A value that depends on itself, until a loop's variable says how.
+            // So a value that depends on itself does not lead to an endless search.
             self.known.insert(value, None);
             let growth = self.instruction(value);
             self.known.insert(value, growth);
@@ -103,13 +103,14 @@ impl<'a> Growth<'a> {
         }
     }
 
-    /// 0 if no operand grows.
+    /// Returns 0 if no operand grows: then the result is the same too.
     unsafe fn same(&mut self, operands: &[LLVMValueRef]) -> Option<i64> {
         // SAFETY: by contract.
         operands.iter().all(|&operand| unsafe { self.of(operand) } == Some(0)).then_some(0)
     }
 
-    /// A loop's variable grows as what it starts from, or by what each iteration adds.
+    /// Returns the growth of a phi. From thread to thread, a loop's variable grows as the value that it starts from.
+    /// From iteration to iteration, it grows by what each iteration adds.
     unsafe fn phi(&mut self, phi: LLVMValueRef) -> Option<i64> {
         // SAFETY: by contract.
         unsafe {
@@ -127,7 +128,7 @@ impl<'a> Growth<'a> {
             }
             let mut grows = None;
             for (value, _) in incoming {
-                // What an iteration adds to it, all threads add, mostly.
+                // In most loops, all threads add the same in an iteration.
                 if self.adds_to(phi, value) {
                     continue;
                 }

@@ -44,7 +44,8 @@ pub(super) struct BlockEntryBuilder<'a> {
     latches: Vec<LLVMValueRef>,
     /// Memory for a warp: what its lanes keep over a collective, and what they exchange.
     of_warp: [LLVMValueRef; 2],
-    /// A variable: the least number of a thread's point, and 1, if each has a point of its own. The end counts as -1.
+    /// A variable, if each thread has a point of its own: 1 plus the least point of all threads, where the end counts
+    /// as -1. All threads are at a point if this is 1 plus that point, and it is the greatest point too.
     least_point: LLVMValueRef,
 }
 
@@ -367,8 +368,8 @@ impl BlockEntryBuilder<'_> {
         }
     }
 
-    /// Builds loops over the indices of the block's threads, in x by steps of so many. `body` builds the
-    /// innermost one from an index and the linear index. Returns the loops' last branches.
+    /// Builds loops over the indices of the block's threads. The innermost one goes along x, by steps of so many.
+    /// `body` builds its content from an index and the linear index. Returns the loops' last branches.
     unsafe fn indices(
         &mut self,
         step: u32,

@@ -95,7 +95,8 @@ impl Cutter {
         }
     }
 
-    /// Turns checks into batches. Returns for each point the batches that are reached from it.
+    /// Turns checks into batches, and removes them. `affine` is the result of [`Self::affine_rows`]. Returns for each
+    /// point the batches that its segment fills: the gathered ones first.
     pub(super) unsafe fn batch_checks(
         &mut self,
         after: &[LLVMBasicBlockRef],
@@ -111,7 +112,7 @@ impl Cutter {
                 .collect();
             let mut gathered = gathered::find(self.function);
             gathered.retain(|_| ablation::is_on(Mechanism::GatheredAccesses));
-            // Each write that stays a call hands over each buffer.
+            // Each write that stays a call hands over each buffer, so the product of their numbers is bounded.
             let is_gathered = |call, gathered: &[GatheredAccess]| gathered.iter().any(|of| of.call() == call);
             let calls = writes.iter().filter(|&&call| !is_gathered(call, &gathered)).count();
             gathered.truncate(MOST_HANDED_OVER / calls.max(1));
@@ -120,7 +121,8 @@ impl Cutter {
             for access in &accesses {
                 let addresses = match affine.get(&access.call) {
                     Some(&(lines, at)) => {
-                        // The first access of a basic block stores for all of them that they are made.
+                        // The accesses of a basic block share one place: the first one stores there that the thread
+                        // makes all of them.
                         let active = *marks.entry(access.block).or_insert_with(|| {
                             let (active, place) = self.thread_place(4, 4);
                             rows::store_active(self.builder, self.context, access, place);
@@ -134,14 +136,14 @@ impl Cutter {
                         FrameAddresses::Each { at }
                     }
                 };
-                let values = access.value.map(|value| {
+                let values = access.value.map(|_| {
                     let ty = LLVMIntTypeInContext(self.context, 8 * access.size);
                     let values = [(); 2].map(|()| {
                         let (at, place) = self.thread_place(access.size.into(), access.size.into());
                         (at, self.stored_at_end(access.block, ty, place))
                     });
                     let variables = values.map(|(_, variable)| variable);
-                    rows::store_values(self.builder, access, value, ty, variables);
+                    rows::store_values(self.builder, access, variables);
                     values.map(|(at, _)| at)
                 });
                 LLVMInstructionEraseFromParent(access.call);
@@ -180,8 +182,8 @@ impl Cutter {
         }
     }
 
-    /// A variable whose value each thread that may have run `block` stores at the end of the
-    /// segment. All threads store there, so that LLVM needs no masked store.
+    /// Adds a variable. At the end of each segment that may run `block`, all threads store its value at `place`, also
+    /// those that did not run `block`: so LLVM needs no masked store.
     unsafe fn stored_at_end(
         &self,
         block: LLVMBasicBlockRef,

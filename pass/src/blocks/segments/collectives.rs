@@ -48,9 +48,9 @@ impl Cutter {
         }
     }
 
-    /// Replaces collectives, and returns where the function is cut for them. `None` if one cannot be
-    /// replaced. If lanes may not meet at each of them, since some may have ended too, the warp parts. With checks it
-    /// counts as parting, since then the runtime knows which lanes meet.
+    /// Replaces collectives, and returns the cuts that they need. `None` if a collective cannot be replaced. The warp
+    /// parts if its lanes may not all meet at each collective: they may take different ways, or some may have ended.
+    /// With checks, every warp counts as parting, since the runtime then knows which lanes meet.
     pub(super) unsafe fn replace_collectives(
         &mut self,
         collectives: &[LLVMValueRef],
@@ -340,9 +340,10 @@ impl Cutter {
         unsafe { LLVMBuildBitCast(self.builder, bits, LLVMInt32TypeInContext(self.context), c"".as_ptr()) }
     }
 
-    /// The mask of a lane for each collective: constant, of all that are active, or that of a tile of
-    /// cooperative groups, which is one for each aligned group of lanes. `None` if lanes may meet under masks
-    /// that do not fit each other. All that are active are all, as all meet where the mask is made.
+    /// Returns the mask with which a lane comes to a collective, for a warp whose lanes all meet there. Three kinds of
+    /// masks are known: all lanes, the active lanes, and the lanes of a tile of cooperative groups. As all lanes meet
+    /// where a mask is made, the active lanes are all lanes. A tile is an aligned group of lanes, so the masks of two
+    /// tiles have no common lane. `None` for any other mask.
     unsafe fn mask_of(&self, call: EntryCall) -> Option<LLVMValueRef> {
         // SAFETY: by contract.
         unsafe {
@@ -370,7 +371,7 @@ impl Cutter {
                 && (linear == self.parameter(ThreadParameter::X)
                     || of(linear, LLVMOpcode::LLVMTrunc) == Some(self.parameter(ThreadParameter::Linear)));
             let is_first = number(LLVMGetOperand(first, 1)) == Some(!(size.wrapping_sub(1)));
-            // One result for all lanes has no place for one of each tile.
+            // A reduction has one result for the whole warp, not one for each tile.
             (is_tile && is_lane && is_first && call.entry != Entry::Redux).then_some(mask)
         }
     }

@@ -10,10 +10,10 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::{LLVMIntPredicate, LLVMOpcode};
 
-use super::context::FIELDS;
 use super::frame;
 use super::loop_variables::NextSum;
-use super::{Cut, Cutter, Runs, THREAD_PARAMETERS, ThreadParameter};
+use super::points::for_some_threads;
+use super::{Cut, Cutter, Runs, ThreadParameter};
 use crate::analysis::control_flow::ControlFlow;
 use crate::analysis::uniform::BlockUniform;
 use crate::blocks::number::{from_number, is_number, to_number};
@@ -73,7 +73,7 @@ impl Cutter {
         // SAFETY: by contract.
         unsafe {
             let points: HashMap<_, _> = after.iter().enumerate().map(|(p, &b)| (b, p)).collect();
-            let mut before: HashMap<LLVMBasicBlockRef, Vec<LLVMBasicBlockRef>> = HashMap::new();
+            let mut before = Predecessors::new();
             for block in ir::blocks(self.function) {
                 let end = LLVMGetBasicBlockTerminator(block);
                 for i in 0..LLVMGetNumSuccessors(end) {
@@ -86,33 +86,7 @@ impl Cutter {
                 if defined == self.start {
                     continue;
                 }
-                // Backwards from its uses to its computation.
-                let mut live = HashSet::new();
-                let mut pending: Vec<_> = Vec::new();
-                for user in ir::users(value) {
-                    if ir::opcode(user) == LLVMOpcode::LLVMPHI {
-                        for i in 0..LLVMCountIncoming(user) {
-                            if LLVMGetIncomingValue(user, i) == value {
-                                let from = LLVMGetIncomingBlock(user, i);
-                                if from != defined && live.insert(from) {
-                                    pending.push(from);
-                                }
-                            }
-                        }
-                    } else {
-                        let block = LLVMGetInstructionParent(user);
-                        if block != defined && live.insert(block) {
-                            pending.push(block);
-                        }
-                    }
-                }
-                while let Some(block) = pending.pop() {
-                    for &b in before.get(&block).into_iter().flatten() {
-                        if b != defined && live.insert(b) {
-                            pending.push(b);
-                        }
-                    }
-                }
+                let live = blocks_to_uses(value, &before);
                 let mut points: Vec<_> = live.iter().filter_map(|b| points.get(b).copied()).collect();
                 points.sort_unstable();
                 if !points.is_empty() {
@@ -147,8 +121,9 @@ impl Cutter {
         }
     }
 
-    /// Keeps the crossing values in the frame, and cuts the function at the barriers. Returns how
-    /// many of them all threads share; `None` if a value cannot be kept.
+    /// Keeps the crossing values in the frame, and cuts the function: each cut stores them and returns, and the basic
+    /// block behind it loads them. Returns the number of values that all threads share. `None` if a value cannot be
+    /// kept.
     pub(super) unsafe fn keep_over(
         &mut self,
         cuts: &[Cut],
@@ -184,7 +159,7 @@ impl Cutter {
                     };
                     (place, None)
                 };
-                // The points from which it comes to the others as it was.
+                // The points from which the value comes unchanged to the next ones: its place holds it already.
                 let is_there = |&p: &usize| {
                     // Warps that have run since a barrier overwrite the places of shared values.
                     let overwritten = c.shared.is_some() && has_warps && cuts[p].runs == Runs::Block;
@@ -217,13 +192,7 @@ impl Cutter {
                     }
                     LLVMPositionBuilderBefore(self.builder, LLVMGetFirstInstruction(block));
                     let value = match parameter {
-                        Some(i) => {
-                            let number = LLVMGetParam(
-                                self.function,
-                                (self.kernel_parameters + THREAD_PARAMETERS + FIELDS + i) as u32,
-                            );
-                            from_number(self.builder, self.context, number, ty)
-                        }
+                        Some(i) => from_number(self.builder, self.context, self.shared_parameter(i), ty),
                         None => frame::load(self.builder, self.context, ty, place),
                     };
                     LLVMBuildStore(self.builder, value, variable);
@@ -240,8 +209,8 @@ impl Cutter {
         }
     }
 
-    /// A place for a value of a type; memory that nobody reads, if the thread began at one of these cuts.
-    /// `cuts` is the number of all cuts.
+    /// Returns `place`, or memory that nobody reads if the thread began at one of these cuts. `cuts` is the number of
+    /// all cuts.
     unsafe fn unless_begun_at(
         &self,
         these: &[usize],
@@ -259,8 +228,7 @@ impl Cutter {
             self.at_start();
             let point = self.parameter(ThreadParameter::Point);
             let mut is_there = LLVMConstInt(LLVMInt1TypeInContext(self.context), 0, 0);
-            // The points behind the cuts are those of threads that others have left.
-            for number in these.iter().flat_map(|p| [p + 1, p + 1 + cuts]) {
+            for number in these.iter().flat_map(|p| [p + 1, for_some_threads(p + 1, cuts)]) {
                 let is = LLVMBuildICmp(
                     b,
                     LLVMIntPredicate::LLVMIntEQ,
@@ -273,6 +241,36 @@ impl Cutter {
             let unread = LLVMBuildAlloca(b, ty, none);
             LLVMBuildSelect(b, is_there, unread, place, none)
         }
+    }
+}
+
+/// The basic blocks that lead to each basic block.
+type Predecessors = HashMap<LLVMBasicBlockRef, Vec<LLVMBasicBlockRef>>;
+
+/// Returns the basic blocks that need a value from another one: those that use it, and those on the way from its
+/// computation to a use.
+unsafe fn blocks_to_uses(value: LLVMValueRef, before: &Predecessors) -> HashSet<LLVMBasicBlockRef> {
+    // SAFETY: by contract.
+    unsafe {
+        let defined = LLVMGetInstructionParent(value);
+        let mut pending: Vec<_> = Vec::new();
+        for user in ir::users(value) {
+            if ir::opcode(user) == LLVMOpcode::LLVMPHI {
+                // A phi uses the value at the end of the block that it comes from.
+                let incoming =
+                    (0..LLVMCountIncoming(user)).filter(|&i| LLVMGetIncomingValue(user, i) == value);
+                pending.extend(incoming.map(|i| LLVMGetIncomingBlock(user, i)));
+            } else {
+                pending.push(LLVMGetInstructionParent(user));
+            }
+        }
+        let mut found = HashSet::new();
+        while let Some(block) = pending.pop() {
+            if block != defined && found.insert(block) {
+                pending.extend(before.get(&block).into_iter().flatten());
+            }
+        }
+        found
     }
 }
 

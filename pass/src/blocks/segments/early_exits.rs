@@ -1,6 +1,6 @@
 //! Threads that end while others go on to a barrier: an early `return`, mostly of the threads behind the end of
-//! an array. A barrier does not wait for threads that have ended, so the others reach it together if that holds
-//! without the basic blocks in which the former end.
+//! an array. A barrier does not wait for threads that have ended. So it is enough if the other threads reach each
+//! barrier together, and the analysis leaves out the basic blocks in which threads end early.
 //!
 //! Each thread of such a kernel has a point of its own in the frame. A segment that begins at a barrier runs for
 //! the threads that have not ended.
@@ -13,9 +13,9 @@ use crate::analysis::control_flow::{ControlFlow, dying, reversed};
 use crate::analysis::uniform::BlockUniform;
 use crate::ir;
 
-/// Analyses a function with these barriers, without the basic blocks in which single threads end before a barrier.
-/// `None` if the threads that have not ended may still not reach each barrier together. `analyse` gets the blocks to
-/// leave out. Returns whether there are any too.
+/// Analyses a function whose barriers are in these basic blocks. `analyse` gets the basic blocks to leave out: those
+/// in which single threads end before a barrier. Returns its result, and whether there are such basic blocks. `None`
+/// if the threads that have not ended may still not reach each barrier together.
 ///
 /// # Safety
 /// The function is live; its blocks do not change meanwhile.
@@ -42,7 +42,8 @@ pub(super) unsafe fn meeting_at(
     }
 }
 
-/// The basic blocks in which a thread ends that has left the way of others to a barrier.
+/// Returns the basic blocks on the ways of threads that have parted from others on the way to a barrier, and that come
+/// to no barrier any more.
 unsafe fn ends_of_threads(
     function: LLVMValueRef,
     barriers: &HashSet<LLVMBasicBlockRef>,
@@ -51,18 +52,18 @@ unsafe fn ends_of_threads(
     // SAFETY: by contract.
     unsafe {
         let flow = ControlFlow::of(function);
-        let mut comes: HashSet<_> =
+        let mut leads_to_barrier: HashSet<_> =
             flow.blocks.iter().copied().filter(|block| barriers.contains(block)).collect();
-        let mut pending: Vec<_> = comes.iter().copied().collect();
+        let mut pending: Vec<_> = leads_to_barrier.iter().copied().collect();
         while let Some(block) = pending.pop() {
             let before = flow.predecessors[flow.index[&block]].iter().map(|&node| flow.blocks[node]);
-            pending.extend(before.filter(|&block| comes.insert(block)));
+            pending.extend(before.filter(|&block| leads_to_barrier.insert(block)));
         }
         let mut found = HashSet::new();
         for &block in &flow.blocks {
             let ways = ir::successors(block);
-            if ways.iter().any(|to| comes.contains(to)) && uniform.parts(block) {
-                let away = ways.into_iter().filter(|to| !comes.contains(to));
+            if ways.iter().any(|to| leads_to_barrier.contains(to)) && uniform.parts(block) {
+                let away = ways.into_iter().filter(|to| !leads_to_barrier.contains(to));
                 found.extend(away.flat_map(|to| ControlFlow::from(to).blocks));
             }
         }
@@ -70,8 +71,8 @@ unsafe fn ends_of_threads(
     }
 }
 
-/// True if every way without these basic blocks still comes to an end. A loop that only single threads leave does
-/// not: what follows would seem never to be reached.
+/// True if control can still come to an end from everywhere without these basic blocks. It cannot from a loop that only
+/// single threads leave: the code after it would seem never to be reached.
 unsafe fn all_can_end(function: LLVMValueRef, without: &HashSet<LLVMBasicBlockRef>) -> bool {
     // SAFETY: by contract.
     unsafe {

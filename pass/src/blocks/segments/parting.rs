@@ -21,17 +21,17 @@ use crate::ir::entry_calls::EntryCall;
 /// The lanes that meet at a collective.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Group {
-    /// This mask, in a warp that never parts.
+    /// Those in this mask, in a warp that never parts.
     Known(LLVMValueRef),
-    /// Those that come with the mask of this call, in a warp that may part.
+    /// Those that have come with the same mask as this call, in a warp that may part.
     Met(EntryCall),
 }
 
 /// The operands of collectives.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Operands {
-    /// Of shuffles, between as many bytes before and behind them: a lane may read beside the operands, and then
-    /// does not use what it read.
+    /// Of shuffles. As many bytes lie before and behind them, since a lane may read beside the operands. It does not
+    /// use such a value.
     Shuffled,
     /// Of votes, a byte each.
     Votes,

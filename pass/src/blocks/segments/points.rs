@@ -12,6 +12,12 @@ use llvm_sys::{LLVMIntPredicate, LLVMOpcode};
 use super::{Cutter, ThreadParameter};
 use crate::ir;
 
+/// Returns the number by which the threads that are at a point go on if others are elsewhere: they have ended, or have
+/// left a loop. By the point's own number all threads go on. `cuts` is the number of points without the start.
+pub fn for_some_threads(point: usize, cuts: usize) -> usize {
+    point + cuts
+}
+
 impl Cutter {
     /// Where a thread stores the point that it has reached.
     pub(super) unsafe fn next_point(&self) -> LLVMValueRef {
@@ -44,7 +50,8 @@ impl Cutter {
         }
     }
 
-    /// Lets the start block go on at the point that the function was given.
+    /// Lets the start block go on at the point that the function gets as a parameter: `after` has the basic block
+    /// behind each cut.
     pub(super) unsafe fn dispatch(&self, after: &[LLVMBasicBlockRef]) {
         // SAFETY: by contract.
         unsafe {
@@ -58,14 +65,14 @@ impl Cutter {
                 LLVMAddCase(switch, number(p), block);
             }
             let Some((_, place)) = self.own_point.filter(|_| !self.parts) else { return };
-            // Where not all threads are at the point, those go on that are.
+            // Where not all threads are at the point, each thread tests its own point.
             let add = |name: &CStr| LLVMAppendBasicBlockInContext(self.context, self.function, name.as_ptr());
             let elsewhere = add(c"elsewhere");
             LLVMPositionBuilderAtEnd(self.builder, elsewhere);
             LLVMBuildRetVoid(self.builder);
             for (p, &block) in (1..).zip(after) {
                 let some = add(c"some");
-                LLVMAddCase(switch, number(p + after.len()), some);
+                LLVMAddCase(switch, number(for_some_threads(p, after.len())), some);
                 LLVMPositionBuilderAtEnd(self.builder, some);
                 let own = LLVMBuildLoad2(self.builder, int, place, c"".as_ptr());
                 let is_here =

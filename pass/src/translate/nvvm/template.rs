@@ -82,7 +82,8 @@ pub struct Modifier {
     of_arguments: bool,
 }
 
-/// The modifiers: the block for each is named like it. The first is applied last.
+/// The modifiers. The block that applies a modifier has its name. Of several modifiers, the first one here is applied
+/// last.
 const MODIFIERS: &[Modifier] = &[
     Modifier { name: "relu", of_arguments: false },
     Modifier { name: "sat", of_arguments: false },
@@ -197,7 +198,8 @@ fn in_rows(rows: &[Row], name: &str) -> Option<Rule> {
     rows.iter().find_map(|Row(names, body)| Some(Rule::Row(body, capture(names, name)?)))
 }
 
-/// The name that a name follows from, and how.
+/// Returns the simpler name that a name follows from, and the modifier that the simpler name lacks. Without a modifier,
+/// the simpler name is the one for single values instead of pairs.
 pub fn simpler(name: &str) -> Option<(String, Option<Modifier>)> {
     for modifier in MODIFIERS {
         let mut words: Vec<_> = name.split('.').collect();

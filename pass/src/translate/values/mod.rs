@@ -1,5 +1,4 @@
-//! The PTX instructions that compute values of values alone: arithmetic, logic, comparison, selection,
-//! conversion.
+//! The PTX instructions that only compute values from values: arithmetic, logic, comparison, selection, conversion.
 //!
 //! Each is a row: the instruction's name, the types of its operands, and the IR for its result, in the notation
 //! of [`template`]. NVVM intrinsics of the same meaning use the same row. Instructions that move registers, touch
@@ -97,7 +96,7 @@ pub static MNEMONICS: LazyLock<BTreeMap<String, Vec<&str>>> = LazyLock::new(|| {
     all
 });
 
-/// The modifiers of which one makes an instruction of a mnemonic that is none.
+/// Returns the modifiers of which a mnemonic lacks one: with it, the mnemonic would be an instruction.
 pub fn lacking(mnemonic: &str) -> Option<String> {
     let base = mnemonic.split('.').next()?;
     let mut found: Vec<&str> = Vec::new();

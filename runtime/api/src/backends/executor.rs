@@ -419,7 +419,7 @@ pub(super) fn shown_fault(
         FaultKind::IllegalAddress { address, .. } => address,
         _ => None,
     };
-    // An address near null is no way from an allocation.
+    // An address near null comes from a null pointer, not from an allocation nearby.
     let far = address.filter(|&address| address >= 1 << 20);
     let nearest = far.and_then(|address| program.allocations.nearest(address as usize));
     let (file, line, column) = match fault.instruction.and_then(|at| program.device_position(at)) {
@@ -468,7 +468,7 @@ fn fault_position(fault: &Fault, begun: &BegunLaunch) -> (Option<String>, Option
     match (fault.sync, fault.site, &fault.kind) {
         (Some(sync), _, _) => resolve::sync_position(begun.record.kernel, sync),
         (None, Some(site), _) if fault.is_at_site => resolve::site_position(begun.record.kernel, site),
-        // A thread that waits is at its last atomic access. Other faults have no known place.
+        // A thread that waits without end is at its last atomic access. No place is known for the other faults.
         (None, Some(site), FaultKind::EndlessWait) => resolve::site_position(begun.record.kernel, site),
         _ => (None, None),
     }

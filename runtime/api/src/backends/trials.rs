@@ -77,8 +77,9 @@ fn result(child: Child, limit: Duration) -> Option<Trial> {
     serde_json::from_slice(&child.result(limit)?).ok()
 }
 
-/// The same fault with its line and its thread. One loop ran all threads of the block and faulted; here each thread
-/// runs by itself, from the memory that the launch has left. `None` if this does not show the same fault.
+/// Returns a launch's fault with its line and its thread. In the launch, one loop ran all threads of a block, so the
+/// fault names no thread. This function runs the launch again in a child, thread by thread, from the memory that the
+/// launch has left. `None` if the child does not show the same fault.
 pub(super) fn fault_of_one_thread(
     session: &'static Session,
     executor: &Executor,

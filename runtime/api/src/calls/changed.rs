@@ -190,7 +190,7 @@ fn check_advice(advice: u32) -> Result {
     if (1..=6).contains(&advice) { Ok(()) } else { Err(Error::INVALID_VALUE) }
 }
 
-/// Where a call wants to be told of a capture. Null: it does not ask.
+/// The places where a call wants the facts about a capture. Null for a fact that it does not ask for.
 struct Capture {
     status: *mut u32,
     id: *mut u64,

@@ -27,7 +27,6 @@ unsafe fn read_payload(wrapper: *const FatbinWrapper) -> std::result::Result<Pay
         return Err(format!("a wrapper with magic {:#x}", wrapper.magic));
     }
     let data = wrapper.data;
-    // SAFETY: each fat binary and each container has at least 16 bytes.
     // SAFETY: each fat binary has at least 16 bytes, each container is whole, and both are static data of
     // the program.
     let container = unsafe { Container::in_memory(data) }.map_err(|error| match error {

@@ -5,15 +5,13 @@ use std::ffi::{c_int, c_void};
 use crate::calls::export::api;
 use crate::host::edge::{get, put};
 use crate::host::types::{
-    cudaExtent, cudaMemcpy3DParms, cudaMemcpy3DPeerParms, cudaPitchedPtr, cudaStream_t,
+    COPY_DEVICE_TO_DEVICE, DEFAULT_STREAM, cudaExtent, cudaMemcpy3DParms, cudaMemcpy3DPeerParms,
+    cudaPitchedPtr, cudaStream_t,
 };
 use crate::work::devices;
 use crate::work::transfers::copies::{copy_2d, copy_3d, copy_bytes, rectangle, without_devices};
 use crate::work::transfers::fills::fill;
 use crate::work::transfers::sides::{flat, pitched, symbol_bytes};
-
-/// The default stream, which calls without a stream argument use.
-const DEFAULT: cudaStream_t = std::ptr::null_mut();
 
 /// Defines pairs of functions: the first one waits for the transfer. The second one may return earlier, and
 /// has a stream as last parameter. `$sync` says which one it is.
@@ -22,7 +20,7 @@ macro_rules! transfers {
      $(fn $now:ident, $later:ident($($param:ident: $ty:ty),* $(,)?) $body:block)*) => {
         api! { $process;
             $(@ptds fn $now($($param: $ty),*) {
-                let ($stream, $sync) = (DEFAULT, true);
+                let ($stream, $sync) = (DEFAULT_STREAM, true);
                 $body
             }
             @ptsz fn $later($($param: $ty,)* $stream: cudaStream_t) {
@@ -90,7 +88,7 @@ api! { process;
     fn cudaMemcpyPeer(to: *mut c_void, to_device: c_int, from: *const c_void, from_device: c_int, count: usize) {
         devices::check(to_device)?;
         devices::check(from_device)?;
-        copy_bytes(process, to, from, count, 3, DEFAULT, true)
+        copy_bytes(process, to, from, count, COPY_DEVICE_TO_DEVICE, DEFAULT_STREAM, true)
     }
 
     fn cudaMemcpyPeerAsync(to: *mut c_void, to_device: c_int, from: *const c_void, from_device: c_int, count: usize, stream: cudaStream_t) {
@@ -101,13 +99,13 @@ api! { process;
 
     @ptds fn cudaMemcpy2DArrayToArray(to: *mut c_void, to_x: usize, to_y: usize, from: *mut c_void, x: usize, y: usize, width: usize, height: usize, kind: u32) {
         let (from, pitch) = rectangle(process, (from, x, y), (width, height))?;
-        copy_2d(process, rectangle(process, (to, to_x, to_y), (width, height))?, (from, pitch), (width, height), kind, DEFAULT, true)
+        copy_2d(process, rectangle(process, (to, to_x, to_y), (width, height))?, (from, pitch), (width, height), kind, DEFAULT_STREAM, true)
     }
 
     @ptds fn cudaMemcpyArrayToArray(to: *mut c_void, to_x: usize, to_y: usize, from: *mut c_void, x: usize, y: usize, count: usize, kind: u32) {
         let source = process.program().arrays.lookup(from)?.rest(x, y, count)?;
         let destination = process.program().arrays.lookup(to)?.rest(to_x, to_y, count)?;
-        copy_bytes(process, destination, source, count, kind, DEFAULT, true)
+        copy_bytes(process, destination, source, count, kind, DEFAULT_STREAM, true)
     }
 
     fn cudaGetSymbolAddress(to: *mut *mut c_void, symbol: *const c_void) {

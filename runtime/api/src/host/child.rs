@@ -1,5 +1,5 @@
-//! A forked child that computes something from this process's memory, and sends the result back. What it
-//! does to memory, its parent does not see.
+//! A forked child, which computes something from a copy of this process's memory and sends the result back. Its parent
+//! does not see what the child does to memory.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -24,10 +24,10 @@ pub fn threads() -> Option<usize> {
     Some(std::fs::read_dir("/proc/self/task").ok()?.count())
 }
 
-/// Says why this process must not fork, if so. `own` threads of the process are our own and idle.
+/// Succeeds if this process may fork. `own` threads of the process are the runtime's, and idle.
 ///
 /// # Errors
-/// The reason.
+/// The reason why it must not fork.
 pub fn may_fork(own: usize) -> Result<(), &'static str> {
     if threads().is_none_or(|threads| threads > own + 1) {
         // Another thread may hold a lock that the child needs.

@@ -6,6 +6,7 @@ use std::ffi::{c_int, c_void};
 
 use crate::host::errors::{Error, Result};
 use crate::host::types::{
+    COPY_DEFAULT, COPY_DEVICE_TO_DEVICE, COPY_DEVICE_TO_HOST, COPY_HOST_TO_DEVICE, COPY_HOST_TO_HOST,
     cudaExtent, cudaKernelNodeParams, cudaLaunchAttribute, cudaLaunchConfig_t, cudaMemcpy3DParms,
     cudaPitchedPtr, cudaPos, cudaStream_t, dim3,
 };
@@ -127,12 +128,11 @@ fn side(kind: u32, host: *const c_void, device: usize) -> Result<*mut c_void> {
 /// The `cudaMemcpyKind` of a copy from one type of memory to another.
 fn direction(from: u32, to: u32) -> u32 {
     match (from, to) {
-        (HOST, HOST) => 0,
-        (HOST, DEVICE | ARRAY) => 1,
-        (DEVICE | ARRAY, HOST) => 2,
-        (DEVICE | ARRAY, DEVICE | ARRAY) => 3,
-        // The addresses say where the memory is.
-        _ => 4,
+        (HOST, HOST) => COPY_HOST_TO_HOST,
+        (HOST, DEVICE | ARRAY) => COPY_HOST_TO_DEVICE,
+        (DEVICE | ARRAY, HOST) => COPY_DEVICE_TO_HOST,
+        (DEVICE | ARRAY, DEVICE | ARRAY) => COPY_DEVICE_TO_DEVICE,
+        _ => COPY_DEFAULT,
     }
 }
 

@@ -231,7 +231,7 @@ impl StickyError {
         Error(self.0.load(Ordering::Acquire))
     }
 
-    /// Makes every later call return `error`. The first one stays.
+    /// Makes every later call return `error`, unless an earlier fault is set: that one stays.
     pub fn set(&self, error: Error) {
         let _ = self.0.compare_exchange(0, error.0, Ordering::AcqRel, Ordering::Acquire);
     }

@@ -310,6 +310,18 @@ const _: () = {
     assert!(size_of::<cudaMemPoolProps>() == 88);
 };
 
+/// The default stream of functions without a stream argument.
+pub const DEFAULT_STREAM: cudaStream_t = std::ptr::null_mut();
+/// `cudaMemcpyHostToHost`.
+pub const COPY_HOST_TO_HOST: u32 = 0;
+/// `cudaMemcpyHostToDevice`.
+pub const COPY_HOST_TO_DEVICE: u32 = 1;
+/// `cudaMemcpyDeviceToHost`.
+pub const COPY_DEVICE_TO_HOST: u32 = 2;
+/// `cudaMemcpyDeviceToDevice`.
+pub const COPY_DEVICE_TO_DEVICE: u32 = 3;
+/// `cudaMemcpyDefault`: the addresses say where the memory is.
+pub const COPY_DEFAULT: u32 = 4;
 /// `cudaResourceTypeArray`.
 pub const RESOURCE_ARRAY: u32 = 0;
 /// `cudaResourceTypeMipmappedArray`.

@@ -13,10 +13,10 @@
 //! Transfers are numbered among the launches if another operation may overlap them. The others
 //! cannot race.
 //!
-//! Host threads share one clock: the library does not see how they synchronise with each other. An
-//! order too many hides a race, an order too few invents one. For the same reason a new stream
-//! starts after everything that all earlier streams have waited for. So a program with one stream
-//! keeps nothing.
+//! Host threads share one clock, since the library does not see how they synchronise with each other. This may add an
+//! order that the program does not have, and so hide a race. Too little order would invent races. For the same reason a
+//! new stream starts after everything that all earlier streams have waited for. So the library keeps no operation of a
+//! program with one stream.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -255,7 +255,7 @@ impl Order {
         !self.unwaited.is_empty()
     }
 
-    /// The operations that the host has not waited for. Of very many, the last.
+    /// The operations that the host has not waited for. If there are more than are kept, the last ones.
     pub fn unwaited(&mut self) -> Vec<u64> {
         self.host_is_ahead();
         self.unwaited.iter().map(|launch| launch.launch).collect()

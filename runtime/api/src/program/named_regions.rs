@@ -36,7 +36,7 @@ struct Known {
 }
 
 impl NamedRegions {
-    /// Enters a region on this thread, inside of those that it is in. Returns how many of those it entered in the
+    /// Lets this thread enter a region, inside of those that it is in. Returns how many of these it has entered in the
     /// same way.
     pub fn enter(&self, by: EnteredBy, name: &str) -> usize {
         let id = self.inside(Self::current(), name);
@@ -55,7 +55,7 @@ impl NamedRegions {
         let key = (around, Arc::from(name));
         match known.ids.get(&key) {
             Some(&id) => id,
-            // A report names no region after the last number.
+            // Once the numbers are used up, a new region counts as part of the one around it.
             None => u32::try_from(known.regions.len() + 1).map_or(around, |number| {
                 known.regions.push(key.clone());
                 known.ids.insert(key, NamedRegionId(number));
@@ -64,8 +64,9 @@ impl NamedRegions {
         }
     }
 
-    /// Leaves the innermost region that this thread has entered in this way, and stays in those inside of it. Returns
-    /// how many it still is in. Outside of all, it does nothing and returns `None`.
+    /// Lets this thread leave the innermost region that it has entered in this way. The thread stays in regions inside
+    /// of it that were entered in another way. Returns in how many regions, entered in this way, it still is. `None`,
+    /// and nothing happens, if it is in none.
     pub fn leave(&self, by: EnteredBy) -> Option<usize> {
         let left = ENTERED.try_with(|entered| {
             let mut entered = entered.borrow_mut();

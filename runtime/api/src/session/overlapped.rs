@@ -89,8 +89,8 @@ impl OverlappedOperations {
             && !self.kept.iter().filter(concurrent).any(|kept| kept.footprint.conflicts(footprint))
     }
 
-    /// Takes out the bare launches that must be repeated before an operation is checked, in their
-    /// order. `records`: the operation leaves records. A transfer leaves none.
+    /// Takes out the bare launches that must be repeated before an operation is checked, and returns them in their
+    /// order. `records` is true for a launch, which leaves records. A transfer leaves none.
     pub fn before(&mut self, footprint: &Footprint, unordered: &[u64], records: bool) -> Vec<BareLaunch> {
         let mut needed: Vec<usize> = Vec::new();
         for (at, kept) in self.kept.iter().enumerate().rev() {

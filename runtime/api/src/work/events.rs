@@ -102,7 +102,7 @@ pub fn record_at(process: &Process, event: cudaEvent_t, clock: Clock) -> Result 
     })
 }
 
-/// Lets the host wait for the event, or ask if it has come. `ask` does so at the backend.
+/// Lets the host wait for the event, or ask whether it has come. `ask` asks or waits at the backend.
 ///
 /// # Errors
 /// Those of `ask`, and `cudaErrorCapturedEvent`.

@@ -144,7 +144,7 @@ impl<'a> FrameBatches<'a> {
         found
     }
 
-    /// Hands batches, which are its own, to the checker. Then it has no access any more.
+    /// Hands these batches, which come from [`Self::batches`], to the checker. Then clears them in the frame.
     unsafe fn hand_over(&self, ctx: *mut ThreadCtx, active: &Active, batches: &[Batch<'_>]) {
         // SAFETY: the context is that of the running block; the batch says what lies at its places.
         unsafe {
@@ -221,8 +221,8 @@ pub(crate) unsafe fn hand_over_after_fault(b: *mut Block, address: Option<usize>
             }
         }
         let found = last_access(&batches, address);
-        // A thread counts as active for all accesses of a basic block. The thread that faulted has not
-        // made the accesses behind the fault, nor have the threads that ran beside it in vectors.
+        // A thread counts as active for all accesses of a basic block. But the thread that faulted has not made those
+        // behind the fault. Neither have the threads that ran beside it in vectors.
         if let Some((at, thread)) = found
             && let Addresses::Affine(AffineAddresses { active, .. }) = batches[at].addresses
         {

@@ -1,5 +1,5 @@
-//! The lanes of a warp in a block entry: which of them run on, and from where. The same lanes meet as
-//! those that have fibers ([`super::collectives`]).
+//! The next step of a warp in a block entry: which of its lanes run on, and from which point. The lanes that meet at a
+//! collective are those that would meet there on fibers ([`super::collectives`]).
 
 use gpurace_abi::batch::BLOCK_ENDED;
 use gpurace_abi::context::{ThreadCtx, WARP_SIZE};
@@ -22,7 +22,7 @@ pub(crate) enum WarpStep {
 /// What one step found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found {
-    /// Go on so.
+    /// The warp goes on with this step.
     Step(WarpStep),
     /// This lane waits with a mask that leaves it out.
     OutsideMask(u32),
@@ -126,8 +126,8 @@ fn lanes_with(points: &[u32; WARP_SIZE as usize], test: impl Fn(u32) -> bool) ->
     (0..).zip(points).fold(0, |mask, (lane, &point)| mask | u32::from(test(point)) << lane)
 }
 
-/// Finds the lanes that run next. Lanes that have met run before all others, since these may leave new
-/// operands where the former read. `waits` says what a lane waits for at a point, `None` at the end.
+/// Finds the lanes that run next. Lanes that have met run before all others: another lane could overwrite operands that
+/// they still have to read. `waits` says what a lane waits for at a point, `None` at the end.
 fn next(warp: &mut WarpLanes, waits: impl Fn(u32) -> Option<WaitsFor>) -> Found {
     let first = warp.points[0];
     let differs = |words: &[u32; WARP_SIZE as usize], from: u32| words.iter().fold(0, |d, &w| d | (w ^ from));

@@ -12,11 +12,12 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use super::BlockEntryBuilder;
+use crate::blocks::segments::for_some_threads;
 use crate::ir;
 
 impl BlockEntryBuilder<'_> {
-    /// Runs the threads of the block that are at a point. Where all are, their loop does not look at their
-    /// points.
+    /// Runs the threads of the block that are at a point. If all threads are there, their loop does not read the point
+    /// of each.
     pub(super) unsafe fn threads_at(&mut self, kernel: LLVMValueRef, point: usize, shared: &[LLVMValueRef]) {
         // SAFETY: by contract.
         unsafe {
@@ -30,8 +31,8 @@ impl BlockEntryBuilder<'_> {
             let some = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntNE, least, number(point + 1), c"".as_ptr());
             let blocks = [c"some", c"all", c""].map(|name| self.new_block(name));
             LLVMBuildCondBr(b, some, blocks[0], blocks[1]);
-            let after = self.segments.runs.len() - 1;
-            for (block, point) in blocks.into_iter().zip([point + after, point]) {
+            let some_here = for_some_threads(point, self.segments.runs.len() - 1);
+            for (block, point) in blocks.into_iter().zip([some_here, point]) {
                 LLVMPositionBuilderAtEnd(b, block);
                 self.threads(kernel, number(point), function, shared);
                 LLVMBuildBr(b, blocks[2]);
@@ -40,8 +41,8 @@ impl BlockEntryBuilder<'_> {
         }
     }
 
-    /// The greatest point of a thread that has not ended; the end if all have. `at` is the place of each thread's
-    /// point.
+    /// Returns the greatest point of a thread that has not ended; the end if all have. `at` is the place of each
+    /// thread's point. Also stores [`Self::least_point`].
     pub(super) unsafe fn next_of_living(&self, at: u32) -> LLVMValueRef {
         // SAFETY: by contract.
         unsafe {
@@ -57,9 +58,9 @@ impl BlockEntryBuilder<'_> {
             let thread = LLVMBuildPhi(b, long, none);
             let [least, greatest] = [(); 2].map(|()| LLVMBuildPhi(b, int, none));
             let place = ir::at_offset(b, row, LLVMBuildMul(b, thread, n(4), none));
-            // The number of the point and 1: the end becomes 0.
+            // The number of the point plus 1: the end, the greatest number, becomes 0.
             let own = LLVMBuildAdd(b, LLVMBuildLoad2(b, int, place, none), one, none);
-            const { assert!(BLOCK_ENDED == u32::MAX, "the end and 1 is 0") };
+            const { assert!(BLOCK_ENDED == u32::MAX, "the end plus 1 is 0") };
             let choose = |test, value| {
                 let keeps = LLVMBuildICmp(b, test, value, own, none);
                 LLVMBuildSelect(b, keeps, value, own, none)

@@ -1,8 +1,13 @@
 //! The names of rows: patterns, and what they capture.
 
-/// What a PTX type means in a body, in this order: the IR type; for an integer the letter of its sign, for a
-/// float the suffix of LLVM's intrinsics; its bits; one less; the integer type of its bits, for an integer of
-/// twice as many; the least and the greatest integer of its bits; the PTX type of twice the width.
+/// PTX types, and their meanings in a body. The meanings are, in this order:
+///
+/// - the IR type;
+/// - of an integer, the letter of its sign; of a float, the suffix of LLVM's intrinsics;
+/// - the number of its bits, and that number less one;
+/// - of a float, the integer type of its bits; of an integer, the one of twice as many bits;
+/// - the least and the greatest integer of its bits;
+/// - the PTX type of twice the width.
 const TYPES: &[(&str, &str)] = &[
     ("pred", "i1,u,1,0,i2,0,1"),
     ("cc", "i1"),

@@ -13,15 +13,10 @@ use crate::host::driver_textures::{
 };
 use crate::host::edge::{get, put};
 use crate::host::errors::{Error, Result};
-use crate::host::types::{cudaArray_t, cudaExtent, cudaStream_t};
+use crate::host::types::{COPY_DEFAULT, DEFAULT_STREAM, cudaArray_t, cudaExtent, cudaStream_t};
 use crate::work::Process;
 use crate::work::arrays::make;
 use crate::work::transfers::copies::copy_bytes;
-
-/// The default stream.
-const DEFAULT: cudaStream_t = std::ptr::null_mut();
-/// `cudaMemcpyDefault`: the addresses say where the memory is.
-const ANY: u32 = 4;
 
 /// The description of an array.
 fn described(process: &Process, array: cudaArray_t) -> Result<CUDA_ARRAY3D_DESCRIPTOR> {
@@ -85,32 +80,32 @@ driver_api! { process;
     }
 
     @ptds fn cuMemcpyHtoA_v2(to: cudaArray_t, offset: usize, from: *const c_void, count: usize) {
-        copy_bytes(process, bytes_of(process, to, offset, count)?, from, count, ANY, DEFAULT, true)
+        copy_bytes(process, bytes_of(process, to, offset, count)?, from, count, COPY_DEFAULT, DEFAULT_STREAM, true)
     }
 
     @ptsz fn cuMemcpyHtoAAsync_v2(to: cudaArray_t, offset: usize, from: *const c_void, count: usize, stream: cudaStream_t) {
-        copy_bytes(process, bytes_of(process, to, offset, count)?, from, count, ANY, stream, false)
+        copy_bytes(process, bytes_of(process, to, offset, count)?, from, count, COPY_DEFAULT, stream, false)
     }
 
     @ptds fn cuMemcpyAtoH_v2(to: *mut c_void, from: cudaArray_t, offset: usize, count: usize) {
-        copy_bytes(process, to, bytes_of(process, from, offset, count)?, count, ANY, DEFAULT, true)
+        copy_bytes(process, to, bytes_of(process, from, offset, count)?, count, COPY_DEFAULT, DEFAULT_STREAM, true)
     }
 
     @ptsz fn cuMemcpyAtoHAsync_v2(to: *mut c_void, from: cudaArray_t, offset: usize, count: usize, stream: cudaStream_t) {
-        copy_bytes(process, to, bytes_of(process, from, offset, count)?, count, ANY, stream, false)
+        copy_bytes(process, to, bytes_of(process, from, offset, count)?, count, COPY_DEFAULT, stream, false)
     }
 
     @ptds fn cuMemcpyDtoA_v2(to: cudaArray_t, offset: usize, from: *const c_void, count: usize) {
-        copy_bytes(process, bytes_of(process, to, offset, count)?, from, count, ANY, DEFAULT, true)
+        copy_bytes(process, bytes_of(process, to, offset, count)?, from, count, COPY_DEFAULT, DEFAULT_STREAM, true)
     }
 
     @ptds fn cuMemcpyAtoD_v2(to: *mut c_void, from: cudaArray_t, offset: usize, count: usize) {
-        copy_bytes(process, to, bytes_of(process, from, offset, count)?, count, ANY, DEFAULT, true)
+        copy_bytes(process, to, bytes_of(process, from, offset, count)?, count, COPY_DEFAULT, DEFAULT_STREAM, true)
     }
 
     @ptds fn cuMemcpyAtoA_v2(to: cudaArray_t, offset: usize, from: cudaArray_t, from_offset: usize, count: usize) {
         let source = bytes_of(process, from, from_offset, count)?;
-        copy_bytes(process, bytes_of(process, to, offset, count)?, source, count, ANY, DEFAULT, true)
+        copy_bytes(process, bytes_of(process, to, offset, count)?, source, count, COPY_DEFAULT, DEFAULT_STREAM, true)
     }
 }
 

@@ -21,8 +21,8 @@ const FOUND: u32 = 0;
 const NOT_FOUND: u32 = 1;
 const TOO_OLD: u32 = 2;
 
-/// Functions whose parameters CUDA has changed since 11.0: each form, and the version that it came with.
-/// Of all others one form is here.
+/// Functions whose parameters CUDA has changed since 11.0, each with its forms and the versions that these came with.
+/// All other functions have one form.
 const FORMS: &[(&str, &[(c_int, &CStr)])] = &[
     ("cuCtxCreate", &[(3020, c"cuCtxCreate_v2"), (11040, c"cuCtxCreate_v3"), (12050, c"cuCtxCreate_v4")]),
     ("cuCtxGetDevice", &[(2000, c"cuCtxGetDevice"), (13000, c"cuCtxGetDevice_v2")]),

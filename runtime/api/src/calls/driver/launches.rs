@@ -20,8 +20,8 @@ const END: usize = 0;
 const BUFFER_POINTER: usize = 1;
 const BUFFER_SIZE: usize = 2;
 
-/// What the caller of a launch has left on the stack: the address to return to, and the arguments that
-/// six registers have no room for.
+/// The part of a launch's call that is on the stack: the address to return to, and the arguments behind the first six,
+/// which are in registers.
 #[repr(C)]
 struct OnStack {
     caller: CallSite,

@@ -6,19 +6,13 @@ use crate::calls::driver::export::driver_api;
 use crate::host::driver_types::{CUDA_MEMCPY2D, CUDA_MEMCPY3D};
 use crate::host::edge::get;
 use crate::host::errors::Result;
-use crate::host::types::cudaStream_t;
+use crate::host::types::{
+    COPY_DEFAULT, COPY_DEVICE_TO_DEVICE, COPY_DEVICE_TO_HOST, COPY_HOST_TO_DEVICE, DEFAULT_STREAM,
+    cudaStream_t,
+};
 use crate::work::transfers::copies::{copy_3d, copy_bytes};
 use crate::work::transfers::fills::fill_elements;
 use crate::work::{Process, contexts};
-
-/// The default stream, which calls without a stream argument use.
-const DEFAULT: cudaStream_t = std::ptr::null_mut();
-/// `cudaMemcpyKind` by direction.
-const TO_DEVICE: u32 = 1;
-const TO_HOST: u32 = 2;
-const ON_DEVICE: u32 = 3;
-/// The addresses say where the memory is.
-const ANY: u32 = 4;
 
 /// Bytes of an element of an array.
 pub(super) fn element(process: &Process, array: *mut c_void) -> Result<usize> {
@@ -27,61 +21,61 @@ pub(super) fn element(process: &Process, array: *mut c_void) -> Result<usize> {
 
 driver_api! { process;
     @ptds fn cuMemcpy(to: *mut c_void, from: *const c_void, count: usize) {
-        copy_bytes(process, to, from, count, ANY, DEFAULT, true)
+        copy_bytes(process, to, from, count, COPY_DEFAULT, DEFAULT_STREAM, true)
     }
 
     @ptsz fn cuMemcpyAsync(to: *mut c_void, from: *const c_void, count: usize, stream: cudaStream_t) {
-        copy_bytes(process, to, from, count, ANY, stream, false)
+        copy_bytes(process, to, from, count, COPY_DEFAULT, stream, false)
     }
 
     @ptds fn cuMemcpyHtoD_v2(to: *mut c_void, from: *const c_void, count: usize) {
-        copy_bytes(process, to, from, count, TO_DEVICE, DEFAULT, true)
+        copy_bytes(process, to, from, count, COPY_HOST_TO_DEVICE, DEFAULT_STREAM, true)
     }
 
     @ptsz fn cuMemcpyHtoDAsync_v2(to: *mut c_void, from: *const c_void, count: usize, stream: cudaStream_t) {
-        copy_bytes(process, to, from, count, TO_DEVICE, stream, false)
+        copy_bytes(process, to, from, count, COPY_HOST_TO_DEVICE, stream, false)
     }
 
     @ptds fn cuMemcpyDtoH_v2(to: *mut c_void, from: *const c_void, count: usize) {
-        copy_bytes(process, to, from, count, TO_HOST, DEFAULT, true)
+        copy_bytes(process, to, from, count, COPY_DEVICE_TO_HOST, DEFAULT_STREAM, true)
     }
 
     @ptsz fn cuMemcpyDtoHAsync_v2(to: *mut c_void, from: *const c_void, count: usize, stream: cudaStream_t) {
-        copy_bytes(process, to, from, count, TO_HOST, stream, false)
+        copy_bytes(process, to, from, count, COPY_DEVICE_TO_HOST, stream, false)
     }
 
     @ptds fn cuMemcpyDtoD_v2(to: *mut c_void, from: *const c_void, count: usize) {
-        copy_bytes(process, to, from, count, ON_DEVICE, DEFAULT, true)
+        copy_bytes(process, to, from, count, COPY_DEVICE_TO_DEVICE, DEFAULT_STREAM, true)
     }
 
     @ptsz fn cuMemcpyDtoDAsync_v2(to: *mut c_void, from: *const c_void, count: usize, stream: cudaStream_t) {
-        copy_bytes(process, to, from, count, ON_DEVICE, stream, false)
+        copy_bytes(process, to, from, count, COPY_DEVICE_TO_DEVICE, stream, false)
     }
 
     @ptds fn cuMemcpyPeer(to: *mut c_void, to_context: *mut c_void, from: *const c_void, from_context: *mut c_void, count: usize) {
         contexts::check(process, to_context.addr())?;
         contexts::check(process, from_context.addr())?;
-        copy_bytes(process, to, from, count, ON_DEVICE, DEFAULT, true)
+        copy_bytes(process, to, from, count, COPY_DEVICE_TO_DEVICE, DEFAULT_STREAM, true)
     }
 
     @ptsz fn cuMemcpyPeerAsync(to: *mut c_void, to_context: *mut c_void, from: *const c_void, from_context: *mut c_void, count: usize, stream: cudaStream_t) {
         contexts::check(process, to_context.addr())?;
         contexts::check(process, from_context.addr())?;
-        copy_bytes(process, to, from, count, ON_DEVICE, stream, false)
+        copy_bytes(process, to, from, count, COPY_DEVICE_TO_DEVICE, stream, false)
     }
 
-    @ptds fn cuMemcpy2D_v2(p: *const CUDA_MEMCPY2D) { copy_3d(process, &get(p)?.parameters(|array| element(process, array))?, DEFAULT, true) }
+    @ptds fn cuMemcpy2D_v2(p: *const CUDA_MEMCPY2D) { copy_3d(process, &get(p)?.parameters(|array| element(process, array))?, DEFAULT_STREAM, true) }
 
-    @ptds fn cuMemcpy2DUnaligned_v2(p: *const CUDA_MEMCPY2D) { copy_3d(process, &get(p)?.parameters(|array| element(process, array))?, DEFAULT, true) }
+    @ptds fn cuMemcpy2DUnaligned_v2(p: *const CUDA_MEMCPY2D) { copy_3d(process, &get(p)?.parameters(|array| element(process, array))?, DEFAULT_STREAM, true) }
 
     @ptsz fn cuMemcpy2DAsync_v2(p: *const CUDA_MEMCPY2D, stream: cudaStream_t) { copy_3d(process, &get(p)?.parameters(|array| element(process, array))?, stream, false) }
 
-    @ptds fn cuMemcpy3D_v2(p: *const CUDA_MEMCPY3D) { copy_3d(process, &get(p)?.parameters(|array| element(process, array))?, DEFAULT, true) }
+    @ptds fn cuMemcpy3D_v2(p: *const CUDA_MEMCPY3D) { copy_3d(process, &get(p)?.parameters(|array| element(process, array))?, DEFAULT_STREAM, true) }
 
     @ptsz fn cuMemcpy3DAsync_v2(p: *const CUDA_MEMCPY3D, stream: cudaStream_t) { copy_3d(process, &get(p)?.parameters(|array| element(process, array))?, stream, false) }
 
     @ptds fn cuMemsetD8_v2(to: *mut c_void, value: u8, count: usize) {
-        fill_elements(process, to, 0, (count, 1), (value.into(), 1), DEFAULT, true)
+        fill_elements(process, to, 0, (count, 1), (value.into(), 1), DEFAULT_STREAM, true)
     }
 
     @ptsz fn cuMemsetD8Async(to: *mut c_void, value: u8, count: usize, stream: cudaStream_t) {
@@ -89,7 +83,7 @@ driver_api! { process;
     }
 
     @ptds fn cuMemsetD16_v2(to: *mut c_void, value: u16, count: usize) {
-        fill_elements(process, to, 0, (count, 1), (value.into(), 2), DEFAULT, true)
+        fill_elements(process, to, 0, (count, 1), (value.into(), 2), DEFAULT_STREAM, true)
     }
 
     @ptsz fn cuMemsetD16Async(to: *mut c_void, value: u16, count: usize, stream: cudaStream_t) {
@@ -97,7 +91,7 @@ driver_api! { process;
     }
 
     @ptds fn cuMemsetD32_v2(to: *mut c_void, value: u32, count: usize) {
-        fill_elements(process, to, 0, (count, 1), (value, 4), DEFAULT, true)
+        fill_elements(process, to, 0, (count, 1), (value, 4), DEFAULT_STREAM, true)
     }
 
     @ptsz fn cuMemsetD32Async(to: *mut c_void, value: u32, count: usize, stream: cudaStream_t) {
@@ -105,7 +99,7 @@ driver_api! { process;
     }
 
     @ptds fn cuMemsetD2D8_v2(to: *mut c_void, pitch: usize, value: u8, width: usize, height: usize) {
-        fill_elements(process, to, pitch, (width, height), (value.into(), 1), DEFAULT, true)
+        fill_elements(process, to, pitch, (width, height), (value.into(), 1), DEFAULT_STREAM, true)
     }
 
     @ptsz fn cuMemsetD2D8Async(to: *mut c_void, pitch: usize, value: u8, width: usize, height: usize, stream: cudaStream_t) {
@@ -113,7 +107,7 @@ driver_api! { process;
     }
 
     @ptds fn cuMemsetD2D16_v2(to: *mut c_void, pitch: usize, value: u16, width: usize, height: usize) {
-        fill_elements(process, to, pitch, (width, height), (value.into(), 2), DEFAULT, true)
+        fill_elements(process, to, pitch, (width, height), (value.into(), 2), DEFAULT_STREAM, true)
     }
 
     @ptsz fn cuMemsetD2D16Async(to: *mut c_void, pitch: usize, value: u16, width: usize, height: usize, stream: cudaStream_t) {
@@ -121,7 +115,7 @@ driver_api! { process;
     }
 
     @ptds fn cuMemsetD2D32_v2(to: *mut c_void, pitch: usize, value: u32, width: usize, height: usize) {
-        fill_elements(process, to, pitch, (width, height), (value, 4), DEFAULT, true)
+        fill_elements(process, to, pitch, (width, height), (value, 4), DEFAULT_STREAM, true)
     }
 
     @ptsz fn cuMemsetD2D32Async(to: *mut c_void, pitch: usize, value: u32, width: usize, height: usize, stream: cudaStream_t) {

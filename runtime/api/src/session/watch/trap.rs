@@ -21,6 +21,9 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
+use gpurace_cpu::signal;
+use gpurace_cpu::stack_frame::code_around;
+
 use crate::host::limits::PAGE;
 use crate::host::stack::{self, Callers};
 
@@ -54,8 +57,6 @@ const ACCESS_ERROR: c_int = 2;
 const TRACED: c_int = 2;
 /// The trap flag of `EFLAGS`.
 const TRAP_FLAG: i64 = 1 << 8;
-/// Error code bit of a page fault: the access was a write (Intel SDM, vol. 3, 4.7).
-const PAGE_FAULT_WRITE: i64 = 2;
 
 struct TrapState {
     /// The handlers are installed. False if the system lacks what they need.
@@ -161,31 +162,10 @@ fn install(signal: c_int) -> bool {
     unsafe { system_call(libc::SYS_rt_sigaction as usize, args) == 0 }
 }
 
-/// The executable segment of this library.
+/// Returns the executable segment of this library.
 fn own_code() -> Option<Range<usize>> {
-    struct Search {
-        address: usize,
-        found: Option<Range<usize>>,
-    }
-    unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, search: *mut c_void) -> c_int {
-        // SAFETY: the loader's description of an object, and our own search.
-        let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
-        for i in 0..usize::from(info.dlpi_phnum) {
-            // SAFETY: the pointer is to one of its program headers.
-            let header = unsafe { &*info.dlpi_phdr.add(i) };
-            let start = (info.dlpi_addr + header.p_vaddr) as usize;
-            let code = start..start + header.p_memsz as usize;
-            if header.p_type == libc::PT_LOAD && code.contains(&search.address) {
-                search.found = Some(code);
-                return 1;
-            }
-        }
-        0
-    }
-    let mut search = Search { address: gpurace_watch_return as *const () as usize, found: None };
-    // SAFETY: `visit` reads what it is given.
-    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
-    search.found
+    let (start, size) = code_around(gpurace_watch_return as *const () as usize);
+    (size > 0).then(|| start..start + size)
 }
 
 /// Installs the handlers and asks for syscall user dispatch, once.
@@ -193,7 +173,7 @@ fn set_up() -> bool {
     *STATE.is_set_up.get_or_init(|| {
         let Some(code) = own_code() else { return false };
         // The executor installs its handlers at its first launch. They must come before ours.
-        gpurace_cpu::signal::install_handlers();
+        signal::install_handlers();
         // SAFETY: the protection is off. `libc::sigaction` only reads the old action. The selector
         // lives as long as the process.
         let done = unsafe {
@@ -325,15 +305,14 @@ unsafe extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context
             stop();
             return chain(signal, info, context);
         }
-        let registers = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
-        let write = registers[libc::REG_ERR as usize] & PAGE_FAULT_WRITE != 0;
-        if !note(address, write) {
+        let context = &mut *context.cast::<libc::ucontext_t>();
+        if !note(address, signal::is_write_fault(context)) {
             STATE.gave_up.store(true, Ordering::Relaxed);
             return stop();
         }
         protect(libc::PROT_READ | libc::PROT_WRITE);
         STATE.stepping.store(true, Ordering::Relaxed);
-        registers[libc::REG_EFL as usize] |= TRAP_FLAG;
+        context.uc_mcontext.gregs[libc::REG_EFL as usize] |= TRAP_FLAG;
     }
 }
 
@@ -421,28 +400,9 @@ unsafe fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void)
     let Some(i) = SIGNALS.iter().position(|&s| s == signal) else {
         return;
     };
-    // SAFETY: it was written before the handlers were installed. A handler in it has the signature
-    // that its flags name.
+    // SAFETY: the action was written before the handlers were installed. The others are the handler's own arguments.
     unsafe {
         let previous = (*STATE.previous.get())[i].assume_init_ref();
-        match previous.sa_sigaction {
-            libc::SIG_IGN if (*info).si_code <= 0 => {}
-            libc::SIG_DFL | libc::SIG_IGN => {
-                // A fault is raised again when the instruction runs again.
-                libc::signal(signal, libc::SIG_DFL);
-                if signal != libc::SIGSEGV || (*info).si_code <= 0 {
-                    libc::raise(signal);
-                }
-            }
-            handler if previous.sa_flags & libc::SA_SIGINFO != 0 => {
-                let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) =
-                    std::mem::transmute(handler);
-                handler(signal, info, context);
-            }
-            handler => {
-                let handler: extern "C" fn(c_int) = std::mem::transmute(handler);
-                handler(signal);
-            }
-        }
+        signal::chain(previous, signal, info, context);
     }
 }

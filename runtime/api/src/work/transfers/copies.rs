@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use crate::backend::memory::{PitchedRows, TransferRequest};
 use crate::host::errors::{Error, Result};
 use crate::host::stack;
-use crate::host::types::{cudaExtent, cudaMemcpy3DParms, cudaMemcpy3DPeerParms, cudaStream_t};
+use crate::host::types::{COPY_DEFAULT, cudaExtent, cudaMemcpy3DParms, cudaMemcpy3DPeerParms, cudaStream_t};
 use crate::order::StreamId;
 use crate::work::graph::capture;
 use crate::work::graph::work::Work;
@@ -187,7 +187,7 @@ pub fn without_devices(p: &cudaMemcpy3DPeerParms) -> Result<cudaMemcpy3DParms> {
         dstPos: p.dstPos,
         dstPtr: p.dstPtr,
         extent: p.extent,
-        kind: 4,
+        kind: COPY_DEFAULT,
     })
 }
 

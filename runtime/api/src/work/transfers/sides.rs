@@ -4,7 +4,10 @@ use std::ffi::c_void;
 
 use crate::backend::memory::{CudaArray, MemoryKind, PitchedRows};
 use crate::host::errors::{Error, Result};
-use crate::host::types::{cudaExtent, cudaPitchedPtr, cudaPos};
+use crate::host::types::{
+    COPY_DEFAULT, COPY_DEVICE_TO_DEVICE, COPY_DEVICE_TO_HOST, COPY_HOST_TO_DEVICE, COPY_HOST_TO_HOST,
+    cudaExtent, cudaPitchedPtr, cudaPos,
+};
 use crate::work::Process;
 
 /// `cudaMemcpyKind`.
@@ -29,11 +32,11 @@ impl CopyDirection {
     /// `cudaErrorInvalidMemcpyDirection` if there is none.
     pub fn new(kind: u32) -> Result<Self> {
         Ok(match kind {
-            0 => Self::HostToHost,
-            1 => Self::HostToDevice,
-            2 => Self::DeviceToHost,
-            3 => Self::DeviceToDevice,
-            4 => Self::Default,
+            COPY_HOST_TO_HOST => Self::HostToHost,
+            COPY_HOST_TO_DEVICE => Self::HostToDevice,
+            COPY_DEVICE_TO_HOST => Self::DeviceToHost,
+            COPY_DEVICE_TO_DEVICE => Self::DeviceToDevice,
+            COPY_DEFAULT => Self::Default,
             _ => return Err(Error::INVALID_MEMCPY_DIRECTION),
         })
     }
