@@ -362,7 +362,6 @@ impl Args {
     }
 
     /// Notes the target that clang compiles for, if it is another than x86-64 Linux.
-
     fn target(&mut self, triple: &str) {
         let x86_64_linux = ["x86_64", "amd64"].iter().any(|arch| triple.starts_with(arch))
             && (triple.contains("linux") || !triple.contains('-'));

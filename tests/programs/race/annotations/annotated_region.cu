@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-atomic several-writers several-writers
+//@[racy] findings: several-writers several-writers several-writers
 // Regions that nest, a scope that is left early, and what stands outside of
 // them. The second kernel never waits, so that its threads run one after the
 // other: what one of them ignores is no business of the next. Nor is it in the third,
