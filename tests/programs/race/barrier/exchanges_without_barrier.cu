@@ -25,7 +25,7 @@ __global__ void sort(int* data) {
 }
 //~ RACE?[racy] read-write|write-read shared: LOOK DOWN
 //~ RACE?[racy] read-write|write-read shared: LOOK UP
-//~ RACE?[racy] read-write|write-read shared: DOWN UP
+//~ RACE?[racy] read-write|write-read|write-write shared: DOWN UP
 //~ RACE?[racy] read-write|write-read|write-write shared: DOWN DOWN
 //~ RACE?[racy] write-write shared: UP UP
 
