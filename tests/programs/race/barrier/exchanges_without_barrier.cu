@@ -12,7 +12,7 @@ __global__ void sort(int* data) {
     for (int round = 0; round < 128; round++) {
         int i = 2 * t + round % 2;
         if (i + 1 < 128 && tile[i] > tile[i + 1]) { //~ LOOK
-            int larger = tile[i];
+            int larger = tile[i];  //~ KEEP
             tile[i] = tile[i + 1]; //~ DOWN
             tile[i + 1] = larger;  //~ UP
         }
@@ -28,6 +28,8 @@ __global__ void sort(int* data) {
 //~ RACE?[racy] read-write|write-read|write-write shared: DOWN UP
 //~ RACE?[racy] read-write|write-read|write-write shared: DOWN DOWN
 //~ RACE?[racy] write-write shared: UP UP
+//~ RACE?[racy] read-write|write-read shared: KEEP DOWN
+//~ RACE?[racy] read-write|write-read shared: KEEP UP
 
 int main() {
     Buffer<int> data(128);
