@@ -1,8 +1,8 @@
 //! Updates: a thread reads bytes and then changes the same ones. If several threads do so at once, one update is lost,
 //! and the report says that it must become atomic.
 //!
-//! Only the addresses are compared here, and loads from one address count as equal: nothing is proved by this. The report looks at the kernel's control flow: whether the read comes first,
-//! and whether a barrier stands between.
+//! Only the addresses are compared here, and loads from one address count as equal: nothing is proved by this. The
+//! report looks at the kernel's control flow: whether the read comes first, and whether a barrier stands between.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
