@@ -54,17 +54,18 @@ fn stages(driver: Driver) -> Result<Exit, Error> {
         let _ = std::io::stderr().write_all(plan.render().as_bytes());
         return Ok(Exit::Success);
     }
-    let exit = match plan.steps.as_slice() {
+    let (exit, succeeded) = match plan.steps.as_slice() {
         [Step::Clang(command)] if !args.help && !command.is_long() => {
             drop(work);
-            run::become_command(command, driver.name())
+            (run::become_command(command, driver.name()), 0)
         }
         _ => run::run(&plan, driver.name(), args.verbose && plan::is_ours(&args), work.path()),
     };
     if args.help {
         anstream::print!("{}", flags::help());
     }
-    if matches!(exit, Exit::Step(_)) {
+    // The link is the last step.
+    if matches!(exit, Exit::Step(_)) && succeeded + 1 == plan.steps.len() {
         for library in &args.missing_libraries {
             library.error().print(driver.name());
         }

@@ -20,11 +20,12 @@ use crate::{config, headers, part};
 
 mod gpu;
 
-/// Runs the steps in order. Messages start with `program`. Response files go to `work`.
-pub fn run(plan: &Plan, program: &str, verbose: bool, work: &Path) -> Exit {
+/// Runs the steps in order, until one fails. Returns how the last one ended, and how many succeeded. Messages start with
+/// `program`. Response files go to `work`.
+pub fn run(plan: &Plan, program: &str, verbose: bool, work: &Path) -> (Exit, usize) {
     let interrupted = match watch_signals() {
         Ok(flag) => flag,
-        Err(e) => return refused(Error::new(format!("cannot watch for signals: {e}")), program),
+        Err(e) => return (refused(Error::new(format!("cannot watch for signals: {e}")), program), 0),
     };
     for (index, step) in plan.steps.iter().enumerate() {
         if verbose {
@@ -35,11 +36,11 @@ pub fn run(plan: &Plan, program: &str, verbose: bool, work: &Path) -> Exit {
         let exit = run_step(step, program, &response_file).unwrap_or_else(|error| refused(error, program));
         match interrupted.load(Ordering::Relaxed) {
             0 if exit == Exit::Success => {}
-            0 => return exit,
-            signal => return Exit::Signal(signal as i32),
+            0 => return (exit, index),
+            signal => return (Exit::Signal(signal as i32), index),
         }
     }
-    Exit::Success
+    (Exit::Success, plan.steps.len())
 }
 
 fn run_step(step: &Step, program: &str, response_file: &Path) -> Result<Exit, Error> {

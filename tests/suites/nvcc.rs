@@ -205,6 +205,9 @@ int main() {
 fn a_missing_library_that_nothing_calls_is_left_out() {
     let run = built("uncalled", "int main() {}\n", &["-lcusparse", "-lcusolver_static"]);
     assert_eq!((run.outcome.status, run.outcome.stderr.as_str()), (Some(0), ""));
+    // An error before the link has nothing to do with it.
+    let said = refused("misspelt", "int main() { return none; }\n", &["-lcusparse"]).stderr;
+    assert!(said.contains("undeclared identifier 'none'") && !said.contains("cusparse"), "{said}");
 }
 
 #[test]

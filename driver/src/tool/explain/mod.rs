@@ -214,7 +214,7 @@ fn compile(file: &Path, clang: &[OsString]) -> Result<Vec<Known>, Error> {
         return Err(Error::new(format!("`{}` has no device code to compile", file.display())));
     };
     let plan = Plan { steps };
-    if run::run(&plan, "gpurace", false, work.path()) != Exit::Success {
+    if run::run(&plan, "gpurace", false, work.path()).0 != Exit::Success {
         return Err(Error::new(format!("`{}` did not compile", file.display()))
             .hint("arguments of the compilation follow the file: `gpurace explain k.cu -I include`"));
     }
