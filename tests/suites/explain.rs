@@ -127,7 +127,7 @@ const MISTAKES: [(&str, &str, &str, &str); 20] = [
     ),
     ("last", "several-writers", "let one of them write", ""),
     ("same", "same-value", "let one of them write", ""),
-    ("update", "missing-atomic", "make the update atomic (such as atomicAdd)", ""),
+    ("update", "missing-atomic", "make the update one atomic operation (such as atomicAdd", ""),
     ("alias", "alias", "pass different buffers: `in` and `out` both point into", "disjoint(in, out)"),
     ("half_atomic", "missing-atomic", "make both atomic, or order them", "give each block bytes of its own"),
     ("scope", "narrow-scope", "use a device-scope one (such as atomicAdd)", ""),
