@@ -179,7 +179,7 @@ impl fmt::Display for ContainerError {
         match self {
             Self::NotAContainer => f.write_str("no gpurace device code"),
             Self::Version { found } => {
-                write!(f, "gpurace device code of version {found}, wanted {FORMAT_VERSION}")
+                write!(f, "gpurace device code of version {found} (not {FORMAT_VERSION})")
             }
             Self::Damaged => f.write_str("damaged gpurace device code: its checksum is wrong"),
         }
