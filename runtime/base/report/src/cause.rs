@@ -209,7 +209,8 @@ fn kind(
     let is_sequence = relation.is_some_and(|relation| relation.is_sequence);
     let is_handed_over = kernel.is_some_and(|kernel| flags::is_handed_over(kernel.flow, kernel.pair));
     let needs_flag = has_fences || race.scope > Scope::Block || !is_sequence;
-    if is_handed_over && needs_flag && !is_flag(race, facts, kernel) {
+    // Data that an atomic hands over may be `volatile`: that makes it no flag.
+    if is_handed_over && needs_flag && !spins(kernel) {
         return CauseKind::MissingFence;
     }
     if is_one_place(race) || update.is_some() || is_flag(race, facts, kernel) {
@@ -237,9 +238,12 @@ pub(crate) fn has_atomic(race: &Race) -> bool {
 /// True if one thread seems to tell another one something by the bytes: a loop waits for them to change, or their
 /// accesses are `volatile`, and no barrier could order them.
 fn is_flag(race: &Race, facts: [SideFacts; 2], kernel: Option<InKernel<'_>>) -> bool {
-    let spins =
-        kernel.is_some_and(|kernel| kernel.pair.into_iter().any(|site| flags::spins(kernel.flow, site)));
-    spins || race.scope > Scope::Block && facts.iter().any(|side| side.volatile)
+    spins(kernel) || race.scope > Scope::Block && facts.iter().any(|side| side.volatile)
+}
+
+/// True if one side is in a loop that waits for the bytes to change.
+fn spins(kernel: Option<InKernel<'_>>) -> bool {
+    kernel.is_some_and(|kernel| kernel.pair.into_iter().any(|site| flags::spins(kernel.flow, site)))
 }
 
 fn of_atomics(scope: Scope, facts: [SideFacts; 2]) -> CauseKind {
