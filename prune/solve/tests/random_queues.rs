@@ -244,6 +244,17 @@ fn by(k: &mut Kernel, who: Who, act: impl FnOnce(&mut Kernel)) {
     k.when(cond, act);
 }
 
+/// Opens a loop and describes its first acts. Returns the loop, and the values that are known behind it.
+fn begin_loop(k: &mut Kernel, acts: &[Act], names: &mut Names) -> (LoopId, HashMap<usize, E>) {
+    let id = k.next_loop();
+    k.skip_loop();
+    names.loops.push(id);
+    let outside = names.values.clone();
+    k.open();
+    describe(k, acts, names);
+    (id, outside)
+}
+
 fn describe(k: &mut Kernel, acts: &[Act], names: &mut Names) {
     for act in acts {
         let zero = k.c(0);
@@ -290,12 +301,7 @@ fn describe(k: &mut Kernel, acts: &[Act], names: &mut Names) {
             }
             Act::Sync => k.sync(),
             Act::Rounds { body, value, bound } => {
-                let id = k.next_loop();
-                k.skip_loop();
-                names.loops.push(id);
-                let outside = names.values.clone();
-                k.open();
-                describe(k, body, names);
+                let (id, outside) = begin_loop(k, body, names);
                 let body = k.close();
                 let bound = k.c(*bound);
                 let cond = k.ult(names.values[value], bound);
@@ -311,12 +317,7 @@ fn describe(k: &mut Kernel, acts: &[Act], names: &mut Names) {
                 }));
             }
             Act::Breaks { body, rest, value, bound, most } => {
-                let id = k.next_loop();
-                k.skip_loop();
-                names.loops.push(id);
-                let outside = names.values.clone();
-                k.open();
-                describe(k, body, names);
+                let (id, outside) = begin_loop(k, body, names);
                 let bound = k.c(*bound);
                 let unless = k.ult(names.values[value], bound);
                 k.open();
