@@ -105,7 +105,7 @@ options! {
     halt_on_error: bool = false, "0";
     /// number of findings to print, each kernel's first always; the JSON report has all of them
     max_reports: u64 = 100, "100";
-    /// schedules under which a launch runs whose order rests on more than barriers, the program's own among
+    /// most schedules under which a launch runs whose order rests on more than barriers, the program's own among
     /// them; `0` for one
     explore: u64 = 12, "12";
     /// `report` races of volatile accesses with each other and with plain ones, or treat volatile accesses as
