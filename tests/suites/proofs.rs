@@ -21,7 +21,7 @@ __global__ void rows(int pitch, int width, int* out) {
 }
 __global__ void through(const int* index, int* out) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    out[index[i]] = i;
+    out[index[index[i]]] = i;
     __shared__ int tile[64];
     tile[threadIdx.x] = i;
     __syncthreads();
@@ -30,7 +30,19 @@ __global__ void through(const int* index, int* out) {
 __global__ void bins(int n, const int* bin, int* own, int* count) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) own[i] = i;
-    count[bin[i]] += 1;
+    count[bin[bin[i]]] += 1;
+}
+__global__ void scatter(int n, const int* to, int* out) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n && to[i] >= 0) out[to[i]] = i;
+}
+__global__ void compact(int n, const char* flag, const int* scan, int* out) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n && flag[i]) out[scan[i]] = i;
+}
+__global__ void fill_rows(int n, const int* first, int* out) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) for (int e = first[i]; e < first[i + 1]; ++e) out[e] = i;
 }
 __global__ void pairs(int n, int taken, int* next, int* out) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -81,6 +93,30 @@ int main(int argc, char** argv) {
             if (argv[a][0] == 'B') host[5] = host[40];
             cudaMemcpy(integers, host, sizeof host, cudaMemcpyHostToDevice);
             bins<<<2, argv[a][0] == 'z' ? dim3(16, 2) : dim3(32)>>>(64, integers, integers + 256, count);
+            break;
+        case 'i': case 'I':
+            // Two threads lead nowhere. Only with `I` do two lead to one element.
+            for (int i = 0; i < 64; ++i) host[i] = i % 32 ? 63 - i : -1;
+            if (argv[a][0] == 'I') host[5] = host[40];
+            cudaMemcpy(integers, host, sizeof host, cudaMemcpyHostToDevice);
+            scatter<<<2, 32>>>(64, integers, integers + 1024);
+            break;
+        case 'c': case 'C': {
+            // A flag that the scan does not count is set only with `C`.
+            char flags[64];
+            for (int i = 0, sum = 0; i < 64; ++i) flags[i] = i % 3 == 1, host[i] = sum, sum += flags[i];
+            if (argv[a][0] == 'C') flags[30] = 1;
+            cudaMemcpy(integers, host, sizeof host, cudaMemcpyHostToDevice);
+            cudaMemcpy(integers + 64, flags, 64, cudaMemcpyHostToDevice);
+            compact<<<2, 32>>>(64, (char*)(integers + 64), integers, integers + 1024);
+            break;
+        }
+        case 'f': case 'F':
+            // The rows overlap only with `F`.
+            for (int i = 0; i < 64; ++i) host[i] = 2 * i;
+            if (argv[a][0] == 'F') host[40] += 3;
+            cudaMemcpy(integers, host, sizeof host, cudaMemcpyHostToDevice);
+            fill_rows<<<2, 32>>>(63, integers, integers + 1024);
             break;
         case 't': case 'T':
             cudaMemset(count, 0, 256);
@@ -206,6 +242,24 @@ fn places_that_an_atomic_addition_gives_out_are_the_threads_own() {
     assert_eq!(lines, [line_of("out[at] = i"), line_of("out[at + 1] = -i")].into());
 }
 
+/// The indices that a launch loads are looked at before it, each time anew.
+#[test]
+fn indices_that_are_distinct_or_sorted_lead_to_elements_of_the_threads_own() {
+    let program = Program::new("contents", &[]);
+    for (fine, racy, line) in
+        [("i", "I", "out[to[i]] = i"), ("f", "F", "out[e] = i"), ("c", "C", "out[scan[i]] = i")]
+    {
+        let run = program.run(&[fine, fine]);
+        assert_eq!((run.races(), run.checks()), (0, 0), "{:?}", run.sites());
+        for launches in [&[racy][..], &[fine, racy, fine], &[racy, racy, racy, racy, fine]] {
+            let run = program.run(launches);
+            assert_eq!(run.races(), 1, "{launches:?}: {}", run.outcome.stderr);
+            let access = &run.report["races"][0]["accesses"][0];
+            assert_eq!(access["line"].as_u64().unwrap(), line_of(line));
+        }
+    }
+}
+
 /// A barrier of the threads that have read one flag.
 #[test]
 fn what_one_thread_says_to_all_orders_them() {
@@ -229,7 +283,7 @@ fn what_is_not_proved_is_checked_beside_what_is() {
     let program = Program::new("beside", &[]);
     let run = program.run(&["d"]);
     let [proved, at_launch, checked] = run.sites();
-    // The values of `index` are not known.
+    // What `index` holds elsewhere repeats.
     assert!(checked > 0 && proved + at_launch > 0, "{:?}", run.sites());
     assert_eq!(run.races(), 0, "{}", run.outcome.stderr);
     let all = Program::new("beside_off", &["-fgpurace-prune=off"]).run(&["d"]);
@@ -257,7 +311,7 @@ fn code_for_open_sites_finds_their_races_and_no_launch_runs_it_too_soon() {
         let line = |race: &Value| race["accesses"][0]["line"].as_u64().unwrap();
         races.iter().map(line).collect::<std::collections::BTreeSet<_>>()
     };
-    let [own, count] = [line_of("own[i] = i"), line_of("count[bin[i]] += 1")];
+    let [own, count] = [line_of("own[i] = i"), line_of("count[bin[bin[i]]] += 1")];
     assert_eq!(lines(&program.run(&["B"])), [count].into());
     // The first row of a block has the indices of the second row.
     assert_eq!(lines(&program.run(&["z"])), [own, count].into());
@@ -537,7 +591,8 @@ fn answers_are_kept_between_runs_and_damaged_ones_ignored() {
     let run = || program.run_with(&["d"], &options);
     let first = run();
     let kept = files(&cache);
-    assert_eq!(kept.len(), 1, "one configuration of one kernel");
+    // The solver is asked without and with what the memory holds.
+    assert_eq!(kept.len(), 2, "one configuration of one kernel");
     let written = std::fs::metadata(&kept[0]).unwrap().modified().unwrap();
     let second = run();
     assert_eq!(second.sites(), first.sites());

@@ -26,6 +26,7 @@ use gpurace_protocol::launch::Launch;
 use gpurace_protocol::protocol::Protocol;
 use gpurace_protocol::range::{Range, Ranges, View, lift_constant, special};
 
+use crate::contents::Loaded;
 use crate::handed::Handed;
 use crate::linear::{Atom, Encoded, Formula, Lin, TooBig};
 use crate::parities::ParityValue;
@@ -119,6 +120,8 @@ pub struct Encoder<'a> {
     pub opaque: BTreeSet<String>,
     /// The tickets that the query mentions.
     pub(crate) drawn: Vec<Drawn>,
+    /// The loaded values of which something is known that the query mentions.
+    pub(crate) loaded: Vec<Loaded>,
     /// The opaque values and variables without a known step that the query mentions in iterations of loops.
     mentioned: Vec<(Key, Lin)>,
     shared: HashMap<Key, Atom>,
@@ -208,6 +211,7 @@ impl<'a> Encoder<'a> {
             needs: BTreeSet::new(),
             opaque: BTreeSet::new(),
             drawn: Vec::new(),
+            loaded: Vec::new(),
             mentioned: Vec::new(),
             shared: HashMap::new(),
             quotients: HashMap::new(),

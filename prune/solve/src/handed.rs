@@ -112,7 +112,7 @@ pub fn is_only_store(
 /// access.
 pub fn first_thread_stores(protocol: &Protocol, store: &Place, then: &Place) -> Option<BTreeSet<LoopId>> {
     let alike = |cond| uniformity(protocol, &protocol.exprs, cond) >= Uniform::Block;
-    let common = store.way.iter().zip(&then.way).take_while(|(x, y)| is_same(x, y)).count();
+    let common = store.way.iter().zip(&then.way).take_while(|(x, y)| x.is_same(y)).count();
     // Both are in one sequence from here on, the store further to the front.
     let (Turn::At { body, index }, Turn::At { body: other, index: later }) =
         (store.way.get(common)?, then.way.get(common)?)
@@ -139,20 +139,6 @@ pub fn first_thread_stores(protocol: &Protocol, store: &Place, then: &Place) -> 
         }
     }
     Some(store.loops().map(|of| of.id).collect())
-}
-
-/// True if two turns lead to the same place.
-fn is_same(x: &Turn, y: &Turn) -> bool {
-    match (x, y) {
-        (Turn::At { body, index }, Turn::At { body: other, index: same }) => {
-            std::ptr::eq(body.as_ptr(), other.as_ptr()) && index == same
-        }
-        (Turn::Branch { cond, value }, Turn::Branch { cond: other, value: same }) => {
-            (cond, value) == (other, same)
-        }
-        (Turn::Into(of), Turn::Into(other)) => of.id == other.id,
-        _ => false,
-    }
 }
 
 /// The value of an expression in a block's first thread, if it depends on the thread's index alone.

@@ -13,6 +13,7 @@
 //! | [`smt`] | queries as SMT-LIB text, limits, the solver |
 //! | `alias` | which objects may share bytes |
 //! | `steady` | values loaded from memory that the kernel does not change |
+//! | `contents` | values loaded from memory that the runtime has looked at |
 //! | `tickets` | values that atomic additions return, which are distinct |
 //! | `counted` | ranges of tickets whose counter starts in the kernel |
 //! | [`handed`] | values that one thread hands to its block through shared memory |
@@ -40,6 +41,7 @@ mod accepted;
 mod alias;
 mod bits;
 pub mod candidates;
+mod contents;
 mod counted;
 mod digits;
 mod division;

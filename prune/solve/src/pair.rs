@@ -66,6 +66,7 @@ impl<'a> PairFormula<'a> {
             frame.certain = false;
             assumptions.push(encoder.cond(&mut frame, *cond)?);
         }
+        encoder.contents_facts()?;
         encoder.product_facts()?;
         Ok(Self { encoder, race, assumptions })
     }
@@ -146,6 +147,9 @@ pub fn formula<'a>(
     let overlap = overlap(&mut encoder, &mut ways, (a, b), relation, apart)?;
     race.push(overlap);
     tickets::add_facts(&mut encoder, counters, relation)?;
+    for (way, place) in ways.iter().zip([a, b]) {
+        encoder.loads_within(&way.frame, place)?;
+    }
 
     PairFormula::of(encoder, race, candidates)
 }
@@ -409,10 +413,9 @@ fn overlap<'a>(
         Formula::le(&Lin::constant(1), size_a)?,
         Formula::le(&Lin::constant(1), size_b)?,
     ];
-    common.extend(digits::cuts(encoder, &d, near)?);
-    let in_digits = digits::in_digits(encoder, &d)?;
-    if in_digits != d {
-        common.extend(digits::cuts(encoder, &in_digits, near)?);
+    common.extend(cuts(encoder, &d, near)?);
+    if let Some((alike, distance)) = encoder.where_loaded_alike(&d)? {
+        common.push(alike.implies(Formula::all(cuts(encoder, &distance, near)?)));
     }
     let slot = |encoder: &mut Encoder<'a>, way: &mut Way<'a>, place: &Place| {
         let protocol = encoder.setting.protocol;
@@ -439,6 +442,16 @@ fn overlap<'a>(
     }
     let same = Formula::all([Formula::eq(&d, &Lin::constant(0))?, Formula::eq(size_a, size_b)?]);
     Ok(Formula::all([common, same.negated()]))
+}
+
+/// Returns bounds on the digits of a sum that lies in a range.
+fn cuts(encoder: &mut Encoder, sum: &Lin, within: Range) -> Encoded<Vec<Formula>> {
+    let mut found = digits::cuts(encoder, sum, within)?;
+    let in_digits = digits::in_digits(encoder, sum)?;
+    if in_digits != *sum {
+        found.extend(digits::cuts(encoder, &in_digits, within)?);
+    }
+    Ok(found)
 }
 
 /// Returns the conditions on wrapping that a formula assumes.

@@ -28,7 +28,7 @@ pub struct Steady {
     pub conditions: BTreeSet<Condition>,
 }
 
-/// Returns the protocol with each value from unchanged memory as uniform as its address.
+/// Returns the protocol with each value from unchanged memory as uniform as its address. It varies in no more loops.
 pub fn steady(protocol: &Protocol, launch: Option<&Launch>) -> Steady {
     let mut found = Steady { protocol: protocol.clone(), conditions: BTreeSet::new() };
     let loads = loads(protocol, launch);
@@ -38,8 +38,10 @@ pub fn steady(protocol: &Protocol, launch: Option<&Launch>) -> Steady {
         for (opaque, load) in &loads {
             let group = uniformity(&found.protocol, &protocol.exprs, load.offset);
             let known = &mut found.protocol.opaques[*opaque];
-            if group > known.uniform {
-                known.uniform = group;
+            let in_fewer =
+                load.conditions.is_empty() && known.loops.iter().any(|of| !load.loops.contains(of));
+            if group > known.uniform || in_fewer {
+                known.uniform = group.max(known.uniform);
                 known.loops.retain(|of| load.loops.contains(of));
                 found.conditions.extend(load.conditions.iter().cloned());
                 changed = true;

@@ -65,6 +65,11 @@ impl<'a> Encoder<'a> {
                 range = said;
             }
         }
+        let contents = self.setting.launch.and_then(|launch| launch.contents_of(id));
+        if let Some((lo, hi)) = contents.map(|contents| contents.range) {
+            let known = Range::new(i128::from(lo), i128::from(hi));
+            range = if known.within(range) { known } else { range };
+        }
         if let (Some(launch), Some(_)) = (self.setting.launch, opaque.argument)
             && let Some(node) = self.setting.exprs.find(Expr::Opaque { id, width })
         {
@@ -80,6 +85,9 @@ impl<'a> Encoder<'a> {
                 self.drawn.push(Drawn { ticket: id, side, at, value: value.clone() });
             } else {
                 self.is_handed(f, id, &value)?;
+            }
+            if let Some(contents) = contents {
+                self.is_loaded(f, (id, width), contents, &value)?;
             }
             if let (Some(launch), Some(place)) = (self.setting.launch, opaque.argument) {
                 self.argument_facts(f, launch, place, (width, &value))?;

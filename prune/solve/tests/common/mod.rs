@@ -18,6 +18,7 @@ pub type E = ExprId;
 pub const DEVICE: Op = Op::Atomic { scope: ScopeOf::Device, writes: true };
 
 /// A kernel being written. Statements go to the innermost open body.
+#[derive(Clone)]
 pub struct Kernel {
     pub p: Protocol,
     bodies: Vec<Vec<Stmt>>,

@@ -5,9 +5,11 @@
 //!
 //! | module | what it knows |
 //! |---|---|
+//! | [`decision`] | what is decided about the sites of a launch |
 //! | [`configuration`] | a launch as the prover sees it, the same in every run of the program |
 //! | [`cache`] | answers that are kept on disk between runs |
 //! | [`general`] | proofs for all launches of a kernel that have some values in common |
+//! | [`contents`] | what is known of the values that a launch loads |
 //! | [`reach`] | which memory a launch touches, for launches that others may overlap |
 //! | [`solver`] | the solver's library |
 //!
@@ -21,6 +23,7 @@
 //!           else: solve with the values that this launch and the one solved before have in common,
 //!                 and test the conditions of these proofs at later launches that have them too
 //!           else: solve with the launch's values         ──► bare, or checked without proved sites
+//!           else: look at the indices that the launch loads, and solve with what is known of them
 //! ```
 //!
 //! A program whose kernels are proved by their conditions never loads the solver. If the library is
@@ -28,6 +31,8 @@
 
 pub mod cache;
 pub mod configuration;
+pub mod contents;
+pub mod decision;
 pub mod general;
 pub mod reach;
 pub mod solver;
@@ -38,9 +43,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use gpurace_abi::ablation::{self, Mechanism};
-use gpurace_check::ProvedSites;
 use gpurace_options::{CacheDir, Options};
 use gpurace_protocol::common::Common;
+use gpurace_protocol::contents::Contents;
 use gpurace_protocol::launch::Launch as ProverLaunch;
 use gpurace_protocol::protocol::{Protocol, SiteId};
 use gpurace_protocol::repeat::Repeat;
@@ -55,9 +60,13 @@ use crate::host::notes::Notes;
 use crate::program::Program;
 use crate::prove::cache::{Cache, Key, LaunchAnswer};
 use crate::prove::configuration::Configuration;
+use crate::prove::contents::Looks;
+use crate::prove::decision::by_conditions;
 use crate::prove::general::{General, Generals};
 use crate::prove::reach::{Footprint, FootprintValues, Reach};
 use crate::prove::solver::LaunchSolver;
+
+pub use crate::prove::decision::{Decision, SiteFate};
 
 /// Configurations of one kernel that are remembered. One more, and all are forgotten.
 const MOST_REMEMBERED: usize = 4096;
@@ -70,63 +79,6 @@ const CHECK: Duration = Duration::from_nanos(5);
 const FRUITLESS: usize = 6;
 /// The most statements of a thread that are counted: about a millisecond.
 const MOST_STATEMENTS: u64 = 1 << 14;
-
-/// The verdict on a site in a launch, from least to most proved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SiteFate {
-    /// It is checked.
-    Checked,
-    /// It is proved for this launch: the launch meets the conditions, or the solver proved it with
-    /// the launch's values.
-    ProvedAtLaunch,
-    /// It is proved for every launch.
-    Proved,
-}
-
-/// The verdicts on all sites of a kernel in a launch.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Decision {
-    /// In the order of [`KernelMeta::sites`](gpurace_abi::meta::KernelMeta::sites).
-    pub fates: Vec<SiteFate>,
-    /// The sites that need no check.
-    pub proved: ProvedSites,
-    /// What a thread of a launch that is checked does, as far as it is known: the most of some threads.
-    pub work: ThreadWork,
-}
-
-impl Decision {
-    /// The decision to check every site.
-    pub fn unproved(kernel: &Kernel) -> Self {
-        Self { fates: vec![SiteFate::Checked; kernel.meta().sites.len()], ..Self::default() }
-    }
-
-    /// True if no site needs a check.
-    pub fn is_bare(&self) -> bool {
-        !self.fates.contains(&SiteFate::Checked)
-    }
-
-    /// True if the launch meets the conditions of all proofs that were made while compiling.
-    pub fn meets_conditions(&self, kernel: &Kernel) -> bool {
-        let mut verdicts = kernel.meta().verdicts.iter().zip(&self.fates);
-        verdicts.all(|(verdict, fate)| !verdict.is_proof() || *fate != SiteFate::Checked)
-    }
-
-    /// Adds what other proofs show for this launch.
-    fn add_at_launch(&mut self, kernel: &Kernel, other: &Self) {
-        let sites = kernel.meta().sites.iter().zip(&other.fates);
-        for (site, _) in sites.filter(|(_, fate)| **fate != SiteFate::Checked) {
-            self.add(kernel, *site, SiteFate::ProvedAtLaunch);
-        }
-    }
-
-    fn add(&mut self, kernel: &Kernel, site: u32, fate: SiteFate) {
-        // The proofs may name a site that the kernel's description does not list. It has no fate.
-        if let Ok(at) = kernel.meta().sites.binary_search(&site) {
-            self.fates[at] = self.fates[at].max(fate);
-            self.proved.insert(site);
-        }
-    }
-}
 
 /// What is known of a kernel, and the decisions on its launches.
 #[derive(Default)]
@@ -179,9 +131,26 @@ struct KnownLaunches {
     fruitful: usize,
     /// Proofs for launches that have values in common.
     general: Generals,
+    /// The memory that launches load indices from.
+    looks: Option<Looks>,
 }
 
 impl KnownLaunches {
+    /// The decision about a launch, if it is remembered.
+    fn remembered(&self, launch: &ProverLaunch) -> Option<Arc<Decision>> {
+        let decision = self.decisions.get(launch).cloned();
+        decision.filter(|_| ablation::is_on(Mechanism::RememberedDecisions))
+    }
+
+    fn remember(&mut self, launch: &ProverLaunch, decision: Decision) -> Arc<Decision> {
+        let decision = Arc::new(decision);
+        if self.decisions.len() == MOST_REMEMBERED {
+            self.decisions.clear();
+        }
+        self.decisions.insert(launch.clone(), decision.clone());
+        decision
+    }
+
     /// True if another configuration is worth solving, after this number of checks in the kernel.
     fn solves_more(&self, checks: u64) -> bool {
         let checks = Duration::from_nanos(checks.saturating_mul(CHECK.as_nanos() as u64));
@@ -245,33 +214,67 @@ impl Prover {
             return Arc::new(Decision::unproved(kernel));
         }
         let configuration = configuration::of(program, launch, &proofs.protocol);
+        let asks = kernel.module.solves_at_launch() && !self.budget.is_zero();
         // The lock is held while solving: another thread with the same launch waits for the answer.
         let mut known = prover.known.lock();
-        if ablation::is_on(Mechanism::RememberedDecisions)
-            && let Some(decision) = known.decisions.get(&configuration.launch)
-        {
-            return decision.clone();
+        let decision = known.remembered(&configuration.launch).unwrap_or_else(|| {
+            let mut decision = by_conditions(kernel, proofs, &configuration.launch);
+            if asks {
+                let launch = (proofs, &configuration);
+                self.decide_beyond_conditions(&mut decision, &mut known, kernel, launch, checks);
+            }
+            if !decision.is_bare() && kernel.meta().sync.uses_atomics {
+                decision.work = work(&proofs.protocol, &configuration.launch);
+            }
+            known.remember(&configuration.launch, decision)
+        });
+        if !asks || decision.is_bare() || program.backend.get().own_checker().is_some() {
+            return decision;
         }
-        let mut decision = by_conditions(kernel, proofs, &configuration.launch);
-        let asks = kernel.module.solves_at_launch() && !self.budget.is_zero();
+        let looks = known.looks.get_or_insert_with(|| {
+            let verdicts = &proofs.verdicts.sites;
+            let proved = verdicts.iter().filter(|site| site.verdict == Verdict::Proved).map(|site| site.site);
+            let proved: BTreeSet<_> = proved.collect();
+            Looks::new(&proofs.protocol, |site| !proved.contains(&site))
+        });
+        if !looks.are_worth_it() {
+            return decision;
+        }
+        let in_place = configuration::in_place(program, launch, &proofs.protocol);
+        // SAFETY: the launch's allocations are in use. This backend's memory is the process's.
+        let contents = unsafe { looks.look(&proofs.protocol, in_place) };
+        self.decide_with_contents(decision, &mut known, kernel, (proofs, configuration, contents), checks)
+    }
+
+    /// Adds the sites that what is known of loaded values shows.
+    fn decide_with_contents(
+        &self,
+        decision: Arc<Decision>,
+        known: &mut KnownLaunches,
+        kernel: &Kernel,
+        (proofs, mut configuration, contents): (&KernelProofs, Configuration, Vec<Contents>),
+        checks: u64,
+    ) -> Arc<Decision> {
+        if contents.is_empty() {
+            known.looks.as_mut().into_iter().for_each(|looks| looks.have_helped(false));
+            return decision;
+        }
+        configuration.launch.contents = contents;
+        if let Some(remembered) = known.remembered(&configuration.launch) {
+            return remembered;
+        }
+        let mut more = Decision::clone(&decision);
+        let asks = known.solves_more(checks);
         if asks {
-            self.decide_beyond_conditions(
-                &mut decision,
-                &mut known,
-                kernel,
-                (proofs, &configuration),
-                checks,
-            );
+            known.spent += self.solve(&mut more, kernel, proofs, &configuration);
         }
-        if !decision.is_bare() && kernel.meta().sync.uses_atomics {
-            decision.work = work(&proofs.protocol, &configuration.launch);
+        let helped = more != *decision;
+        known.solved += usize::from(asks);
+        known.fruitful += usize::from(helped);
+        if let Some(looks) = &mut known.looks {
+            looks.have_helped(helped);
         }
-        let decision = Arc::new(decision);
-        if known.decisions.len() == MOST_REMEMBERED {
-            known.decisions.clear();
-        }
-        known.decisions.insert(configuration.launch, decision.clone());
-        decision
+        known.remember(&configuration.launch, more)
     }
 
     /// Adds the sites that proofs for similar launches or for this one show, as far as the budget allows.
@@ -427,32 +430,6 @@ fn work(protocol: &Protocol, launch: &ProverLaunch) -> ThreadWork {
     let middle = Thread { ctaid: middle(launch.shape.grid), tid: middle(launch.shape.block) };
     let counted = [Thread::default(), middle].map(|thread| run.count(thread, MOST_STATEMENTS));
     counted.into_iter().flatten().max_by_key(|work| work.statements).unwrap_or_default()
-}
-
-/// Applies verdicts for all launches that a protocol describes to one of them.
-fn by_conditions(kernel: &Kernel, proofs: &KernelProofs, launch: &ProverLaunch) -> Decision {
-    let KernelProofs { protocol, verdicts } = proofs;
-    let mut decision = Decision::unproved(kernel);
-    let mut tested = HashMap::new();
-    for site in &verdicts.sites {
-        let fate = match &site.verdict {
-            Verdict::Proved => SiteFate::Proved,
-            Verdict::ProvedIf(conditions) => {
-                let holds = conditions.iter().all(|condition| {
-                    *tested
-                        .entry(condition)
-                        .or_insert_with(|| condition.holds(protocol, &verdicts.exprs, launch))
-                });
-                if !holds {
-                    continue;
-                }
-                SiteFate::ProvedAtLaunch
-            }
-            Verdict::Racy(_) | Verdict::Unknown(_) => continue,
-        };
-        decision.add(kernel, site.site.0, fate);
-    }
-    decision
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ pub use gpurace_abi::LaunchShape;
 use serde::{Deserialize, Serialize};
 
 pub use crate::arguments::ComputedArguments;
+pub use crate::contents::Contents;
 
 /// Shape, arguments and memory of one launch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -18,6 +19,8 @@ pub struct Launch {
     pub objects: Vec<Option<Extent>>,
     /// What the kernel may read of its arguments at places that it computes.
     pub computed: ComputedArguments,
+    /// What is known of values that the kernel loads from memory.
+    pub contents: Vec<Contents>,
 }
 
 /// The guard of allocations on the executor, as long as it has addresses to keep them apart. An offset

@@ -17,6 +17,7 @@
 //! | [`common`] | what launches of a kernel have in common, and the kernel's protocol for all launches that have it |
 //! | [`constants`] | protocols with constants in place of known values |
 //! | [`last`] | values that loops leave |
+//! | [`contents`] | what is known of values that a launch loads from memory that it does not change |
 //! | [`bounds`] | where accesses lie within the memory of their object |
 //! | [`condition`] | conditions on a launch, which proofs need |
 //! | [`uniform`] | values that all threads of a launch share |
@@ -33,6 +34,7 @@ pub mod client;
 pub mod common;
 pub mod condition;
 pub mod constants;
+pub mod contents;
 pub mod early_exits;
 pub mod expr;
 pub mod fold;

@@ -24,6 +24,22 @@ pub enum Turn<'a> {
     Into(&'a Loop),
 }
 
+impl Turn<'_> {
+    /// True if two turns lead to the same place.
+    pub fn is_same(&self, other: &Turn) -> bool {
+        match (self, other) {
+            (Turn::At { body, index }, Turn::At { body: other, index: same }) => {
+                std::ptr::eq(body.as_ptr(), other.as_ptr()) && index == same
+            }
+            (Turn::Branch { cond, value }, Turn::Branch { cond: other, value: same }) => {
+                (cond, value) == (other, same)
+            }
+            (Turn::Into(of), Turn::Into(other)) => of.id == other.id,
+            _ => false,
+        }
+    }
+}
+
 /// An access and the way to it.
 #[derive(Clone, Debug)]
 pub struct Place<'a> {
@@ -53,6 +69,16 @@ impl<'a> Place<'a> {
             Turn::Into(of) => Some(*of),
             Turn::At { .. } | Turn::Branch { .. } => None,
         })
+    }
+
+    /// True if each thread that makes the other access makes this one before it, in the same iterations of the loops
+    /// around this one.
+    pub fn is_made_before(&self, other: &Self) -> bool {
+        let Some((Turn::At { body, index }, to)) = self.way.split_last() else { return false };
+        let Some(Turn::At { body: same, index: later }) = other.way.get(to.len()) else { return false };
+        to.iter().zip(&other.way).all(|(x, y)| x.is_same(y))
+            && std::ptr::eq(body.as_ptr(), same.as_ptr())
+            && index < later
     }
 
     /// Returns the conditions that hold at the access, outermost first.

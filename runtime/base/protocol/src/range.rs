@@ -174,14 +174,17 @@ impl<'a> Ranges<'a> {
                 if let Some(values) = self.argument(opaque, width, view) {
                     return values;
                 }
-                let known = self.protocol.opaques.get(opaque.0 as usize).and_then(|o| o.range);
-                match known {
-                    Some((lo, hi)) => {
-                        let range = Range::new(i128::from(lo), i128::from(hi));
-                        if range.within(view.all(width)) { range } else { view.all(width) }
+                let loaded = self.launch.and_then(|launch| launch.contents_of(opaque));
+                let known = match (loaded, self.protocol.opaques.get(opaque.0 as usize).and_then(|o| o.range))
+                {
+                    (Some(contents), _) => {
+                        let (lo, hi) = contents.range;
+                        Range::new(i128::from(lo), i128::from(hi))
                     }
-                    None => view.all(width),
-                }
+                    (None, Some((lo, hi))) => Range::new(i128::from(lo), i128::from(hi)),
+                    (None, None) => view.all(width),
+                };
+                if known.within(view.all(width)) { known } else { view.all(width) }
             }
             Expr::Iteration(of) => self.iterations(of),
             Expr::Var { id: var, width } => self.var(var, width, view),

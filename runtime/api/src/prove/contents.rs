@@ -1,0 +1,289 @@
+//! Looks at memory that a launch loads indices from: whether they are sorted or distinct, and between which
+//! bounds they lie.
+//!
+//! One pass shows whether values are sorted. One more finds the bounds of the others, and one that marks each value in a
+//! set of bits shows whether they are distinct. Values far apart are sorted for that.
+
+use gpurace_protocol::contents::{Choice, Contents, Wanted, keep_unchanged, wanted};
+use gpurace_protocol::expr::Width;
+use gpurace_protocol::launch::Launch as ProverLaunch;
+use gpurace_protocol::protocol::{Protocol, SiteId};
+
+/// The most bits of a set, for each value.
+const BITS_FOR_EACH: u64 = 64;
+/// Bounds have so many significant bits. So the answer for one launch also serves for others with similar values.
+const SIGNIFICANT: u32 = 6;
+
+/// Memory whose values proofs of a kernel may need, and whether they have helped.
+#[derive(Default)]
+pub struct Looks {
+    wanted: Vec<Wanted>,
+    /// Number of times that nothing more was proved.
+    in_vain: usize,
+    has_helped: bool,
+}
+
+/// A kernel's memory is looked at for so many launches if that has not helped yet.
+const MOST_IN_VAIN: usize = 3;
+
+impl Looks {
+    /// What is worth a look in a kernel. `is_open` says which sites are not proved for all launches.
+    pub fn new(protocol: &Protocol, is_open: impl Fn(SiteId) -> bool) -> Self {
+        Self { wanted: wanted(protocol, is_open), ..Self::default() }
+    }
+
+    /// True if a launch is worth a look.
+    pub fn are_worth_it(&self) -> bool {
+        !self.wanted.is_empty() && (self.has_helped || self.in_vain < MOST_IN_VAIN)
+    }
+
+    /// Says whether what was found has proved more.
+    pub fn have_helped(&mut self, helped: bool) {
+        self.has_helped |= helped;
+        self.in_vain += usize::from(!helped);
+    }
+
+    /// Returns what is known of the values that a launch loads. The launch has the addresses of this process, and all
+    /// its allocations can be read.
+    ///
+    /// # Safety
+    /// The known allocations of the launch's objects stay allocated, in this process's memory.
+    pub unsafe fn look(&self, protocol: &Protocol, mut launch: ProverLaunch) -> Vec<Contents> {
+        let mut looked_at = Vec::new();
+        for wanted in &self.wanted {
+            let Some(bytes) = wanted.bytes(protocol, &launch) else { continue };
+            let Some(extent) = launch.objects.get(wanted.object.0 as usize).copied().flatten() else {
+                continue;
+            };
+            // SAFETY: `Wanted::bytes` stays within the known allocation.
+            let Some(values) = (unsafe { Values::at(extent.base, bytes, wanted.width) }) else { continue };
+            let (range, sorted) = values.bounds();
+            let mut contents = wanted.described(bytes);
+            (contents.range, contents.sorted) = (rounded(range), sorted);
+            launch.contents.push(contents);
+            looked_at.push((wanted, values, range));
+        }
+        for (at, (wanted, values, range)) in looked_at.iter().enumerate() {
+            let own = &launch.contents[at];
+            let mut distinct: Vec<Vec<Choice>> = Vec::new();
+            for choices in wanted.choices(protocol, &launch, own) {
+                let deciding = choices.iter().map(|choice| {
+                    let of = launch.contents.iter().position(|of| of.loads.contains(&choice.value))?;
+                    Some((choice, looked_at[of].1))
+                });
+                let Some(deciding) = deciding.collect::<Option<Vec<_>>>() else { continue };
+                if !distinct.contains(&choices) && values.are_distinct(*range, &deciding) {
+                    distinct.push(choices);
+                }
+                if distinct.first().is_some_and(Vec::is_empty) {
+                    break;
+                }
+            }
+            launch.contents[at].distinct = distinct;
+        }
+        keep_unchanged(protocol, &mut launch);
+        launch.contents
+    }
+}
+
+/// The values of an array, from the least to the greatest index that a launch may load.
+#[derive(Clone, Copy)]
+struct Values<'a> {
+    numbers: Numbers<'a>,
+    /// The index of the first one.
+    first: i64,
+}
+
+/// Signed numbers of each width.
+#[derive(Clone, Copy)]
+enum Numbers<'a> {
+    W8(&'a [i8]),
+    W16(&'a [i16]),
+    W32(&'a [i32]),
+    W64(&'a [i64]),
+}
+
+/// Evaluates an expression for the numbers of any width.
+macro_rules! of_any_width {
+    ($numbers:expr, |$values:ident| $result:expr) => {
+        match $numbers {
+            Numbers::W8($values) => $result,
+            Numbers::W16($values) => $result,
+            Numbers::W32($values) => $result,
+            Numbers::W64($values) => $result,
+        }
+    };
+}
+
+impl<'a> Values<'a> {
+    /// The values of a width at these bytes, counted from a base. `None` if there is none, or if they are not aligned.
+    ///
+    /// # Safety
+    /// The bytes are allocated while the values are used. No other operation writes to them. A host thread that
+    /// does has a race with the launch.
+    unsafe fn at(base: u64, bytes: (i64, i64), width: Width) -> Option<Self> {
+        let size = i64::from(width.bits() / 8);
+        let (first, count) = (base.wrapping_add_signed(bytes.0), (bytes.1 - bytes.0).checked_div(size)?);
+        let count = usize::try_from(count).ok().filter(|count| *count > 0 && first % size as u64 == 0)?;
+        // SAFETY: by contract; the place is aligned.
+        let numbers = unsafe {
+            match width {
+                Width::W8 => Numbers::W8(std::slice::from_raw_parts(first as *const i8, count)),
+                Width::W16 => Numbers::W16(std::slice::from_raw_parts(first as *const i16, count)),
+                Width::W32 => Numbers::W32(std::slice::from_raw_parts(first as *const i32, count)),
+                Width::W64 => Numbers::W64(std::slice::from_raw_parts(first as *const i64, count)),
+                Width::W1 => return None,
+            }
+        };
+        Some(Self { numbers, first: bytes.0 / size })
+    }
+
+    /// The least and the greatest value, and whether they are sorted.
+    fn bounds(self) -> ((i64, i64), bool) {
+        of_any_width!(self.numbers, |values| bounds(values))
+    }
+
+    /// True if no value comes twice among the elements that other values choose. The values have these bounds. The
+    /// others reach as far.
+    fn are_distinct(self, range: (i64, i64), deciding: &[(&Choice, Self)]) -> bool {
+        let mut chosen = None;
+        for (choice, by) in deciding {
+            let skipped = (self.first - by.first) as usize;
+            chosen = Some(of_any_width!(by.numbers, |values| choose(&values[skipped..], choice, chosen)));
+        }
+        of_any_width!(self.numbers, |values| match chosen {
+            None => distinct(values.iter().copied(), values.len(), range),
+            Some(chosen) => {
+                let chosen = values.iter().zip(chosen).filter(|(_, chosen)| *chosen);
+                distinct(chosen.map(|(value, _)| *value), values.len(), range)
+            }
+        })
+    }
+}
+
+fn bounds<T: Copy + Ord + Into<i64>>(values: &[T]) -> ((i64, i64), bool) {
+    if values.is_sorted() {
+        return ((values[0].into(), values[values.len() - 1].into()), true);
+    }
+    let (least, most) = values.iter().fold((values[0], values[0]), |(a, b), v| (a.min(*v), b.max(*v)));
+    ((least.into(), most.into()), false)
+}
+
+/// For each value, whether a choice and those before it choose it.
+fn choose<T: Copy + Into<i64>>(values: &[T], choice: &Choice, before: Option<Vec<bool>>) -> Vec<bool> {
+    let (lo, hi) = choice.range;
+    let is = |value: &T| (lo <= (*value).into() && (*value).into() <= hi) == choice.inside;
+    match before {
+        None => values.iter().map(is).collect(),
+        Some(mut chosen) => {
+            chosen.iter_mut().zip(values).for_each(|(chosen, value)| *chosen &= is(value));
+            chosen
+        }
+    }
+}
+
+/// True if no value comes twice. There are at most `count` values, within these bounds.
+fn distinct<T: Into<i64>>(values: impl Iterator<Item = T>, count: usize, (least, most): (i64, i64)) -> bool {
+    let span = most.abs_diff(least);
+    if span / BITS_FOR_EACH >= count as u64 {
+        let mut all: Vec<i64> = values.map(Into::into).collect();
+        all.sort_unstable();
+        return all.is_sorted_by(|a, b| a < b);
+    }
+    let mut seen = vec![0u64; (span / 64 + 1) as usize];
+    for value in values {
+        let at = value.into().abs_diff(least);
+        let (word, bit) = (&mut seen[(at / 64) as usize], 1 << (at % 64));
+        if *word & bit != 0 {
+            return false;
+        }
+        *word |= bit;
+    }
+    true
+}
+
+/// Bounds with few significant bits that hold all numbers between the given ones.
+fn rounded((least, most): (i64, i64)) -> (i64, i64) {
+    let up = |n: u64| {
+        let unit = 1u64 << (64 - n.leading_zeros()).saturating_sub(SIGNIFICANT);
+        n.checked_next_multiple_of(unit).unwrap_or(u64::MAX)
+    };
+    let above = |n: i64| i64::try_from(up(n as u64)).unwrap_or(i64::MAX);
+    let below = |n: i64| 0i64.checked_sub_unsigned(up(n.unsigned_abs())).unwrap_or(i64::MIN);
+    (if least < 0 { below(least) } else { 0 }, if most > 0 { above(most) } else { most.min(0) })
+}
+
+#[cfg(test)]
+mod tests {
+    use gpurace_protocol::expr::OpaqueId;
+
+    use super::*;
+
+    #[test]
+    fn order_and_repetitions_are_found() {
+        let of = |all: &[i32]| {
+            let values = Values { numbers: Numbers::W32(all), first: 0 };
+            let (range, sorted) = values.bounds();
+            (range, sorted, values.are_distinct(range, &[]))
+        };
+        assert_eq!(of(&[0, 3, 3, 7]), ((0, 7), true, false));
+        assert_eq!(of(&[-2, 3, 7]), ((-2, 7), true, true));
+        assert_eq!(of(&[3, 0, 2, 1]), ((0, 3), false, true));
+        assert_eq!(of(&[3, -1, 2, -1, 0]), ((-1, 3), false, false));
+        assert_eq!(of(&[5]), ((5, 5), true, true));
+        // So far apart that the set would be large.
+        let all = (i32::MIN.into(), i32::MAX.into());
+        assert_eq!(of(&[i32::MAX, i32::MIN]), (all, false, true));
+        assert_eq!(of(&[i32::MAX, 7, i32::MIN, 7]), (all, false, false));
+        assert!(distinct([127i8, -128, 0].into_iter(), 3, (-128, 127)));
+        assert!(distinct([i64::MAX, i64::MIN].into_iter(), 2, (i64::MIN, i64::MAX)));
+    }
+
+    #[test]
+    fn values_are_distinct_where_others_choose() {
+        let by = Values { numbers: Numbers::W8(&[1, 0, 1, 0, 1]), first: 0 };
+        let own = Values { numbers: Numbers::W32(&[0, 1, 1, 2, 2]), first: 0 };
+        let choice = |range, inside| Choice { value: OpaqueId(0), range, inside };
+        let are = |own: Values, choices: &[(&Choice, Values)]| own.are_distinct((0, 2), choices);
+        assert!(are(own, &[(&choice((0, 0), false), by)]));
+        assert!(are(own, &[(&choice((1, 1), true), by)]));
+        assert!(!are(own, &[(&choice((0, 1), true), by)]));
+        // Both conditions hold.
+        assert!(!are(own, &[(&choice((0, 1), true), by), (&choice((1, 1), false), own)]));
+        assert!(are(own, &[(&choice((0, 0), true), by), (&choice((0, 1), true), own)]));
+        // The values begin with the third flag.
+        let later = Values { numbers: Numbers::W32(&[1, 2, 2]), first: 2 };
+        assert!(are(later, &[(&choice((1, 1), true), by)]) && !are(later, &[(&choice((0, 1), true), by)]));
+    }
+
+    #[test]
+    fn memory_is_read_where_it_is_aligned() {
+        let memory = [1i32, 2, 3];
+        let base = memory.as_ptr() as u64;
+        // SAFETY: all places are within the array.
+        unsafe {
+            let values = Values::at(base + 4, (-4, 8), Width::W32).unwrap();
+            assert_eq!((values.bounds(), values.first), (((1, 3), true), -1));
+            assert!(Values::at(base + 2, (0, 4), Width::W32).is_none());
+            assert!(Values::at(base, (0, 2), Width::W32).is_none());
+            assert!(
+                Values::at(base, (4, 4), Width::W32).is_none()
+                    && Values::at(base, (0, 4), Width::W1).is_none()
+            );
+        }
+    }
+
+    #[test]
+    fn bounds_are_rounded_outwards() {
+        assert_eq!(rounded((0, 63)), (0, 63));
+        assert_eq!(rounded((5, 64)), (0, 64));
+        assert_eq!(rounded((5, 65)), (0, 66));
+        assert_eq!(rounded((-1, 1000)), (-1, 1008));
+        assert_eq!(rounded((-1001, -7)), (-1008, -7));
+        assert_eq!(rounded((i64::MIN, i64::MAX)), (i64::MIN, i64::MAX));
+        for n in (0..63).flat_map(|bit| [(1i64 << bit) - 1, 1 << bit, (1 << bit) + 1]) {
+            let (below, above) = rounded((-n, n));
+            assert!(below <= -n && n <= above);
+        }
+    }
+}
