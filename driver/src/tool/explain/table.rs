@@ -265,7 +265,8 @@ const ANSWERS: &[(&str, &str)] = &[
     ("an asynchronous copy", "none: asynchronous copies are always checked at run time"),
     (
         "value loaded from",
-        "compute the index from thread ids and arguments; loaded values are known only at run time",
+        "none needed if a launch finds distinct or sorted indices in arrays that the kernel does not write; else compute \
+         the index from thread ids and arguments",
     ),
     (
         "rests on the result of",
