@@ -8,11 +8,12 @@ use std::process::Command;
 use clap_complete::Shell;
 use gpurace_driver::tool::generate;
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 12] = [
     "report",
     "merge",
     "run",
     "stress",
+    "ci",
     "facts",
     "explain",
     "lsp",

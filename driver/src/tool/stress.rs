@@ -13,15 +13,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
-use gpurace_options::{Options, VARIABLE};
+use gpurace_options::VARIABLE;
 use gpurace_report::merge::Merger;
 use gpurace_report::schema::Report;
 use indicatif::{ProgressBar, ProgressStyle};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::reports::{self, Format, Style};
-use super::{Done, FOUND};
-use crate::diagnostic::{Error, note, temporary_folder};
+use super::{Done, FOUND, own_options, with};
+use crate::diagnostic::{Error, temporary_folder};
 
 /// The number of seeds that the summary names. It counts the rest.
 const SEEDS_NAMED: usize = 10;
@@ -80,7 +80,7 @@ impl Run {
 /// # Errors
 /// The program cannot be run, or writes no report.
 pub fn stress(args: &StressArgs) -> Result<Done, Error> {
-    let own = own_options()?;
+    let own = own_options("`--output=FILE` writes the joined report")?;
     let folder = temporary_folder()?;
     let stopped = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
@@ -135,25 +135,6 @@ pub fn stress(args: &StressArgs) -> Result<Done, Error> {
 fn style() -> ProgressStyle {
     ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {eta} left {msg}")
         .unwrap_or_else(|_| ProgressStyle::default_bar())
-}
-
-/// Returns the user's `GPURACE_OPTIONS`, checked once before the first run.
-fn own_options() -> Result<String, Error> {
-    let own = match std::env::var(VARIABLE) {
-        Ok(own) => own,
-        Err(std::env::VarError::NotPresent) => return Ok(String::new()),
-        Err(e) => return Err(Error::new(format!("{VARIABLE}: {e}"))),
-    };
-    let options = Options::parse(&own).map_err(|e| Error::new(e.to_string()).hint(e.hint()))?;
-    if options.json.is_some() {
-        note("gpurace", "`json` of `GPURACE_OPTIONS` is not used: `--output=FILE` writes the joined report");
-    }
-    Ok(own)
-}
-
-/// Returns `own` followed by more items.
-fn with(own: &str, more: &str) -> String {
-    if own.is_empty() { more.to_owned() } else { format!("{own}:{more}") }
 }
 
 fn run(command: &[OsString], own: &str, seed: u64, folder: &Path) -> Result<Run, Error> {
