@@ -8,11 +8,12 @@ use std::process::Command;
 use clap_complete::Shell;
 use gpurace_driver::tool::generate;
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "report",
     "merge",
     "run",
     "stress",
+    "sweep",
     "ci",
     "facts",
     "explain",

@@ -8,6 +8,8 @@
 //! | [`reports`] | `report`, `merge`: reading, joining and rendering reports |
 //! | [`run`] | `run`: a program that uses the driver API |
 //! | [`stress`] | `stress`: one program under many seeds |
+//! | [`sweep`] | `sweep`: a matrix of runs, on one machine or many |
+//! | [`runs`] | runs whose reports these two join |
 //! | [`ci`] | `ci`: tests in a CI, which shows what was found |
 //! | [`facts`] | `facts`: verdicts of a build, and how two builds differ |
 //! | [`explain`] | `explain`: why each access has its verdict, for all launches or for one |
@@ -21,7 +23,9 @@ pub mod generate;
 pub mod lsp;
 pub mod reports;
 pub mod run;
+pub mod runs;
 pub mod stress;
+pub mod sweep;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -59,6 +63,8 @@ enum Command {
     Run(run::RunArgs),
     /// Run a program under many schedules and join its reports
     Stress(stress::StressArgs),
+    /// Run a matrix of programs, inputs, options and seeds, and join the reports
+    Sweep(sweep::SweepArgs),
     /// Run tests in a CI, and show the findings of all their programs there
     Ci(ci::CiArgs),
     /// Show the verdicts of a build, or compare those of two builds
@@ -115,6 +121,7 @@ impl Cli {
             Command::Merge(args) => reports::merge(&args),
             Command::Run(args) => run::run(&args),
             Command::Stress(args) => stress::stress(&args),
+            Command::Sweep(args) => sweep::sweep(&args),
             Command::Ci(args) => ci::ci(&args),
             Command::Facts(args) => facts::facts(&args),
             Command::Explain(args) => explain::explain(&args),
