@@ -144,6 +144,7 @@ fn shards_make_each_run_once_and_merge_to_the_whole() {
         let output = sweep(dir.path(), &[&["--merge", "-o", all.to_str().unwrap()], args].concat());
         (output.status.code(), stdout(&output), all)
     };
+    assert!(merged(&[]).1.contains("no run has a result yet"));
     let first = sweep(dir.path(), &["--shard", "0/4"]);
     assert_eq!(stdout(&first), "50 runs made, 0 of 50 were there, 0 missing\n");
     // Findings are no failure of a shard: a scheduler would start it again.

@@ -102,10 +102,13 @@ pub fn sweep(args: &SweepArgs) -> Result<Done, Error> {
     let keys = results.keys()?;
     let missing = plans.iter().filter(|plan| !keys.contains(&*OsString::from(matrix::key(plan)))).count();
     if args.shard.is_some() {
-        let (count, before) = (plans.len(), plans.len() - missing - made);
+        let (count, before) = (plans.len(), plans.len().saturating_sub(missing + made));
         let text = format!("{made} runs made, {before} of {count} were there, {missing} missing\n");
         let status = if missing == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         return Ok(Done { text, status });
+    }
+    if missing == all {
+        return Err(Error::new("no run has a result yet"));
     }
     let mut done = join(args, &plans, &results)?;
     if missing > 0 {
@@ -115,7 +118,7 @@ pub fn sweep(args: &SweepArgs) -> Result<Done, Error> {
             done.status = ExitCode::FAILURE;
         }
     }
-    let others = keys.len() - (all - missing);
+    let others = keys.len().saturating_sub(all - missing);
     if others > 0 {
         note("gpurace", &format!("{others} results of runs that the sweep does not have are not counted"));
     }
