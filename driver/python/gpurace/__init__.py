@@ -52,6 +52,10 @@ def _find_runtime():
     return None
 
 
+def _bytes(text):
+    return text.encode("utf-8", "replace")
+
+
 def is_loaded():
     """True if a module that was built with `-fsanitize=gpurace` is loaded."""
     return _runtime() is not None
@@ -81,10 +85,6 @@ def region(name):
     finally:
         if library is not None:
             library.gpurace_leave_region()
-
-
-def _bytes(text):
-    return text.encode("utf-8", "replace")
 
 
 def set_options(options):

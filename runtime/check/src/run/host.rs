@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn forgotten_sightings_are_new_again() {
         let checker = launched();
-        let mut access = |address, site| {
+        let access = |address, site| {
             checker.host_access(HostAccess { address, writes: true, site }, &|id| id == 3);
             checker.take_new_races().len()
         };
