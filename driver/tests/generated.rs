@@ -8,11 +8,13 @@ use std::process::Command;
 use clap_complete::Shell;
 use gpurace_driver::tool::generate;
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 13] = [
     "report",
     "merge",
     "run",
     "stress",
+    "sweep",
+    "ci",
     "facts",
     "explain",
     "lsp",
@@ -65,7 +67,8 @@ fn options_page() -> String {
         "# Options\n\n\
          The environment variable `{}` controls an instrumented program: `key=value:key=value`. This page is\n\
          generated from `runtime/base/options/src/lib.rs`. `gpurace options` and `GPURACE_OPTIONS=help=1` print the same\n\
-         list. A program with rights that its user lacks (setuid) ignores it.\n\n{}",
+         list. A program with rights that its user lacks (setuid) ignores it. A running program may [change\n\
+         some](host-api.md#options).\n\n{}",
         gpurace_options::VARIABLE,
         gpurace_options::markdown_table()
     )

@@ -131,3 +131,28 @@ fn stress_joins_the_runs_of_a_program() {
     shell.args(["-c", replay]).current_dir(&folder);
     assert_eq!(run(&mut shell, &folder).unwrap().status, Some(66));
 }
+
+#[test]
+fn sweep_and_ci_join_the_runs_of_programs() {
+    let folder = work_folder("tool_sweep").unwrap();
+    let program = program("two_races");
+    let sweep = format!(
+        "seeds = 2\n[[run]]\ncommand = [{:?}]\noptions = ['', 'kernels=none']\n",
+        program.to_str().unwrap()
+    );
+    std::fs::write(folder.join("sweep.toml"), sweep).unwrap();
+    let all = gpurace(&["sweep", "sweep.toml", "-o", "all.json"], &folder);
+    assert_eq!(all.status, Some(66), "{}", all.stderr);
+    assert!(all.stdout.contains("2 of 4 runs found something\n"), "{}", all.stdout);
+    let read = |file: &str| Report::parse(&std::fs::read_to_string(folder.join(file)).unwrap()).unwrap();
+    let swept = read("all.json");
+    assert_eq!((swept.races.len(), swept.stats.launches), (2, 16));
+
+    let ci = ["ci", "--fail-on=none", "--", program.to_str().unwrap()];
+    let ran = gpurace(&ci, &folder);
+    assert_eq!(ran.status, Some(0), "{}", ran.stderr);
+    assert_eq!(read("gpurace-reports/report.json").races.len(), 2);
+    let known = ["ci", "--baseline=all.json", "--reports=new", "--", program.to_str().unwrap()];
+    let ran = gpurace(&known, &folder);
+    assert_eq!(ran.status, Some(0), "{}{}", ran.stdout, ran.stderr);
+}

@@ -3,8 +3,11 @@
 //
 //   googletest        GPURACE_LISTEN();          once, outside of functions, in one source
 //   Catch2, doctest   GPURACE_CHECK_SCOPE();     first in a test
+//   all three         GPURACE_EXPECT_RACE(statement);
 //
-// Without gpurace's runtime in the program, both do nothing.
+// The last fails a test if its statement shows no race, and keeps the races that it shows out of the report.
+// Wait for the device within it. Without gpurace's runtime in the program, the first two do nothing, and the
+// last runs its statement.
 #ifndef GPURACE_TESTING_H
 #define GPURACE_TESTING_H
 
@@ -84,5 +87,40 @@ public:
 #else
 #error "include the header of googletest, Catch2 or doctest before gpurace/testing.h"
 #endif
+
+namespace gpurace {
+
+// Expects races while it lives.
+class expected_race {
+public:
+  expected_race(const char *statement, const char *file, int line)
+      : statement(statement), file(file), line(line) {
+    gpurace_expect_begin();
+  }
+  expected_race(const expected_race &) = delete;
+  expected_race &operator=(const expected_race &) = delete;
+
+  ~expected_race() {
+    if (gpurace_expect_end()) return;
+    const std::string text = std::string("gpurace: no race in `") + statement + "`";
+#if defined(GTEST_API_)
+    ADD_FAILURE_AT(file, line) << text;
+#else
+    FAIL_CHECK((std::string(file) + ":" + std::to_string(line) + ": " + text));
+#endif
+  }
+
+private:
+  const char *statement, *file;
+  int line;
+};
+
+} // namespace gpurace
+
+#define GPURACE_EXPECT_RACE(...)                                                                             \
+  do {                                                                                                       \
+    const gpurace::expected_race gpurace_expected_race_(#__VA_ARGS__, __FILE__, __LINE__);                   \
+    __VA_ARGS__;                                                                                             \
+  } while (0)
 
 #endif

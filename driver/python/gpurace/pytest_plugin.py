@@ -156,7 +156,7 @@ class Plugin:
         if self.outside and session.exitstatus == 0:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         # The status is pytest's: a test that is expected to fail may race.
-        gpurace.set_exitcode(0)
+        gpurace.set_options("exitcode=0")
 
     def pytest_terminal_summary(self, terminalreporter):
         if self.outside:

@@ -8,25 +8,32 @@
 //! | [`reports`] | `report`, `merge`: reading, joining and rendering reports |
 //! | [`run`] | `run`: a program that uses the driver API |
 //! | [`stress`] | `stress`: one program under many seeds |
+//! | [`sweep`] | `sweep`: a matrix of runs, on one machine or many |
+//! | [`runs`] | runs whose reports these two join |
+//! | [`ci`] | `ci`: tests in a CI, which shows what was found |
 //! | [`facts`] | `facts`: verdicts of a build, and how two builds differ |
 //! | [`explain`] | `explain`: why each access has its verdict, for all launches or for one |
 //! | [`lsp`] | `lsp`: reports and verdicts in an editor |
 //! | [`generate`] | `completions`, `man` |
 
+pub mod ci;
 pub mod explain;
 pub mod facts;
 pub mod generate;
 pub mod lsp;
 pub mod reports;
 pub mod run;
+pub mod runs;
 pub mod stress;
+pub mod sweep;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use gpurace_options::{Options, VARIABLE};
 
-use crate::diagnostic::Error;
+use crate::diagnostic::{Error, note};
 use crate::doctor;
 use crate::toolchain::World;
 
@@ -56,6 +63,10 @@ enum Command {
     Run(run::RunArgs),
     /// Run a program under many schedules and join its reports
     Stress(stress::StressArgs),
+    /// Run a matrix of programs, inputs, options and seeds, and join the reports
+    Sweep(sweep::SweepArgs),
+    /// Run tests in a CI, and show the findings of all their programs there
+    Ci(ci::CiArgs),
     /// Show the verdicts of a build, or compare those of two builds
     Facts(facts::FactsArgs),
     /// Explain each access of a source: its verdict, why, and what would let it be proved
@@ -110,6 +121,8 @@ impl Cli {
             Command::Merge(args) => reports::merge(&args),
             Command::Run(args) => run::run(&args),
             Command::Stress(args) => stress::stress(&args),
+            Command::Sweep(args) => sweep::sweep(&args),
+            Command::Ci(args) => ci::ci(&args),
             Command::Facts(args) => facts::facts(&args),
             Command::Explain(args) => explain::explain(&args),
             Command::Lsp(args) => lsp::lsp(&args),
@@ -127,4 +140,27 @@ impl Cli {
             Command::Man { dir } => generate::write_man_pages(&dir).map(Done::success),
         }
     }
+}
+
+/// Returns the user's `GPURACE_OPTIONS` for programs that a command runs. `instead` says what takes the place of
+/// `json`.
+///
+/// # Errors
+/// They are wrong: no program needs to run to show it.
+fn own_options(instead: &str) -> Result<String, Error> {
+    let own = match std::env::var(VARIABLE) {
+        Ok(own) => own,
+        Err(std::env::VarError::NotPresent) => return Ok(String::new()),
+        Err(e) => return Err(Error::new(format!("{VARIABLE}: {e}"))),
+    };
+    let options = Options::parse(&own).map_err(|e| Error::new(e.to_string()).hint(e.hint()))?;
+    if options.json.is_some() {
+        note("gpurace", &format!("`json` of `{VARIABLE}` is not used: {instead}"));
+    }
+    Ok(own)
+}
+
+/// Returns options followed by more of them.
+fn with(own: &str, more: &str) -> String {
+    if own.is_empty() { more.to_owned() } else { format!("{}:{more}", own.trim_end_matches(':')) }
 }

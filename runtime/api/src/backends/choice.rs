@@ -21,7 +21,7 @@ pub fn prepare(session: &'static Session) {
 fn choose(session: &'static Session) -> &'static dyn Backend {
     let payloads = session.program.modules.payloads();
     let host = || -> &'static dyn Backend { Box::leak(Box::new(OnHost::new(session))) };
-    match session.options.device {
+    match session.options().device {
         Device::Cpu => host(),
         // Nothing is printed if no code for a GPU was requested, or if neither code nor driver
         // exists.

@@ -278,8 +278,8 @@ fn run(session: &'static Session, executor: &Executor, launch: &KernelLaunch<'_>
     let begun = session.begin(launch);
     let checks = begun.wanted.as_ref().map(|wanted| session.check(launch, &begun, wanted));
     let (entry, block_entry) = code_for(code, kernel, begun.wanted.as_deref());
-    let checked_blocks = session.options.blocks.as_ref().map(|_| {
-        let options = &session.options;
+    let checked_blocks = session.options().blocks.as_ref().map(|_| {
+        let options = session.options();
         Arc::new(|block| options.checks_block(block)) as Arc<gpurace_cpu::launch::CheckedBlocks>
     });
     // SAFETY: the slice has the same size in bytes.
@@ -295,7 +295,7 @@ fn run(session: &'static Session, executor: &Executor, launch: &KernelLaunch<'_>
         id: begun.record.id,
         checks: checks.clone(),
         checked_blocks,
-        seed: session.options.seed,
+        seed: session.options().seed,
         trial: None,
     };
     let trials = StartedTrials::start(session, executor, &launch, &begun);

@@ -96,6 +96,7 @@ pub(crate) fn enter(name: &str, always: bool, body: impl FnOnce(&Process) -> Res
         message::error(&format!("internal error in `{name}`"));
         Err(Error::UNKNOWN)
     });
+    session.tell();
     match result {
         Ok(()) => Error::SUCCESS,
         Err(error) => {

@@ -5,6 +5,8 @@ use std::ffi::{CStr, c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering};
 
+use gpurace_report::schema::Report;
+
 use crate::host::edge::{self, guard};
 use crate::host::{allocator, message, signals};
 use crate::session::{Session, watch};
@@ -44,19 +46,34 @@ fn complete(session: &Session) -> Option<c_int> {
         message::error("interrupted while findings were being noted: the report is incomplete");
         return Some(FAILED);
     };
-    let mut status = 0;
-    if let Some(pattern) = &session.options.json {
-        let path = pattern.expand(std::process::id());
-        if let Err(error) = std::fs::write(&path, report.to_json()) {
-            message::error(&format!("cannot write `{}`: {error}", path.display()));
-            status = FAILED;
-        }
-    }
+    let mut status = if write_json(session, &report) { 0 } else { FAILED };
     session.write_end(&report);
     if report.has_findings() {
-        status = session.exitcode().into();
+        status = session.options().exitcode.into();
     }
     Some(status)
+}
+
+/// Writes the report as JSON, if the options name a file. False if it cannot be written.
+fn write_json(session: &Session, report: &Report) -> bool {
+    let Some(pattern) = &session.options().json else { return true };
+    let path = pattern.expand(std::process::id());
+    let written = std::fs::write(&path, report.to_json());
+    if let Err(error) = &written {
+        message::error(&format!("cannot write `{}`: {error}", path.display()));
+    }
+    written.is_ok()
+}
+
+/// Writes what was found so far: the text of findings that were not printed, and the JSON. Nothing is written while
+/// the program expects races.
+pub fn write_so_far(session: &Session) {
+    if !session.is_own_process() || session.expects_races() {
+        return;
+    }
+    if let Some(report) = session.finish() {
+        write_json(session, &report);
+    }
 }
 
 /// Flushes the program's C and C++ output streams, which `_exit` would lose.
@@ -153,7 +170,7 @@ extern "C" fn at_quick_exit(_: *mut c_void) {
 pub fn halt(session: &Session) -> ! {
     flush();
     complete(session);
-    exit_now(session.exitcode().into())
+    exit_now(session.options().exitcode.into())
 }
 
 /// The action that completes the report when a signal ends the program.

@@ -27,6 +27,8 @@ impl Session {
         state.faults.clear();
         state.suppressed.clear();
         state.told = Default::default();
-        state.live = collector(&self.options);
+        state.expected.iter_mut().for_each(|expected| *expected = Default::default());
+        state.found_as_expected = 0;
+        state.live = collector(self.options());
     }
 }

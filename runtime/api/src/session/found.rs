@@ -9,6 +9,7 @@ use gpurace_report::collect::Added;
 use gpurace_report::hint::SideFacts;
 use gpurace_report::plain::MakePlain as _;
 use gpurace_report::schema;
+use gpurace_report::text::TextRenderer;
 
 use super::{Session, SessionState};
 use crate::backend::{FoundRace, OwnChecker};
@@ -118,23 +119,34 @@ impl Session {
     ) -> Option<FoundResolved> {
         let Resolved { mut race, cause, facts, object, in_kernel } = resolved?;
         race.make_plain();
-        let left_out = object.is_some_and(|object| !self.options.checks_object(&object.description()))
+        let left_out = object.is_some_and(|object| !self.options().checks_object(&object.description()))
             || [&record.later, &record.earlier].iter().any(|side| {
                 !transfer_sites::is_one(side)
-                    && side.block.is_some_and(|block| !self.options.checks_block(block))
+                    && side.block.is_some_and(|block| !self.options().checks_block(block))
             });
-        let suppressed = if left_out { None } else { self.suppressions.of_race(&race) };
+        let suppressed = if left_out { None } else { self.suppressions.read().of_race(&race) };
         let left_out = left_out || suppressed.is_some();
         if let Some(by) = suppressed {
             *state.suppressed.entry(by).or_default() += 1;
         }
-        let added = if left_out { Added::Ignored } else { state.live.add_race(race.clone(), &cause) };
-        if added == Added::First {
-            self.log().write(&self.renderer().race(&race));
-        }
+        let is_expected = !state.expected.is_empty();
+        let added =
+            if left_out || is_expected { Added::Ignored } else { state.live.add_race(race.clone(), &cause) };
+        self.show(added, |renderer| renderer.race(&race));
         let written = added != Added::Ignored;
         let widest = resolve::scope(record.widest);
         Some(FoundResolved { race, cause, facts, in_kernel, widest, left_out, written })
+    }
+
+    /// Writes a finding if it is to be printed, and keeps it for the program's function if it is new.
+    fn show(&self, added: Added, text: impl Fn(&TextRenderer<'_>) -> String) {
+        if added == Added::First {
+            self.log().write(&text(&self.renderer()));
+        }
+        if matches!(added, Added::First | Added::NotPrinted) {
+            let plain = TextRenderer { color: false, ..self.renderer() };
+            self.keep_for_callback(|| text(&plain));
+        }
     }
 
     /// True if the cause of one more race may be looked for in the kernel's control flow.
@@ -147,14 +159,12 @@ impl Session {
     pub fn add_divergence(&self, mut divergence: schema::Divergence) -> bool {
         divergence.make_plain();
         let mut state = self.state.lock();
-        if let Some(by) = self.suppressions.of_divergence(&divergence) {
+        if let Some(by) = self.suppressions.read().of_divergence(&divergence) {
             *state.suppressed.entry(by).or_default() += 1;
             return false;
         }
         let added = state.live.add_divergence(divergence.clone());
-        if added == Added::First {
-            self.log().write(&self.renderer().divergence(&divergence));
-        }
+        self.show(added, |renderer| renderer.divergence(&divergence));
         let is_new = added != Added::Again;
         if is_new || divergence.seed.is_none() {
             state.divergence.push(divergence);
@@ -168,9 +178,7 @@ impl Session {
         fault.make_plain();
         let mut state = self.state.lock();
         let added = state.live.add_fault(fault.clone());
-        if added == Added::First {
-            self.log().write(&self.renderer().fault(&fault));
-        }
+        self.show(added, |renderer| renderer.fault(&fault));
         let is_new = added != Added::Again;
         if is_new || fault.seed.is_none() {
             state.faults.push(fault);

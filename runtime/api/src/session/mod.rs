@@ -12,11 +12,17 @@
 //! | [`transfer_sites`] | the host's calls that copy or fill |
 //! | `counts`, `coverage`, `report` | the counts of kernels, what ran of them, and the report at the end |
 //! | `recent` | what was found since the program last asked |
+//! | `callback` | the function that the program wants to be called for each finding |
+//! | `expected` | races that the program expects |
+//! | `changes` | options and suppressions that the program sets while it runs |
 //! | `fork` | a forked child forgets its parent's findings |
 //! | [`finish`] | the end of the process |
 
+pub mod callback;
+mod changes;
 mod counts;
 mod coverage;
+mod expected;
 pub mod finish;
 mod fork;
 mod found;
@@ -32,7 +38,7 @@ pub mod watch;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use gpurace_check::{Checker, Limits};
@@ -41,7 +47,7 @@ use gpurace_report::collect::Collector;
 use gpurace_report::schema;
 use gpurace_report::sources::DiskSources;
 use gpurace_report::text::TextRenderer;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
 use crate::backend::Backend;
 use crate::host::errors::StickyError;
@@ -50,7 +56,9 @@ use crate::host::notes::Notes;
 use crate::order::Order;
 use crate::program::Program;
 use crate::prove::Prover;
+use crate::session::callback::Callback;
 use crate::session::counts::KernelCounts;
+use crate::session::expected::Expectation;
 use crate::session::found::FoundResolved;
 use crate::session::overlapped::OverlappedOperations;
 use crate::session::recent::ToldSoFar;
@@ -64,11 +72,11 @@ pub use operations::{BegunLaunch, EndedLaunch};
 
 /// One run of the program.
 pub struct Session {
-    /// The options in `GPURACE_OPTIONS`.
-    pub options: Options,
-    /// The exit status after a finding: that of the options, unless the program sets another.
-    exitcode: AtomicU8,
-    suppressions: Suppressions,
+    /// The options in `GPURACE_OPTIONS`, or what the program has made of them. A change leaves the old ones in memory,
+    /// since others may read them.
+    options: RwLock<&'static Options>,
+    suppressions: RwLock<Suppressions>,
+    callback: Callback,
     /// The process that it belongs to. A forked child is another process until it launches a
     /// kernel.
     pid: AtomicU32,
@@ -120,6 +128,10 @@ struct SessionState {
     suppressed: BTreeMap<String, u64>,
     /// What the program has asked for.
     told: ToldSoFar,
+    /// Where the program expects races: the innermost part of it comes last.
+    expected: Vec<Expectation>,
+    /// Number of races that were found where the program expects them.
+    found_as_expected: u64,
     live: Collector,
 }
 
@@ -152,14 +164,14 @@ impl Session {
         let collector = collector(&options);
         let notes = Arc::new(Notes::default());
         Self {
-            suppressions,
+            suppressions: RwLock::new(suppressions),
+            callback: Callback::default(),
             pid: AtomicU32::new(std::process::id()),
             log: OnceLock::new(),
             checker: OnceLock::new(),
             prover: Prover::new(&options, notes.clone()),
             notes,
-            exitcode: AtomicU8::new(options.exitcode),
-            options,
+            options: RwLock::new(Box::leak(Box::new(options))),
             sources: OnceLock::new(),
             last_launch: AtomicU64::new(0),
             last_operation: AtomicU64::new(0),
@@ -183,9 +195,16 @@ impl Session {
                 faults: Vec::new(),
                 suppressed: BTreeMap::new(),
                 told: ToldSoFar::default(),
+                expected: Vec::new(),
+                found_as_expected: 0,
                 live: collector,
             }),
         }
+    }
+
+    /// The options as they are now.
+    pub fn options(&self) -> &'static Options {
+        *self.options.read()
     }
 
     /// The backend.
@@ -200,17 +219,17 @@ impl Session {
 
     /// True if the report counts accesses.
     pub fn counts_sites(&self) -> bool {
-        self.options.json.is_some() || self.options.stats
+        self.options().json.is_some() || self.options().stats
     }
 
     fn log(&self) -> &TextLog {
-        self.log.get_or_init(|| TextLog::open(&self.options.log_path, std::process::id()))
+        self.log.get_or_init(|| TextLog::open(&self.options().log_path, std::process::id()))
     }
 
     fn checker(&self) -> &Checker {
         self.checker.get_or_init(|| {
             let checker = Checker::with(Limits::default(), Some(read_memory));
-            checker.relax_volatile(self.options.volatile == Volatile::Relaxed);
+            checker.relax_volatile(self.options().volatile == Volatile::Relaxed);
             checker
         })
     }
@@ -252,8 +271,9 @@ impl Session {
     }
 
     fn halt_if_asked(&self) {
-        let halt = self.options.halt_on_error && !self.state.lock().live.findings().is_empty();
+        let halt = self.options().halt_on_error && !self.state.lock().live.findings().is_empty();
         if halt {
+            self.tell();
             finish::halt(self);
         }
     }

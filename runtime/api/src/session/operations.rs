@@ -82,8 +82,8 @@ impl Session {
             let counts = state.counts.entry(kernel.key).or_default();
             let nth = counts.launches;
             counts.launches += 1;
-            let checked = self.options.checks_kernel(&kernel.demangled)
-                && nth.is_multiple_of(u64::from(self.options.every.get()));
+            let checked = self.options().checks_kernel(&kernel.demangled)
+                && nth.is_multiple_of(u64::from(self.options().every.get()));
             // Code without checks runs unchecked too.
             let checked = checked && kernel.module.meta.instrumented;
             counts.unchecked += u64::from(!checked);
@@ -145,7 +145,7 @@ impl Session {
         let Reach { footprint, repeat } = self.prover.reach(&self.program, launch);
         let met = met_by_host
             || self.prover.of_kernel(kernel).was_repeated.load(Ordering::Relaxed)
-            || self.options.blocks.is_some();
+            || self.options().blocks.is_some();
         if let Some(what) =
             repeat.filter(|what| !met && overlapped.allows(&footprint, what.cost, &ordered.unordered))
         {

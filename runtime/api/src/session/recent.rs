@@ -1,7 +1,5 @@
 //! What was found since the program last asked: a test framework fails the test in which it was found.
 
-use std::sync::atomic::Ordering;
-
 use gpurace_check::Checker;
 use gpurace_report::schema::Device;
 use gpurace_report::text::TextRenderer;
@@ -19,6 +17,14 @@ pub(super) struct ToldSoFar {
     faults: usize,
 }
 
+impl ToldSoFar {
+    /// Forgets all but the first races.
+    pub(super) fn forget_races(&mut self, kept: usize, elsewhere: usize) {
+        self.counts.truncate(kept);
+        self.elsewhere = self.elsewhere.min(elsewhere);
+    }
+}
+
 impl Session {
     /// The number of findings since the last call, and their text. A race that was seen again since then
     /// counts again: two tests may run one racy kernel.
@@ -30,9 +36,15 @@ impl Session {
         let mut state = self.state.lock();
         let state = &mut *state;
         self.write_new_races(state);
-        let mut recent = collector(&self.options);
+        let mut recent = collector(self.options());
         let told = &mut state.told;
-        let records = self.checker.get().map(Checker::races).unwrap_or_default();
+        let mut records = self.checker.get().map(Checker::races).unwrap_or_default();
+        // What the program expects is not told.
+        let mut elsewhere = state.elsewhere.len();
+        if let Some(outermost) = state.expected.first() {
+            outermost.leave_out(&mut records);
+            elsewhere = outermost.elsewhere;
+        }
         told.counts.resize(state.found.len(), 0);
         let mut again = 0;
         for ((found, record), told) in state.found.iter().zip(records).zip(&mut told.counts) {
@@ -50,7 +62,8 @@ impl Session {
                 "{again} of these races had been seen before: the text shows their first launch, not the last"
             ));
         }
-        for found in state.elsewhere.iter().skip(told.elsewhere).filter(|found| !found.left_out) {
+        for found in state.elsewhere[..elsewhere].iter().skip(told.elsewhere).filter(|found| !found.left_out)
+        {
             recent.add_race(found.race.clone(), &found.cause);
         }
         for divergence in state.divergence.iter().skip(told.divergence) {
@@ -59,7 +72,7 @@ impl Session {
         for fault in state.faults.iter().skip(told.faults) {
             recent.add_fault(fault.clone());
         }
-        told.elsewhere = state.elsewhere.len();
+        told.elsewhere = elsewhere;
         told.divergence = state.divergence.len();
         told.faults = state.faults.len();
         let device = self.program.backend.if_chosen().map_or(Device::Cpu, Backend::device);
@@ -70,15 +83,5 @@ impl Session {
         self.add_fixes(&mut report, state);
         let renderer = TextRenderer { pid: Some(std::process::id()), color: false, sources: self.sources() };
         (report.findings.len(), renderer.report(&report, false))
-    }
-
-    /// Makes this the exit status after a finding, in place of the option's.
-    pub fn set_exitcode(&self, status: u8) {
-        self.exitcode.store(status, Ordering::Relaxed);
-    }
-
-    /// The exit status after a finding.
-    pub fn exitcode(&self) -> u8 {
-        self.exitcode.load(Ordering::Relaxed)
     }
 }

@@ -12,6 +12,7 @@ use gpurace_report::barriers::{Level, NewBarrier, Pair, Unordered};
 use gpurace_report::collect::Added;
 use gpurace_report::plain::MakePlain as _;
 use gpurace_report::schema::{self, Report, Run};
+use gpurace_report::words::plural;
 use gpurace_report::{fix, join, sources};
 use parking_lot::MutexGuard;
 
@@ -45,7 +46,7 @@ impl Session {
                 state.counts.entry(launch.kernel.key).or_default().checks += checks;
             }
         }
-        let mut last = collector(&self.options);
+        let mut last = collector(self.options());
         if let Some(checker) = self.checker.get() {
             // The checker has updated counts and values since the races were written.
             for (found, record) in state.found.iter_mut().zip(checker.races()) {
@@ -94,13 +95,17 @@ impl Session {
         for (by, count) in &state.suppressed {
             last.note(format!("{count} suppressed by `{by}`"));
         }
+        if state.found_as_expected > 0 {
+            let races = plural(state.found_as_expected, "race was", "races were");
+            last.note(format!("{races} found where the program expects races, and not reported"));
+        }
         let device = backend.map_or(schema::Device::Cpu, Backend::device);
         let mut stats = stats(&self.program.modules, &state.counts);
         stats.trials = self.explored.try_lock_for(Duration::from_secs(1))?.counts;
         let mut report = last.report(device, stats);
         report.stats.trials.races = report.races.iter().filter(|race| race.seed.is_some()).count() as u64;
         report.run = Some(self.run());
-        if self.options.json.is_some() || self.options.stats || report.has_findings() {
+        if self.options().json.is_some() || self.options().stats || report.has_findings() {
             report.coverage = self.coverage(state);
         }
         self.add_fixes(&mut report, state);
@@ -114,7 +119,7 @@ impl Session {
         let mut notes = Vec::new();
         let kernels: Vec<&Kernel> =
             state.counts.keys().filter_map(|&key| self.program.modules.kernel_of_key(key)).collect();
-        let options = [("kernels", &self.options.kernels), ("skip_kernels", &self.options.skip_kernels)];
+        let options = [("kernels", &self.options().kernels), ("skip_kernels", &self.options().skip_kernels)];
         for (key, globs) in options {
             for glob in
                 globs.iter().flat_map(|globs| globs.idle(kernels.iter().map(|kernel| &*kernel.demangled)))
@@ -122,7 +127,7 @@ impl Session {
                 notes.push(format!("`{key}={glob}` selects no kernel that was launched"));
             }
         }
-        if let Some(objects) = &self.options.objects {
+        if let Some(objects) = &self.options().objects {
             let variables = self.program.modules.variables();
             let mut known = self.program.allocations.of_each_size();
             let variable =
@@ -136,7 +141,7 @@ impl Session {
                 notes.push(format!("`objects={choice}` selects no object of this run"));
             }
         }
-        if let Some(blocks) = &self.options.blocks
+        if let Some(blocks) = &self.options().blocks
             && blocks.lowest() >= state.largest_grid
         {
             let largest = state.largest_grid;
@@ -161,7 +166,7 @@ impl Session {
             directory: path(std::env::current_dir()),
             pid: std::process::id(),
             time: now.as_secs(),
-            seed: self.options.seed,
+            seed: self.options().seed,
             version: env!("CARGO_PKG_VERSION").to_owned(),
         }
     }
@@ -292,7 +297,7 @@ impl Session {
         let Some(state) = self.state_at_end() else {
             return String::new();
         };
-        let unused = self.suppressions.unused(&state.suppressed);
+        let unused = self.suppressions.read().unused(&state.suppressed);
         let lines = unused.iter().map(|line| format!("  unused suppression `{line}`\n"));
         lines.collect()
     }
@@ -300,9 +305,9 @@ impl Session {
     /// Writes the end of the report's text.
     pub fn write_end(&self, report: &Report) {
         let renderer = self.renderer();
-        let mut text = renderer.findings(report, self.options.max_reports);
+        let mut text = renderer.findings(report, self.options().max_reports);
         text.push_str(&renderer.notes(&report.notes));
-        if self.options.stats {
+        if self.options().stats {
             text.push_str(&renderer.stats(report));
             text.push_str(&self.unused_suppressions());
         }

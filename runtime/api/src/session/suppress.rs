@@ -1,4 +1,4 @@
-//! Suppressions in the format of the LLVM sanitizers: a file with a line `KIND:PATTERN` for each.
+//! Suppressions in the format of the LLVM sanitizers: a line `KIND:PATTERN` for each, in a file or from the program.
 //! `#` begins a comment.
 //!
 //! | kind | leaves out |
@@ -77,6 +77,11 @@ impl Suppressions {
             all.push(Suppression { kind, pattern: pattern.to_owned() });
         }
         Ok(Self(all))
+    }
+
+    /// Adds others behind these.
+    pub fn add(&mut self, others: Self) {
+        self.0.extend(others.0);
     }
 
     /// The line of the suppression that leaves this race out.

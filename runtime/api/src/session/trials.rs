@@ -131,7 +131,7 @@ impl Session {
     /// The trials that a launch is to have.
     pub fn planned_trials(&self, begun: &BegunLaunch) -> Vec<PlannedTrial> {
         let record = &begun.record;
-        let wanted = self.options.explore.saturating_sub(1) as usize;
+        let wanted = self.options().explore.saturating_sub(1) as usize;
         if wanted == 0 || begun.wanted.is_none() || !record.kernel.meta().sync.uses_atomics {
             return Vec::new();
         }
@@ -143,8 +143,8 @@ impl Session {
             return Vec::new();
         }
         // First the schedules that are not drawn. The drawn ones are others in each launch.
-        let own = self.options.seed;
-        let drawn = own.max(5).saturating_add(1 + launches.explored * self.options.explore);
+        let own = self.options().seed;
+        let drawn = own.max(5).saturating_add(1 + launches.explored * self.options().explore);
         launches.explored += 1;
         let seeds = (1..=5).chain(drawn..).filter(|&seed| seed != own);
         let steps = cost_of(begun).steps_of_trials(wanted, left);

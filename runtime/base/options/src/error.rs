@@ -42,6 +42,12 @@ pub enum OptionsError {
         /// What should be there.
         wanted: String,
     },
+    /// The option cannot change while the program runs.
+    #[error("`{key}` cannot change while the program runs: set it in {VARIABLE}")]
+    Fixed {
+        /// The key.
+        key: String,
+    },
     /// The variable's bytes are not UTF-8.
     #[error("{VARIABLE}: found bytes that are not UTF-8, wanted `key=value:key=value`")]
     NotUnicode,

@@ -143,6 +143,10 @@ options! {
     help: bool = false, "0";
 }
 
+/// The options that may change while the program runs.
+pub const CHANGEABLE: [&str; 9] =
+    ["exitcode", "halt_on_error", "explore", "json", "kernels", "skip_kernels", "every", "seed", "stats"];
+
 /// True if the program has rights that its user lacks (setuid, setgid, capabilities). It must not do what
 /// the user's environment says.
 pub fn is_privileged() -> bool {
@@ -181,6 +185,22 @@ impl Options {
         for item in syntax::items(text, allows_colon) {
             let item = item?;
             options.set(item.key, item.value)?;
+        }
+        Ok(options)
+    }
+
+    /// Returns these options with some of [`CHANGEABLE`] changed, which have the form of [`Options::parse`].
+    ///
+    /// # Errors
+    /// Those of [`Options::parse`], or an option cannot change.
+    pub fn changed(&self, text: &str) -> Result<Self, OptionsError> {
+        let mut options = self.clone();
+        for item in syntax::items(text, allows_colon) {
+            let item = item?;
+            options.set(item.key, item.value)?;
+            if !CHANGEABLE.contains(&item.key) {
+                return Err(OptionsError::Fixed { key: item.key.to_owned() });
+            }
         }
         Ok(options)
     }

@@ -294,6 +294,21 @@ fn help_and_table_hold_every_option_once() {
     assert!(table.lines().last().unwrap().ends_with("| `0` |"));
 }
 
+#[test]
+fn some_options_change_while_the_program_runs() {
+    let old = parsed("seed=3:kernels=a*:device=cpu");
+    let new = old.changed("every=4:kernels=ns::*").unwrap();
+    assert_eq!((new.seed, new.every.get(), new.device), (3, 4, Device::Cpu));
+    assert!(new.checks_kernel("ns::k") && !new.checks_kernel("a1"));
+    let error = |text| old.changed(text).unwrap_err().to_string();
+    assert_eq!(
+        error("device=cpu"),
+        "`device` cannot change while the program runs: set it in GPURACE_OPTIONS"
+    );
+    assert!(error("sed=1").contains("did you mean `seed`"));
+    assert!(CHANGEABLE.iter().all(|key| ALL.iter().any(|option| option.key == *key)));
+}
+
 proptest! {
     #[test]
     fn no_string_panics(text in "\\PC*") {

@@ -306,6 +306,12 @@ impl Checker {
         self.inner.races.forget();
     }
 
+    /// Forgets sightings: keeps the first races, as many as there are counts, with these counts. The next sighting of
+    /// another race is new again. No launch may be running.
+    pub fn restore_races(&self, counts: &[u64]) {
+        self.inner.races.restore(counts);
+    }
+
     /// What was lost, in sentences for the report's notes; empty if nothing was.
     pub fn notes(&self) -> Vec<String> {
         let n = |c: &AtomicU64| c.load(Ordering::Relaxed);

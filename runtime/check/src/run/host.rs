@@ -213,4 +213,19 @@ mod tests {
         assert_eq!((race.later.site, race.later.op), (99, SideOp::Read));
         assert_eq!((race.later.block, race.later.thread), (None, None));
     }
+
+    #[test]
+    fn forgotten_sightings_are_new_again() {
+        let checker = launched();
+        let access = |address, site| {
+            checker.host_access(HostAccess { address, writes: true, site }, &|id| id == 3);
+            checker.take_new_races().len()
+        };
+        assert_eq!((access(0x1000, 98), access(0x1004, 99), access(0x1000, 98)), (1, 1, 0));
+        assert_eq!(checker.races().iter().map(|race| race.count).collect::<Vec<_>>(), [2, 1]);
+        checker.restore_races(&[1]);
+        assert_eq!(checker.races().iter().map(|race| race.count).collect::<Vec<_>>(), [1]);
+        assert_eq!((access(0x1000, 98), access(0x1004, 99)), (0, 1));
+        assert_eq!(checker.races().iter().map(|race| race.count).collect::<Vec<_>>(), [2, 1]);
+    }
 }

@@ -65,7 +65,8 @@ impl Races {
 
     /// Adds further sightings of a race.
     pub(crate) fn add(&self, index: usize, count: u64, same_value: Option<bool>, widest: RaceScope) {
-        let r = &mut self.list.lock().records[index];
+        let list = &mut *self.list.lock();
+        let Some(r) = list.records.get_mut(index) else { return };
         r.count += count;
         r.same_value = both_same(r.same_value, same_value);
         r.widest = r.widest.max(widest);
@@ -78,6 +79,19 @@ impl Races {
     /// Forgets all races. No block may be running.
     pub(crate) fn forget(&self) {
         *self.list.lock() = List::default();
+    }
+
+    /// Forgets sightings: keeps the first races, as many as there are counts, with these counts. No block may be
+    /// running.
+    pub(crate) fn restore(&self, counts: &[u64]) {
+        let list = &mut *self.list.lock();
+        list.records.truncate(counts.len());
+        for (record, count) in list.records.iter_mut().zip(counts) {
+            record.count = *count;
+        }
+        let kept = list.records.len();
+        list.by_pair.retain(|_, index| *index < kept);
+        list.taken = list.taken.min(kept);
     }
 
     pub(crate) fn take_new(&self) -> Vec<RaceRecord> {

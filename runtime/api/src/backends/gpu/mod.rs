@@ -82,7 +82,7 @@ pub fn open(
     payloads: &[Payload],
 ) -> std::result::Result<&'static dyn Backend, String> {
     let mut gpu = Gpu::open().map_err(|why| why.to_string())?;
-    gpu.relaxed_volatile = session.options.volatile == Volatile::Relaxed;
+    gpu.relaxed_volatile = session.options().volatile == Volatile::Relaxed;
     let arch = gpu.device().arch;
     let runs =
         |payload: &Payload| matches!(payload.gpu, Some(Ok(codes)) if gpu_code::best(codes, arch).is_some());

@@ -100,5 +100,6 @@ pub(crate) fn enter(name: &str, needs: Needs, body: impl FnOnce(&Process) -> Res
         message::error(&format!("internal error in `{name}`"));
         Err(Error::UNKNOWN)
     });
+    process.session.tell();
     result.into()
 }

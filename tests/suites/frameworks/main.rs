@@ -1,6 +1,8 @@
 //! Of several tests of a test framework one races: that test fails, by name, and no other one. A test
 //! whose framework is missing is skipped and counted. `scripts/setup` installs all of them.
 
+mod host_api;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -15,7 +17,7 @@ fn main() -> ExitCode {
     let (googletest, catch, doctest) =
         (has("gtest/gtest.h"), has("catch2/catch.hpp"), has("doctest/doctest.h"));
     let pytest = python().is_some();
-    let tests: [(&str, Test, bool); 12] = [
+    let tests: [(&str, Test, bool); 17] = [
         ("googletest_fails_the_racy_tests_alone", googletest_fails_racy_tests, googletest),
         ("googletest_without_the_runtime_is_left_alone", googletest_without_runtime, googletest),
         ("googletest_finds_the_runtime_of_a_library", googletest_of_a_library, googletest),
@@ -24,10 +26,15 @@ fn main() -> ExitCode {
         ("pytest_fails_the_racy_tests_alone", pytest_fails_racy_tests, pytest),
         ("pytest_s_status_is_its_own", pytest_s_status, pytest),
         ("pytest_keeps_the_user_s_reports", pytest_keeps_reports, pytest),
-        ("a_program_may_ask_for_findings", a_program_asks, true),
+        ("googletest_expects_races", host_api::googletest_expects, googletest),
+        ("catch2_expects_races", || host_api::others_expect("catch2", CATCH), catch),
+        ("doctest_expects_races", || host_api::others_expect("doctest", DOCTEST), doctest),
+        ("a_program_may_ask_for_findings", host_api::a_program_asks, true),
+        ("a_c_program_uses_the_host_api", host_api::a_c_program, true),
+        ("a_python_program_uses_the_host_api", host_api::a_python_program, true),
         ("pushed_ranges_of_nvtx_are_named_regions", ranges_of_nvtx, true),
-        ("faults_and_divergences_are_findings", faults_and_divergences, true),
-        ("a_forked_child_is_told_of_its_own_findings", a_forked_child, true),
+        ("faults_and_divergences_are_findings", host_api::faults_and_divergences, true),
+        ("a_forked_child_is_told_of_its_own_findings", host_api::a_forked_child, true),
     ];
     let trials = tests.map(|(name, test, can)| Trial::test(name, test).with_ignored_flag(!can));
     libtest_mimic::run(&args, trials.into()).exit_code()
@@ -58,6 +65,15 @@ extern "C" int launch(int races) {
     clean<<<1, 32>>>(out);
   cudaDeviceSynchronize();
   return cudaFree(out);
+}
+extern "C" void *allocate() {
+  void *memory;
+  cudaMalloc(&memory, 32 * sizeof(int));
+  return memory;
+}
+extern "C" int race_on(void *memory) {
+  racy<<<1, 32>>>((int *)memory);
+  return cudaDeviceSynchronize();
 }
 "#;
 
@@ -172,7 +188,7 @@ fn googletest_of_a_library() -> Result<(), Failed> {
 
 fn googletest_without_runtime() -> Result<(), Failed> {
     let folder = work_folder("frameworks_plain")?;
-    let source = "#include <gtest/gtest.h>\n#include <gpurace/testing.h>\nGPURACE_LISTEN();\nTEST(A, B) { gpurace_exitcode(3); }\n";
+    let source = "#include <gtest/gtest.h>\n#include <gpurace/testing.h>\nGPURACE_LISTEN();\nTEST(A, B) { gpurace_options(\"exitcode=3\"); GPURACE_EXPECT_RACE(gpurace_flush()); }\n";
     std::fs::write(folder.join("plain.cpp"), source)?;
     let mut compiler = Command::new("c++");
     compiler.args(["-Wall", "-Wextra", "-Werror", "plain.cpp", "-o", "plain", "-lgtest", "-lgtest_main"]);
@@ -354,50 +370,6 @@ fn pytest_keeps_reports() -> Result<(), Failed> {
     Ok(())
 }
 
-const ASKS: &str = r#"
-#include <cstdio>
-#include <gpurace/findings.h>
-extern "C" int launch(int races);
-int main() {
-  const char *text;
-  launch(0);
-  printf("%zu\n", gpurace_findings(&text));
-  gpurace_region_begin("solver");
-  gpurace_region_begin("step");
-  launch(1);
-  gpurace_region_end();
-  gpurace_region_end();
-  size_t count = gpurace_findings(&text);
-  printf("%zu %s", count, text);
-  printf("%zu\n", gpurace_findings(nullptr));
-  gpurace_exitcode(5);
-}
-"#;
-
-fn a_program_asks() -> Result<(), Failed> {
-    let folder = work_folder("frameworks_asks")?;
-    let program = build(&folder, "main.cpp", ASKS, &[])?;
-    let ran = execute(&program, &[], &folder)?;
-    assert_eq!(ran.status, Some(5), "{}", ran.stderr);
-    let lines: Vec<_> = ran.stdout.lines().collect();
-    // What the user leaves out is no finding.
-    std::fs::write(folder.join("known"), "race:racy\n")?;
-    let mut suppressed = Command::new(&program);
-    suppressed.current_dir(&folder).env("GPURACE_OPTIONS", "device=cpu:suppressions=known");
-    let suppressed = run(&mut suppressed, &folder)?;
-    assert_eq!((suppressed.status, &*suppressed.stdout), (Some(0), "0\n0 0\n"), "{}", suppressed.stderr);
-    assert_eq!((lines.first(), lines.last()), (Some(&"0"), Some(&"0")), "{}", ran.stdout);
-    assert!(
-        lines[1].starts_with("1 ===") && ran.stdout.contains("WARNING: gpurace: data race"),
-        "{}",
-        ran.stdout
-    );
-    assert!(ran.stdout.contains("kernels.cu:9, in `solver / step`"), "{}", ran.stdout);
-    // The report at the end is whole: asking takes nothing away.
-    assert!(ran.stderr.contains("SUMMARY: gpurace: 1 data race"), "{}", ran.stderr);
-    Ok(())
-}
-
 const RANGES: &str = r#"
 #include <gpurace/findings.h>
 #include <nvtx3/nvToolsExt.h>
@@ -441,63 +413,5 @@ fn ranges_of_nvtx() -> Result<(), Failed> {
         let ran = execute(&program, &[], &folder)?;
         assert!(ran.stderr.contains(named), "{more:?}: {}", ran.stderr);
     }
-    Ok(())
-}
-
-const OTHERS: &str = r#"
-#include <cstdio>
-#include <gpurace/findings.h>
-__global__ void diverges() { if (threadIdx.x < 8) __syncthreads(); else { __syncthreads(); } }
-__global__ void traps() { __trap(); }
-int main() {
-  const char *text;
-  diverges<<<1, 64>>>();
-  cudaDeviceSynchronize();
-  printf("%zu %s\n", gpurace_findings(&text), text);
-  traps<<<1, 1>>>();
-  cudaDeviceSynchronize();
-  printf("%zu %s\n", gpurace_findings(&text), text);
-  printf("%zu\n", gpurace_findings(&text));
-}
-"#;
-
-fn faults_and_divergences() -> Result<(), Failed> {
-    let folder = work_folder("frameworks_others")?;
-    let program = build(&folder, "others.cu", OTHERS, &[])?;
-    let ran = execute(&program, &[], &folder)?;
-    assert_eq!(ran.status, Some(66), "{}", ran.stderr);
-    for text in ["0 data races, 1 barrier divergence", "0 data races, 1 fault", "\n0\n"] {
-        assert!(ran.stdout.contains(text), "no `{text}` in {}", ran.stdout);
-    }
-    Ok(())
-}
-
-const FORKS: &str = r#"
-#include <cstdio>
-#include <gpurace/findings.h>
-#include <sys/wait.h>
-#include <unistd.h>
-extern "C" int launch(int races);
-int main() {
-  launch(1);
-  int status;
-  if (fork() == 0) return (int)gpurace_findings(nullptr) + 10;
-  wait(&status);
-  printf("%d ", WEXITSTATUS(status));
-  fflush(stdout);
-  if (fork() == 0) {
-    launch(0);
-    return (int)gpurace_findings(nullptr) + 10;
-  }
-  wait(&status);
-  printf("%d %zu\n", WEXITSTATUS(status), gpurace_findings(nullptr));
-}
-"#;
-
-fn a_forked_child() -> Result<(), Failed> {
-    let folder = work_folder("frameworks_forks")?;
-    let program = build(&folder, "forks.cpp", FORKS, &[])?;
-    let ran = execute(&program, &[], &folder)?;
-    assert_eq!((ran.status, &*ran.stdout), (Some(66), "10 10 1\n"), "{}", ran.stderr);
     Ok(())
 }
