@@ -121,8 +121,8 @@ fn one_line_with_two_places_may_be_an_update() {
     );
     assert_eq!(
         said(&at(RaceKind::WriteRead, Scope::Grid, (7, 11), (7, 20))),
-        "nothing orders the write at line 7 before the read there by another block; if the line is \
-         an update, make it atomic (such as atomicAdd)"
+        "nothing orders the write at line 7 before the read there by another block: use two launches, or a grid-wide \
+         barrier of a cooperative launch; if the line is an update, make it atomic (such as atomicAdd)"
     );
 }
 
@@ -130,7 +130,7 @@ fn one_line_with_two_places_may_be_an_update() {
 fn one_line_that_writes_needs_one_writer() {
     assert_eq!(
         said(&at(RaceKind::WriteWrite, Scope::Block, (8, 3), (8, 3))),
-        "several threads write the same bytes at line 8: let one of them write, or use an atomic or \
+        "several threads write the same bytes at line 8: let one of them write, give each bytes of its own, or use an atomic or \
          a reduction"
     );
 }
