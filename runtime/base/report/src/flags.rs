@@ -39,7 +39,7 @@ pub fn is_told_of(flow: &Flow, pair: Pair, flag: Pair) -> bool {
     let (places, reverse) = (places(flow), reversed(flow));
     let is_before = |a: u32, b: u32| match (places.get(&a), places.get(&b)) {
         (Some(a), Some(b)) => {
-            a.0 == b.0 && a.1 < b.1 || a.0 != b.0 && reached(flow, a.0, false).contains(&b.0)
+            a.0 == b.0 && a.1 < b.1 || a.0 != b.0 && reached(flow, a.0, true).contains(&b.0)
         }
         _ => false,
     };
@@ -124,6 +124,8 @@ mod tests {
         let wait = "u 1,2:\n 4: L1 a0 L2 a2\ns 2,3: L5 a3\n 4: L6 a1\nu:";
         let look = "u 1,2:\n 5: L1 a0 L2 a2\n 3,4: L5\ns 2,4: L5 a3\n 5: L6 a1\nu:";
         assert!(told(wait) && told(look));
+        // What it tells of is stored in a loop.
+        assert!(told("u 1,4:\n 2,3: L1\n 1: a0\n 6: L2 a2\ns 4,5: L5 a3\n 6: L6 a1\nu:"));
         // The flag is set first, another way leads to what it tells of, or nobody waits.
         assert!(!told(&wait.replace("L1 a0 L2 a2", "L1 a2 L2 a0")));
         assert!(!told(&wait.replace("u 1,2:", "u 1,2,3:")));

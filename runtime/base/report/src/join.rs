@@ -86,7 +86,10 @@ fn is_of_iterations(report: &Report, finding: &Finding, known: &Finding, traces:
     let repeats = |race: &InKernel<'_>| {
         let [a, b] = race.pair;
         let is_with = |other: &InKernel<'_>| other.pair.contains(&a) && crosses(other);
-        a == b && crosses(race) && !updates::is_known(race.flow, race.pair) && of(known).iter().any(is_with)
+        a == b
+            && crosses(race)
+            && updates::of(race.flow, race.pair).is_none()
+            && of(known).iter().any(is_with)
     };
     report.races_of(finding).all(|race| race.kind == RaceKind::WriteWrite)
         && !of(finding).is_empty()

@@ -4,7 +4,7 @@ use gpurace_abi::scope::Scope as AtomicScope;
 
 use super::{access, race};
 use crate::cause::{Order, Ways};
-use crate::hint::{SideFacts, hint};
+use crate::hint::{SideFacts, hint, of_mask};
 use crate::schema::*;
 
 const NONE: [SideFacts; 2] = [SideFacts {
@@ -285,4 +285,32 @@ fn the_order_of_the_program_is_said_and_not_that_of_the_run() {
         hint(&race, NONE, Order { swaps: true, ..Order::default() }).unwrap(),
         "no __syncthreads() orders line 17 before line 18"
     );
+}
+
+#[test]
+fn the_order_in_the_program_decides_the_remedy() {
+    let order = |ways| Order { swaps: false, ways };
+    let hint =
+        |kind, scope, to: (u32, u32), ways| hint(&at(kind, scope, (17, 13), to), NONE, order(ways)).unwrap();
+    // What is read is the old value: another buffer helps. It does not help who waits for the new one.
+    let buffer = "write to another buffer than the one that is read";
+    assert!(hint(RaceKind::ReadWrite, Scope::Grid, (18, 5), Ways::One).contains(buffer));
+    assert!(hint(RaceKind::ReadWrite, Scope::Grid, (17, 5), Ways::Within).contains(buffer));
+    assert!(!hint(RaceKind::WriteRead, Scope::Grid, (18, 5), Ways::One).contains(buffer));
+    assert!(!hint(RaceKind::ReadWrite, Scope::Grid, (18, 5), Ways::Unknown).contains(buffer));
+    let own = "let each block write bytes of its own";
+    assert!(hint(RaceKind::WriteWrite, Scope::Grid, (18, 5), Ways::One).contains(own));
+    let split = "read into a variable, and let a barrier stand before the write";
+    assert!(hint(RaceKind::ReadWrite, Scope::Block, (17, 5), Ways::Within).contains(split));
+    assert!(!hint(RaceKind::ReadWrite, Scope::Block, (18, 5), Ways::One).contains(split));
+}
+
+#[test]
+fn the_hint_on_a_mask_names_the_lanes() {
+    let mut race = at(RaceKind::WriteRead, Scope::Warp, (5, 3), (7, 3));
+    race.accesses[0].thread = Some([7, 2, 0]);
+    race.launch = race.launch.map(|launch| Launch { block: [8, 4, 1], ..launch });
+    let wanted = "let the mask of one __syncwarp() between line 5 and line 7 name the lanes of both threads";
+    assert!(of_mask(&race, Order::default()).starts_with(wanted));
+    assert!(of_mask(&race, Order::default()).ends_with(": lanes 0 and 23"));
 }
