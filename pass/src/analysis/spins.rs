@@ -11,7 +11,7 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use crate::analysis::control_flow::ControlFlow;
-use crate::analysis::loops::Loops;
+use crate::analysis::loops::{BackEdge, Loops};
 use crate::ir;
 use crate::ir::entry_calls::CONTEXT_FUNCTION;
 
@@ -22,14 +22,34 @@ use crate::ir::entry_calls::CONTEXT_FUNCTION;
 pub unsafe fn headers(function: LLVMValueRef) -> HashSet<LLVMBasicBlockRef> {
     // SAFETY: by contract.
     unsafe {
+        let waits = turns(function).into_iter().filter(|turn| turn.only_waits());
+        waits.map(|turn| turn.header).collect()
+    }
+}
+
+/// Returns the blocks with the loads for which a loop waits or looks: the loop changes nothing, and what such a load
+/// finds at the same place in each turn may end it. Something else, such as a counter, may end it too.
+///
+/// # Safety
+/// `function` is a live definition.
+pub unsafe fn polling(function: LLVMValueRef) -> HashSet<LLVMBasicBlockRef> {
+    // SAFETY: by contract.
+    unsafe {
+        let turns = turns(function).into_iter().filter(|turn| turn.changes_nothing());
+        let loads = turns.flat_map(|turn| turn.exits().into_iter().flatten().flatten());
+        loads.map(|load| LLVMGetInstructionParent(load)).collect()
+    }
+}
+
+unsafe fn turns(function: LLVMValueRef) -> Vec<Turn> {
+    // SAFETY: by contract.
+    unsafe {
         let flow = ControlFlow::of(function);
-        let edges = Loops::of(&flow.successors).back_edges(&flow);
-        let waits = edges.into_iter().filter_map(|edge| {
+        let turn = |edge: BackEdge| {
             let body = edge.nodes.iter().map(|&node| flow.blocks[node]).collect();
-            let turn = Turn { header: flow.blocks[edge.header], body };
-            turn.only_waits().then_some(turn.header)
-        });
-        waits.collect()
+            Turn { header: flow.blocks[edge.header], body }
+        };
+        Loops::of(&flow.successors).back_edges(&flow).into_iter().map(turn).collect()
     }
 }
 
@@ -43,23 +63,31 @@ impl Turn {
     unsafe fn only_waits(&self) -> bool {
         // SAFETY: by contract.
         unsafe {
-            if !self.body.iter().all(|&block| ir::block_instructions(block).all(|i| changes_nothing(i))) {
-                return false;
-            }
-            let mut reads = false;
-            let mut exits = 0;
-            for &block in &self.body {
-                if ir::successors(block).iter().all(|next| self.body.contains(next)) {
-                    continue;
-                }
-                exits += 1;
+            let exits = if self.changes_nothing() { self.exits() } else { vec![None] };
+            let reads = exits.iter().flatten().any(|loads| !loads.is_empty());
+            exits.iter().all(Option::is_some) && (exits.is_empty() || reads)
+        }
+    }
+
+    unsafe fn changes_nothing(&self) -> bool {
+        // SAFETY: by contract.
+        unsafe { self.body.iter().all(|&block| ir::block_instructions(block).all(|i| changes_nothing(i))) }
+    }
+
+    /// For each exit, the loads that its condition depends on. `None` if the condition may also change by itself.
+    unsafe fn exits(&self) -> Vec<Option<Vec<LLVMValueRef>>> {
+        // SAFETY: by contract.
+        unsafe {
+            let leaves = |block: &&LLVMBasicBlockRef| {
+                !ir::successors(**block).iter().all(|next| self.body.contains(next))
+            };
+            let loads = |&block: &LLVMBasicBlockRef| {
+                let mut loads = Vec::new();
                 // The condition, of a branch as of a switch.
                 let condition = LLVMGetOperand(LLVMGetBasicBlockTerminator(block), 0);
-                if !self.is_steady(condition, &mut HashSet::new(), &mut reads) {
-                    return false;
-                }
-            }
-            exits == 0 || reads
+                self.is_steady(condition, &mut HashSet::new(), &mut loads).then_some(loads)
+            };
+            self.body.iter().filter(leaves).map(loads).collect()
         }
     }
 
@@ -68,7 +96,7 @@ impl Turn {
         &self,
         value: LLVMValueRef,
         seen: &mut HashSet<LLVMValueRef>,
-        reads: &mut bool,
+        loads: &mut Vec<LLVMValueRef>,
     ) -> bool {
         // SAFETY: by contract.
         unsafe {
@@ -82,13 +110,13 @@ impl Turn {
                 LLVMOpcode::LLVMPHI if LLVMGetInstructionParent(value) == self.header => return false,
                 LLVMOpcode::LLVMPHI => {
                     return (0..LLVMCountIncoming(value))
-                        .all(|i| self.is_steady(LLVMGetIncomingValue(value, i), seen, reads));
+                        .all(|i| self.is_steady(LLVMGetIncomingValue(value, i), seen, loads));
                 }
-                LLVMOpcode::LLVMLoad => *reads = true,
+                LLVMOpcode::LLVMLoad => loads.push(value),
                 LLVMOpcode::LLVMAtomicRMW | LLVMOpcode::LLVMAtomicCmpXchg => return false,
                 _ => {}
             }
-            ir::operands(value).into_iter().all(|operand| self.is_steady(operand, seen, reads))
+            ir::operands(value).into_iter().all(|operand| self.is_steady(operand, seen, loads))
         }
     }
 }

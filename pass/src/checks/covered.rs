@@ -406,6 +406,7 @@ impl Numbers {
                 // The thread context does not change while the thread runs.
                 LLVMOpcode::LLVMLoad if of_context(LLVMGetOperand(value, 0)) => std::ptr::null_mut(),
                 LLVMOpcode::LLVMLoad if self.loads_are_alike && !orders(value) => std::ptr::null_mut(),
+                LLVMOpcode::LLVMFreeze if self.loads_are_alike => std::ptr::null_mut(),
                 // Its predicate is not an operand.
                 LLVMOpcode::LLVMICmp => return Form::Value(value),
                 LLVMOpcode::LLVMUDiv | LLVMOpcode::LLVMSDiv | LLVMOpcode::LLVMURem | LLVMOpcode::LLVMSRem => {

@@ -84,7 +84,7 @@ unsafe fn of_kernel(
         };
         let uniformity = Uniformity::of(module, Rc::clone(&graph), inputs);
         let deciding = deciding(&graph, observed);
-        let spinning = spins::headers(kernel);
+        let spinning = &spins::headers(kernel) | &spins::polling(kernel);
         let blocks = graph.blocks.iter().zip(&graph.instructions).enumerate();
         let blocks = blocks.map(|(index, (&block, instructions))| FlowBlock {
             uniform: uniformity.control(index) >= Uniform::Block,

@@ -178,11 +178,12 @@ impl Session {
         for found in found.filter(|found| !found.left_out) {
             of_finding.entry(found.cause.fingerprint.clone()).or_default().push(found);
         }
+        self.join_with_wider(report, &mut of_finding);
         let mut at = 0;
         while at < report.findings.len() {
             let fingerprint = report.findings[at].fingerprint.clone();
             let races = of_finding.get(&fingerprint).filter(|_| fix::may_need_barriers(&report.findings[at]));
-            let Some(mut fixed) = races.and_then(|races| self.barriers_for(races)) else {
+            let Some(mut fixed) = races.and_then(|races| self.barriers_for(races, None)) else {
                 at += 1;
                 continue;
             };
@@ -196,7 +197,7 @@ impl Session {
                 }
                 let races = |finding: &schema::Finding| of_finding.get(&finding.fingerprint).cloned();
                 let both = [one, two].map(|finding| races(finding).unwrap_or_default()).concat();
-                match self.barriers_for(&both) {
+                match self.barriers_for(&both, None) {
                     Some(of_both) if of_both.barriers <= fixed.barriers => {
                         fixed = of_both;
                         join::join_mended(report, other, at);
@@ -210,12 +211,56 @@ impl Session {
             report.findings[at].fix.diff = Some(fixed.diff);
             at += 1;
         }
-        join::join(report);
+        let traced = |races: &Vec<&FoundResolved>| {
+            let sites = races.iter().map(|found| Some(found.in_kernel?.flow_and_pair()));
+            sites.collect::<Option<Vec<_>>>()
+        };
+        let traces =
+            of_finding.iter().filter_map(|(fingerprint, races)| Some((&**fingerprint, traced(races)?)));
+        join::join(report, &traces.collect());
         join::share_barriers(report);
     }
 
-    /// The barriers that would order all these races.
-    fn barriers_for(&self, races: &[&FoundResolved]) -> Option<fix::Barriers> {
+    /// Joins what threads of one block lack with what threads of several blocks lack on the same object, if barriers of
+    /// the grid would mend both at the places where they mend the latter.
+    fn join_with_wider(&self, report: &mut Report, of_finding: &mut HashMap<String, Vec<&FoundResolved>>) {
+        let barriers =
+            |races: &[&FoundResolved]| Some(self.barriers_for(races, Some(schema::Scope::Block))?.barriers);
+        let mut at = 0;
+        while at < report.findings.len() {
+            let races = |finding: &schema::Finding| of_finding.get(&finding.fingerprint).cloned();
+            let wide = &report.findings[at];
+            let own = races(wide).filter(|races| {
+                fix::may_need_barriers(wide) && races.iter().all(|found| found.widest > schema::Scope::Block)
+            });
+            let Some((own, needed)) =
+                own.and_then(|own| Some((barriers(&own)?, own))).map(|(n, own)| (own, n))
+            else {
+                at += 1;
+                continue;
+            };
+            let narrow = report.findings.iter().find_map(|narrow| {
+                let is_like = narrow.kernel == wide.kernel && narrow.object == wide.object;
+                let is_other = narrow.fingerprint != wide.fingerprint && fix::may_need_barriers(narrow);
+                let both = [&own[..], &races(narrow).filter(|_| is_like && is_other)?].concat();
+                (barriers(&both)? <= needed).then(|| (narrow.fingerprint.clone(), both))
+            });
+            let Some((narrow, both)) = narrow else {
+                at += 1;
+                continue;
+            };
+            of_finding.insert(wide.fingerprint.clone(), both);
+            let from = report.findings.iter().position(|finding| finding.fingerprint == narrow);
+            if let Some(from) = from {
+                join::join_mended(report, from, at);
+                at -= usize::from(from < at);
+            }
+        }
+    }
+
+    /// The barriers that would order all these races. With `scope` they are taken for races of that scope, and nothing is
+    /// run: barriers of other groups of threads may stand at the same places.
+    fn barriers_for(&self, races: &[&FoundResolved], scope: Option<schema::Scope>) -> Option<fix::Barriers> {
         let mut kernels: Vec<(InKernel, Vec<Pair>, Vec<&schema::Race>)> = Vec::new();
         for race in races {
             let in_kernel = race.in_kernel?;
@@ -237,7 +282,7 @@ impl Session {
             .iter()
             .map(|(known, _, shown)| {
                 move |barrier: &NewBarrier, pairs: &[Pair]| {
-                    self.runs_clean(known.kernel, shown, barrier, pairs)
+                    scope.is_none() && self.runs_clean(known.kernel, shown, barrier, pairs)
                 }
             })
             .collect();
@@ -250,7 +295,7 @@ impl Session {
                 runs_clean: runs,
             })
             .collect();
-        let widest = races.iter().map(|found| found.widest).max()?;
+        let widest = scope.or_else(|| races.iter().map(|found| found.widest).max())?;
         fix::barriers(widest, &unordered, &name, self.sources())
     }
 

@@ -465,7 +465,7 @@ pub struct InKernel {
 }
 
 impl InKernel {
-    fn flow_and_pair(self) -> cause::InKernel<'static> {
+    pub(super) fn flow_and_pair(self) -> cause::InKernel<'static> {
         cause::InKernel { flow: self.flow, pair: self.pair }
     }
 

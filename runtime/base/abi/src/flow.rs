@@ -36,7 +36,7 @@ pub struct FlowBlock {
     /// Which block follows depends on a value that an atomic has read.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub decides: bool,
-    /// It is a loop that waits for a plain value to change.
+    /// It is a loop that waits for a plain value to change, or a block of a loop that looks for that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub spins: bool,
     /// The blocks that may follow.

@@ -260,7 +260,7 @@ fn new_barrier(flow: &Flow, (at, step): StepPlace, level: Level) -> Option<NewBa
 }
 
 /// Returns the header and the blocks of each loop.
-fn loops<'a>(
+pub(crate) fn loops<'a>(
     flow: &'a Flow,
     reversed: &'a [Vec<usize>],
 ) -> impl Iterator<Item = (usize, BTreeSet<usize>)> + 'a {
@@ -464,7 +464,7 @@ fn walk(
     met
 }
 
-fn reversed(flow: &Flow) -> Vec<Vec<usize>> {
+pub(crate) fn reversed(flow: &Flow) -> Vec<Vec<usize>> {
     let mut reversed = vec![Vec::new(); flow.blocks.len()];
     for (block, body) in flow.blocks.iter().enumerate() {
         for &next in &body.next {

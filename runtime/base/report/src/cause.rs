@@ -75,13 +75,21 @@ pub fn of(race: &Race, mut facts: [SideFacts; 2], kernel: Option<InKernel<'_>>) 
     let hint = match kind {
         CauseKind::Other if strays.is_some() => Some(hint::of_stray(race, facts)),
         CauseKind::Other if update.is_some() => Some(hint::of_update(race)),
+        CauseKind::Other if is_either_or(race, relation) => Some(hint::of_branches(race)),
         CauseKind::MissingFence => Some(hint::of_flag_or_lock(race)),
+        CauseKind::UnwaitedCopy => {
+            let is_pipeline = kernel.is_some_and(|kernel| updates::is_in_pipeline(kernel.flow, kernel.pair));
+            hint::hint(race, facts, order).map(|hint| hint + if is_pipeline { hint::IF_PIPELINE } else { "" })
+        }
         CauseKind::MissingBarrier if has_atomic(race) => Some(hint::of_barrier(race, order)),
         CauseKind::Other if !has_atomic(race) && is_flag(race, facts, kernel) => {
             Some(hint::of_plain_flag(race))
         }
-        // A barrier mends this, whatever the line is.
-        CauseKind::LoopBackEdge => {
+        CauseKind::Mask => Some(hint::of_mask(race, order)),
+        // A barrier mends this, whatever the line is, or the line is no update.
+        _ if kind == CauseKind::LoopBackEdge
+            || kernel.is_some_and(|kernel| !updates::is_known(kernel.flow, kernel.pair)) =>
+        {
             hint::hint(race, facts, order).map(|hint| hint.replace(hint::IF_UPDATE, ""))
         }
         _ => hint::hint(race, facts, order),
@@ -89,6 +97,7 @@ pub fn of(race: &Race, mut facts: [SideFacts; 2], kernel: Option<InKernel<'_>>) 
     let words = match kind {
         CauseKind::Other if strays.is_some() => "out of bounds".to_owned(),
         CauseKind::Other if update.is_some() => "missing atomic".to_owned(),
+        CauseKind::Other if is_either_or(race, relation) => words::SEVERAL_WRITERS.to_owned(),
         CauseKind::Other => words::other_cause(race).to_owned(),
         _ => kind.words(),
     };
@@ -111,9 +120,13 @@ pub struct Order {
 /// How one side of a race follows the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ways {
-    /// In one way, or nothing is known of it.
+    /// Nothing is known of it, or it does not.
     #[default]
+    Unknown,
+    /// In one way.
     One,
+    /// They are one statement, and in different iterations a barrier parts them.
+    Within,
     /// In an iteration of a loop; the first follows in the next iteration.
     Both,
     /// They are one statement of a loop.
@@ -130,7 +143,12 @@ impl Order {
             Some(Relation { is_both_ways: true, is_reversed: swaps, .. }) => Self { swaps, ways: Ways::Both },
             Some(relation) => {
                 let swaps = relation.is_reversed || relation.over_back_edge == Some(true);
-                Self { swaps, ways: Ways::One }
+                let ways = match relation {
+                    Relation { is_statement: true, .. } => Ways::Within,
+                    Relation { is_sequence: true, .. } => Ways::One,
+                    _ => Ways::Unknown,
+                };
+                Self { swaps, ways }
             }
             None => Self::default(),
         }
@@ -213,8 +231,9 @@ fn kind(
     if is_handed_over && needs_flag && !spins(kernel) {
         return CauseKind::MissingFence;
     }
-    if is_one_place(race) || update.is_some() || is_flag(race, facts, kernel) {
-        // An update by several threads, or a flag: no barrier helps.
+    let is_either_or = is_either_or(race, relation);
+    if is_one_place(race) || update.is_some() || is_flag(race, facts, kernel) || is_either_or {
+        // An update by several threads, a flag, or bytes that two branches give to two threads: no barrier helps.
         return CauseKind::Other;
     }
     if has_fences && relation.map_or(race.scope > Scope::Block, |relation| relation.has_atomics) {
@@ -233,6 +252,14 @@ fn kind(
 
 pub(crate) fn has_atomic(race: &Race) -> bool {
     [race.kind.earlier(), race.kind.later()].contains(&Effect::Atomic)
+}
+
+/// True for two plain writes of which a thread makes one or the other: whatever the order, one value is lost.
+fn is_either_or(race: &Race, relation: Option<Relation>) -> bool {
+    let is_write = |effect| effect == Effect::Write;
+    [race.kind.earlier(), race.kind.later()].into_iter().all(is_write)
+        && !is_one_place(race)
+        && relation.is_some_and(|relation| !relation.is_sequence)
 }
 
 /// True if one thread seems to tell another one something by the bytes: a loop waits for them to change, or their
@@ -345,6 +372,9 @@ fn why(race: &Race, kind: CauseKind, relation: Option<Relation>, update: Option<
                     "several threads update the same bytes by {between}, and the update is not atomic"
                 ),
             }
+        }
+        CauseKind::Other if is_either_or(race, relation) => {
+            format!("threads of different branches write the same bytes: {between}")
         }
         CauseKind::Divergence | CauseKind::Fault | CauseKind::Other => match race.later().line {
             Some(line) if is_one_place(race) => {

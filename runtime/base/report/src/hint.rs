@@ -58,6 +58,21 @@ pub fn hint(race: &Race, facts: [SideFacts; 2], order: Order) -> Option<String> 
 /// What a hint says of a line that reads and writes.
 pub(crate) const IF_UPDATE: &str = "; if the line is an update, make it atomic (such as atomicAdd)";
 
+/// What a hint says of an asynchronous copy in a loop that waits for copies.
+pub(crate) const IF_PIPELINE: &str = "; if the loop's waits are right, the copy goes to a stage that is still in use: let it go to the next free one";
+
+/// Returns the hint if threads of two branches write the same bytes.
+pub(crate) fn of_branches(race: &Race) -> String {
+    let places = match [race.earlier(), race.later()].map(position) {
+        [Some(a), Some(b)] => format!(" at {a} and at {b}"),
+        _ => String::new(),
+    };
+    format!(
+        "threads of different branches write the same bytes{places}, and one value is lost in any order: give each \
+         thread bytes of its own, or let one of them write"
+    )
+}
+
 /// Returns the hint if a flag or a lock lacks a fence.
 pub(crate) fn of_flag_or_lock(race: &Race) -> String {
     let fence = if race.scope <= Scope::Block { "__threadfence_block()" } else { "__threadfence()" };
@@ -71,6 +86,24 @@ pub(crate) fn of_flag_or_lock(race: &Race) -> String {
         );
     }
     hint
+}
+
+/// Returns the hint if the mask of a synchronisation leaves a thread out.
+pub(crate) fn of_mask(race: &Race, order: Order) -> String {
+    let sides = if order.swaps { [race.later(), race.earlier()] } else { [race.earlier(), race.later()] };
+    let lane = |side: &Access| {
+        let ([x, y, z], [width, height, _]) = (side.thread?, race.launch.as_ref()?.block);
+        Some((x + width * (y + height * z)) % 32)
+    };
+    let lanes = match sides.map(lane) {
+        [Some(a), Some(b)] => format!(": lanes {a} and {b}"),
+        _ => String::new(),
+    };
+    let places = match sides.map(position) {
+        [Some(a), Some(b)] if a != b => format!(" between {a} and {b}"),
+        _ => String::new(),
+    };
+    format!("let the mask of one __syncwarp(){places} name the lanes of both threads{lanes}")
 }
 
 /// Returns the hint if a barrier is missing, whatever the accesses are.
@@ -121,10 +154,15 @@ pub(crate) fn of_stray(race: &Race, facts: [SideFacts; 2]) -> String {
 
 /// Returns the hint if a flag is not atomic.
 pub(crate) fn of_plain_flag(race: &Race) -> String {
-    let place = position(race.later()).map_or_else(String::new, |at| format!(" of {at}"));
+    let sides = match race.kind.later() {
+        Effect::Read => [race.later(), race.earlier()],
+        _ => [race.earlier(), race.later()],
+    };
+    let [read, write] = sides.map(|side| position(side).map_or_else(String::new, |at| format!(" at {at}")));
     format!(
-        "`volatile` is not atomic, and a plain flag is not either: read the value{place} by atomicAdd(&x, 0) and write it \
-         by atomicExch(&x, value), or use a cuda::atomic_ref for both"
+        "`volatile` is not atomic, and a plain flag is not either: read the value{read} by atomicAdd(&x, 0) and write \
+         it{write} by atomicExch(&x, value), or use a cuda::atomic_ref for both; if it tells of other data, put a \
+         __threadfence() before the write and after the read"
     )
 }
 
@@ -258,8 +296,20 @@ fn in_one_launch(race: &Race, order: Order, missing: &str, who: &str) -> String 
     let (earlier, later) =
         if order.swaps { (race.later(), race.earlier()) } else { (race.earlier(), race.later()) };
     let across_blocks = race.scope == Scope::Grid;
-    let remedy =
-        if across_blocks { ": use two launches, or a grid-wide barrier of a cooperative launch" } else { "" };
+    let effects = [race.kind.earlier(), race.kind.later()];
+    let [first, second] = if order.swaps { [effects[1], effects[0]] } else { effects };
+    let remedy = match (first, second, order.ways) {
+        _ if !across_blocks => "",
+        // What is read is the old value: nobody needs the new one in this buffer.
+        (Effect::Read, Effect::Write, Ways::One | Ways::Within) => {
+            ": write to another buffer than the one that is read, or use two launches, or a grid-wide barrier of a \
+             cooperative launch"
+        }
+        (Effect::Write, Effect::Write, _) => {
+            ": let each block write bytes of its own, or use two launches, or a grid-wide barrier of a cooperative launch"
+        }
+        _ => ": use two launches, or a grid-wide barrier of a cooperative launch",
+    };
     let (Some(from), Some(to)) = (position(earlier), position(later)) else {
         return format!("{missing} orders the two accesses{remedy}");
     };
@@ -280,22 +330,26 @@ fn in_one_launch(race: &Race, order: Order, missing: &str, who: &str) -> String 
     }
     match (race.kind.earlier(), race.kind.later()) {
         (Effect::Write, Effect::Write) => format!(
-            "several {who} write the same bytes at {to}: let one of them write, or use an atomic \
-             or a reduction"
+            "several {who} write the same bytes at {to}: let one of them write, give each bytes of its own, or use an \
+             atomic or a reduction"
         ),
         // clang gives the load and the store of a compound assignment one position.
         _ if earlier.column.is_some() && earlier.column == later.column => format!(
             "several {who} read and write the same bytes at {to}: make the update atomic (such as \
              atomicAdd), or use a reduction"
         ),
-        (earlier_effect, later_effect) => {
-            let (did, does) =
-                if order.swaps { (later_effect, earlier_effect) } else { (earlier_effect, later_effect) };
-            let (did, does) = (did.as_str(), does.as_str());
+        _ => {
+            let (did, does) = (first.as_str(), second.as_str());
             let order = match order.ways {
                 _ if across_blocks => {
-                    format!("nothing orders the {did} at {from} before the {does} there by another block")
+                    format!(
+                        "nothing orders the {did} at {from} before the {does} there by another block{remedy}"
+                    )
                 }
+                Ways::Within => format!(
+                    "{missing} orders the {did} at {from} before the {does} there by another thread: read into a \
+                     variable, and let a barrier stand before the write"
+                ),
                 Ways::Statement => format!(
                     "{missing} orders the {did} at {from} before the {does} there by another thread in the next iteration"
                 ),

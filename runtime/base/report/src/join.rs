@@ -1,8 +1,12 @@
 //! Joins findings of one mistake that only the whole run shows to be one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
-use crate::schema::{Access, CauseKind, Finding, Op, Race, Report};
+use crate::barriers::{Level, relation};
+use crate::cause::InKernel;
+use crate::flags;
+use crate::schema::{Access, CauseKind, Finding, Op, Race, RaceKind, Report};
+use crate::updates;
 
 /// Between the objects of a finding.
 const AND: &str = " and ";
@@ -12,28 +16,46 @@ const MOST_OBJECTS: usize = 3;
 /// File, line and column of an access.
 type SourcePlace<'a> = (&'a str, u32, Option<u32>);
 
+/// The sites of the races of findings, by fingerprint.
+pub type Traces<'a> = HashMap<&'a str, Vec<InKernel<'a>>>;
+
 /// Joins findings on one object of one kernel:
 ///
 /// - what races with an update by several threads, if no barrier mends it: the update must become atomic;
+/// - what each warp orders for itself, if several warps write there: each needs memory of its own;
 /// - an update under a lock without a fence: the lock orders nothing;
+/// - what one statement of a loop writes in several iterations, if the loop lacks a barrier anyway;
+/// - what a plain flag tells of, on other objects too: the flag must become atomic;
 /// - what a flag or a lock of too narrow a scope lets race, on other objects too;
 /// - what lacks a barrier within the iterations of one loop, and from one iteration to the next.
-pub fn join(report: &mut Report) {
+pub fn join(report: &mut Report, traces: &Traces<'_>) {
     use CauseKind::{LoopBackEdge, MissingBarrier, MissingFence, NarrowScope, Other};
     for at in (0..report.findings.len()).rev() {
         let finding = &report.findings[at];
         let places = places(report, finding);
         let into = report.findings.iter().position(|known| {
-            if std::ptr::eq(known, finding) || known.kernel != finding.kernel || finding.fix.diff.is_some() {
+            if std::ptr::eq(known, finding) || known.kernel != finding.kernel {
+                return false;
+            }
+            if finding.fix.diff.is_some() && !is_ordered_in_warps(finding, traces) {
                 return false;
             }
             let same_object = known.object == finding.object;
             match (finding.cause, known.cause) {
+                (MissingBarrier | MissingFence, Other) if is_told_of(finding, known, traces) => true,
                 (MissingBarrier | LoopBackEdge, Other) => {
-                    let updates = updates(report, known);
+                    let updates = updated(report, known);
                     let is_with_update =
                         |race: &Race| sides(race).iter().flatten().any(|place| updates.contains(place));
                     same_object && !finding.races.is_empty() && report.races_of(finding).all(is_with_update)
+                }
+                (Other, MissingBarrier | LoopBackEdge) => {
+                    let updates = updated(report, finding);
+                    let is_apart =
+                        |race: &Race| !sides(race).iter().flatten().any(|place| updates.contains(place));
+                    same_object
+                        && is_of_iterations(report, finding, known, traces)
+                        && report.races_of(known).any(is_apart)
                 }
                 (Other, MissingFence) => same_object && places.is_subset(&self::places(report, known)),
                 (MissingFence | Other, NarrowScope) => report.races_of(finding).all(|race| {
@@ -51,6 +73,47 @@ pub fn join(report: &mut Report) {
             join_into(report, at, into);
         }
     }
+}
+
+/// True if a finding is of plain writes of one statement in a loop without a barrier, and in another finding the
+/// statement races with others from one iteration to the next.
+fn is_of_iterations(report: &Report, finding: &Finding, known: &Finding, traces: &Traces<'_>) -> bool {
+    let of = |finding: &Finding| traces.get(&*finding.fingerprint).map_or(&[][..], Vec::as_slice);
+    let crosses = |race: &InKernel<'_>| {
+        let relation = relation(race.flow, race.pair, Level::Block);
+        relation.is_some_and(|relation| relation.is_both_ways || relation.over_back_edge.is_some())
+    };
+    let repeats = |race: &InKernel<'_>| {
+        let [a, b] = race.pair;
+        let is_with = |other: &InKernel<'_>| other.pair.contains(&a) && crosses(other);
+        a == b
+            && crosses(race)
+            && updates::of(race.flow, race.pair).is_none()
+            && of(known).iter().any(is_with)
+    };
+    report.races_of(finding).all(|race| race.kind == RaceKind::WriteWrite)
+        && !of(finding).is_empty()
+        && of(finding).iter().all(repeats)
+}
+
+/// True if the plain flag that one finding is about tells of what the other one is about.
+fn is_told_of(finding: &Finding, flag: &Finding, traces: &Traces<'_>) -> bool {
+    let [told, flag] =
+        [finding, flag].map(|finding| traces.get(&*finding.fingerprint).map_or(&[][..], Vec::as_slice));
+    let by = |race: &InKernel<'_>| {
+        flag.iter().any(|flag| {
+            std::ptr::eq(race.flow, flag.flow) && flags::is_told_of(race.flow, race.pair, flag.pair)
+        })
+    };
+    !told.is_empty() && told.iter().all(by)
+}
+
+/// True if a synchronisation of the warp stands between the sides of each race.
+fn is_ordered_in_warps(finding: &Finding, traces: &Traces<'_>) -> bool {
+    let parts = |race: &InKernel<'_>, level| relation(race.flow, race.pair, level).is_none();
+    traces.get(&*finding.fingerprint).is_some_and(|races| {
+        !races.is_empty() && races.iter().all(|race| parts(race, Level::Warp) && !parts(race, Level::Block))
+    })
 }
 
 /// Joins findings that one change of the source mends. The joined one names the objects of both.
@@ -114,7 +177,7 @@ fn places<'a>(report: &'a Report, finding: &'a Finding) -> BTreeSet<SourcePlace<
 }
 
 /// Returns the places whose accesses by several threads race with each other.
-fn updates<'a>(report: &'a Report, finding: &'a Finding) -> BTreeSet<SourcePlace<'a>> {
+fn updated<'a>(report: &'a Report, finding: &'a Finding) -> BTreeSet<SourcePlace<'a>> {
     let is_update = |race: &&Race| {
         let [a, b] = sides(race);
         a == b && race.accesses.iter().any(|access| access.op != Op::Read)

@@ -87,9 +87,15 @@ impl TextRenderer<'_> {
             let races = plural(finding.pairs, "race", "races");
             let why = format!("    {}: {races}, seen {}", finding.why, words::times(finding.count));
             let _ = writeln!(out, "{}", fold(&why));
-            // Other advice is the hint of the race.
-            if let (Some(_), Some(advice)) = (&finding.fix.diff, &finding.fix.advice) {
-                let _ = writeln!(out, "{}", fold(&format!("    fix: {advice}")));
+            // The first race that was seen has its hint beside it.
+            let shown = finding.races.iter().min().and_then(|&race| report.races.get(race)?.hint.as_ref());
+            if let Some(advice) = &finding.fix.advice {
+                match finding.fix.diff {
+                    Some(_) => out.push_str(&fold(&format!("    fix: {advice}"))),
+                    None if shown != Some(advice) => out.push_str(&fold(&format!("    hint: {advice}"))),
+                    None => continue,
+                }
+                out.push('\n');
             }
         }
         if not_listed > 0 {

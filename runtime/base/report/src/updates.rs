@@ -1,8 +1,10 @@
 //! Updates by several threads, and asynchronous copies: whether a barrier is what lacks.
 
+use std::collections::BTreeSet;
+
 use gpurace_abi::flow::{Flow, Step, Update};
 
-use crate::barriers::{Pair, StepPlace, is_one_statement, places};
+use crate::barriers::{Pair, StepPlace, is_one_statement, loops, places, reversed};
 
 /// What a race has to do with an update: one thread reads bytes and then changes them, and so does another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,17 +13,23 @@ pub struct FoundUpdate {
     pub is_atomic: bool,
 }
 
+/// True if the sides of a race are the read and the change of the same bytes by one thread, or both are the change.
+pub fn is_known(flow: &Flow, pair: Pair) -> bool {
+    flow.updates.iter().any(|update| is_of(update, pair))
+}
+
+fn is_of(update: &Update, [a, b]: Pair) -> bool {
+    let sides = [update.read, update.change];
+    sides == [a, b] || sides == [b, a] || a == b && a == update.change
+}
+
 /// Returns the update that a race is of: its sides are the read and the change of one, or both are the change.
 ///
 /// A barrier in the loop could also be what lacks, if the bytes go by the thread and the iteration: then threads may
 /// have the same bytes in different iterations only.
-pub fn of(flow: &Flow, [a, b]: Pair) -> Option<FoundUpdate> {
-    let is_of = |update: &&Update| {
-        let sides = [update.read, update.change];
-        sides == [a, b] || sides == [b, a] || a == b && a == update.change
-    };
+pub fn of(flow: &Flow, pair: Pair) -> Option<FoundUpdate> {
     let places = places(flow);
-    let found = flow.updates.iter().filter(is_of).find(|update| {
+    let found = flow.updates.iter().filter(|update| is_of(update, pair)).find(|update| {
         let (Some(&read), Some(&change)) = (places.get(&update.read), places.get(&update.change)) else {
             return false;
         };
@@ -42,6 +50,16 @@ pub fn is_waited(flow: &Flow, copy: u32, other: u32) -> bool {
     let (Some(&from), Some(&to)) = (places.get(&copy), places.get(&other)) else { return false };
     !is_one_statement(flow, from, to)
         && !reaches(flow, from, to, Walk { back: true, stops: |step| step == Step::Wait })
+}
+
+/// True if a loop has both accesses and a wait for copies.
+pub fn is_in_pipeline(flow: &Flow, pair: Pair) -> bool {
+    let (places, reverse) = (places(flow), reversed(flow));
+    let waits = |block: &usize| flow.blocks[*block].steps.contains(&Step::Wait);
+    let is_in =
+        |blocks: &BTreeSet<usize>, site| places.get(site).is_some_and(|(block, _)| blocks.contains(block));
+    loops(flow, &reverse)
+        .any(|(_, blocks)| pair.iter().all(|site| is_in(&blocks, site)) && blocks.iter().any(waits))
 }
 
 /// Which ways lead on.
@@ -128,5 +146,9 @@ mod tests {
         assert!(!is_waited(&flow(&text.replace("C B", "")), 0, 1));
         assert!(is_waited(&flow(&text.replace("C B", "C")), 0, 1));
         assert!(!is_waited(&flow(&text.replace("C B", "B")), 0, 1));
+        assert!(is_in_pipeline(&flow(text), [0, 1]));
+        // No wait in the loop, or one side is behind it.
+        assert!(!is_in_pipeline(&flow(&text.replace("C B", "B")), [0, 1]));
+        assert!(!is_in_pipeline(&flow(&text.replace(" L4 a1", "").replace("L5", "L5 a1")), [0, 1]));
     }
 }

@@ -408,13 +408,16 @@ pub fn finding_title(cause: &str, kernel: Option<&str>, race: &Race) -> String {
     text
 }
 
+/// Several threads write what one thread should.
+pub(crate) const SEVERAL_WRITERS: &str = "several writers";
+
 /// Returns what is wrong, where that is not the missing order.
 pub(crate) fn other_cause(race: &Race) -> &'static str {
     let (earlier, later) = (race.earlier(), race.later());
     let is_one_line = earlier.line.is_some() && (&earlier.file, earlier.line) == (&later.file, later.line);
     match (race.kind.earlier(), race.kind.later()) {
         (Effect::Atomic, Effect::Atomic) => "overlapping atomics",
-        (Effect::Write, Effect::Write) if is_one_line => "several writers",
+        (Effect::Write, Effect::Write) if is_one_line => SEVERAL_WRITERS,
         _ => "missing atomic",
     }
 }

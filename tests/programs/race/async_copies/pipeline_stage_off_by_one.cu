@@ -1,6 +1,5 @@
 //@ revisions: racy fixed
 //@[racy] findings: unwaited-copy
-//@[racy] wrong-finding: the stage is the wrong one
 // A pipeline of three stages, two copies ahead. The racy program copies to the stage that is being used.
 #include <cuda_pipeline.h>
 #include "check.h"

@@ -1,6 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-barrier
-//@[racy] wrong-finding: a look before a store needs a compare-and-swap; a barrier does not help
+//@[racy] findings: missing-atomic
 // Insertion into an open hash table: look, then store, against `atomicCAS`.
 #include "check.h"
 

@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-atomic missing-barrier
+//@[racy] findings: missing-atomic
 // A block waits for a plain flag. The compiler may read it once, and then wait for
 // ever; the executor lets the loop see the flag, and the race is reported.
 #include "check.h"

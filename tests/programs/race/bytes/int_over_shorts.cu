@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-barrier
+//@[racy] findings: several-writers
 // A 4-byte clear of two counters of 2 bytes, of which another warp adds to one.
 #include "check.h"
 

@@ -1,6 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-barrier missing-barrier
-//@[racy] wrong-finding: both findings are of one mistake
+//@[racy] findings: missing-barrier
 // Shortest paths, a round per intermediate node. Row and column of that node do not change
 // in its round, so one launch per round is right, and rounds in one launch are not.
 #include "check.h"

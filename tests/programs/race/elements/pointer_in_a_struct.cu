@@ -1,6 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-barrier
-//@[racy] wrong-finding: an index is too small; a barrier only hides that
+//@[racy] findings: several-writers
 // Two fields of a kernel argument point into one allocation, one element apart too near.
 #include "check.h"
 

@@ -1,6 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-barrier several-writers
-//@[racy] wrong-finding: both findings are of one mistake
+//@[racy] findings: several-writers
 // A sparse matrix by rows, one warp per row: the lanes' sums meet in shared memory,
 // one slot per lane of the block, or of the warp only.
 #include "check.h"

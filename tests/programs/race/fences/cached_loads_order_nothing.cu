@@ -1,6 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-barrier
-//@[racy] wrong-finding: the flag has to be atomic
+//@[racy] findings: missing-atomic
 // Cache operators choose where a value is found, not when: `__ldcg` and `__stcg` are plain accesses.
 #include "check.h"
 __global__ void pass(int* data, int* flag, int* out) {

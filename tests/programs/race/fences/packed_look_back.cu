@@ -1,6 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-barrier
-//@[racy] wrong-finding: the word that tells of the value lacks a release and an acquire
+//@[racy] findings: missing-fence
 // A look-back whose state and value travel in one 64-bit word needs no order for the value; what lies beside it does.
 #include "check.h"
 __global__ void scan(const int* in, int* out, unsigned long long* state, int* side) {

@@ -1,6 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-atomic
-//@[racy] wrong-finding: the lock is the wrong one
+//@[racy] findings: missing-fence
 // Each block holds four locks at once: three of its own parity, and the one that
 // guards the counter. The racy form takes a fourth lock of its parity instead.
 #include "check.h"

@@ -1,6 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-barrier several-writers
-//@[racy] wrong-finding: both findings are of one mistake
+//@[racy] findings: missing-barrier
 // Bitonic sort in shared memory. Steps whose partners lie in one warp are left without
 // a barrier, and nothing else syncs them.
 #include "check.h"

@@ -4,7 +4,7 @@ use gpurace_abi::scope::Scope as AtomicScope;
 
 use super::{access, race};
 use crate::cause::{Order, Ways};
-use crate::hint::{SideFacts, hint};
+use crate::hint::{SideFacts, hint, of_mask};
 use crate::schema::*;
 
 const NONE: [SideFacts; 2] = [SideFacts {
@@ -121,8 +121,8 @@ fn one_line_with_two_places_may_be_an_update() {
     );
     assert_eq!(
         said(&at(RaceKind::WriteRead, Scope::Grid, (7, 11), (7, 20))),
-        "nothing orders the write at line 7 before the read there by another block; if the line is \
-         an update, make it atomic (such as atomicAdd)"
+        "nothing orders the write at line 7 before the read there by another block: use two launches, or a grid-wide \
+         barrier of a cooperative launch; if the line is an update, make it atomic (such as atomicAdd)"
     );
 }
 
@@ -130,7 +130,7 @@ fn one_line_with_two_places_may_be_an_update() {
 fn one_line_that_writes_needs_one_writer() {
     assert_eq!(
         said(&at(RaceKind::WriteWrite, Scope::Block, (8, 3), (8, 3))),
-        "several threads write the same bytes at line 8: let one of them write, or use an atomic or \
+        "several threads write the same bytes at line 8: let one of them write, give each bytes of its own, or use an atomic or \
          a reduction"
     );
 }
@@ -285,4 +285,32 @@ fn the_order_of_the_program_is_said_and_not_that_of_the_run() {
         hint(&race, NONE, Order { swaps: true, ..Order::default() }).unwrap(),
         "no __syncthreads() orders line 17 before line 18"
     );
+}
+
+#[test]
+fn the_order_in_the_program_decides_the_remedy() {
+    let order = |ways| Order { swaps: false, ways };
+    let hint =
+        |kind, scope, to: (u32, u32), ways| hint(&at(kind, scope, (17, 13), to), NONE, order(ways)).unwrap();
+    // What is read is the old value: another buffer helps. It does not help who waits for the new one.
+    let buffer = "write to another buffer than the one that is read";
+    assert!(hint(RaceKind::ReadWrite, Scope::Grid, (18, 5), Ways::One).contains(buffer));
+    assert!(hint(RaceKind::ReadWrite, Scope::Grid, (17, 5), Ways::Within).contains(buffer));
+    assert!(!hint(RaceKind::WriteRead, Scope::Grid, (18, 5), Ways::One).contains(buffer));
+    assert!(!hint(RaceKind::ReadWrite, Scope::Grid, (18, 5), Ways::Unknown).contains(buffer));
+    let own = "let each block write bytes of its own";
+    assert!(hint(RaceKind::WriteWrite, Scope::Grid, (18, 5), Ways::One).contains(own));
+    let split = "read into a variable, and let a barrier stand before the write";
+    assert!(hint(RaceKind::ReadWrite, Scope::Block, (17, 5), Ways::Within).contains(split));
+    assert!(!hint(RaceKind::ReadWrite, Scope::Block, (18, 5), Ways::One).contains(split));
+}
+
+#[test]
+fn the_hint_on_a_mask_names_the_lanes() {
+    let mut race = at(RaceKind::WriteRead, Scope::Warp, (5, 3), (7, 3));
+    race.accesses[0].thread = Some([7, 2, 0]);
+    race.launch = race.launch.map(|launch| Launch { block: [8, 4, 1], ..launch });
+    let wanted = "let the mask of one __syncwarp() between line 5 and line 7 name the lanes of both threads";
+    assert!(of_mask(&race, Order::default()).starts_with(wanted));
+    assert!(of_mask(&race, Order::default()).ends_with(": lanes 0 and 23"));
 }

@@ -3,7 +3,7 @@
 use super::{access, race};
 use crate::cause::Cause;
 use crate::collect::Collector;
-use crate::join::{join, join_mended};
+use crate::join::{Traces, join, join_mended};
 use crate::schema::CauseKind::{LoopBackEdge, MissingBarrier, MissingFence, NarrowScope, Other};
 use crate::schema::Op::{Atomic, Read, Write};
 use crate::schema::*;
@@ -35,7 +35,7 @@ fn report(findings: &[OneRace]) -> Report {
 }
 
 fn joined(mut report: Report) -> Vec<(CauseKind, u64)> {
-    join(&mut report);
+    join(&mut report, &Traces::new());
     for (number, finding) in (1..).zip(&report.findings) {
         assert_eq!((finding.id.clone(), finding.pairs), (format!("F{number}"), finding.races.len() as u64));
     }
