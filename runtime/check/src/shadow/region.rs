@@ -346,9 +346,9 @@ impl BlockShadow {
         }
     }
 
-    /// Records accesses to different words of a region whose records are all settled. False where
-    /// some are not, or the region is open: then nothing was done.
-    pub(crate) fn begin_region(
+    /// Checks accesses of one interval to a region, where its records are all settled, or of the same threads in
+    /// this interval. False where they are not, or the region is open: then nothing was done.
+    pub(crate) fn check_together(
         &mut self,
         view: &BlockView,
         region: &AtomicU64,
@@ -358,9 +358,8 @@ impl BlockShadow {
         let mut w = load(region);
         let content = RegionContent::of(w);
         let free = match content {
-            RegionContent::Empty => true,
+            RegionContent::Empty | RegionContent::Alone(_) => true,
             RegionContent::Open => view.is_over(w, shared),
-            RegionContent::Alone(r) => view.is_settled(r.record, shared),
             // Only the worker that makes it busy can tell.
             RegionContent::List(_) => true,
             RegionContent::Busy => false,
@@ -370,8 +369,12 @@ impl BlockShadow {
         }
         let mut list = content.records();
         let settled = list.as_slice().iter().all(|r| view.is_settled(r.record, shared));
-        view.drop_settled(&mut list, accesses.iter().fold(0, |all, a| all | a.mask), shared);
-        let done = settled && accesses.iter().all(|&a| list.push(a));
+        let done = if settled {
+            view.drop_settled(&mut list, accesses.iter().fold(0, |all, a| all | a.mask), shared);
+            accesses.iter().all(|&a| list.push(a))
+        } else {
+            accesses.iter().all(|a| view.meet_own(&mut list, a, shared))
+        };
         let next = if done { self.region_word(&list, content) } else { w };
         region.store(next.bits(), Ordering::Release);
         done
