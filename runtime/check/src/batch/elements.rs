@@ -77,16 +77,15 @@ impl ElementRows {
         self.step <= region::BYTES && self.words(first).1 * GRANULE <= self.step
     }
 
-    /// True if they may have some bytes in common with these reads.
-    pub(crate) fn may_meet(&self, rows: &[Batch<'_>], mut reads: RowMask) -> bool {
+    /// True if they may have some bytes in common with a row.
+    pub(crate) fn may_meet(&self, rows: &[Batch<'_>], row: &Batch<'_>) -> bool {
         if self.rows == 0 {
             return false;
         }
         let Addresses::Affine(first) = rows[self.first].addresses else { return true };
         let Some(bounds) = first.bounds(0) else { return true };
         let from = bounds.start.saturating_add_signed(self.part.start);
-        let bytes = from..bounds.end.saturating_add_signed(self.part.end);
-        std::iter::from_fn(|| next_row(&mut reads)).any(|at| rows[at].may_meet(&bytes))
+        row.may_meet(&(from..bounds.end.saturating_add_signed(self.part.end)))
     }
 
     /// Checks the rows that were added, and takes them out.

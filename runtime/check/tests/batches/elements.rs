@@ -83,5 +83,5 @@ fn history(seed: u64) -> usize {
 
 #[test]
 fn rows_of_elements_find_what_accesses_find_one_by_one() {
-    two_ways::run_histories(1200, history);
+    two_ways::run_histories(300, history);
 }

@@ -154,10 +154,12 @@ impl Block {
                 // The reads before the next write: it is to meet them.
                 let to = (at..rows.len()).find(|&i| rows[i].writes).unwrap_or(rows.len());
                 let reads = (at..to).fold(0, |reads, i| reads | 1 << i);
-                let reads = self.may_be_deferred(rows, reads & !(none | shared));
-                if elements.may_meet(rows, reads) {
-                    elements.check(self, rows, local);
-                }
+                // Where a write that is not checked yet comes before, a read would be deferred in vain.
+                let some = reads & !(none | shared);
+                let may = |i: &usize| {
+                    some >> i & 1 != 0 && self.may_defer(rows[*i].site) && !elements.may_meet(rows, &rows[*i])
+                };
+                let reads = (at..to).filter(may).fold(0, |reads, i| reads | 1 << i);
                 none |= self.defer_rows(rows, local, reads);
                 reads_end = to + 1;
             }
@@ -224,12 +226,6 @@ impl Block {
             Some(checks) => self.checks += checks,
             None => check(self, std::slice::from_ref(batch), local),
         }
-    }
-
-    /// The rows among `some` whose reads may be deferred.
-    fn may_be_deferred(&mut self, rows: &[Batch<'_>], some: RowMask) -> RowMask {
-        let may = |i: &usize| some >> i & 1 != 0 && self.may_defer(rows[*i].site);
-        (0..rows.len()).filter(may).fold(0, |some, i| some | 1 << i)
     }
 
     /// Defers the reads of `some` rows, and returns those that were deferred.

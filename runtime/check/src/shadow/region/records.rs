@@ -173,11 +173,14 @@ impl RegionRecord {
         }
     }
 
-    /// True if one thread accessed each word in both records, between the same two barriers.
+    /// True if one thread accessed each word that both records have, between the same two barriers.
     pub(super) fn is_of_same_threads(&self, other: &Self) -> bool {
         self.record.in_epoch_of(other.record.key())
-            && self.is_by_threads_of(other)
             && (self.span(), other.span()) == (Span::Thread, Span::Thread)
+            && (self.is_by_threads_of(other) || {
+                let both = self.mask & other.mask;
+                self.same_thread(other, both) == Some(both)
+            })
     }
 
     /// The first thread of word `i`.
