@@ -1,7 +1,7 @@
 //! Atomic and volatile accesses, which may order others, and the program's own annotations of
 //! order.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
@@ -10,6 +10,7 @@ use gpurace_abi::scope::{AtomicKind, Order, Scope};
 
 use super::Block;
 use crate::batch::Value;
+use crate::batch::sites::SiteEntry;
 use crate::model::access::Op;
 use crate::order::block_order::BlockOrder;
 use crate::order::carried::{Carried, Location};
@@ -31,6 +32,22 @@ pub(super) struct BlockAtomics {
     /// Addresses at which the block has released.
     published: HashSet<usize>,
     seen: Vec<Seen>,
+    /// Accesses that wait for their shadow, the oldest first.
+    waiting: VecDeque<WaitingAtomic>,
+}
+
+/// How many atomic accesses wait for their shadow.
+const WAITING: usize = 16;
+
+/// An atomic access that orders nothing and is yet to be checked.
+#[derive(Debug)]
+struct WaitingAtomic {
+    thread: u32,
+    address: usize,
+    size: u32,
+    site: u32,
+    entry: SiteEntry,
+    op: Op,
 }
 
 impl BlockAtomics {
@@ -86,11 +103,19 @@ impl Block {
         scope: Scope,
         order: Order,
     ) {
-        self.acquire_first(thread, (address, size), kind, scope, order);
         let (modifies, volatile) = (modifies(kind), self.races_as_volatile(kind));
         let op = Op::Atomic { modifies, volatile, scope, start: 0, size: size as u8 };
-        // A proved access still has its effect on order.
         let entry = self.entry(site);
+        if self.may_wait(address, order) {
+            if !entry.is_proved() {
+                self.checks += 1;
+                self.wait(WaitingAtomic { thread, address, size, site, entry, op });
+            }
+            return;
+        }
+        self.check_waiting();
+        self.acquire_first(thread, (address, size), kind, scope, order);
+        // A proved access still has its effect on order.
         if !entry.is_proved() {
             self.checks += 1;
             self.check_small(thread, address, size, site, entry, op, Value::Unknown);
@@ -112,8 +137,44 @@ impl Block {
         scope: Scope,
         order: Order,
     ) {
+        self.check_waiting();
         self.acquire_first(thread, (address, size), kind, scope, order);
         self.announce(thread, (address, size), None, kind, scope, order);
+    }
+
+    /// True if an atomic access may be checked later: it orders nothing, and nothing but what calls
+    /// [`Block::check_waiting`] can order accesses of the block before and after it differently.
+    #[inline(always)]
+    fn may_wait(&self, address: usize, order: Order) -> bool {
+        let alone = self.copies.is_empty() && self.memory.cluster.is_empty();
+        // The shadow of shared memory is in the cache.
+        alone && self.orders_nothing(order) && !self.memory.own.contains(&address)
+    }
+
+    /// Lets an atomic access wait while its shadow is fetched, and checks the oldest one that waits.
+    #[inline(always)]
+    fn wait(&mut self, atomic: WaitingAtomic) {
+        self.inner.shadow.map.prefetch(atomic.address);
+        if self.sync.waiting.len() == WAITING {
+            self.check_oldest();
+        }
+        self.sync.waiting.push_back(atomic);
+    }
+
+    #[inline(always)]
+    fn check_oldest(&mut self) {
+        if let Some(WaitingAtomic { thread, address, size, site, entry, op }) = self.sync.waiting.pop_front()
+        {
+            self.check_small(thread, address, size, site, entry, op, Value::Unknown);
+        }
+    }
+
+    /// Checks all atomic accesses that wait: what follows may be ordered behind them, or change what they meet.
+    #[inline]
+    pub(super) fn check_waiting(&mut self) {
+        while !self.sync.waiting.is_empty() {
+            self.check_oldest();
+        }
     }
 
     /// Lets a thread acquire what its access is about to read. If other writes of the location are under
@@ -218,6 +279,7 @@ impl Block {
         scope: Scope,
         order: Order,
     ) {
+        self.check_waiting();
         let (reads, writes) = match kind {
             AtomicKind::Load | AtomicKind::VolatileLoad => (true, false),
             AtomicKind::Store | AtomicKind::VolatileStore | AtomicKind::Reduction => (false, true),
