@@ -246,13 +246,13 @@ impl AffineAddresses<'_> {
     }
 
     /// The step of each part, if it and the distances of the parts are whole words, and no part is among others.
-    pub(super) fn word_step(&self) -> Option<usize> {
+    pub(super) fn word_step(&self) -> Option<isize> {
         let (count, step, [(middle, by), (_, far)]) = self.parts();
         let [by, far] = [by, far].map(|distance| (distance as i64).unsigned_abs());
         let is_apart = |(distance, bytes): (u64, u64)| distance == 0 || distance >= bytes;
-        let part = step.saturating_mul(count as u64);
+        let part = (step as i64).unsigned_abs().saturating_mul(count as u64);
         let apart = is_apart((by, part)) && is_apart((far, by.max(part).saturating_mul(middle as u64)));
-        (apart && (step | by | far) % GRANULE as u64 == 0 && count > 1).then_some(step as usize)
+        (apart && (step | by | far) % GRANULE as u64 == 0 && count > 1).then_some(step as isize)
     }
 }
 

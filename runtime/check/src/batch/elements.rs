@@ -21,7 +21,7 @@ use crate::model::access::{FULL, GRANULE};
 use crate::model::record::{OpCode, Record};
 use crate::model::relation::Span;
 use crate::shadow::record_list::{RECORDS, RecordList};
-use crate::shadow::region::{self, RegionRecord};
+use crate::shadow::region::{self, FALLS, RegionRecord};
 
 /// Rows of a segment that are checked together.
 #[derive(Debug, Default)]
@@ -30,8 +30,8 @@ pub(crate) struct ElementRows {
     rows: RowMask,
     /// The first of them.
     first: usize,
-    /// Bytes from a thread's element to the next one.
-    step: usize,
+    /// Bytes from a thread's element to the next one's.
+    step: isize,
     /// The part of an element that they access, counted from the first row's address.
     part: Range<isize>,
 }
@@ -74,7 +74,8 @@ impl ElementRows {
 
     /// True if the elements' parts have words of their own.
     fn fits(&self, first: AffineAddresses<'_>) -> bool {
-        self.step <= region::BYTES && self.words(first).1 * GRANULE <= self.step
+        let step = self.step.unsigned_abs();
+        step <= region::BYTES && self.words(first).1 * GRANULE <= step
     }
 
     /// True if they may have some bytes in common with a row.
@@ -142,6 +143,8 @@ struct Pattern<'a> {
     words: usize,
     /// Where the first word lies, counted from the first row's address.
     from: isize,
+    /// Later threads have elements at lower addresses.
+    falls: bool,
 }
 
 /// The accesses of an instruction to an element.
@@ -226,8 +229,8 @@ impl<'a> Pattern<'a> {
         for Accesses { record, writes, bytes } in left {
             push_parts(&mut parts, record, writes, bytes);
         }
-        let step = all.step / GRANULE;
-        (parts.len() <= RECORDS).then_some(Self { rows: elements, parts, step, words, from })
+        let (step, falls) = (all.step.unsigned_abs() / GRANULE, all.step < 0);
+        (parts.len() <= RECORDS).then_some(Self { rows: elements, parts, step, words, from, falls })
     }
 
     /// Checks a run of the first row, and those of the others beside it.
@@ -297,7 +300,8 @@ struct Elements<'p, 'a> {
 
 impl<'p, 'a> Elements<'p, 'a> {
     fn of(pattern: &'p Pattern<'a>, run: &'p RowRun) -> Self {
-        let start = run.address.wrapping_add_signed(pattern.from) / GRANULE;
+        let lowest = if pattern.falls { (run.count - 1) * pattern.step * GRANULE } else { 0 };
+        let start = run.address.wrapping_sub(lowest).wrapping_add_signed(pattern.from) / GRANULE;
         let end = start + (run.count - 1) * pattern.step + pattern.words;
         let aligned = if pattern.step.is_power_of_two() { start % pattern.step } else { 0 };
         let before = if aligned + pattern.words <= pattern.step { aligned } else { 0 };
@@ -320,6 +324,12 @@ impl<'p, 'a> Elements<'p, 'a> {
         RegionOfElements { of: self, element, phase, words }
     }
 
+    /// The thread of an element, also of one before the first.
+    fn thread(&self, element: isize) -> isize {
+        let RowRun { thread, count, .. } = *self.run;
+        if self.pattern.falls { (thread + count - 1) as isize - element } else { thread as isize + element }
+    }
+
     /// The words of a region whose elements' threads make an access.
     fn active(&self, element: isize, phase: usize) -> u32 {
         let Addresses::Affine(affine) = self.pattern.rows[0].checked.row.addresses else { return 0 };
@@ -330,7 +340,7 @@ impl<'p, 'a> Elements<'p, 'a> {
             if at >= REGION_WORDS as isize || element >= self.run.count as isize {
                 break;
             }
-            if element >= 0 && affine.active.contains(self.run.thread + element as usize) {
+            if element >= 0 && affine.active.contains(self.thread(element) as usize) {
                 words |= if at >= 0 { whole << at } else { whole >> -at };
             }
             at += step as isize;
@@ -361,9 +371,9 @@ impl RegionOfElements<'_, '_> {
         RegionRecord {
             record: part.record,
             mask: (all >> self.phase) as u32 & self.words,
-            base: (self.of.run.thread as isize + element) as i16,
+            base: self.of.thread(element) as i16,
             step: step as i8,
-            ahead: ahead as u8,
+            ahead: ahead as u8 | if self.of.pattern.falls { FALLS } else { 0 },
         }
     }
 
@@ -382,7 +392,10 @@ impl RegionOfElements<'_, '_> {
         while to < self.of.run.count as isize && at(to) + (first as isize) < REGION_WORDS as isize {
             to += 1;
         }
-        let thread = |n: isize| self.of.run.thread + n as usize;
-        thread(from)..thread(to.max(from))
+        if from >= to {
+            return 0..0;
+        }
+        let (one, other) = (self.of.thread(from) as usize, self.of.thread(to - 1) as usize);
+        one.min(other)..one.max(other) + 1
     }
 }

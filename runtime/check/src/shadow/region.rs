@@ -40,7 +40,7 @@ use crate::shadow::word::{load, put};
 pub(crate) use past::{forget, is_closed, list_of, records_of};
 pub use records::BYTES;
 use records::RegionContent;
-pub(crate) use records::{ONE_THREAD, RegionRecord};
+pub(crate) use records::{FALLS, ONE_THREAD, RegionRecord};
 
 /// What becomes of a region's records when an access meets them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -45,7 +45,7 @@ fn history(seed: u64) -> usize {
         let base = if shared { SHARED + both.index * SHARED_APART } else { GLOBAL } as u64;
         // Mostly each block has elements of its own.
         let block = if random.below(6) == 0 { 0 } else { both.index as u64 * u64::from(threads) };
-        let falls = random.below(6) == 0;
+        let falls = random.below(4) == 0;
         let by_x = if falls { step.wrapping_neg() } else { step };
         let pitch =
             if !shared && !falls && random.below(4) == 0 { 8 * step + 4 * random.below(3) } else { step };
@@ -55,7 +55,7 @@ fn history(seed: u64) -> usize {
         let all = active(random, threads);
         let rows: Vec<_> = (0..1 + random.below(6))
             .map(|_| {
-                let size = one_of(random, &[1, 1, 2, 4, 4, 4, 8, 12, 16, 32, 64])
+                let size = one_of(random, &[1, 1, 2, 3, 4, 4, 4, 8, 12, 16, 32, 64])
                     .min(step.next_power_of_two() as u32);
                 let (site, writes) = (random.below(5) as u32, random.below(3) == 0);
                 let aligned = random.below(4) != 0;

@@ -4,3 +4,4 @@ mod elements;
 mod gathered;
 mod rows;
 mod two_ways;
+mod waiting;
