@@ -8,7 +8,7 @@
 //!
 //! | access | its check |
 //! |---|---|
-//! | of at most 64 bytes ([`may_be_batched`]), at most once for each thread and segment | in a row |
+//! | of at most 16 bytes ([`may_be_batched`]), at most once for each thread and segment | in a row |
 //! | one in a loop that threads run one by one | gathered: see [`super::gathered`] |
 //! | another one in a loop, of another size, or after the first [`MOST_ROWS`] | a call before the access |
 //!
@@ -98,9 +98,9 @@ impl BatchedAccess {
     }
 }
 
-/// True if accesses of so many bytes can be part of a batch: up to 4, or up to 16 words.
+/// True if accesses of so many bytes can be part of a batch: 1, 2, or up to 4 words.
 pub fn may_be_batched(size: u32) -> bool {
-    matches!(size, 1..=4) || size <= 64 && size.is_multiple_of(4) && size != 0
+    size <= 16 && (matches!(size, 1 | 2) || size.is_multiple_of(4)) && size != 0
 }
 
 /// Finds the accesses of a cut function that can be in rows.

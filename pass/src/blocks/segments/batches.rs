@@ -197,11 +197,7 @@ impl Cutter {
             let variable = LLVMBuildAlloca(b, ty, none);
             for end in rows::ends(block) {
                 LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(end));
-                let store = LLVMBuildStore(b, LLVMBuildLoad2(b, ty, variable, none), place);
-                if !LLVMGetIntTypeWidth(ty).is_power_of_two() {
-                    // The places of three bytes each lie side by side.
-                    LLVMSetAlignment(store, 1);
-                }
+                LLVMBuildStore(b, LLVMBuildLoad2(b, ty, variable, none), place);
             }
             variable
         }

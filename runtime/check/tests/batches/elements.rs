@@ -55,8 +55,8 @@ fn history(seed: u64) -> usize {
         let all = active(random, threads);
         let rows: Vec<_> = (0..1 + random.below(6))
             .map(|_| {
-                let size = one_of(random, &[1, 1, 2, 3, 4, 4, 4, 8, 12, 16, 32, 64])
-                    .min(step.next_power_of_two() as u32);
+                let size =
+                    one_of(random, &[1, 1, 2, 4, 4, 4, 8, 12, 16]).min(step.next_power_of_two() as u32);
                 let (site, writes) = (random.below(5) as u32, random.below(3) == 0);
                 let aligned = random.below(4) != 0;
                 let within = random.below((step + 1).saturating_sub(size.into()).max(1));

@@ -10,6 +10,8 @@ use gpurace_random::Random;
 use crate::two_ways::{self, GLOBAL, SHARED, SHARED_APART, SHARED_BYTES, row};
 
 const THREADS: u32 = 64;
+/// Between two parts of global memory.
+const FAR: usize = 0x2_0000;
 
 /// The words of which a race was found, and the sites of the two accesses in order of their numbers.
 fn races(block: &mut Block) -> BTreeSet<(usize, [u32; 2])> {
@@ -23,7 +25,8 @@ fn races(block: &mut Block) -> BTreeSet<(usize, [u32; 2])> {
 /// Makes a random access: an atomic one, a plain one, or a row. Each kind of access to a word has its site.
 fn access(block: &mut Block, random: &mut Random, shared: usize) {
     let thread = random.below(THREADS) as u32;
-    let base = if random.below(4) == 0 { shared } else { GLOBAL };
+    // What is near together does not wait.
+    let base = [shared, GLOBAL, GLOBAL, GLOBAL + FAR][random.below(4) as usize];
     let address = base + random.below(12) as usize * 4;
     match random.below(8) {
         0 => block.read(thread, address, 4, 0),

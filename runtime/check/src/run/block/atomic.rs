@@ -1,7 +1,7 @@
 //! Atomic and volatile accesses, which may order others, and the program's own annotations of
 //! order.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
@@ -32,12 +32,17 @@ pub(super) struct BlockAtomics {
     /// Addresses at which the block has released.
     published: HashSet<usize>,
     seen: Vec<Seen>,
-    /// Accesses that wait for their shadow, the oldest first.
-    waiting: VecDeque<WaitingAtomic>,
+    /// Accesses that wait for their shadow, and the place of the oldest.
+    waiting: [Option<WaitingAtomic>; WAITING],
+    oldest: usize,
+    /// Addresses that hold those of all atomic accesses.
+    reach: Range<usize>,
 }
 
 /// How many atomic accesses wait for their shadow.
 const WAITING: usize = 16;
+/// Atomic accesses within so many bytes find their shadow in the cache.
+const NEAR: usize = 1 << 15;
 
 /// An atomic access that orders nothing and is yet to be checked.
 #[derive(Debug)]
@@ -151,29 +156,41 @@ impl Block {
         alone && self.orders_nothing(order) && !self.memory.own.contains(&address)
     }
 
-    /// Lets an atomic access wait while its shadow is fetched, and checks the oldest one that waits.
+    /// Lets an atomic access wait while its shadow is fetched, and checks the one that has waited longest.
     #[inline(always)]
-    fn wait(&mut self, atomic: WaitingAtomic) {
-        self.inner.shadow.map.prefetch(atomic.address);
-        if self.sync.waiting.len() == WAITING {
-            self.check_oldest();
+    fn wait(&mut self, new: WaitingAtomic) {
+        let BlockAtomics { waiting, oldest, reach, .. } = &mut self.sync;
+        if !reach.contains(&new.address) {
+            let all = if reach.is_empty() { new.address..new.address + 1 } else { reach.clone() };
+            *reach = all.start.min(new.address)..all.end.max(new.address + 1);
         }
-        self.sync.waiting.push_back(atomic);
+        if reach.len() <= NEAR {
+            return self.check_waited(&new);
+        }
+        self.inner.shadow.map.prefetch(new.address);
+        let due = waiting[*oldest].replace(new);
+        *oldest = (*oldest + 1) % WAITING;
+        if let Some(due) = due {
+            self.check_waited(&due);
+        }
     }
 
     #[inline(always)]
-    fn check_oldest(&mut self) {
-        if let Some(WaitingAtomic { thread, address, size, site, entry, op }) = self.sync.waiting.pop_front()
-        {
-            self.check_small(thread, address, size, site, entry, op, Value::Unknown);
-        }
+    fn check_waited(&mut self, a: &WaitingAtomic) {
+        self.check_small(a.thread, a.address, a.size, a.site, a.entry, a.op, Value::Unknown);
     }
 
     /// Checks all atomic accesses that wait: what follows may be ordered behind them, or change what they meet.
     #[inline]
     pub(super) fn check_waiting(&mut self) {
-        while !self.sync.waiting.is_empty() {
-            self.check_oldest();
+        if self.sync.reach.len() <= NEAR {
+            return;
+        }
+        for i in 0..WAITING {
+            let at = (self.sync.oldest + i) % WAITING;
+            if let Some(due) = self.sync.waiting[at].take() {
+                self.check_waited(&due);
+            }
         }
     }
 
