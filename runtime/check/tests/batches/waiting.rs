@@ -24,7 +24,7 @@ fn races(block: &mut Block) -> BTreeSet<(usize, [u32; 2])> {
 
 /// Makes a random access: an atomic one, a plain one, or a row. Each kind of access to a word has its site.
 fn access(block: &mut Block, random: &mut Random, shared: usize) {
-    let thread = random.below(THREADS) as u32;
+    let thread = random.below(THREADS);
     // What is near together does not wait.
     let base = [shared, GLOBAL, GLOBAL, GLOBAL + FAR][random.below(4) as usize];
     let address = base + random.below(12) as usize * 4;

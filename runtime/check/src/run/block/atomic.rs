@@ -114,7 +114,7 @@ impl Block {
         if self.may_wait(address, order) {
             if !entry.is_proved() {
                 self.checks += 1;
-                self.wait(WaitingAtomic { thread, address, size, site, entry, op });
+                self.let_wait(WaitingAtomic { thread, address, size, site, entry, op });
             }
             return;
         }
@@ -158,10 +158,10 @@ impl Block {
 
     /// Lets an atomic access wait while its shadow is fetched, and checks the one that has waited longest.
     #[inline(always)]
-    fn wait(&mut self, new: WaitingAtomic) {
+    fn let_wait(&mut self, new: WaitingAtomic) {
         let BlockAtomics { waiting, oldest, reach, .. } = &mut self.sync;
         if !reach.contains(&new.address) {
-            let all = if reach.is_empty() { new.address..new.address + 1 } else { reach.clone() };
+            let all = if reach.end == 0 { new.address..new.address + 1 } else { reach.clone() };
             *reach = all.start.min(new.address)..all.end.max(new.address + 1);
         }
         if reach.len() <= NEAR {
