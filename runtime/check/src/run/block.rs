@@ -140,7 +140,6 @@ impl Block {
     }
 
     fn finish(&mut self) {
-        self.check_waiting();
         self.launch.checks.fetch_add(self.checks, Ordering::Relaxed);
         self.checks = 0;
         self.benign.clear();
@@ -157,7 +156,6 @@ impl Block {
     /// Marks `size` bytes as ones on which races are intended. No race is found on them from here on,
     /// until the memory is freed or, for shared memory, the block ends.
     pub fn benign(&mut self, address: usize, size: usize) {
-        self.check_waiting();
         if self.memory.own.contains(&address) {
             self.benign.add(address, size);
         } else {
@@ -167,7 +165,6 @@ impl Block {
 
     /// Notes a fence of a thread.
     pub fn fence(&mut self, thread: u32, scope: Scope, order: Order) {
-        self.check_waiting();
         if !self.sync.fences || !self.view.order.fence(thread, scope, order) {
             self.unforeseen();
         }
@@ -178,7 +175,6 @@ impl Block {
     /// Programming Guide, "Memory Fence Functions"; cuda-samples, `threadFenceReduction`). PTX also
     /// requires a fence there.
     pub fn acquire_at_barrier(&mut self, threads: impl IntoIterator<Item = u32>) {
-        self.check_waiting();
         if self.sync.fences {
             threads.into_iter().for_each(|thread| self.view.order.acquire(thread));
         }
@@ -186,7 +182,6 @@ impl Block {
 
     /// Completes barrier 0: all live threads of the block have arrived.
     pub fn barrier(&mut self) {
-        self.check_waiting();
         self.intervals.end(&self.memory.own);
         let BlockView { order, launch, index, .. } = &mut self.view;
         let further = (order.max_clock() + 1 >= self.inner.limits.clock).then(|| {
@@ -198,7 +193,6 @@ impl Block {
 
     /// Lets a thread arrive at a named barrier without waiting (`bar.arrive`).
     pub fn barrier_arrive(&mut self, thread: u32, barrier: u32) {
-        self.check_waiting();
         if !self.view.order.arrive(thread, barrier) {
             self.unforeseen();
         }
@@ -207,7 +201,6 @@ impl Block {
     /// Completes a named barrier, or a barrier of a part of the block, at which the threads in
     /// `waited` waited. [`Block::barrier_arrive`] came before for threads that did not wait.
     pub fn named_barrier(&mut self, barrier: u32, waited: &[u32]) {
-        self.check_waiting();
         if !self.view.order.named_barrier(barrier, waited) {
             self.unforeseen();
         }
@@ -216,7 +209,6 @@ impl Block {
     /// Orders the lanes of `mask`, which have synced (`__syncwarp(mask)`). Lanes that the block does
     /// not have are ignored.
     pub fn syncwarp(&mut self, warp: u32, mask: u32) {
-        self.check_waiting();
         if !self.view.order.syncwarp(warp, mask) {
             self.unforeseen();
         }
@@ -224,7 +216,6 @@ impl Block {
 
     /// Forgets all accesses to a range: this block has freed it, or newly allocated it.
     pub fn forget(&mut self, address: usize, size: usize) {
-        self.check_waiting();
         self.inner.forget(&(address..address.saturating_add(size)));
     }
 
@@ -236,7 +227,6 @@ impl Block {
 
     /// The sightings since the last call, if [`Block::trace`] was called.
     pub fn take_traced(&mut self) -> Vec<RaceRecord> {
-        self.check_waiting();
         self.sightings.take_traced()
     }
 

@@ -4,4 +4,3 @@ mod elements;
 mod gathered;
 mod rows;
 mod two_ways;
-mod waiting;

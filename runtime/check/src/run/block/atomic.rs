@@ -10,7 +10,6 @@ use gpurace_abi::scope::{AtomicKind, Order, Scope};
 
 use super::Block;
 use crate::batch::Value;
-use crate::batch::sites::SiteEntry;
 use crate::model::access::Op;
 use crate::order::block_order::BlockOrder;
 use crate::order::carried::{Carried, Location};
@@ -32,27 +31,6 @@ pub(super) struct BlockAtomics {
     /// Addresses at which the block has released.
     published: HashSet<usize>,
     seen: Vec<Seen>,
-    /// Accesses that wait for their shadow, and the place of the oldest.
-    waiting: [Option<WaitingAtomic>; WAITING],
-    oldest: usize,
-    /// Addresses that hold those of all atomic accesses.
-    reach: Range<usize>,
-}
-
-/// How many atomic accesses wait for their shadow.
-const WAITING: usize = 16;
-/// Atomic accesses within so many bytes find their shadow in the cache.
-const NEAR: usize = 1 << 15;
-
-/// An atomic access that orders nothing and is yet to be checked.
-#[derive(Debug)]
-struct WaitingAtomic {
-    thread: u32,
-    address: usize,
-    size: u32,
-    site: u32,
-    entry: SiteEntry,
-    op: Op,
 }
 
 impl BlockAtomics {
@@ -108,19 +86,11 @@ impl Block {
         scope: Scope,
         order: Order,
     ) {
+        self.acquire_first(thread, (address, size), kind, scope, order);
         let (modifies, volatile) = (modifies(kind), self.races_as_volatile(kind));
         let op = Op::Atomic { modifies, volatile, scope, start: 0, size: size as u8 };
-        let entry = self.entry(site);
-        if self.may_wait(address, order) {
-            if !entry.is_proved() {
-                self.checks += 1;
-                self.let_wait(WaitingAtomic { thread, address, size, site, entry, op });
-            }
-            return;
-        }
-        self.check_waiting();
-        self.acquire_first(thread, (address, size), kind, scope, order);
         // A proved access still has its effect on order.
+        let entry = self.entry(site);
         if !entry.is_proved() {
             self.checks += 1;
             self.check_small(thread, address, size, site, entry, op, Value::Unknown);
@@ -142,56 +112,8 @@ impl Block {
         scope: Scope,
         order: Order,
     ) {
-        self.check_waiting();
         self.acquire_first(thread, (address, size), kind, scope, order);
         self.announce(thread, (address, size), None, kind, scope, order);
-    }
-
-    /// True if an atomic access may be checked later: it orders nothing, and nothing but what calls
-    /// [`Block::check_waiting`] can order accesses of the block before and after it differently.
-    #[inline(always)]
-    fn may_wait(&self, address: usize, order: Order) -> bool {
-        let alone = self.copies.is_empty() && self.memory.cluster.is_empty();
-        // The shadow of shared memory is in the cache.
-        alone && self.orders_nothing(order) && !self.memory.own.contains(&address)
-    }
-
-    /// Lets an atomic access wait while its shadow is fetched, and checks the one that has waited longest.
-    #[inline(always)]
-    fn let_wait(&mut self, new: WaitingAtomic) {
-        let BlockAtomics { waiting, oldest, reach, .. } = &mut self.sync;
-        if !reach.contains(&new.address) {
-            let all = if reach.end == 0 { new.address..new.address + 1 } else { reach.clone() };
-            *reach = all.start.min(new.address)..all.end.max(new.address + 1);
-        }
-        if reach.len() <= NEAR {
-            return self.check_waited(&new);
-        }
-        self.inner.shadow.map.prefetch(new.address);
-        let due = waiting[*oldest].replace(new);
-        *oldest = (*oldest + 1) % WAITING;
-        if let Some(due) = due {
-            self.check_waited(&due);
-        }
-    }
-
-    #[inline(always)]
-    fn check_waited(&mut self, a: &WaitingAtomic) {
-        self.check_small(a.thread, a.address, a.size, a.site, a.entry, a.op, Value::Unknown);
-    }
-
-    /// Checks all atomic accesses that wait: what follows may be ordered behind them, or change what they meet.
-    #[inline]
-    pub(super) fn check_waiting(&mut self) {
-        if self.sync.reach.len() <= NEAR {
-            return;
-        }
-        for i in 0..WAITING {
-            let at = (self.sync.oldest + i) % WAITING;
-            if let Some(due) = self.sync.waiting[at].take() {
-                self.check_waited(&due);
-            }
-        }
     }
 
     /// Lets a thread acquire what its access is about to read. If other writes of the location are under
@@ -296,7 +218,6 @@ impl Block {
         scope: Scope,
         order: Order,
     ) {
-        self.check_waiting();
         let (reads, writes) = match kind {
             AtomicKind::Load | AtomicKind::VolatileLoad => (true, false),
             AtomicKind::Store | AtomicKind::VolatileStore | AtomicKind::Reduction => (false, true),
