@@ -7,6 +7,7 @@
 use gpurace_abi::batch::Lines;
 
 use crate::batch::rows::RowRun;
+use crate::model::access::GRANULE;
 
 /// Threads of a block, one bit each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -212,22 +213,46 @@ impl AffineAddresses<'_> {
         if !may {
             return false;
         }
+        self.visit_parts(|run, next| {
+            // A step of 0 is for at least two threads.
+            let step = if run.accesses == 1 { alone } else { step };
+            visit(&RowRun { step, ..*run }, next);
+        });
+        true
+    }
+
+    /// Visits the accesses of each part, each with the address where the next part may begin. The step may be any.
+    #[inline]
+    pub(super) fn visit_parts(&self, mut visit: impl FnMut(&RowRun, usize)) {
+        let (count, step, [(middle, by), (outer, far)]) = self.parts();
+        let step = step as usize;
         let mut start = 0;
         for k in 0..outer {
             for i in 0..middle {
+                let first = |i: usize| {
+                    let offset = by.wrapping_mul(i as u64).wrapping_add(far.wrapping_mul(k as u64));
+                    self.of.first.wrapping_add(offset) as usize
+                };
                 if let Some((thread, last, accesses)) = self.active.within(start, start + count) {
-                    let address = first(i, k).wrapping_add((thread - start).wrapping_mul(step));
-                    // A step of 0 is for at least two threads.
-                    let step = if accesses == 1 { alone } else { step };
+                    let address = first(i).wrapping_add((thread - start).wrapping_mul(step));
                     visit(
                         &RowRun { thread, address, step, count: last + 1 - thread, accesses },
-                        first(i + 1, k),
+                        first(i + 1),
                     );
                 }
                 start += count;
             }
         }
-        true
+    }
+
+    /// The step of each part, if it and the distances of the parts are whole words, and no part is among others.
+    pub(super) fn word_step(&self) -> Option<isize> {
+        let (count, step, [(middle, by), (_, far)]) = self.parts();
+        let [by, far] = [by, far].map(|distance| (distance as i64).unsigned_abs());
+        let is_apart = |(distance, bytes): (u64, u64)| distance == 0 || distance >= bytes;
+        let part = (step as i64).unsigned_abs().saturating_mul(count as u64);
+        let apart = is_apart((by, part)) && is_apart((far, by.max(part).saturating_mul(middle as u64)));
+        (apart && (step | by | far) % GRANULE as u64 == 0 && count > 1).then_some(step as isize)
     }
 }
 

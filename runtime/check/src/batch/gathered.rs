@@ -157,7 +157,7 @@ impl RunsOfRegion {
         let Some(first) = accesses.first() else { return };
         let at = |i: usize| self.region + i * GRANULE;
         let shared = block.begins_access(at(first.mask.trailing_zeros() as usize));
-        if block.begin_region(accesses, self.region, shared) {
+        if block.check_together(accesses, self.region, shared) {
             return;
         }
         for access in accesses {

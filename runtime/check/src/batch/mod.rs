@@ -4,6 +4,7 @@
 
 pub mod affine;
 pub(crate) mod deferred;
+pub(crate) mod elements;
 mod gathered;
 pub(crate) mod interval;
 pub(crate) mod rows;
@@ -183,9 +184,9 @@ pub(crate) trait BatchChecks {
     /// checked by itself: then nothing was done.
     fn check_region(&mut self, record: &RegionRecord, address: usize, shared: bool) -> bool;
 
-    /// Records accesses to different words of the region at an address, if its records are all
-    /// settled. False if they are not: then nothing was done.
-    fn begin_region(&mut self, records: &[RegionRecord], address: usize, shared: bool) -> bool;
+    /// Checks accesses of one interval to the region at an address, if its records are all settled, or of the same
+    /// threads in this interval. False if they are not: then nothing was done.
+    fn check_together(&mut self, records: &[RegionRecord], address: usize, shared: bool) -> bool;
 
     /// Checks a plain access to the word at an address. False if that takes more than `checks` knows: then
     /// nothing was done.

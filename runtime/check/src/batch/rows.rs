@@ -156,6 +156,18 @@ impl RowRun {
         step.is_multiple_of(GRANULE) && size.is_power_of_two() && aligned(step) && aligned(first)
     }
 
+    /// True if none of its accesses goes over the end of its region, or over a word that it does not fill.
+    fn fits_words(&self, size: usize) -> bool {
+        let whole = |within: usize| (self.address & (within - 1)) + size <= within;
+        self.address & (size.min(GRANULE) - 1) == 0
+            && match self.step {
+                0 => whole(region::BYTES),
+                step if step.is_power_of_two() => whole(step),
+                // [`RowRun::may_step`] has seen to it.
+                _ => true,
+            }
+    }
+
     /// The run from a thread on that makes an access.
     fn next(addresses: &[u64], thread: usize, size: usize) -> Self {
         let at = |t: usize| addresses[t] as usize;
@@ -198,6 +210,15 @@ impl RowRun {
     }
 }
 
+/// True if the accesses of an affine row make runs that are checked a region at a time.
+pub(super) fn are_simple_runs(row: &Batch<'_>) -> bool {
+    let (size, mut simple) = (row.size as usize, true);
+    match row.addresses {
+        Addresses::Affine(affine) => affine.runs(size, |run, _| simple &= run.fits_words(size)) && simple,
+        _ => false,
+    }
+}
+
 /// True if some three of these neighbours access memory at equal distances: they may be part of a run.
 fn is_regular(addresses: &[u64; 16]) -> bool {
     (2..addresses.len()).fold(false, |any, i| {
@@ -221,13 +242,13 @@ pub(crate) fn next_access(addresses: &[u64], mut thread: usize) -> Option<usize>
 }
 
 /// The row that is checked.
-struct CheckedRow<'a> {
+pub(super) struct CheckedRow<'a> {
     /// All rows up to it, and it.
     rows: &'a [Batch<'a>],
-    row: &'a Batch<'a>,
+    pub(super) row: &'a Batch<'a>,
     entry: SiteEntry,
     /// The record of an access by thread 0, where many accesses can have one record.
-    record: Option<Record>,
+    pub(super) record: Option<Record>,
     /// The threads' own memory.
     local: &'a Range<usize>,
 }
@@ -240,11 +261,7 @@ pub(super) fn check(
     entry: SiteEntry,
     local: &Range<usize>,
 ) {
-    let plain = block.is_plain() && (!row.writes || block.has_no_sync());
-    let record = entry.field().filter(|_| plain).map(|site| {
-        Record::new(OpCode::plain(row.writes, FULL), Span::Thread, site, block.view().order.key(0))
-    });
-    let checked = CheckedRow { rows, row, entry, record, local };
+    let checked = CheckedRow::new(block, rows, row, entry, local);
     // A few accesses among others that are few are seldom part of a pattern.
     let mut scattered = false;
     if let Addresses::Affine(affine) = row.addresses {
@@ -273,7 +290,22 @@ pub(super) fn check(
     }
 }
 
-impl CheckedRow<'_> {
+impl<'a> CheckedRow<'a> {
+    /// The last of these rows.
+    pub(super) fn new(
+        block: &impl BatchChecks,
+        rows: &'a [Batch<'a>],
+        row: &'a Batch<'a>,
+        entry: SiteEntry,
+        local: &'a Range<usize>,
+    ) -> Self {
+        let plain = block.is_plain() && (!row.writes || block.has_no_sync());
+        let record = entry.field().filter(|_| plain).map(|site| {
+            Record::new(OpCode::plain(row.writes, FULL), Span::Thread, site, block.view().order.key(0))
+        });
+        Self { rows, row, entry, record, local }
+    }
+
     /// Checks a run. `scattered` says that the one before was of a few accesses.
     #[inline]
     fn run(&self, block: &mut impl BatchChecks, run: &RowRun, scattered: &mut bool) {
@@ -282,7 +314,7 @@ impl CheckedRow<'_> {
         }
         let few = run.accesses < 3;
         match self.record {
-            Some(record) if !(few && *scattered) && self.fits_words(run) => {
+            Some(record) if !(few && *scattered) && run.fits_words(self.row.size as usize) => {
                 block.count(run.accesses as u64);
                 let shared = block.begins_access(run.address);
                 match run.step {
@@ -299,21 +331,8 @@ impl CheckedRow<'_> {
         *scattered = few;
     }
 
-    /// True if no access of a run goes over the end of its region, or over a word that it does not fill.
-    fn fits_words(&self, run: &RowRun) -> bool {
-        let size = self.row.size as usize;
-        let whole = |within: usize| (run.address & (within - 1)) + size <= within;
-        run.address & (size.min(GRANULE) - 1) == 0
-            && match run.step {
-                0 => whole(region::BYTES),
-                step if step.is_power_of_two() => whole(step),
-                // [`RowRun::may_step`] has seen to it.
-                _ => true,
-            }
-    }
-
     /// Checks the accesses of some threads one by one, and returns their number.
-    fn each(&self, block: &mut impl BatchChecks, threads: Range<usize>) -> u64 {
+    pub(super) fn each(&self, block: &mut impl BatchChecks, threads: Range<usize>) -> u64 {
         let &Self { rows, row, entry, local, .. } = self;
         let words = self.record.filter(|_| row.size as usize == GRANULE);
         let words = words.and_then(|record| block.view().word_checks(record));

@@ -40,7 +40,7 @@ use crate::shadow::word::{load, put};
 pub(crate) use past::{forget, is_closed, list_of, records_of};
 pub use records::BYTES;
 use records::RegionContent;
-pub(crate) use records::{ONE_THREAD, RegionRecord};
+pub(crate) use records::{FALLS, ONE_THREAD, RegionRecord};
 
 /// What becomes of a region's records when an access meets them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,38 +135,42 @@ impl BlockView {
     /// then nothing was done.
     #[inline]
     fn meet_own(&self, list: &mut RecordList<RegionRecord>, a: &RegionRecord, shared: bool) -> bool {
-        let mut gone = 0_u32;
+        // The words in which no record represents the access, and the records that it replaces there.
+        let (mut todo, mut replaced) = (a.mask, 0_u32);
         for (i, r) in list.as_slice().iter().enumerate().filter(|(_, r)| r.mask & a.mask != 0) {
-            let (has_all, within) = (a.mask & !r.mask == 0, r.mask & !a.mask == 0);
             if self.is_settled(r.record, shared) {
-                if !within {
-                    return false;
-                }
-                gone |= 1 << i;
+                replaced |= 1 << i;
             } else if !r.is_of_same_threads(a) {
                 return false;
-            } else if has_all && step::covers(r.touch(), a.touch(), true) {
-                return true;
-            } else if within && step::covers(a.touch(), r.touch(), true) {
-                gone |= 1 << i;
-            } else if !(has_all && within) || r.record.has_site(a.record.site()) {
+            } else if step::covers(r.touch(), a.touch(), true) {
+                todo &= !r.mask;
+            } else if step::covers(a.touch(), r.touch(), true) {
+                replaced |= 1 << i;
+            } else if r.record.has_site(a.record.site()) {
                 return false;
             }
         }
-        if gone == 0 {
-            return match list.as_mut_slice().iter_mut().find(|r| r.is_like(a)) {
-                Some(like) => {
-                    like.mask |= a.mask;
-                    true
-                }
-                None => list.push(*a),
-            };
+        if todo == 0 {
+            return true;
+        }
+        let loses = |i: usize| replaced >> i & 1 != 0;
+        let new = RegionRecord { mask: todo, ..*a };
+        let records = list.as_mut_slice();
+        let is_gap = |(i, r): (usize, &RegionRecord)| loses(i) && r.mask & !todo == 0;
+        let gaps = records.iter().enumerate().filter(|&r| is_gap(r)).count();
+        let gap = records.iter().enumerate().position(is_gap);
+        let like = (0..records.len()).find(|&i| records[i].is_like(a) && !is_gap((i, &records[i])));
+        if like.is_none() && gap.is_none() && !list.push(new) {
+            return false;
         }
         let records = list.as_mut_slice();
-        records[gone.trailing_zeros() as usize] = *a;
-        if !gone.is_power_of_two() {
-            let others = records.iter_mut().enumerate().filter(|(i, _)| (gone & (gone - 1)) >> i & 1 != 0);
-            others.for_each(|(_, r)| r.mask = 0);
+        (0..records.len()).filter(|&i| loses(i)).for_each(|i| records[i].mask &= !todo);
+        match (like, gap) {
+            (Some(like), _) => records[like].mask |= todo,
+            (None, Some(gap)) => records[gap] = new,
+            (None, None) => {}
+        }
+        if gaps > usize::from(like.is_none()) {
             list.retain(|r| r.mask != 0);
         }
         true
@@ -346,9 +350,9 @@ impl BlockShadow {
         }
     }
 
-    /// Records accesses to different words of a region whose records are all settled. False where
-    /// some are not, or the region is open: then nothing was done.
-    pub(crate) fn begin_region(
+    /// Checks accesses of one interval to a region, where its records are all settled, or of the same threads in
+    /// this interval. False where they are not, or the region is open: then nothing was done.
+    pub(crate) fn check_together(
         &mut self,
         view: &BlockView,
         region: &AtomicU64,
@@ -358,9 +362,8 @@ impl BlockShadow {
         let mut w = load(region);
         let content = RegionContent::of(w);
         let free = match content {
-            RegionContent::Empty => true,
+            RegionContent::Empty | RegionContent::Alone(_) => true,
             RegionContent::Open => view.is_over(w, shared),
-            RegionContent::Alone(r) => view.is_settled(r.record, shared),
             // Only the worker that makes it busy can tell.
             RegionContent::List(_) => true,
             RegionContent::Busy => false,
@@ -370,8 +373,12 @@ impl BlockShadow {
         }
         let mut list = content.records();
         let settled = list.as_slice().iter().all(|r| view.is_settled(r.record, shared));
-        view.drop_settled(&mut list, accesses.iter().fold(0, |all, a| all | a.mask), shared);
-        let done = settled && accesses.iter().all(|&a| list.push(a));
+        let done = if settled {
+            view.drop_settled(&mut list, accesses.iter().fold(0, |all, a| all | a.mask), shared);
+            accesses.iter().all(|&a| list.push(a))
+        } else {
+            accesses.iter().all(|a| view.meet_own(&mut list, a, shared))
+        };
         let next = if done { self.region_word(&list, content) } else { w };
         region.store(next.bits(), Ordering::Release);
         done

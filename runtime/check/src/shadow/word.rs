@@ -163,7 +163,7 @@ impl BlockShadow {
     /// Checks a plain access to a word with a list, or with one record that is to be kept beside it,
     /// in the frequent cases of [`BlockView::meet_among`]. Returns the new word.
     fn check_in_list(&mut self, shadow: &Shadow, view: &BlockView, w: Record, a: &Access) -> Option<Record> {
-        if !ablation::is_on(Mechanism::RecordLists) || a.copy.is_some() || a.touch.op.scope().is_some() {
+        if !ablation::is_on(Mechanism::RecordLists) || a.copy.is_some() {
             return None;
         }
         let (key, site) = (view.order.key(a.thread), SiteField::new(a.number?));

@@ -99,7 +99,7 @@ fn history(seed: u64) -> usize {
                 let first = random.below(bytes as u64 / 4 - u64::from(threads)) as usize;
                 let at = |t: usize| if t < some { (base + 4 * (first + t)) as u64 } else { 0 };
                 let items: Vec<_> = (0..threads as usize).map(at).collect();
-                both.row(&row(site, 4, writes, Addresses::Each(&items)), false);
+                both.rows(&[row(site, 4, writes, Addresses::Each(&items))], false);
                 format!("row, writes: {writes}, site {site}, {some} words from {first}")
             }
             _ => {

@@ -1,5 +1,6 @@
 //! Batches, compared with the same accesses one by one.
 
+mod elements;
 mod gathered;
 mod rows;
 mod two_ways;

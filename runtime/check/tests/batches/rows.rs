@@ -107,7 +107,7 @@ fn history(seed: u64) -> usize {
         let lines = lines_of(&items, dim);
         let row = row(site, size, writes, as_items(&items, lines.as_ref(), &dim));
         // Rows and single accesses must mix.
-        both.row(&row, random.below(4) == 0);
+        both.rows(&[row], random.below(4) == 0);
         format!("row, site {site}, size {size}, writes: {writes}, {items:x?}")
     })
 }

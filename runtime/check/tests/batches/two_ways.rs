@@ -141,14 +141,16 @@ impl Both<'_> {
         self.accessed.add(site, address, size, (launch, block, barriers, thread));
     }
 
-    /// Makes the accesses of a row: together as a row, unless `mixed`.
-    pub fn row(&mut self, row: &Batch<'_>, mixed: bool) {
+    /// Makes the accesses of rows of a segment: together as rows, unless `mixed`.
+    pub fn rows(&mut self, rows: &[Batch<'_>], mixed: bool) {
         match mixed {
-            true => one_by_one(self.together, row),
-            false => self.together.batches(&[*row], &(0..0)),
+            true => rows.iter().for_each(|row| one_by_one(self.together, row)),
+            false => self.together.batches(rows, &(0..0)),
         }
-        one_by_one(self.apart, row);
-        self.accessed.add_row(row, self.when);
+        for row in rows {
+            one_by_one(self.apart, row);
+            self.accessed.add_row(row, self.when);
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use gpurace_abi::batch::MOST_ROWS;
 
 use super::Block;
 use crate::batch::deferred::{BlockThen, DeferralMemory, Deferrer};
+use crate::batch::elements::ElementRows;
 use crate::batch::interval::{ComparedRows, IntervalCheck};
 use crate::batch::rows::RowMask;
 use crate::batch::sites::SiteEntry;
@@ -71,7 +72,7 @@ impl BatchChecks for Block {
             && self.shadow.check_region(&self.view, place.region, record, shared)
     }
 
-    fn begin_region(&mut self, records: &[RegionRecord], address: usize, shared: bool) -> bool {
+    fn check_together(&mut self, records: &[RegionRecord], address: usize, shared: bool) -> bool {
         if !ablation::is_on(Mechanism::Regions) {
             return false;
         }
@@ -79,7 +80,7 @@ impl BatchChecks for Block {
             self.before_write(address);
         }
         let Some(place) = self.inner.shadow.map.place(address) else { return true };
-        self.shadow.begin_region(&self.view, place.region, records, shared)
+        self.shadow.check_together(&self.view, place.region, records, shared)
     }
 
     #[inline(always)]
@@ -147,13 +148,19 @@ impl Block {
         shared: RowMask,
         known: RowMask,
     ) {
-        let mut reads_end = 0;
+        let (mut reads_end, mut elements) = (0, ElementRows::default());
         for at in 0..rows.len() {
             if at == reads_end {
                 // The reads before the next write: it is to meet them.
                 let to = (at..rows.len()).find(|&i| rows[i].writes).unwrap_or(rows.len());
                 let reads = (at..to).fold(0, |reads, i| reads | 1 << i);
-                none |= self.defer_rows(rows, local, reads & !(none | shared));
+                // Where a write that is not checked yet comes before, a read would be deferred in vain.
+                let some = reads & !(none | shared);
+                let may = |i: &usize| {
+                    some >> i & 1 != 0 && self.may_defer(rows[*i].site) && !elements.may_meet(rows, &rows[*i])
+                };
+                let reads = (at..to).filter(may).fold(0, |reads, i| reads | 1 << i);
+                none |= self.defer_rows(rows, local, reads);
                 reads_end = to + 1;
             }
             if none >> at & 1 != 0 {
@@ -162,9 +169,16 @@ impl Block {
             let is_known = known >> at & 1 != 0;
             match is_known.then(|| self.intervals.pass(at, &rows[at])).flatten() {
                 Some(accesses) => self.checks += accesses,
-                None => check(self, &rows[..=at], local),
+                None if elements.add(&rows[..=at]) => {}
+                None => {
+                    elements.check(self, rows, local);
+                    if !elements.add(&rows[..=at]) {
+                        check(self, &rows[..=at], local);
+                    }
+                }
             }
         }
+        elements.check(self, rows, local);
     }
 
     /// The rows that need no check, and those of the block's own memory by their first access:
@@ -214,10 +228,8 @@ impl Block {
         }
     }
 
-    /// Defers the reads among `some` rows that may be deferred, and returns those rows.
+    /// Defers the reads of `some` rows, and returns those that were deferred.
     fn defer_rows(&mut self, rows: &[Batch<'_>], local: &Range<usize>, some: RowMask) -> RowMask {
-        let may = |i: &usize| some >> i & 1 != 0 && self.may_defer(rows[*i].site);
-        let some = (0..rows.len()).filter(may).fold(0, |some, i| some | 1 << i);
         if some == 0 {
             return 0;
         }

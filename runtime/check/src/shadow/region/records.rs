@@ -17,7 +17,7 @@ const _: () = assert!(REGION_WORDS == u32::BITS as usize, "a mask has one bit pe
 pub(crate) const ONE_THREAD: i8 = REGION_WORDS as i8;
 
 /// A record of some words of a region, by threads at equal distances. Thread `base + (i + ahead) / step`
-/// accessed word `i`. If the step is negative, `-step` threads share a word: the first one of word `i` is
+/// accessed word `i`; with [`FALLS`] in `ahead`, thread `base - (i + ahead) / step`. If the step is negative, `-step` threads share a word: the first one of word `i` is
 /// `base + i * -step`. Others accessed them too where the record's span says so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RegionRecord {
@@ -30,10 +30,13 @@ pub(crate) struct RegionRecord {
     /// How many words from a thread to the next: up to [`ONE_THREAD`], where one has all. Negative: how
     /// many threads share a word, 2 or 4.
     pub(crate) step: i8,
-    /// How many words that thread `base` has before word 0, less than a step.
+    /// How many words that thread `base` has before word 0, less than a step; and [`FALLS`].
     pub(crate) ahead: u8,
 }
 const _: () = assert!(size_of::<RegionRecord>() == 16, "a record list has two cache lines");
+
+/// Set in [`RegionRecord::ahead`] if later words are those of earlier threads.
+pub(crate) const FALLS: u8 = 1 << 7;
 
 /// What a number of words, at most 64, is multiplied by to divide it by a step, in 65536ths: rounded up.
 const RECIPROCALS: [u32; REGION_WORDS + 1] = {
@@ -100,7 +103,8 @@ impl RegionRecord {
 
     /// The region's word that says the same; `None` if that takes a list.
     pub(super) fn alone(&self) -> Option<Record> {
-        (self.mask == ALL && self.step == 1).then(|| self.record.with_thread(self.thread(0) as u32))
+        (self.mask == ALL && self.step == 1 && self.ahead == 0)
+            .then(|| self.record.with_thread(self.thread(0) as u32))
     }
 
     /// True for the record of a write.
@@ -173,11 +177,14 @@ impl RegionRecord {
         }
     }
 
-    /// True if one thread accessed each word in both records, between the same two barriers.
+    /// True if one thread accessed each word that both records have, between the same two barriers.
     pub(super) fn is_of_same_threads(&self, other: &Self) -> bool {
         self.record.in_epoch_of(other.record.key())
-            && self.is_by_threads_of(other)
             && (self.span(), other.span()) == (Span::Thread, Span::Thread)
+            && (self.is_by_threads_of(other) || {
+                let both = self.mask & other.mask;
+                self.same_thread(other, both) == Some(both)
+            })
     }
 
     /// The first thread of word `i`.
@@ -189,10 +196,11 @@ impl RegionRecord {
     #[inline]
     fn thread_of(&self, i: u32, byte: usize) -> i32 {
         let steps = match usize::try_from(self.step) {
-            Ok(step) => ((i + u32::from(self.ahead)) * RECIPROCALS[step]) >> 16,
+            Ok(step) => ((i + u32::from(self.ahead & !FALLS)) * RECIPROCALS[step]) >> 16,
             Err(_) => (i * GRANULE as u32 + byte as u32) / (GRANULE as u32 / self.threads_of_word() as u32),
         };
-        i32::from(self.base) + steps as i32
+        let falls = self.ahead & FALLS != 0;
+        i32::from(self.base) + if falls { -(steps as i32) } else { steps as i32 }
     }
 }
 
