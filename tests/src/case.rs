@@ -451,8 +451,17 @@ pub fn too_wide(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns kernel, object and places of a race, the places as they are after the change.
-fn moved<'a>(race: &'a Race, diff: &str) -> (Option<&'a str>, Option<&'a str>, [(u32, Option<u32>); 2]) {
+/// A race in the source, after a change.
+#[derive(PartialEq)]
+struct MovedRace<'a> {
+    kernel: Option<&'a str>,
+    object: Option<&'a str>,
+    /// The lines and columns of both accesses, in order.
+    places: [(u32, Option<u32>); 2],
+}
+
+/// Returns a race with its places as they are after the change.
+fn moved<'a>(race: &'a Race, diff: &str) -> MovedRace<'a> {
     let inserted = insertions(diff);
     let place = |access: &Access| {
         let line = access.line.unwrap_or_default();
@@ -462,7 +471,7 @@ fn moved<'a>(race: &'a Race, diff: &str) -> (Option<&'a str>, Option<&'a str>, [
     let mut places = race.accesses.each_ref().map(place);
     places.sort_unstable();
     let object = race.object.as_ref().and_then(|object| object.name.as_deref());
-    (race.kernel.as_deref(), object, places)
+    MovedRace { kernel: race.kernel.as_deref(), object, places }
 }
 
 /// Returns the lines that a unified diff inserts, each with the number of the old line that it comes before.
