@@ -69,7 +69,8 @@ static inline size_t gpurace_expect_end(void) {
 }
 
 // From here on, calls `call` with the text of each new finding and with `data`. The thread that found it
-// calls when its function of CUDA returns. `call` may call CUDA and gpurace. A null pointer ends the calls.
+// calls when its function of CUDA returns. `call` may call CUDA and gpurace, but not before a halt
+// (`halt_on_error=1`). A null pointer ends the calls.
 // What is only found at the program's end is not told.
 static inline void gpurace_on_finding(void (*call)(const char *text, void *data), void *data) {
   void *found = dlsym(NULL, "gpurace_call_on_finding");

@@ -1,7 +1,11 @@
 //! Tests which findings the whole run shows to be one, and which not.
 
+use gpurace_abi::flow::Flow;
+
 use super::{access, race};
-use crate::cause::Cause;
+use crate::barriers::Pair;
+use crate::barriers::tests::flow;
+use crate::cause::{Cause, InKernel};
 use crate::collect::Collector;
 use crate::join::{Traces, join, join_mended};
 use crate::schema::CauseKind::{LoopBackEdge, MissingBarrier, MissingFence, NarrowScope, Other};
@@ -34,8 +38,21 @@ fn report(findings: &[OneRace]) -> Report {
     collector.report(Device::Cpu, Stats::default())
 }
 
-fn joined(mut report: Report) -> Vec<(CauseKind, u64)> {
-    join(&mut report, &Traces::new());
+fn joined(report: Report) -> Vec<(CauseKind, u64)> {
+    joined_with(report, &Traces::new())
+}
+
+/// The findings after joining, where the first findings' races are these pairs of accesses.
+fn joined_as(report: Report, flow: &Flow, pairs: &[&[Pair]]) -> Vec<(CauseKind, u64)> {
+    let fingerprints: Vec<_> = report.findings.iter().map(|finding| finding.fingerprint.clone()).collect();
+    let traced = fingerprints.iter().zip(pairs).map(|(fingerprint, pairs)| {
+        (fingerprint.as_str(), pairs.iter().map(|&pair| InKernel { flow, pair }).collect())
+    });
+    joined_with(report, &traced.collect())
+}
+
+fn joined_with(mut report: Report, traces: &Traces<'_>) -> Vec<(CauseKind, u64)> {
+    join(&mut report, traces);
     for (number, finding) in (1..).zip(&report.findings) {
         assert_eq!((finding.id.clone(), finding.pairs), (format!("F{number}"), finding.races.len() as u64));
     }
@@ -65,6 +82,53 @@ fn what_a_barrier_mends_stays_a_finding() {
     let mut report = report(&[(MissingBarrier, [(Read, 7), (Write, 8)], "n", Scope::Block), UPDATE]);
     report.findings[0].fix.diff = Some("a diff".to_owned());
     assert_eq!(joined(report), [(MissingBarrier, 1), (Other, 1)]);
+}
+
+#[test]
+fn what_each_warp_orders_for_itself_is_the_mistake_of_a_shared_slot() {
+    let mended = || {
+        let mut report = report(&[(MissingBarrier, [(Read, 7), (Write, 8)], "n", Scope::Block), UPDATE]);
+        report.findings[0].fix.diff = Some("a diff".to_owned());
+        report
+    };
+    let in_warps = flow("u: L8 a0 W L7 a1");
+    assert_eq!(joined_as(mended(), &in_warps, &[&[[0, 1]], &[[0, 0]]]), [(Other, 2)]);
+    let apart = [(MissingBarrier, 1), (Other, 1)];
+    assert_eq!(joined_as(mended(), &flow("u: L8 a0 L7 a1"), &[&[[0, 1]], &[[0, 0]]]), apart);
+    // A barrier parts one of the races already, so it is no race of this flow.
+    assert_eq!(joined_as(mended(), &flow("u: L8 a0 B L7 a1"), &[&[[0, 1]], &[[0, 0]]]), apart);
+}
+
+#[test]
+fn what_a_statement_writes_in_several_iterations_lacks_the_barrier_of_the_loop() {
+    let read = |line| (LoopBackEdge, [(Read, 7), (Write, line)], "n", Scope::Block);
+    let loops = || {
+        let mut report = report(&[read(8), read(9), UPDATE]);
+        join_mended(&mut report, 1, 0);
+        report
+    };
+    let in_loop = flow("u 1: L1\nu 1,2: L7 a1 L8 a0 L9 a2\nu:");
+    let pairs: [&[Pair]; 2] = [&[[1, 0], [1, 2]], &[[0, 0]]];
+    assert_eq!(joined_as(loops(), &in_loop, &pairs), [(LoopBackEdge, 3)]);
+    let apart = [(LoopBackEdge, 2), (Other, 1)];
+    // The statement is no part of what lacks the barrier, or there is no loop.
+    assert_eq!(joined_as(loops(), &in_loop, &[&[[1, 2], [1, 2]], &[[0, 0]]]), apart);
+    let straight = flow("u: L7 a1 L8 a0 L9 a2");
+    assert_eq!(joined_as(loops(), &straight, &pairs), apart);
+    // All that lacks the barrier is the statement's: it is an update.
+    assert_eq!(joined_as(report(&[read(8), UPDATE]), &in_loop, &[&[[1, 0]], &[[0, 0]]]), [(Other, 2)]);
+}
+
+#[test]
+fn what_a_plain_flag_tells_of_is_the_flags_mistake() {
+    let data = (MissingBarrier, [(Read, 6), (Write, 1)], "data", Scope::Grid);
+    let flag = (Other, [(Read, 5), (Write, 2)], "flag", Scope::Grid);
+    let wait = "u 1,2:\n 4: L1 a0 L2 a2\ns 2,3: L5 a3\n 4: L6 a1\nu:";
+    let pairs: [&[Pair]; 2] = [&[[0, 1]], &[[2, 3]]];
+    assert_eq!(joined_as(report(&[data, flag]), &flow(wait), &pairs), [(Other, 2)]);
+    // Nobody waits for the flag.
+    let no_wait = flow(&wait.replace("s 2,3", "2,3"));
+    assert_eq!(joined_as(report(&[data, flag]), &no_wait, &pairs), [(MissingBarrier, 1), (Other, 1)]);
 }
 
 #[test]
