@@ -8,7 +8,7 @@
 //! at, the facts say nothing. A thread that loads there ends the launch. So a value lies within if its thread has
 //! loaded it before the access of the query.
 
-use gpurace_protocol::contents::{Choice, Contents};
+use gpurace_protocol::contents::{Choice, Contents, Distinct};
 use gpurace_protocol::expr::{LoopId, OpaqueId, Width};
 use gpurace_protocol::launch::Launch;
 use gpurace_protocol::place::Place;
@@ -124,7 +124,7 @@ impl<'a> Encoder<'a> {
                     }
                 }
                 let (one_place, equal) = (Formula::eq(&x.place, &y.place)?, Formula::eq(&x.value, &y.value)?);
-                for choices in &contents.distinct {
+                for Distinct { choices, apart } in &contents.distinct {
                     let mut chosen = Vec::new();
                     for of in [x, y] {
                         for choice in choices {
@@ -132,8 +132,12 @@ impl<'a> Encoder<'a> {
                         }
                     }
                     if chosen.len() == 2 * choices.len() {
-                        chosen.push(equal.clone());
-                        known.push(Formula::all(chosen).implies(one_place.clone()));
+                        let apart = i128::from(*apart);
+                        let differ =
+                            [(x, y), (y, x)].map(|(x, y)| Formula::le(&x.value.shifted(apart)?, &y.value));
+                        let [below, above] = differ;
+                        let apart = Formula::any([one_place.clone(), below?, above?]);
+                        known.push(Formula::all(chosen).implies(apart));
                     }
                 }
                 if !contents.sorted {

@@ -8,7 +8,7 @@ mod common;
 use std::collections::BTreeSet;
 
 use common::*;
-use gpurace_protocol::contents::{Choice, Contents, keep_unchanged, wanted};
+use gpurace_protocol::contents::{Choice, Contents, Distinct, keep_unchanged, wanted};
 use gpurace_protocol::expr::*;
 use gpurace_protocol::launch::{Extent, Launch, LaunchShape};
 use gpurace_protocol::protocol::*;
@@ -117,13 +117,15 @@ fn looked_at(p: &Protocol, memory: &Memory, block: u32) -> Launch {
             (choice.range.0 <= value && value <= choice.range.1) == choice.inside
         };
         let first = own.bytes.0 as usize / 4;
-        let are_distinct = |choices: &Vec<Choice>| {
+        let distinct = |choices: Vec<Choice>| {
             let values = elements(memory, own.object, own.bytes).iter().enumerate();
             let chosen = values.filter(|(n, _)| choices.iter().all(|choice| is_chosen(first + n, choice)));
-            let mut seen = BTreeSet::new();
-            chosen.map(|(_, value)| value).all(|value| seen.insert(value))
+            let mut chosen: Vec<i64> = chosen.map(|(_, value)| (*value).into()).collect();
+            chosen.sort_unstable();
+            let apart = chosen.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(1);
+            (apart > 0).then_some(Distinct { choices, apart })
         };
-        known.contents[at].distinct = wanted.choices(p, &known, own).filter(are_distinct).collect();
+        known.contents[at].distinct = wanted.choices(p, &known, own).filter_map(distinct).collect();
     }
     keep_unchanged(p, &mut known);
     known
@@ -338,6 +340,23 @@ fn the_first_of_each_sorted_key() {
     is_proved(&made, &vec![keys], false);
 }
 
+/// Each thread writes to `wide` elements from its own first one.
+#[test]
+fn parts_of_one_size_from_their_first_elements() {
+    for wide in [3, 4] {
+        let mut made = Indexed::new(1);
+        let i = made.k.gid();
+        let first = made.load(0, i, Index::Gid);
+        let (out, wide_of) = (made.out, made.k.c(wide));
+        made.k.range(0, wide_of, |k, j| {
+            let at = k.add(first, j);
+            k.write(out, at)
+        });
+        let firsts: Vec<i32> = permutation(128, &mut Random(8)).iter().map(|first| 3 * first).collect();
+        is_proved(&made, &vec![firsts], wide == 3);
+    }
+}
+
 /// `if (flag[i]) out[scan[i]] = ...`
 #[test]
 fn places_that_a_scan_of_flags_gives_out() {
@@ -471,6 +490,9 @@ fn random_array(n: i32, r: &mut Random) -> Vec<i32> {
     if r.chance(15) {
         let at = r.below(n) as usize;
         array[at] = r.below(n);
+    }
+    if r.chance(20) {
+        array.iter_mut().for_each(|value| *value *= 2);
     }
     array
 }

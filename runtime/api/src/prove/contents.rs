@@ -4,13 +4,15 @@
 //! One pass shows whether values are sorted. One more finds the bounds of the others, and one that marks each value in a
 //! set of bits shows whether they are distinct. Values far apart are sorted for that.
 
-use gpurace_protocol::contents::{Choice, Contents, Wanted, keep_unchanged, wanted};
+use gpurace_protocol::contents::{Choice, Contents, Distinct, Wanted, keep_unchanged, wanted};
 use gpurace_protocol::expr::Width;
 use gpurace_protocol::launch::Launch as ProverLaunch;
 use gpurace_protocol::protocol::{Protocol, SiteId};
 
 /// The most bits of a set, for each value.
 const BITS_FOR_EACH: u64 = 64;
+/// Values further apart than this are said to be so far apart.
+const MOST_APART: u64 = 1 << 16;
 /// Bounds have so many significant bits. So the answer for one launch also serves for others with similar values.
 const SIGNIFICANT: u32 = 6;
 
@@ -65,18 +67,22 @@ impl Looks {
         }
         for (at, (wanted, values, range)) in looked_at.iter().enumerate() {
             let own = &launch.contents[at];
-            let mut distinct: Vec<Vec<Choice>> = Vec::new();
+            let mut distinct: Vec<Distinct> = Vec::new();
             for choices in wanted.choices(protocol, &launch, own) {
                 let deciding = choices.iter().map(|choice| {
                     let of = launch.contents.iter().position(|of| of.loads.contains(&choice.value))?;
                     Some((choice, looked_at[of].1))
                 });
                 let Some(deciding) = deciding.collect::<Option<Vec<_>>>() else { continue };
-                if !distinct.contains(&choices) && values.are_distinct(*range, &deciding) {
-                    distinct.push(choices);
+                if distinct.iter().any(|known| known.choices == choices) {
+                    continue;
                 }
-                if distinct.first().is_some_and(Vec::is_empty) {
-                    break;
+                if let Some(apart) = values.apart(*range, &deciding) {
+                    let among_all = choices.is_empty();
+                    distinct.push(Distinct { choices, apart });
+                    if among_all {
+                        break;
+                    }
                 }
             }
             launch.contents[at].distinct = distinct;
@@ -143,19 +149,19 @@ impl<'a> Values<'a> {
         of_any_width!(self.numbers, |values| bounds(values))
     }
 
-    /// True if no value comes twice among the elements that other values choose. The values have these bounds. The
-    /// others reach as far.
-    fn are_distinct(self, range: (i64, i64), deciding: &[(&Choice, Self)]) -> bool {
+    /// How far apart the values of two elements are at least, among the elements that other values choose. `None` if a
+    /// value comes twice. The values have these bounds. The others reach as far.
+    fn apart(self, range: (i64, i64), deciding: &[(&Choice, Self)]) -> Option<i64> {
         let mut chosen = None;
         for (choice, by) in deciding {
             let skipped = (self.first - by.first) as usize;
             chosen = Some(of_any_width!(by.numbers, |values| choose(&values[skipped..], choice, chosen)));
         }
         of_any_width!(self.numbers, |values| match chosen {
-            None => distinct(values.iter().copied(), values.len(), range),
+            None => apart(values.iter().copied(), values.len(), range),
             Some(chosen) => {
                 let chosen = values.iter().zip(chosen).filter(|(_, chosen)| *chosen);
-                distinct(chosen.map(|(value, _)| *value), values.len(), range)
+                apart(chosen.map(|(value, _)| *value), values.len(), range)
             }
         })
     }
@@ -182,24 +188,47 @@ fn choose<T: Copy + Into<i64>>(values: &[T], choice: &Choice, before: Option<Vec
     }
 }
 
-/// True if no value comes twice. There are at most `count` values, within these bounds.
-fn distinct<T: Into<i64>>(values: impl Iterator<Item = T>, count: usize, (least, most): (i64, i64)) -> bool {
+/// How far two values are apart at least; `None` if one comes twice. There are at most `count` values, within these
+/// bounds.
+fn apart<T: Into<i64>>(
+    values: impl Iterator<Item = T>,
+    count: usize,
+    (least, most): (i64, i64),
+) -> Option<i64> {
     let span = most.abs_diff(least);
     if span / BITS_FOR_EACH >= count as u64 {
         let mut all: Vec<i64> = values.map(Into::into).collect();
         all.sort_unstable();
-        return all.is_sorted_by(|a, b| a < b);
+        return least_distance(all.iter().map(|value| value.abs_diff(least)));
     }
     let mut seen = vec![0u64; (span / 64 + 1) as usize];
     for value in values {
         let at = value.into().abs_diff(least);
         let (word, bit) = (&mut seen[(at / 64) as usize], 1 << (at % 64));
         if *word & bit != 0 {
-            return false;
+            return None;
         }
         *word |= bit;
     }
-    true
+    let bits = (0..).step_by(64).zip(&seen).flat_map(|(first, word)| {
+        let rest = |bits: &u64| Some(bits & (bits - 1)).filter(|rest| *rest != 0);
+        std::iter::successors(Some(*word).filter(|bits| *bits != 0), rest)
+            .map(move |bits| first + u64::from(bits.trailing_zeros()))
+    });
+    least_distance(bits)
+}
+
+/// The least distance of two of these, which are sorted; `None` if two are equal. One value alone is far from all.
+fn least_distance(mut sorted: impl Iterator<Item = u64>) -> Option<i64> {
+    let (mut least, mut before) = (MOST_APART, sorted.next());
+    for value in sorted {
+        least = least.min(before.map_or(MOST_APART, |before| value - before));
+        before = Some(value);
+        if least == 0 {
+            break;
+        }
+    }
+    (least > 0).then_some(least as i64)
 }
 
 /// Bounds with few significant bits that hold all numbers between the given ones.
@@ -220,23 +249,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn order_and_repetitions_are_found() {
+    fn order_and_distances_are_found() {
         let of = |all: &[i32]| {
             let values = Values { numbers: Numbers::W32(all), first: 0 };
             let (range, sorted) = values.bounds();
-            (range, sorted, values.are_distinct(range, &[]))
+            (range, sorted, values.apart(range, &[]))
         };
-        assert_eq!(of(&[0, 3, 3, 7]), ((0, 7), true, false));
-        assert_eq!(of(&[-2, 3, 7]), ((-2, 7), true, true));
-        assert_eq!(of(&[3, 0, 2, 1]), ((0, 3), false, true));
-        assert_eq!(of(&[3, -1, 2, -1, 0]), ((-1, 3), false, false));
-        assert_eq!(of(&[5]), ((5, 5), true, true));
+        assert_eq!(of(&[0, 3, 3, 7]), ((0, 7), true, None));
+        assert_eq!(of(&[-2, 3, 7]), ((-2, 7), true, Some(4)));
+        assert_eq!(of(&[3, 0, 2, 1]), ((0, 3), false, Some(1)));
+        assert_eq!(of(&[63, 130, 0, 66]), ((0, 130), false, Some(3)));
+        assert_eq!(of(&[3, -1, 2, -1, 0]), ((-1, 3), false, None));
+        assert_eq!(of(&[5]), ((5, 5), true, Some(MOST_APART as i64)));
         // So far apart that the set would be large.
         let all = (i32::MIN.into(), i32::MAX.into());
-        assert_eq!(of(&[i32::MAX, i32::MIN]), (all, false, true));
-        assert_eq!(of(&[i32::MAX, 7, i32::MIN, 7]), (all, false, false));
-        assert!(distinct([127i8, -128, 0].into_iter(), 3, (-128, 127)));
-        assert!(distinct([i64::MAX, i64::MIN].into_iter(), 2, (i64::MIN, i64::MAX)));
+        assert_eq!(of(&[i32::MAX, i32::MIN]), (all, false, Some(MOST_APART as i64)));
+        assert_eq!(of(&[i32::MAX, 7, i32::MIN, 9]), (all, false, Some(2)));
+        assert_eq!(of(&[i32::MAX, 7, i32::MIN, 7]), (all, false, None));
+        assert_eq!(of(&[i32::MAX, 7, 8, i32::MIN, 9, 9]), (all, false, None));
+        assert_eq!(apart([127i8, -128, 0].into_iter(), 3, (-128, 127)), Some(127));
+        let ends = [i64::MAX, i64::MIN];
+        assert_eq!(apart(ends.into_iter(), 2, (i64::MIN, i64::MAX)), Some(MOST_APART as i64));
     }
 
     #[test]
@@ -244,7 +277,7 @@ mod tests {
         let by = Values { numbers: Numbers::W8(&[1, 0, 1, 0, 1]), first: 0 };
         let own = Values { numbers: Numbers::W32(&[0, 1, 1, 2, 2]), first: 0 };
         let choice = |range, inside| Choice { value: OpaqueId(0), range, inside };
-        let are = |own: Values, choices: &[(&Choice, Values)]| own.are_distinct((0, 2), choices);
+        let are = |own: Values, choices: &[(&Choice, Values)]| own.apart((0, 2), choices).is_some();
         assert!(are(own, &[(&choice((0, 0), false), by)]));
         assert!(are(own, &[(&choice((1, 1), true), by)]));
         assert!(!are(own, &[(&choice((0, 1), true), by)]));

@@ -33,8 +33,17 @@ pub struct Contents {
     pub range: (i64, i64),
     /// No value is less than one before it.
     pub sorted: bool,
-    /// Each list chooses some elements. No value comes twice among the elements that all choices of one list choose.
-    pub distinct: Vec<Vec<Choice>>,
+    /// Elements whose values are distinct.
+    pub distinct: Vec<Distinct>,
+}
+
+/// Elements with distinct values.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Distinct {
+    /// They are the elements that all of these choose.
+    pub choices: Vec<Choice>,
+    /// The values of two of them are at least so far apart: 1 or more.
+    pub apart: i64,
 }
 
 /// Chooses the elements at whose index another array, or the same one, has a value of some range.
