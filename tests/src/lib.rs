@@ -9,6 +9,7 @@
 //! | [`compare`] | the differences between the expected races and a report |
 //! | [`precompiled`] | precompiled CUDA headers, which save most of the compile time |
 //! | [`toolchain`] | where `gclang` is, and how to compile and run with a time limit |
+//! | [`diff`] | what an offered fix does to the source and to the places of races |
 //! | [`case`] | one program at one revision and optimisation level, from source to verdict |
 //!
 //! The types of the report are defined here a second time. The tests do not use the product's own types,
@@ -17,6 +18,7 @@
 pub mod annotation;
 pub mod case;
 pub mod compare;
+pub mod diff;
 pub mod precompiled;
 pub mod report;
 pub mod toolchain;
