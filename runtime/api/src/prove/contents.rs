@@ -199,7 +199,8 @@ fn apart<T: Into<i64>>(
     if span / BITS_FOR_EACH >= count as u64 {
         let mut all: Vec<i64> = values.map(Into::into).collect();
         all.sort_unstable();
-        return least_distance(all.iter().map(|value| value.abs_diff(least)));
+        let distinct = all.is_sorted_by(|a, b| a < b);
+        return distinct.then(|| least_distance(all.iter().map(|value| value.abs_diff(least))));
     }
     let mut seen = vec![0u64; (span / 64 + 1) as usize];
     for value in values {
@@ -215,20 +216,20 @@ fn apart<T: Into<i64>>(
         std::iter::successors(Some(*word).filter(|bits| *bits != 0), rest)
             .map(move |bits| first + u64::from(bits.trailing_zeros()))
     });
-    least_distance(bits)
+    Some(least_distance(bits))
 }
 
-/// The least distance of two of these, which are sorted; `None` if two are equal. One value alone is far from all.
-fn least_distance(mut sorted: impl Iterator<Item = u64>) -> Option<i64> {
-    let (mut least, mut before) = (MOST_APART, sorted.next());
-    for value in sorted {
-        least = least.min(before.map_or(MOST_APART, |before| value - before));
-        before = Some(value);
-        if least == 0 {
+/// The least distance of two of these numbers, each of which is greater than the one before. One alone is far from all.
+fn least_distance(mut numbers: impl Iterator<Item = u64>) -> i64 {
+    let (mut least, mut before) = (MOST_APART, numbers.next());
+    for number in numbers {
+        least = least.min(before.map_or(MOST_APART, |before| number - before));
+        before = Some(number);
+        if least == 1 {
             break;
         }
     }
-    (least > 0).then_some(least as i64)
+    least as i64
 }
 
 /// Bounds with few significant bits that hold all numbers between the given ones.
