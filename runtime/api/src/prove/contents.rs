@@ -20,13 +20,14 @@ const SIGNIFICANT: u32 = 6;
 #[derive(Default)]
 pub struct Looks {
     wanted: Vec<Wanted>,
-    /// Number of times that nothing more was proved.
+    /// Number of launches in a row for which nothing more was proved.
     in_vain: usize,
     has_helped: bool,
 }
 
-/// A kernel's memory is looked at for so many launches if that has not helped yet.
-const MOST_IN_VAIN: usize = 3;
+/// A kernel's memory is looked at in vain for so many launches in a row, before the first look that helps and after
+/// it.
+const MOST_IN_VAIN: [usize; 2] = [3, 16];
 
 impl Looks {
     /// What is worth a look in a kernel. `is_open` says which sites are not proved for all launches.
@@ -36,13 +37,13 @@ impl Looks {
 
     /// True if a launch is worth a look.
     pub fn are_worth_it(&self) -> bool {
-        !self.wanted.is_empty() && (self.has_helped || self.in_vain < MOST_IN_VAIN)
+        !self.wanted.is_empty() && self.in_vain < MOST_IN_VAIN[usize::from(self.has_helped)]
     }
 
     /// Says whether what was found has proved more.
     pub fn have_helped(&mut self, helped: bool) {
         self.has_helped |= helped;
-        self.in_vain += usize::from(!helped);
+        self.in_vain = if helped { 0 } else { self.in_vain + 1 };
     }
 
     /// Returns what is known of the values that a launch loads. The launch has the addresses of this process, and all
@@ -245,9 +246,59 @@ fn rounded((least, most): (i64, i64)) -> (i64, i64) {
 
 #[cfg(test)]
 mod tests {
-    use gpurace_protocol::expr::OpaqueId;
+    use gpurace_protocol::expr::{Expr, OpaqueId, ParamId};
+    use gpurace_protocol::protocol::*;
 
     use super::*;
+
+    #[test]
+    fn looks_end_when_they_do_not_help() {
+        let some = Looks { wanted: wanted_of_one_array(), ..Looks::default() };
+        let after = |helped: &[bool]| {
+            let mut looks = Looks { wanted: some.wanted.clone(), ..Looks::default() };
+            helped.iter().for_each(|helped| looks.have_helped(*helped));
+            looks.are_worth_it()
+        };
+        assert!(!Looks::default().are_worth_it(), "nothing is wanted");
+        assert!(after(&[]) && after(&[false; 2]) && !after(&[false; 3]));
+        assert!(
+            after(&[&[true][..], &[false; 15]].concat()) && !after(&[&[true][..], &[false; 16]].concat())
+        );
+        assert!(after(&[&[true][..], &[false; 15], &[true], &[false; 15]].concat()));
+    }
+
+    /// `out[from[0]] = ...`
+    fn wanted_of_one_array() -> Vec<Wanted> {
+        let mut p = Protocol::default();
+        for name in ["from", "out"] {
+            let id = ParamId(p.params.len() as u32);
+            p.params.push(Param { name: name.into(), width: Width::W64, offset: 8 * id.0, pointer: true });
+            p.objects.push(Object { name: name.into(), kind: ObjectKind::Param(id) });
+        }
+        p.opaques.push(Opaque {
+            what: "a value".into(),
+            width: Width::W64,
+            uniform: Uniform::Thread,
+            loops: Vec::new(),
+            range: None,
+            loaded_by: Some(SiteId(0)),
+            argument: None,
+            last: None,
+            ticket: None,
+        });
+        let (zero, size) = (p.exprs.c64(0), p.exprs.c64(8));
+        let to = p.exprs.add(Expr::Opaque { id: OpaqueId(0), width: Width::W64 });
+        for (site, op, offset) in [(0, Op::Read, zero), (1, Op::Write, to)] {
+            p.body.push(Stmt::Access(Access {
+                site: SiteId(site),
+                op,
+                object: ObjectId(site),
+                offset,
+                size,
+            }));
+        }
+        wanted(&p, |_| true)
+    }
 
     #[test]
     fn order_and_distances_are_found() {

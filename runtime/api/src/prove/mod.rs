@@ -255,26 +255,24 @@ impl Prover {
         (proofs, mut configuration, contents): (&KernelProofs, Configuration, Vec<Contents>),
         checks: u64,
     ) -> Arc<Decision> {
-        if contents.is_empty() {
-            known.looks.as_mut().into_iter().for_each(|looks| looks.have_helped(false));
-            return decision;
-        }
         configuration.launch.contents = contents;
-        if let Some(remembered) = known.remembered(&configuration.launch) {
-            return remembered;
-        }
-        let mut more = Decision::clone(&decision);
-        let asks = known.solves_more(checks);
-        if asks {
-            known.spent += self.solve(&mut more, kernel, proofs, &configuration);
-        }
-        let helped = more != *decision;
-        known.solved += usize::from(asks);
-        known.fruitful += usize::from(helped);
+        let more = if configuration.launch.contents.is_empty() {
+            decision.clone()
+        } else if let Some(remembered) = known.remembered(&configuration.launch) {
+            remembered
+        } else {
+            let mut more = Decision::clone(&decision);
+            if known.solves_more(checks) {
+                known.spent += self.solve(&mut more, kernel, proofs, &configuration);
+                known.solved += 1;
+                known.fruitful += usize::from(more != *decision);
+            }
+            known.remember(&configuration.launch, more)
+        };
         if let Some(looks) = &mut known.looks {
-            looks.have_helped(helped);
+            looks.have_helped(more != decision);
         }
-        known.remember(&configuration.launch, more)
+        more
     }
 
     /// Adds the sites that proofs for similar launches or for this one show, as far as the budget allows.
