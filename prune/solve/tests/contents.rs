@@ -471,6 +471,23 @@ fn memory_that_is_not_looked_at() {
     assert_eq!(looks(&unseen, &|_| {}), 0);
 }
 
+/// What is known of offsets rests on the vertices that lead to them: if these change, loads may lie elsewhere.
+#[test]
+fn memory_whose_indices_change_is_not_known_either() {
+    let mut r = Random(9);
+    let memory = vec![permutation(200, &mut r)[..128].to_vec(), rows(200, &mut r)];
+    let mut made = Indexed::new(2);
+    let i = made.k.gid();
+    let v = made.load(0, i, Index::Gid);
+    let of = made.is_of(0);
+    each_row(&mut made, 1, v, of, 0);
+    assert_eq!(looks(&made, &memory, &|_| {}), 2);
+    // The output is the array of vertices.
+    assert_eq!(looks(&made, &memory, &|launch| launch.objects[2] = launch.objects[0]), 0);
+    // The output is the array of offsets: the vertices stay as they are.
+    assert_eq!(looks(&made, &memory, &|launch| launch.objects[2] = launch.objects[1]), 1);
+}
+
 /// A random array: a permutation, with a mark, sorted, strictly sorted, or anything.
 fn random_array(n: i32, r: &mut Random) -> Vec<i32> {
     let mut array = match r.below(5u32) {

@@ -317,7 +317,8 @@ impl Wanted {
     }
 }
 
-/// Forgets the contents of memory that the launch may change.
+/// Forgets the contents of memory that the launch may change, and those behind them: where their values lie may rest on
+/// what changes.
 ///
 /// The launch's other contents serve to show that. This is no circle: up to the first change of memory that was
 /// looked at, all loads yield what was seen there. So that change's address is one that follows from these values.
@@ -325,7 +326,7 @@ pub fn keep_unchanged(protocol: &Protocol, launch: &mut Launch) {
     loop {
         let changed = launch.contents.iter().position(|of| !is_unchanged(protocol, launch, of.object));
         let Some(changed) = changed else { return };
-        launch.contents.remove(changed);
+        launch.contents.truncate(changed);
     }
 }
 
