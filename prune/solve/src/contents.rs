@@ -3,10 +3,11 @@
 //!
 //! # The rule
 //! The memory is a function from places to values. If it is sorted, a place further back has no lesser value. If its
-//! values are distinct, two places have two values. A query may mention a value that no thread loads. Then
-//! nothing is known of this value, so it may be the one that the memory has at this place. Outside of the memory that was looked
-//! at, the facts say nothing. A thread that loads there ends the launch. So a value lies within if its thread has
-//! loaded it before the access of the query.
+//! values are distinct, two places have two values.
+//!
+//! A query may mention a value that no thread loads. Nothing else is known of it, so it may be the one that the memory
+//! holds at its place. The facts say nothing of places outside of the memory that was looked at. A thread that loads
+//! there ends the launch. So if a thread loads a value before the access of the query, the value lies within.
 
 use gpurace_protocol::contents::{Choice, Contents, Distinct};
 use gpurace_protocol::expr::{LoopId, OpaqueId, Width};

@@ -56,8 +56,7 @@ fn counted_in(
     let made: Vec<&Place> = additions.iter().map(|(_, addition)| &places[addition.number]).collect();
     let mut starts = protocol.stored.iter().filter_map(|stored| {
         let start = protocol.exprs.as_const(stored.value)?;
-        let mut of_site = places.iter().filter(|place| place.access.site == stored.site);
-        let (Some(store), None) = (of_site.next(), of_site.next()) else { return None };
+        let store = Place::only(places, stored.site)?;
         let is_start = store.access.object == object
             && protocol.exprs.width(stored.value) == width
             && is_only_store(protocol, places, store, &made, width);

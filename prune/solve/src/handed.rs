@@ -44,15 +44,13 @@ pub fn handed(protocol: &Protocol) -> Vec<Handed> {
     let places = Place::all(protocol);
     let mut found = Vec::new();
     for stored in &protocol.stored {
-        let mut of_site = places.iter().filter(|place| place.access.site == stored.site);
-        let (Some(store), None) = (of_site.next(), of_site.next()) else { continue };
+        let Some(store) = Place::only(&places, stored.site) else { continue };
         if protocol.exprs.as_const(stored.value).is_some() {
             continue;
         }
         for (index, opaque) in protocol.opaques.iter().enumerate() {
             let Some(site) = opaque.loaded_by else { continue };
-            let mut of_site = places.iter().filter(|place| place.access.site == site);
-            let (Some(load), None) = (of_site.next(), of_site.next()) else { continue };
+            let Some(load) = Place::only(&places, site) else { continue };
             if opaque.width == protocol.exprs.width(stored.value)
                 && opaque.argument.is_none()
                 && load.access.op == Op::Read

@@ -10,14 +10,15 @@ use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
 
 use gpurace_protocol::condition::Condition;
+use gpurace_protocol::contents::may_touch_global;
 use gpurace_protocol::expr::{Expr, ExprId, LoopId};
 use gpurace_protocol::interval::uniformity;
 use gpurace_protocol::launch::Launch;
 use gpurace_protocol::place::Place;
-use gpurace_protocol::protocol::{ObjectId, ObjectKind, Protocol, SiteId, Stmt};
+use gpurace_protocol::protocol::{ObjectId, ObjectKind, Protocol};
 use gpurace_protocol::range::Loops;
 
-use crate::alias::{Alias, alias, may_lie_in};
+use crate::alias::{Alias, alias};
 use crate::encode::{Setting, Wrap};
 
 /// A protocol in which loaded values are as uniform as their addresses.
@@ -73,21 +74,13 @@ fn loads(protocol: &Protocol, launch: Option<&Launch>) -> Vec<(usize, Load)> {
     let mut found = Vec::new();
     for (index, opaque) in protocol.opaques.iter().enumerate() {
         let Some(site) = opaque.loaded_by else { continue };
-        let Some((object, offset)) = only_access(&places, site) else { continue };
+        let Some(place) = Place::only(&places, site) else { continue };
+        let (object, offset) = (place.access.object, place.access.offset);
         let Some(conditions) = unchanged(setting, &places, object) else { continue };
         let loops = varies_in(protocol, offset);
         found.push((index, Load { offset, loops, conditions }));
     }
     found
-}
-
-/// Returns the object and offset of a site, if the protocol has only one access of it.
-fn only_access(places: &[Place], site: SiteId) -> Option<(ObjectId, ExprId)> {
-    let mut of_site = places.iter().filter(|place| place.access.site == site);
-    match (of_site.next(), of_site.next()) {
-        (Some(place), None) => Some((place.access.object, place.access.offset)),
-        _ => None,
-    }
 }
 
 /// Returns the conditions under which the kernel does not change an object; `None` if it may change
@@ -97,7 +90,7 @@ fn unchanged(setting: Setting, places: &[Place], object: ObjectId) -> Option<BTr
     if !matches!(kind, ObjectKind::Param(_) | ObjectKind::Variable { .. }) {
         return None;
     }
-    if may_be_touched(&setting.protocol.body, kind) {
+    if may_touch_global(&setting.protocol.body) {
         return None;
     }
     let written: BTreeSet<_> =
@@ -113,16 +106,6 @@ fn unchanged(setting: Setting, places: &[Place], object: ObjectId) -> Option<BTr
         }
     }
     Some(conditions)
-}
-
-/// True if a statement that the protocol does not describe may touch the object.
-fn may_be_touched(body: &[Stmt], kind: &ObjectKind) -> bool {
-    body.iter().any(|stmt| match stmt {
-        Stmt::Unknown(unknown) => unknown.touches.is_some_and(|space| may_lie_in(kind, space)),
-        Stmt::Loop(of) => may_be_touched(&of.body, kind),
-        Stmt::If { then, otherwise, .. } => may_be_touched(then, kind) || may_be_touched(otherwise, kind),
-        Stmt::Access(_) | Stmt::Sync(_) => false,
-    })
 }
 
 /// Returns the loops whose iterations may change the value of an expression.

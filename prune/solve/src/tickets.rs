@@ -133,8 +133,7 @@ pub fn by_object(protocol: &Protocol, places: &[Place]) -> Vec<(ObjectId, Vec<(O
     let mut objects: Vec<(ObjectId, Vec<(OpaqueId, Addition)>)> = Vec::new();
     for (index, opaque) in protocol.opaques.iter().enumerate() {
         let Some(ticket) = opaque.ticket else { continue };
-        let mut of_site = places.iter().filter(|place| place.access.site == ticket.site);
-        let (Some(place), None) = (of_site.next(), of_site.next()) else { continue };
+        let Some(place) = Place::only(places, ticket.site) else { continue };
         let (object, offset) = (place.access.object, place.access.offset);
         let addition = Addition { number: place.number, offset, added: ticket.added };
         let addition = (OpaqueId(index as u32), addition);

@@ -59,8 +59,7 @@ pub(super) fn supposed(protocol: &Protocol) -> Vec<Supposed> {
                     protocol.exprs.mentions(control.cond, is)
                 })
         });
-        let mut of_site = places.iter().filter(|place| place.access.site == site);
-        let (true, Some(place), None) = (wanted, of_site.next(), of_site.next()) else { continue };
+        let Some(place) = Place::only(&places, site).filter(|_| wanted) else { continue };
         let most = match protocol.objects[place.access.object.0 as usize].kind {
             ObjectKind::Shared { .. } | ObjectKind::DynamicShared => Uniform::Block,
             ObjectKind::Param(_) | ObjectKind::Variable { .. } => Uniform::Grid,

@@ -19,6 +19,9 @@ use crate::protocol::{ObjectId, ObjectKind, Op, Protocol, SiteId, Space, Step, S
 use crate::range::{Loops, Range, Ranges, View};
 use crate::uniform::uniform_value;
 
+/// The most lists of choices among which values may be distinct.
+const MOST_LISTS: usize = 4;
+
 /// Values of one width in one object, which does not change while the launch runs. As numbers they are signed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Contents {
@@ -145,9 +148,6 @@ pub fn wanted(protocol: &Protocol, is_open: impl Fn(SiteId) -> bool) -> Vec<Want
     found
 }
 
-/// The most lists of choices among which values may be distinct.
-const MOST_LISTS: usize = 4;
-
 /// The loads whose values may be looked at.
 struct Loads<'a> {
     protocol: &'a Protocol,
@@ -166,8 +166,7 @@ impl<'a> Loads<'a> {
     fn load_of(&self, id: OpaqueId) -> Option<&'a Place<'a>> {
         let opaque = self.protocol.opaques.get(id.0 as usize)?;
         let site = opaque.loaded_by?;
-        let mut of_site = self.places.iter().filter(|place| place.access.site == site);
-        let (place, None) = (of_site.next()?, of_site.next()) else { return None };
+        let place = Place::only(self.places, site)?;
         let size = u64::from(opaque.width.bits() / 8);
         let object = place.access.object;
         let kind = &self.protocol.objects.get(object.0 as usize)?.kind;
@@ -393,7 +392,7 @@ fn is_unchanged(protocol: &Protocol, launch: &Launch, object: ObjectId) -> bool 
     let places = Place::all(protocol);
     let written: BTreeSet<_> =
         places.iter().filter(|place| place.access.op.writes()).map(|place| place.access.object).collect();
-    !has_unknown(&protocol.body)
+    !may_touch_global(&protocol.body)
         && written.into_iter().all(|other| match protocol.objects[other.0 as usize].kind {
             ObjectKind::Param(_)
             | ObjectKind::Slot { .. }
@@ -415,11 +414,11 @@ fn is_unchanged(protocol: &Protocol, launch: &Launch, object: ObjectId) -> bool 
 }
 
 /// True if a statement that the protocol does not describe may touch global memory.
-fn has_unknown(body: &[Stmt]) -> bool {
+pub fn may_touch_global(body: &[Stmt]) -> bool {
     body.iter().any(|stmt| match stmt {
         Stmt::Unknown(unknown) => unknown.touches.is_some_and(|space| space != Space::Shared),
-        Stmt::Loop(of) => has_unknown(&of.body),
-        Stmt::If { then, otherwise, .. } => has_unknown(then) || has_unknown(otherwise),
+        Stmt::Loop(of) => may_touch_global(&of.body),
+        Stmt::If { then, otherwise, .. } => may_touch_global(then) || may_touch_global(otherwise),
         Stmt::Access(_) | Stmt::Sync(_) => false,
     })
 }

@@ -1,7 +1,7 @@
 //! Places of accesses in the program: the way to each, and the conditions on the way.
 
 use crate::expr::ExprId;
-use crate::protocol::{Access, Loop, Protocol, Stmt, Sync, Test};
+use crate::protocol::{Access, Loop, Protocol, SiteId, Stmt, Sync, Test};
 
 /// One turn on the way from the start of the program to a statement.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +69,12 @@ impl<'a> Place<'a> {
             Turn::Into(of) => Some(*of),
             Turn::At { .. } | Turn::Branch { .. } => None,
         })
+    }
+
+    /// The access of a site, if the protocol has only one.
+    pub fn only(all: &[Self], site: SiteId) -> Option<&Self> {
+        let mut of_site = all.iter().filter(|place| place.access.site == site);
+        of_site.next().filter(|_| of_site.next().is_none())
     }
 
     /// True if each thread that makes the other access makes this one before it, in the same iterations of the loops

@@ -1,10 +1,22 @@
 //! Proofs from the compiler to the launch: they remove checks at compile time and at the launch, and
 //! no race is lost.
+//!
+//! | module | what it tests |
+//! |---|---|
+//! | this one | conditions, launches and kept answers, on the kernels of [`SOURCE`] |
+//! | [`indices`] | indices that a launch loads |
+//! | [`objects`] | textures, and pointers in structs |
+//! | [`covered`] | reads that another access's check stands for |
+//! | [`warnings`] | warnings, remarks and facts of the compiler |
+
+mod covered;
+mod indices;
+mod objects;
+mod warnings;
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use gpurace_tests::toolchain::{Outcome, compile, run, run_checked, tool, work_folder};
+use gpurace_tests::toolchain::{Outcome, compile, run_checked, work_folder};
 use serde_json::Value;
 
 /// Kernels that are proved under conditions. The program's arguments choose the launches.
@@ -242,73 +254,6 @@ fn places_that_an_atomic_addition_gives_out_are_the_threads_own() {
     assert_eq!(lines, [line_of("out[at] = i"), line_of("out[at + 1] = -i")].into());
 }
 
-/// The indices that a launch loads are looked at before it, each time anew.
-#[test]
-fn indices_that_are_distinct_or_sorted_lead_to_elements_of_the_threads_own() {
-    let program = Program::new("contents", &[]);
-    for (fine, racy, line) in
-        [("i", "I", "out[to[i]] = i"), ("f", "F", "out[e] = i"), ("c", "C", "out[scan[i]] = i")]
-    {
-        let run = program.run(&[fine, fine]);
-        assert_eq!((run.races(), run.checks()), (0, 0), "{:?}", run.sites());
-        for launches in [&[racy][..], &[fine, racy, fine], &[racy, racy, racy, racy, fine]] {
-            let run = program.run(launches);
-            assert_eq!(run.races(), 1, "{launches:?}: {}", run.outcome.stderr);
-            let access = &run.report["races"][0]["accesses"][0];
-            assert_eq!(access["line"].as_u64().unwrap(), line_of(line));
-        }
-    }
-}
-
-/// A launch may change the indices that it loads, or those that lead to them. Then their values prove nothing.
-#[test]
-fn indices_that_a_launch_may_change_prove_nothing() {
-    let source = r#"
-#include <cstdlib>
-__global__ void scatter(int n, const int* to, int* out) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) out[to[i]] = i;
-}
-__global__ void rows(int n, const int* vertex, const int* first, int* out) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) for (int e = first[vertex[i]]; e < first[vertex[i] + 1]; ++e) out[e] = i;
-}
-int main(int, char** argv) {
-    int to[64], first[80], *a, *b;
-    for (int i = 0; i < 64; ++i) to[i] = i * 7 % 64;
-    for (int i = 0; i < 80; ++i) first[i] = 2 * i;
-    cudaMalloc(&a, 4096);
-    cudaMalloc(&b, 4096);
-    cudaMemcpy(a, to, sizeof to, cudaMemcpyHostToDevice);
-    cudaMemcpy(b, first, sizeof first, cudaMemcpyHostToDevice);
-    int* outputs[] = {a + 64, a + 63, a, b + 200, b, b + 60};
-    int* out = outputs[atoi(argv[1])];
-    if (atoi(argv[2])) rows<<<2, 32>>>(60, a, b, out);
-    else scatter<<<2, 32>>>(64, a, out);
-    return cudaDeviceSynchronize();
-}
-"#;
-    let folder = work_folder("proofs_changed_indices").unwrap();
-    std::fs::write(folder.join("k.cu"), source).unwrap();
-    compile(&["-fsanitize=gpurace", "k.cu", "-o", "k"], &folder).unwrap();
-    compile(&["-fsanitize=gpurace", "-fgpurace-prune=off", "k.cu", "-o", "off"], &folder).unwrap();
-    let run = |program: &str, output: usize, kernel: &str| {
-        let arguments = [&*output.to_string(), kernel];
-        let report = run_checked(&folder.join(program), &arguments, "cache_dir=", &folder).unwrap().report;
-        let stats = report.unwrap();
-        (stats.races.len(), stats.stats.checks_executed)
-    };
-    // Behind the indices in their allocation, over the last one, over all; in the other allocation likewise. Only 60
-    // vertices are loaded.
-    for (kernel, fine) in [("0", &[0, 3, 4, 5][..]), ("1", &[0, 1, 3])] {
-        for output in 0..6 {
-            let (races, checks) = run("k", output, kernel);
-            assert_eq!(races, run("off", output, kernel).0, "output {output} of kernel {kernel}");
-            assert_eq!((races == 0, checks == 0), (fine.contains(&output), fine.contains(&output)));
-        }
-    }
-}
-
 /// A barrier of the threads that have read one flag.
 #[test]
 fn what_one_thread_says_to_all_orders_them() {
@@ -387,140 +332,6 @@ fn proofs_are_off_where_they_are_to_be() {
     assert!(run.checks() >= 3000);
 }
 
-/// A texture and a surface of different arrays are apart, and apart from other memory. Stores through
-/// a surface are checked.
-#[test]
-fn textures_are_apart_from_what_is_written() {
-    let source = r#"
-__global__ void fetch(cudaTextureObject_t from, float* to, int w) {
-    int x = threadIdx.x, y = blockIdx.x;
-    to[y * w + x] = tex2D<float>(from, (x + 1) % w + 0.5f, y + 0.5f);
-}
-__global__ void store(cudaTextureObject_t from, cudaSurfaceObject_t to, float* sums) {
-    int x = threadIdx.x;
-    sums[x] = tex2D<float>(from, x + 1.5f, 0.5f) + 1;
-    surf2Dwrite(sums[x], to, x * 4, 0);
-}
-int main(int argc, char** argv) {
-    float* memory;
-    cudaMalloc(&memory, 8192);
-    cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
-    cudaArray_t arrays[2];
-    cudaTextureObject_t textures[3];
-    cudaSurfaceObject_t surface;
-    cudaTextureDesc desc = {};
-    cudaResourceDesc of = {};
-    for (int i = 0; i < 2; i++) {
-        cudaMallocArray(&arrays[i], &format, 32, 4, cudaArraySurfaceLoadStore);
-        of.resType = cudaResourceTypeArray;
-        of.res.array.array = arrays[i];
-        cudaCreateTextureObject(&textures[i], &of, &desc, nullptr);
-    }
-    cudaCreateSurfaceObject(&surface, &of);
-    of = {};
-    of.resType = cudaResourceTypePitch2D;
-    of.res.pitch2D.devPtr = memory;
-    of.res.pitch2D.desc = format;
-    of.res.pitch2D.width = 32;
-    of.res.pitch2D.height = 4;
-    of.res.pitch2D.pitchInBytes = 32 * 4;
-    cudaCreateTextureObject(&textures[2], &of, &desc, nullptr);
-    switch (argv[1][0]) {
-    case 'a': fetch<<<4, 32>>>(textures[0], memory, 32); break;
-    case 's': fetch<<<4, 32>>>(textures[2], memory, 32); break;
-    case 'o': store<<<1, 32>>>(textures[0], surface, memory); break;
-    case 'b': store<<<1, 32>>>(textures[1], surface, memory); break;
-    }
-    return cudaDeviceSynchronize();
-}
-"#;
-    let folder = work_folder("proofs_textures").unwrap();
-    std::fs::write(folder.join("k.cu"), source).unwrap();
-    compile(&["-fsanitize=gpurace", "k.cu", "-o", "k"], &folder).unwrap();
-    // The number of checks, and the lines of races. A row of 32 threads fetches and stores 32 texels.
-    let wanted: [(&str, u64, &[_]); 4] =
-        [("a", 0, &[]), ("s", 4 * 64, &[(4, 4)]), ("o", 32, &[]), ("b", 64, &[(8, 9)])];
-    for (launch, checks, lines) in wanted {
-        let report =
-            run_checked(&folder.join("k"), &[launch], "cache_dir=", &folder).unwrap().report.unwrap();
-        let mut found = Vec::new();
-        for race in &report.races {
-            let mut lines: Vec<_> = race.accesses.iter().map(|access| access.line.unwrap()).collect();
-            lines.sort();
-            found.push((lines[0], lines[1]));
-        }
-        assert_eq!((report.stats.checks_executed, &found[..]), (checks, lines), "{launch}");
-    }
-}
-
-/// Pointers and numbers of a struct that is passed by value, at places that threads compute. The structs
-/// have elements that no thread uses, and that lead nowhere.
-#[test]
-fn pointers_in_structs_are_told_apart_at_the_launch() {
-    let source = r#"
-#include <cstring>
-struct View { float* data; int n; };
-struct Views { View v[4]; };
-struct Parts { float* from[24]; float* to[24]; int sizes[24]; unsigned char of_block[64]; int first[64]; };
-__global__ void scale(Views m) {
-    const View& v = m.v[blockIdx.y];
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < v.n) v.data[i] *= 2;
-}
-__global__ void one_by_one(Views m, int count) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    for (int k = 0; k < count; k++) if (i < m.v[k].n) m.v[k].data[i] *= 2;
-}
-__global__ void parts(Parts p, int most) {
-    int at = p.of_block[blockIdx.x], first = p.first[blockIdx.x] * most;
-    for (int i = threadIdx.x; i < most && first + i < p.sizes[at]; i += blockDim.x)
-        p.to[at][first + i] = p.from[at][first + i];
-}
-int main(int argc, char** argv) {
-    float* f;
-    cudaMalloc(&f, 1 << 20);
-    cudaMemset(f, 0, 1 << 20);
-    bool apart = argv[1][1] == 'a';
-    Views m;
-    memset(&m, 0x5a, sizeof m);
-    for (int i = 0; i < 3; i++) m.v[i] = {f + i * 500, 500};
-    Parts p;
-    memset(&p, 0x5a, sizeof p);
-    int blocks = 0;
-    for (int t = 0; t < 4; t++) {
-        p.sizes[t] = 300 + 100 * t;
-        p.from[t] = f + 1000 * t;
-        p.to[t] = f + 100000 + 1000 * t;
-        for (int c = 0; c * 256 < p.sizes[t]; c++) p.of_block[blocks] = t, p.first[blocks++] = c;
-    }
-    switch (argv[1][0]) {
-    // The last view begins with the last element of the one before.
-    case 's': if (!apart) m.v[2].data--; scale<<<dim3(4, 3), 128>>>(m); break;
-    case 'o': if (!apart) m.v[2].data--; one_by_one<<<4, 128>>>(m, 3); break;
-    // Two blocks copy one part; two arrays overlap.
-    case 'p': if (!apart) p.first[3] = p.first[2]; parts<<<blocks, 128>>>(p, 256); break;
-    case 'q': if (!apart) p.to[3] = p.to[2] + 499; parts<<<blocks, 128>>>(p, 256); break;
-    }
-    return cudaDeviceSynchronize();
-}
-"#;
-    let folder = work_folder("proofs_structs").unwrap();
-    std::fs::write(folder.join("k.cu"), source).unwrap();
-    for level in ["-O1", "-O2"] {
-        compile(&["-fsanitize=gpurace", level, "k.cu", "-o", "k"], &folder).unwrap();
-        let run = |launch: &str| {
-            let report =
-                run_checked(&folder.join("k"), &[launch], "cache_dir=", &folder).unwrap().report.unwrap();
-            (report.races.len(), report.stats.checks_executed)
-        };
-        for launch in ["s", "o", "p", "q"] {
-            assert_eq!(run(&format!("{launch}a")), (0, 0), "{launch} {level}");
-            let (races, checks) = run(&format!("{launch}b"));
-            assert!(races > 0 && checks > 0, "{launch} {level}");
-        }
-    }
-}
-
 /// The prover knows the barrier of a cooperative launch's grid. If its two halves are called apart,
 /// the accesses between them are not ordered by it.
 #[test]
@@ -563,63 +374,6 @@ int main(int argc, char** argv) {
     assert!(lines.contains(&13) && lines.contains(&15), "{lines:?}");
 }
 
-/// A read beside a write of the same element has no check of its own. Its race is reported
-/// nevertheless.
-#[test]
-fn a_read_beside_a_write_is_checked_with_it() {
-    let body = "int own = a[i];\n    a[i] = own + 1;";
-    for (prune, checks) in [("off", 128), ("compile", 64), ("launch", 64)] {
-        let facts = racy_lines("covered", body, prune, checks);
-        let said = facts.matches("checked with the access in k.cu:4").count();
-        assert_eq!(said, usize::from(prune != "off"), "{facts}");
-    }
-}
-
-/// The read of one element in each iteration of a loop is checked in the first iteration. Its race is
-/// reported nevertheless.
-#[test]
-fn a_read_of_every_iteration_is_checked_once() {
-    let body =
-        "int next = (i + 1) % n, sum = 0; for (int k = 0; k < 10; k++) sum += a[next] ^ k;\n    a[i] = sum;";
-    for (prune, checks) in [("off", 704), ("compile", 128), ("launch", 128)] {
-        racy_lines("once", body, prune, checks);
-    }
-}
-
-/// Two threads run each line of `body`, which reads on line 3 and writes on line 4. Asserts that both
-/// pairs are reported with this number of checks. Returns the facts.
-fn racy_lines(test: &str, body: &str, prune: &str, checks: u64) -> String {
-    let source = format!(
-        "__global__ void add(int* a, int n) {{
-    int i = threadIdx.x % n;
-    {body}
-}}
-int main() {{
-    int* a;
-    cudaMalloc(&a, 256);
-    add<<<1, 64>>>(a, 32);
-    return cudaDeviceSynchronize();
-}}
-"
-    );
-    let folder = work_folder(&format!("proofs_{test}_{prune}")).unwrap();
-    std::fs::write(folder.join("k.cu"), source).unwrap();
-    let flag = format!("-fgpurace-prune={prune}");
-    let flags =
-        ["-fsanitize=gpurace", "k.cu", "-o", "k", "-Wno-gpurace", "-fgpurace-facts=facts.json", &flag];
-    compile(&flags, &folder).unwrap();
-    let run = run_checked(&folder.join("k"), &[], "cache_dir=", &folder).unwrap();
-    let report = run.report.unwrap();
-    assert_eq!(report.stats.checks_executed, checks, "{prune}");
-    let lines = |side: usize| report.races.iter().map(move |race| race.accesses[side].line.unwrap());
-    let both: Vec<_> = lines(0).zip(lines(1)).collect();
-    assert!(
-        both.contains(&(4, 4)) && (both.contains(&(3, 4)) || both.contains(&(4, 3))),
-        "{prune}: {both:?}"
-    );
-    std::fs::read_to_string(folder.join("facts.json")).unwrap()
-}
-
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten() {
@@ -651,93 +405,6 @@ fn answers_are_kept_between_runs_and_damaged_ones_ignored() {
         assert_eq!(run().sites(), first.sites());
         assert_ne!(std::fs::read(&kept[0]).unwrap(), damage, "it is written again");
     }
-}
-
-/// A kernel that races in every launch with more than one thread, and two that do not.
-const RACY_AND_FINE: &str = "__global__ void racy(int* p, int n) {\n    p[threadIdx.x / 2] = n;\n}\n\
-     __global__ void fine(int* p, int n) {\n    if (threadIdx.x == 0 && blockIdx.x == 0) p[0] = n;\n}\n\
-     __global__ void absurd(int* p, int n) {\n    p[blockIdx.x * blockDim.x + threadIdx.x] = n;\n}\n";
-
-/// Returns what `gclang++` prints about a source.
-fn diagnostics(test: &str, source: &str, flags: &[&str]) -> Outcome {
-    let folder = work_folder(&format!("proofs_{test}")).unwrap();
-    std::fs::write(folder.join("w.cu"), source).unwrap();
-    let mut command = Command::new(tool("gclang++").unwrap());
-    command.args(["-fsanitize=gpurace", "-fgpurace-exec=cpu", "-c", "w.cu", "-o", "w.o"]);
-    command.args(flags).current_dir(&folder);
-    run(&mut command, &folder).unwrap()
-}
-
-#[test]
-fn a_race_in_every_launch_is_a_warning() {
-    let said = diagnostics("warning", RACY_AND_FINE, &[]);
-    assert_eq!(said.status, Some(0));
-    assert!(said.stderr.starts_with("w.cu:2:24: warning: data race in `racy(int*, int)`"), "{}", said.stderr);
-    assert!(
-        said.stderr.contains("[-Wgpurace]") && said.stderr.contains("w.cu:2:24: note: "),
-        "{}",
-        said.stderr
-    );
-    // A race only if `blockDim.y` is 2 is a condition of a proof, not a warning.
-    assert_eq!(said.stderr.matches("warning:").count(), 1, "{}", said.stderr);
-
-    let said = diagnostics("werror", RACY_AND_FINE, &["-Werror=gpurace"]);
-    assert_eq!(said.status, Some(1));
-    assert!(said.stderr.contains("error: data race") && said.stderr.contains("[-Werror,-Wgpurace]"));
-    for silent in ["-Wno-gpurace", "-w"] {
-        let said = diagnostics(&format!("silent{silent}"), RACY_AND_FINE, &[silent]);
-        assert_eq!((said.status, said.stderr.as_str()), (Some(0), ""), "{silent}");
-    }
-}
-
-#[test]
-fn a_race_within_each_block_is_a_warning_though_blocks_race_too() {
-    let shift = "__global__ void shift(int* a) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
-                 a[i] = a[i + 1];\n}\n";
-    let said = diagnostics("shift", shift, &[]);
-    assert!(said.stderr.starts_with("w.cu:3:12: warning: data race in `shift(int*)`"), "{}", said.stderr);
-    // Only another block races here, and the kernel may be for one.
-    let blocks = shift.replace("i + 1]", "i + blockDim.x]");
-    assert_eq!(diagnostics("blocks", &blocks, &[]).stderr, "");
-}
-
-#[test]
-fn remarks_say_what_is_proved_and_what_is_not() {
-    let said = diagnostics("remarks", RACY_AND_FINE, &["-Rpass=gpurace", "-Wno-gpurace"]).stderr;
-    assert!(
-        said.contains("w.cu:5:51: remark: write of 4 bytes in `fine(int*, int)` cannot race in launches"),
-        "{said}"
-    );
-    assert!(!said.contains("racy("), "{said}");
-    let said = diagnostics("missed", RACY_AND_FINE, &["-Rpass-missed=gpurace", "-Wno-gpurace"]).stderr;
-    assert!(
-        said.contains("w.cu:2:24: remark: write of 4 bytes in `racy(int*, int)` stays checked"),
-        "{said}"
-    );
-    assert!(said.contains("[-Rpass-missed=gpurace]") && !said.contains("fine("), "{said}");
-}
-
-#[test]
-fn facts_hold_verdicts_with_their_reasons() {
-    let folder = work_folder("proofs_facts").unwrap();
-    std::fs::write(folder.join("k.cu"), SOURCE).unwrap();
-    let flags = ["-fsanitize=gpurace", "-c", "k.cu", "-o", "k.o", "-fgpurace-facts=facts.json"];
-    compile(&flags, &folder).unwrap();
-    let facts: Value =
-        serde_json::from_str(&std::fs::read_to_string(folder.join("facts.json")).unwrap()).unwrap();
-    assert_eq!(facts["schema"], "gpurace-facts/1");
-    let kernels = facts["kernels"].as_array().unwrap();
-    let saxpy = kernels.iter().find(|k| k["name"].as_str().unwrap().starts_with("saxpy(")).unwrap();
-    let sites = saxpy["sites"].as_array().unwrap();
-    assert_eq!(sites.len(), 3);
-    let store = sites.iter().find(|s| s["op"] == "write").unwrap();
-    assert_eq!((&store["verdict"], &store["line"]), (&Value::from("proved-if"), &Value::from(5)));
-    let requires: Vec<_> =
-        store["requires"].as_array().unwrap().iter().map(|r| r.as_str().unwrap()).collect();
-    assert!(requires.contains(&"blockDim.y == 1") && requires.contains(&"disjoint(x, y)"), "{requires:?}");
-    let through = kernels.iter().find(|k| k["name"].as_str().unwrap().starts_with("through(")).unwrap();
-    let checked = through["sites"].as_array().unwrap().iter().find(|s| s["verdict"] == "checked").unwrap();
-    assert!(checked["why"].as_str().unwrap().contains("value loaded from `index`"), "{checked}");
 }
 
 /// A loop of launches changes one value. The first launch is solved alone. The second one asks what holds for all

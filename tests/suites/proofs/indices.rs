@@ -1,0 +1,72 @@
+//! Indices that a launch loads.
+
+use gpurace_tests::toolchain::{compile, run_checked, work_folder};
+
+use super::{Program, line_of};
+
+/// The indices that a launch loads are looked at before it, each time anew.
+#[test]
+fn indices_that_are_distinct_or_sorted_lead_to_elements_of_the_threads_own() {
+    let program = Program::new("contents", &[]);
+    for (fine, racy, line) in
+        [("i", "I", "out[to[i]] = i"), ("f", "F", "out[e] = i"), ("c", "C", "out[scan[i]] = i")]
+    {
+        let run = program.run(&[fine, fine]);
+        assert_eq!((run.races(), run.checks()), (0, 0), "{:?}", run.sites());
+        for launches in [&[racy][..], &[fine, racy, fine], &[racy, racy, racy, racy, fine]] {
+            let run = program.run(launches);
+            assert_eq!(run.races(), 1, "{launches:?}: {}", run.outcome.stderr);
+            let access = &run.report["races"][0]["accesses"][0];
+            assert_eq!(access["line"].as_u64().unwrap(), line_of(line));
+        }
+    }
+}
+
+/// A launch may change the indices that it loads, or those that lead to them. Then their values prove nothing.
+#[test]
+fn indices_that_a_launch_may_change_prove_nothing() {
+    let source = r#"
+#include <cstdlib>
+__global__ void scatter(int n, const int* to, int* out) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[to[i]] = i;
+}
+__global__ void rows(int n, const int* vertex, const int* first, int* out) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) for (int e = first[vertex[i]]; e < first[vertex[i] + 1]; ++e) out[e] = i;
+}
+int main(int, char** argv) {
+    int to[64], first[80], *a, *b;
+    for (int i = 0; i < 64; ++i) to[i] = i * 7 % 64;
+    for (int i = 0; i < 80; ++i) first[i] = 2 * i;
+    cudaMalloc(&a, 4096);
+    cudaMalloc(&b, 4096);
+    cudaMemcpy(a, to, sizeof to, cudaMemcpyHostToDevice);
+    cudaMemcpy(b, first, sizeof first, cudaMemcpyHostToDevice);
+    int* outputs[] = {a + 64, a + 63, a, b + 200, b, b + 60};
+    int* out = outputs[atoi(argv[1])];
+    if (atoi(argv[2])) rows<<<2, 32>>>(60, a, b, out);
+    else scatter<<<2, 32>>>(64, a, out);
+    return cudaDeviceSynchronize();
+}
+"#;
+    let folder = work_folder("proofs_changed_indices").unwrap();
+    std::fs::write(folder.join("k.cu"), source).unwrap();
+    compile(&["-fsanitize=gpurace", "k.cu", "-o", "k"], &folder).unwrap();
+    compile(&["-fsanitize=gpurace", "-fgpurace-prune=off", "k.cu", "-o", "off"], &folder).unwrap();
+    let run = |program: &str, output: usize, kernel: &str| {
+        let arguments = [&*output.to_string(), kernel];
+        let report = run_checked(&folder.join(program), &arguments, "cache_dir=", &folder).unwrap().report;
+        let stats = report.unwrap();
+        (stats.races.len(), stats.stats.checks_executed)
+    };
+    // Behind the indices in their allocation, over the last one, over all; in the other allocation likewise. Only 60
+    // vertices are loaded.
+    for (kernel, fine) in [("0", &[0, 3, 4, 5][..]), ("1", &[0, 1, 3])] {
+        for output in 0..6 {
+            let (races, checks) = run("k", output, kernel);
+            assert_eq!(races, run("off", output, kernel).0, "output {output} of kernel {kernel}");
+            assert_eq!((races == 0, checks == 0), (fine.contains(&output), fine.contains(&output)));
+        }
+    }
+}
