@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{CudaInputFiles, DEFAULT_GPU_ARCH, Planner, Step, ToolCommand, clang_command, joined, stem};
 use crate::args::{Input, Role, SaveTemps};
 use crate::config::{self, Cpu, PassConfig};
+use crate::cuda::Version;
 use crate::flags::Exec;
 use crate::toolchain::{COMPATIBILITY_HEADER, FALLBACK_HEADERS};
 
@@ -23,6 +24,13 @@ impl Planner<'_> {
         if self.args.asked.sanitize {
             // `gpurace/gpurace.h` tests this macro.
             command.arg("-D__GPURACE__=1");
+        }
+        if let Some(toolkit) = &self.toolchain.toolkit {
+            // clang defines none of these. Programs choose by them what their CUDA can do, and print them.
+            let Version { major, minor } = toolkit.version;
+            command.arg(format!("-D__CUDACC_VER_MAJOR__={major}"));
+            command.arg(format!("-D__CUDACC_VER_MINOR__={minor}"));
+            command.arg("-D__CUDACC_VER_BUILD__=0");
         }
         command
     }
