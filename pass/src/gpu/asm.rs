@@ -57,9 +57,6 @@ pub(super) fn of_asm(asm: &Asm) -> OfAsm<'_> {
     let mut out = OfAsm::default();
     let transparent = is_transparent(asm);
     for (n, statement) in asm.statements.iter().enumerate() {
-        if is_harmless(&statement.op) {
-            continue;
-        }
         let effects = ptx::memory_effects(statement);
         let mut add = |act| out.steps.push(StatementAct { statement: n, act });
         for access in &effects.accesses {
@@ -80,7 +77,12 @@ pub(super) fn of_asm(asm: &Asm) -> OfAsm<'_> {
             Some(Sync::Warp(mask)) => add(Act::Warp(mask)),
             // `trap` and `brkpt` end the launch.
             Some(Sync::End) if matches!(statement.op, Op::Exit) => add(Act::End),
-            Some(Sync::Fence(..) | Sync::Barrier { .. } | Sync::Cluster { .. }) => out.irregular = true,
+            Some(
+                Sync::Fence(..)
+                | Sync::Barrier { .. }
+                | Sync::Cluster { .. }
+                | Sync::AsyncCopy(AsyncCopy::Bulk),
+            ) => out.irregular = true,
             // Waits for copies order the thread alone.
             Some(Sync::End | Sync::Collective(_) | Sync::Branch | Sync::AsyncCopy(_) | Sync::Mbarrier(_))
             | None => {}
@@ -125,20 +127,9 @@ fn wait_in_loop(asm: &Asm) -> Option<StatementAct<'_>> {
     Some(StatementAct { statement, act: Act::Access(wait) })
 }
 
-/// True if an unmodelled instruction orders no threads: it is a fence between the proxies of one
-/// thread.
-fn is_harmless(op: &Op) -> bool {
-    matches!(op, Op::Unsupported(name) if is_fence_of_proxies(name))
-}
-
 /// True for an access through a texture or a surface. Only the host knows which memory it touches.
 fn is_fetch(op: &Op) -> bool {
     matches!(op, Op::Texture { .. } | Op::SurfaceLoad { .. } | Op::SurfaceStore { .. })
-}
-
-/// True for the name of a fence between proxies that neither acquires nor releases.
-pub(super) fn is_fence_of_proxies(name: &str) -> bool {
-    name.starts_with("fence.proxy.") && !name.contains("acquire") && !name.contains("release")
 }
 
 fn candidate<'a>(statement: &'a Stmt, access: &PtxAccess<'a>) -> CheckableAccess<'a> {
@@ -165,8 +156,7 @@ fn is_transparent(asm: &Asm) -> bool {
                 effects.sync,
                 Some(Sync::Barrier { .. } | Sync::Cluster { .. } | Sync::Warp(_) | Sync::End | Sync::Branch)
             );
-            let unknown = effects.unsupported.is_some() && !is_harmless(&statement.op);
-            one || !(divides || unknown)
+            one || !(divides || effects.unsupported.is_some())
         })
 }
 

@@ -121,14 +121,18 @@ impl<'a> Values<'a> {
                 | Op::CpAsync { .. }
                 | Op::CpAsyncCommit
                 | Op::CpAsyncWait { .. }
-                | Op::CpAsyncArrive { .. } => return,
+                | Op::CpAsyncArrive { .. }
+                | Op::BulkLoad { .. }
+                | Op::BulkStore { .. }
+                | Op::BulkCommit
+                | Op::BulkWait { .. } => return,
                 Op::Fence { .. }
+                | Op::ProxyFence
                 | Op::WarpSync { .. }
                 | Op::ClusterArrive { .. }
                 | Op::ClusterWait
                 | Op::Nanosleep { .. } => return,
                 Op::MbarrierInit { .. } | Op::MbarrierInval { .. } | Op::MbarrierTx { .. } => return,
-                Op::Unsupported(name) if super::asm::is_fence_of_proxies(name) => return,
                 Op::Stmatrix { .. } => return,
                 Op::Ld { d, .. }
                 | Op::Atom { d, .. }

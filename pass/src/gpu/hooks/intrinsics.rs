@@ -8,7 +8,6 @@ use llvm_sys::prelude::*;
 
 use super::{Checked, Hooks, Step, is_zero};
 use crate::checks::sites::Access;
-use crate::gpu::asm;
 use crate::gpu::matrix::Moved;
 use crate::ir;
 
@@ -66,7 +65,13 @@ impl Hooks<'_> {
                 | "mbarrier.inval"
                 | "mbarrier.inval.shared"
                 | "mbarrier.pending.count" => return Some(Vec::new()),
-                _ if asm::is_fence_of_proxies(name) => return Some(Vec::new()),
+                // A fence between the proxies of one thread.
+                _ if name.starts_with("fence.proxy.")
+                    && !name.contains("acquire")
+                    && !name.contains("release") =>
+                {
+                    return Some(Vec::new());
+                }
                 _ if name.starts_with("cp.async.c") && name.contains(".shared.global.") => {
                     return Some(self.copy(instruction, name));
                 }

@@ -159,9 +159,10 @@ pub const BLOCKS: &[Block] = &[
         %r = insertvalue { i64, i64 } poison, i64 %low, 0
         insertvalue { i64, i64 } %r, i64 %high, 1"),
 
-    // ---- mbarrier: bits 0-19 count pending arrivals, bits 20-39 expected ones, the phase lies above.
-    // An arrival releases. A thread that sees the end of the phase acquires what all arrivals released.
-    // Every operation has the scope of the cluster, whatever scope it names: blocks may use each other's
+    // ---- mbarrier: bits 0-19 count pending arrivals, bits 20-39 expected ones, bits 40-60 the bytes of copies
+    // that are expected and not complete (negative while more are complete). The phase lies above.
+    // An arrival releases, and so does a copy. A thread that sees the end of the phase acquires what all of them
+    // released. Every operation has the scope of the cluster, whatever scope it names: blocks may use each other's
     // mbarriers. ----
     Block("mbarrier.init.{p0=ptr|p3=ptr addrspace(3)}", "void($1, i32)", "
         %c = zext i32 %1 to i64
@@ -169,26 +170,40 @@ pub const BLOCKS: &[Block] = &[
         %w = or i64 %e, %c
         store i64 %w, $1 %0, align 8"),
     // Subtracts %1 pending and %2 expected arrivals. Returns the word before.
-    Block("mbarrier.arrive.{p0=ptr|p3=ptr addrspace(3)}", "i64($1, i64, i64)", "
-        %first = load atomic i64, $1 %0 syncscope(\"cluster\") monotonic, align 8, !gpurace.atomic !{i32 1, i32 0}
+    Block("mbarrier.arrive.{p0=ptr,p0|p3=ptr addrspace(3),p3}", "i64($1, i64, i64)", "
+        call i64 @gr.mbarrier.change.$1:1($1 %0, i64 %1, i64 %2, i64 0)"),
+    // Adds %1 expected bytes.
+    Block("mbarrier.transact.{p0=ptr,p0|p3=ptr addrspace(3),p3}", "void($1, i64)", "
+        %old = call i64 @gr.mbarrier.change.$1:1($1 %0, i64 0, i64 0, i64 %1)
+        ret void"),
+    // Subtracts %1 pending and %2 expected arrivals, adds %3 expected bytes. Returns the word before. Nobody can
+    // tell from that who has arrived, or which copy is done. So it is a reduction, which acquires nothing. A load would
+    // acquire: instead the first exchange fails and gives the word.
+    Block("mbarrier.change.{p0=ptr|p3=ptr addrspace(3)}", "i64($1, i64, i64, i64)", "
         br label %loop
     loop:
-        %old = phi i64 [ %first, %entry ], [ %seen, %loop ]
+        %old = phi i64 [ 0, %entry ], [ %seen, %loop ]
         %pending = and i64 %old, 1048575
         %left = sub i64 %pending, %1
         %e = lshr i64 %old, 20
         %expected = and i64 %e, 1048575
         %expected2 = sub i64 %expected, %2
-        %phase = lshr i64 %old, 40
-        %last = icmp eq i64 %left, 0
+        %t = lshr i64 %old, 40
+        %t2 = add i64 %t, %3
+        %bytes = and i64 %t2, 2097151
+        %phase = lshr i64 %old, 61
+        %open = or i64 %left, %bytes
+        %last = icmp eq i64 %open, 0
         %bump = zext i1 %last to i64
         %phase2 = add i64 %phase, %bump
         %pending2 = select i1 %last, i64 %expected2, i64 %left
-        %p = shl i64 %phase2, 40
+        %p = shl i64 %phase2, 61
+        %b = shl i64 %bytes, 40
         %x = shl i64 %expected2, 20
-        %px = or i64 %p, %x
+        %pb = or i64 %p, %b
+        %px = or i64 %pb, %x
         %new = or i64 %px, %pending2
-        %pair = cmpxchg $1 %0, i64 %old, i64 %new syncscope(\"cluster\") acq_rel monotonic, align 8, !gpurace.atomic !{i32 1, i32 2, i32 2}
+        %pair = cmpxchg $1 %0, i64 %old, i64 %new syncscope(\"cluster\") acq_rel monotonic, align 8, !gpurace.atomic !{i32 1, i32 2, i32 5}
         %seen = extractvalue { i64, i1 } %pair, 0
         %done = extractvalue { i64, i1 } %pair, 1
         br i1 %done, label %end, label %loop
@@ -196,14 +211,14 @@ pub const BLOCKS: &[Block] = &[
         ret i64 %old"),
     Block("mbarrier.test.{p0=ptr,p0|p3=ptr addrspace(3),p3}", "i1($1, i64)", "
         %w = load atomic i64, $1 %0 syncscope(\"cluster\") monotonic, align 8, !gpurace.atomic !{i32 1, i32 0}
-        %now = lshr i64 %w, 40
-        %then = lshr i64 %1, 40
+        %now = lshr i64 %w, 61
+        %then = lshr i64 %1, 61
         %done = icmp ne i64 %now, %then
         call i1 @gr.mbarrier.end.$1:1($1 %0, i1 %done)"),
     // True if the phase of this parity is over: then the current phase has the other parity.
     Block("mbarrier.parity.{p0=ptr,p0|p3=ptr addrspace(3),p3}", "i1($1, i1)", "
         %w = load atomic i64, $1 %0 syncscope(\"cluster\") monotonic, align 8, !gpurace.atomic !{i32 1, i32 0}
-        %phase = lshr i64 %w, 40
+        %phase = lshr i64 %w, 61
         %now = trunc i64 %phase to i1
         %done = icmp ne i1 %now, %1
         call i1 @gr.mbarrier.end.$1:1($1 %0, i1 %done)"),

@@ -159,8 +159,8 @@ pub const INTRINSICS: &[Row] = &[
         %end = getelementptr i8, $A %0, i64 %size
         call void @llvm.memset.p3.i64($A %end, i8 0, i64 %rest, i1 false), !gpurace.async !{}
         ret void"),
-    // Bulk copies are refused, so no copy is waited for.
-    Row("cp.async.bulk.{commit.group|wait.group|wait.group.read}", "ret void"),
+    Row("cp.async.bulk.commit.group", "call void @entry.async_commit()"),
+    Row("cp.async.bulk.{wait.group|wait.group.read}", "call void @entry.async_wait(i32 %0)"),
     Row("cp.async.commit.group", "call void @entry.async_commit()"),
     Row("cp.async.wait.group", "call void @entry.async_wait(i32 %0)"),
     Row("cp.async.wait.all", "

@@ -88,6 +88,8 @@ pub enum AsyncCopy<'a> {
     Wait(Option<&'a Operand>),
     /// An mbarrier is told when the copies so far are done.
     Arrive(&'a Address),
+    /// A bulk copy starts, is committed to a bulk group, or is waited for.
+    Bulk,
 }
 
 /// An operation on an mbarrier.
@@ -149,6 +151,19 @@ pub fn memory_effects(statement: &Stmt) -> Effects<'_> {
             effects.access(kind, MBARRIER, *space, at);
             effects.sync = Some(Sync::AsyncCopy(AsyncCopy::Arrive(at)));
         }
+        Op::BulkLoad { to_space, to, from, size, mbarrier } => {
+            effects.access(AccessKind::Read, bytes(size), Space::Global, from);
+            effects.access(AccessKind::Write, bytes(size), *to_space, to);
+            let kind = AccessKind::Atomic(AtomicKind::Rmw, Order::Release, Scope::Cluster);
+            effects.access(kind, MBARRIER, *to_space, mbarrier);
+            effects.sync = Some(Sync::AsyncCopy(AsyncCopy::Bulk));
+        }
+        Op::BulkStore { to, from, size } => {
+            effects.access(AccessKind::Read, bytes(size), Space::Shared, from);
+            effects.access(AccessKind::Write, bytes(size), Space::Global, to);
+            effects.sync = Some(Sync::AsyncCopy(AsyncCopy::Bulk));
+        }
+        Op::BulkCommit | Op::BulkWait { .. } => effects.sync = Some(Sync::AsyncCopy(AsyncCopy::Bulk)),
         Op::MbarrierInit { space, at, .. } | Op::MbarrierInval { space, at } => {
             effects.access(AccessKind::Write, MBARRIER, *space, at);
             effects.sync = Some(Sync::Mbarrier(Mbarrier::Lifetime(at)));
@@ -196,6 +211,7 @@ pub fn memory_effects(statement: &Stmt) -> Effects<'_> {
         Op::Bra { .. } => effects.sync = Some(Sync::Branch),
         Op::Unsupported(name) => effects.unsupported = Some(name),
         Op::Nop
+        | Op::ProxyFence
         | Op::Mov { .. }
         | Op::Value { .. }
         | Op::Cvta { .. }

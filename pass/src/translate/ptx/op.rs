@@ -52,6 +52,8 @@ pub enum Op {
     },
     /// `fence`, `membar`.
     Fence { order: Order, scope: Scope },
+    /// `fence.proxy`, between the accesses that one thread makes in several ways.
+    ProxyFence,
     /// `bar`, `barrier`. `threads`: the number of threads expected; `None` for the whole block.
     Barrier { op: BarrierOp, d: Option<Operand>, id: Operand, threads: Option<Operand>, p: Option<Operand> },
     /// `barrier.cluster.arrive`, which releases or is relaxed.
@@ -104,6 +106,14 @@ pub enum Op {
     CpAsyncWait { pending: Option<Operand> },
     /// `cp.async.mbarrier.arrive`.
     CpAsyncArrive { noinc: bool, space: Space, at: Address },
+    /// `cp.async.bulk` to shared memory. The mbarrier counts the bytes.
+    BulkLoad { to_space: Space, to: Address, from: Address, size: Operand, mbarrier: Address },
+    /// `cp.async.bulk` from shared to global memory, which belongs to a bulk group.
+    BulkStore { to: Address, from: Address, size: Operand },
+    /// `cp.async.bulk.commit_group`.
+    BulkCommit,
+    /// `cp.async.bulk.wait_group n`. With `.read`, the copies have read their sources.
+    BulkWait { pending: Operand },
     /// `mbarrier.init`.
     MbarrierInit { space: Space, at: Address, count: Operand },
     /// `mbarrier.inval`.

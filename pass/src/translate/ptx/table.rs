@@ -83,11 +83,16 @@ const TABLE: &[TableRow] = &[
     modelled("st", "{.sem}{.scope}{.space}{.cop}{.vec}.type", memory::st),
     modelled("atom", "{.sem}{.scope}{.space}.op{.noftz}{.vec}.type", |i| memory::atomic(i, true)),
     modelled("red", "{.sem}{.scope}{.space}.op{.noftz}{.vec}.type", |i| memory::atomic(i, false)),
-    modelled("fence", "{.sc,.acq_rel}.scope", memory::fence),
+    modelled(
+        "fence",
+        "{.sc,.acq_rel}.scope; .mbarrier_init.release.cluster; .proxy.alias,.async{.space}",
+        memory::fence,
+    ),
     modelled("membar", ".cta,.gl,.sys; .sc.scope", memory::fence),
     modelled(
         "cp",
-        ".async.ca,.cg.shared.global; .commit_group; .wait_group; .wait_all; .mbarrier.arrive{.noinc}",
+        ".async.ca,.cg.shared.global; .commit_group; .wait_group; .wait_all; .mbarrier.arrive{.noinc}; \
+         .async.bulk.shared.global.mbarrier; .global.shared.bulk_group; .commit_group; .wait_group{.read}; .prefetch",
         memory::cp,
     ),
     hint("prefetch", "{.space}.level"),
@@ -111,7 +116,7 @@ const TABLE: &[TableRow] = &[
     modelled("elect", ".sync", sync::elect),
     modelled(
         "mbarrier",
-        ".init .inval .arrive{_drop}{.noComplete,.expect_tx} .test_wait .try_wait{.parity} .pending_count .expect_tx",
+        ".init .inval .arrive{_drop}{.noComplete,.expect_tx} .test_wait .try_wait{.parity} .pending_count .expect_tx .complete_tx",
         sync::mbarrier,
     ),
     modelled("nanosleep", ".u32", sync::nanosleep),
@@ -127,7 +132,7 @@ const TABLE: &[TableRow] = &[
     refused("stacksave", "stack pointer"),
     refused("stackrestore", "stack pointer"),
     hint("griddepcontrol", ".launch_dependents, .wait: launches do not overlap here"),
-    refused("setmaxnreg", "register reallocation"),
+    hint("setmaxnreg", ".inc,.dec: registers are not counted here"),
     // Clusters.
     modelled("mapa", "{.shared::cluster}.u32,.u64", moves::mapa),
     modelled("getctarank", "{.shared::cluster}.u32,.u64", moves::getctarank),

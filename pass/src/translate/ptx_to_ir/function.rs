@@ -245,7 +245,8 @@ impl Body<'_> {
 
     fn operation(&mut self, op: &Op) -> Translated {
         match op {
-            Op::Nop | Op::Bra { .. } => Ok(()),
+            // Here all accesses of a thread are made in one way.
+            Op::Nop | Op::ProxyFence | Op::Bra { .. } => Ok(()),
             Op::Unsupported(_) => Err(Refused),
             Op::Value { name, d, of } => self.computed(name, d, of),
             Op::Mov { ty, d, a } => self.moved(*ty, d, a),
@@ -259,6 +260,10 @@ impl Body<'_> {
             | Op::CpAsyncArrive { .. }
             | Op::CpAsyncCommit
             | Op::CpAsyncWait { .. }
+            | Op::BulkLoad { .. }
+            | Op::BulkStore { .. }
+            | Op::BulkCommit
+            | Op::BulkWait { .. }
             | Op::MbarrierInit { .. }
             | Op::MbarrierInval { .. }
             | Op::MbarrierArrive { .. }

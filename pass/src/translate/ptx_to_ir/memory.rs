@@ -20,11 +20,13 @@ pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
         Op::CpAsync { to, from, size, source_size, ignore } => {
             copy(body, to, from, size, source_size.as_ref(), ignore.as_ref())
         }
-        Op::CpAsyncCommit => {
+        // The groups of bulk copies count with the others. So a wait may learn of more copies than it should, never
+        // of fewer.
+        Op::CpAsyncCommit | Op::BulkCommit => {
             body.entry(Entry::AsyncCommit, &[]);
             Ok(())
         }
-        Op::CpAsyncWait { pending: Some(pending) } => {
+        Op::CpAsyncWait { pending: Some(pending) } | Op::BulkWait { pending } => {
             let pending = body.get(pending, Ty::U(32))?;
             body.entry(Entry::AsyncWait, &[&pending]);
             Ok(())
@@ -32,6 +34,19 @@ pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
         Op::CpAsyncWait { pending: None } => {
             body.entry(Entry::AsyncCommit, &[]);
             body.entry(Entry::AsyncWait, &["0"]);
+            Ok(())
+        }
+        // The copy happens at once, and so do the bytes that the mbarrier counts.
+        Op::BulkLoad { to_space, to, from, size, mbarrier } => {
+            let size = bulk(body, [(*to_space, to), (Space::Global, from)], size)?;
+            let (pointer, kind) = barrier(body, *to_space, mbarrier)?;
+            let generic = body.value(format_args!("call ptr @gr.generic.{kind}({pointer})"));
+            body.entry(Entry::AsyncArrive, &[&generic]);
+            transact(body, &pointer, kind, &size, true);
+            Ok(())
+        }
+        Op::BulkStore { to, from, size } => {
+            bulk(body, [(Space::Global, to), (Space::Shared, from)], size)?;
             Ok(())
         }
         // Copies happen at once, so without `.noinc` the pending count does not change: the arrival
@@ -50,13 +65,25 @@ pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
             Ok(())
         }
         Op::MbarrierInval { .. } => Ok(()),
-        Op::MbarrierArrive { drop, expect_tx: None, space, state, at, count, .. } => {
+        Op::MbarrierArrive { drop, expect_tx, space, state, at, count, .. } => {
             let (pointer, kind) = barrier(body, *space, at)?;
+            if let Some(bytes) = expect_tx {
+                let bytes = body.get(bytes, Ty::U(32))?;
+                let bytes = body.resize(&bytes, 32, 64, "zext");
+                transact(body, &pointer, kind, &bytes, false);
+            }
             let count = body.get_or(count.as_ref(), Ty::U(32), "1")?;
             let count = body.resize(&count, 32, 64, "zext");
             let dropped = if *drop { count.as_str() } else { "0" };
             let token = arrive(body, &pointer, kind, &count, dropped);
             body.set(state, Ty::B(64), &token)
+        }
+        Op::MbarrierTx { complete, space, at, bytes, .. } => {
+            let (pointer, kind) = barrier(body, *space, at)?;
+            let bytes = body.get(bytes, Ty::U(32))?;
+            let bytes = body.resize(&bytes, 32, 64, "zext");
+            transact(body, &pointer, kind, &bytes, *complete);
+            Ok(())
         }
         Op::MbarrierWait { space, p, at, phase, .. } => {
             let (pointer, kind) = barrier(body, *space, at)?;
@@ -79,7 +106,6 @@ pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
             let pending = body.resize(&pending, 64, 32, "zext");
             body.set(d, Ty::U(32), &pending)
         }
-        // Only bulk copies tell an mbarrier of bytes, and those are refused.
         _ => Err(Refused),
     }
 }
@@ -427,4 +453,28 @@ fn barrier(body: &mut Body, space: Space, at: &Address) -> Translated<(String, &
 
 fn arrive(body: &mut Body, pointer: &str, kind: &str, count: &str, dropped: &str) -> String {
     body.value(format_args!("call i64 @gr.mbarrier.arrive.{kind}({pointer}, i64 {count}, i64 {dropped})"))
+}
+
+/// An mbarrier expects bytes of copies, or some are `complete`.
+fn transact(body: &mut Body, pointer: &str, kind: &str, bytes: &str, complete: bool) {
+    let change = if complete { body.value(format_args!("sub i64 0, {bytes}")) } else { bytes.to_owned() };
+    body.line(format_args!("call void @gr.mbarrier.transact.{kind}({pointer}, i64 {change})"));
+}
+
+/// Copies `size` bytes between two places, the target first. Returns the size.
+fn bulk(body: &mut Body, ends: [(Space, &Address); 2], size: &Operand) -> Translated<String> {
+    let size = body.get(size, Ty::U(32))?;
+    let size = body.resize(&size, 32, 64, "zext");
+    let mut pointers = Vec::new();
+    for (space, at) in ends {
+        let pointer = pointer(body, space, at, 0)?;
+        let (ty, value) = pointer.rsplit_once(' ').ok_or(Refused)?;
+        pointers.push(format!("{ty} align 16 {value}"));
+    }
+    let suffix = if ends[0].0 == Space::Global { "p1.p3" } else { "p3.p1" };
+    let pointers = pointers.join(", ");
+    body.line(format_args!(
+        "call void @llvm.memcpy.{suffix}.i64({pointers}, i64 {size}, i1 false), !gpurace.async !{{}}"
+    ));
+    Ok(size)
 }

@@ -198,7 +198,8 @@ fn asynchronous_copy(copy: &Access) -> String {
     let at = position(copy).map_or_else(String::new, |at| format!(" at {at}"));
     format!(
         "the asynchronous copy{at} is under way until its thread waits for it \
-         (__pipeline_wait_prior(), cp.async.wait_group); other threads need a barrier after that wait"
+         (__pipeline_wait_prior(), cp.async.wait_group) and then meets the others at a barrier, or until \
+         each thread waits for the mbarrier that the copy tells"
     )
 }
 

@@ -159,7 +159,6 @@ fn atomics_carry_scope_and_order() {
             (Block, Relaxed),
             (Device, Relaxed),
             // An mbarrier may be used by all blocks of a cluster.
-            (Cluster, Relaxed),
             (Cluster, Release)
         ]
     );

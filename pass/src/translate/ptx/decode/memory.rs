@@ -2,7 +2,7 @@
 
 use gpurace_abi::scope::{Order, Scope};
 
-use crate::translate::ptx::instruction::{Decoded, Instruction, only_if};
+use crate::translate::ptx::instruction::{Decoded, Instruction, Refusal, only_if};
 use crate::translate::ptx::op::{AtomOp, CacheHints, Op, Operand};
 use crate::translate::ptx::types::{Space, Strength, Ty, scope_from_suffix};
 
@@ -160,8 +160,15 @@ pub fn atomic(i: &mut Instruction, returns: bool) -> Decoded {
     Ok(Op::Atom { op, order, scope, space, ty, d, at, b, c })
 }
 
-/// `fence` and `membar`. Proxy fences are left over and refused.
+/// `fence` and `membar`. Fences of proxies that also acquire or release are refused.
 pub fn fence(i: &mut Instruction) -> Decoded {
+    if i.flag("proxy") {
+        only_if(i.flag("alias") || i.flag("async"))?;
+        i.space();
+        return Ok(Op::ProxyFence);
+    }
+    // The initialisation of mbarriers becomes visible to the cluster.
+    i.flag("mbarrier_init");
     let sc = i.flag("sc");
     // `membar` is `fence.sc` since sm_70 (PTX ISA, `membar`).
     let weakest = if i.base() == "membar" { Order::SeqCst } else { Order::AcqRel };
@@ -170,9 +177,12 @@ pub fn fence(i: &mut Instruction) -> Decoded {
     Ok(Op::Fence { order, scope })
 }
 
-/// `cp.async`. Bulk and tensor copies, and `cp.reduce.async`, are refused.
+/// `cp.async`. Tensor copies and `cp.reduce.async` are refused.
 pub fn cp(i: &mut Instruction) -> Decoded {
     only_if(i.flag("async"))?;
+    if i.flag("bulk") {
+        return bulk(i);
+    }
     if i.flag("commit_group") {
         return Ok(Op::CpAsyncCommit);
     }
@@ -189,7 +199,6 @@ pub fn cp(i: &mut Instruction) -> Decoded {
         i.ty_of(|ty| ty == Ty::B(64))?;
         return Ok(Op::CpAsyncArrive { noinc, space, at: i.address()? });
     }
-    only_if(!i.flag("bulk"))?;
     let (hints, policy) = cache(i);
     if !hints.any {
         return Err(i.lacks("`.ca` or `.cg`"));
@@ -202,6 +211,36 @@ pub fn cp(i: &mut Instruction) -> Decoded {
     let source_size = i.scalar_if(i.left() > usize::from(policy))?;
     i.scalar_if(policy)?;
     Ok(Op::CpAsync { to, from, size, source_size, ignore: None })
+}
+
+/// `cp.async.bulk` without `.tensor`. `.multicast::cluster` is left over and refused.
+fn bulk(i: &mut Instruction) -> Decoded {
+    if i.flag("commit_group") {
+        return Ok(Op::BulkCommit);
+    }
+    if i.flag("wait_group") {
+        i.flag("read");
+        return Ok(Op::BulkWait { pending: i.scalar()? });
+    }
+    if i.flag("prefetch") {
+        return hint(i);
+    }
+    let (_, policy) = cache(i);
+    let spaces = (i.one(Space::from_suffix), i.one(Space::from_suffix));
+    let (to, from, size) = (i.address()?, i.address()?, i.scalar()?);
+    let op = match spaces {
+        (Some(to_space @ (Space::Shared | Space::SharedCluster)), Some(Space::Global)) => {
+            i.need("mbarrier::complete_tx::bytes", "`.mbarrier::complete_tx::bytes`")?;
+            Op::BulkLoad { to_space, to, from, size, mbarrier: i.address()? }
+        }
+        (Some(Space::Global), Some(Space::Shared)) => {
+            i.need("bulk_group", "`.bulk_group`")?;
+            Op::BulkStore { to, from, size }
+        }
+        _ => return Err(Refusal::Unsupported),
+    };
+    i.scalar_if(policy)?;
+    Ok(op)
 }
 
 /// An instruction that changes nothing here, whatever its modifiers and operands.

@@ -233,6 +233,82 @@ fn an_mbarrier_counts_phases() {
 }
 
 #[test]
+fn a_phase_waits_for_the_bytes_of_copies() {
+    let list: [(&str, &str, &str, &[&str]); 5] = [
+        ("mbarrier.init.b64 [$0], $1;", "l,r", "void", &["ptr", "i32"]),
+        ("mbarrier.arrive.expect_tx.b64 _, [$0], $1;", "l,r", "void", &["ptr", "i32"]),
+        ("mbarrier.expect_tx.relaxed.cta.b64 [$0], $1;", "l,r", "void", &["ptr", "i32"]),
+        ("mbarrier.complete_tx.b64 [$0], $1;", "l,r", "void", &["ptr", "i32"]),
+        (
+            "{ .reg .pred p; mbarrier.try_wait.parity.b64 p, [$1], $2; selp.b32 $0, 1, 0, p; }",
+            "=r,l,r",
+            "i32",
+            &["ptr", "i32"],
+        ),
+    ];
+    let code = code(&list);
+    let mut word = 0u64;
+    let at: *mut u64 = &mut word;
+    type WithCount = unsafe extern "C" fn(*mut u64, u32);
+    // SAFETY: the types in `list`; `at` is the mbarrier of all calls.
+    unsafe {
+        let [init, arrive, expect, complete] = [0, 1, 2, 3].map(|i: usize| code.get::<WithCount>(list[i].0));
+        let over: unsafe extern "C" fn(*mut u64, u32) -> u32 = code.get(list[4].0);
+        init(at, 1);
+        for phase in 0..20 {
+            let parity = phase % 2;
+            match phase % 4 {
+                // The arrival comes before the bytes, which come in two parts.
+                0 => {
+                    arrive(at, 48);
+                    complete(at, 16);
+                    assert_eq!(over(at, parity), 0);
+                    complete(at, 32);
+                }
+                // The bytes come before anyone expects them.
+                1 => {
+                    complete(at, 1 << 20);
+                    assert_eq!(over(at, parity), 0);
+                    arrive(at, 1 << 20);
+                }
+                // All that is expected is there, but not the arrival.
+                2 => {
+                    expect(at, 16);
+                    complete(at, 16);
+                    assert_eq!(over(at, parity), 0);
+                    arrive(at, 0);
+                }
+                // The last thread that says what it expects ends the phase.
+                _ => {
+                    complete(at, 64);
+                    arrive(at, 16);
+                    assert_eq!(over(at, parity), 0);
+                    expect(at, 48);
+                }
+            }
+            assert_eq!((over(at, parity), over(at, 1 - parity)), (1, 0), "phase {phase}");
+        }
+    }
+}
+
+#[test]
+fn bulk_copies_tell_their_mbarrier_or_group() {
+    let load = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [$0], [$1], $2, [$3], $4;";
+    let text = ir_of(load, "r,l,r,r,l", "void", &["i32", "ptr", "i32", "i32", "i64"]);
+    let turns = ["@llvm.memcpy.p3.p1.i64(", "!gpurace.async !", "@__gpurace_async_arrive(", "cmpxchg"];
+    let mut from = 0;
+    for turn in turns {
+        from += text[from..].find(turn).unwrap_or_else(|| panic!("no `{turn}` in its turn in {text}"));
+    }
+    let store = "cp.async.bulk.global.shared::cta.bulk_group [$0], [$1], $2; cp.async.bulk.commit_group; \
+                 cp.async.bulk.wait_group.read 1;";
+    let text = ir_of(store, "l,r,r", "void", &["ptr", "i32", "i32"]);
+    assert!(text.contains("@llvm.memcpy.p1.p3.i64("), "{text}");
+    assert!(text.contains("call void @__gpurace_async_commit()"), "{text}");
+    assert!(text.contains("call void @__gpurace_async_wait(i32 1)"), "{text}");
+}
+
+#[test]
 fn addresses_of_shared_memory_are_their_offsets() {
     let text = ir_of("cvta.to.shared.u64 $0, $1;", "=l,l", "i64", &["ptr"]);
     assert!(
