@@ -136,7 +136,7 @@ unsafe fn changes_nothing(instruction: LLVMValueRef) -> bool {
                 name == CONTEXT_FUNCTION
                     || matches!(
                         Entry::of_symbol(&name),
-                        Some(Entry::Read | Entry::ReadRange | Entry::Batches)
+                        Some(Entry::Read | Entry::ReadRange | Entry::Batches | Entry::Fence)
                     )
                     || (name.starts_with("llvm.") && !name.starts_with("llvm.mem"))
             }),

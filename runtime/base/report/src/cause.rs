@@ -83,7 +83,7 @@ pub fn of(race: &Race, mut facts: [SideFacts; 2], kernel: Option<InKernel<'_>>) 
         }
         CauseKind::MissingBarrier if has_atomic(race) => Some(hint::of_barrier(race, order)),
         CauseKind::Other if !has_atomic(race) && is_flag(race, facts, kernel) => {
-            Some(hint::of_plain_flag(race))
+            Some(hint::of_plain_flag(race, facts))
         }
         CauseKind::Mask => Some(hint::of_mask(race, order)),
         // A barrier mends this, whatever the line is, or the line is no update.

@@ -153,16 +153,20 @@ pub(crate) fn of_stray(race: &Race, facts: [SideFacts; 2]) -> String {
 }
 
 /// Returns the hint if a flag is not atomic.
-pub(crate) fn of_plain_flag(race: &Race) -> String {
+pub(crate) fn of_plain_flag(race: &Race, facts: [SideFacts; 2]) -> String {
     let sides = match race.kind.later() {
         Effect::Read => [race.later(), race.earlier()],
         _ => [race.earlier(), race.later()],
     };
     let [read, write] = sides.map(|side| position(side).map_or_else(String::new, |at| format!(" at {at}")));
+    let as_in_ptx = match facts.iter().all(|side| side.volatile) {
+        true => "; volatile=relaxed lets two `volatile` accesses pass, as PTX does",
+        false => "",
+    };
     format!(
         "`volatile` is not atomic, and a plain flag is not either: read the value{read} by atomicAdd(&x, 0) and write \
          it{write} by atomicExch(&x, value), or use a cuda::atomic_ref for both; if it tells of other data, put a \
-         __threadfence() before the write and after the read"
+         __threadfence() before the write and after the read{as_in_ptx}"
     )
 }
 
