@@ -1,7 +1,8 @@
 //! Which objects may share bytes.
 
-use gpurace_protocol::bounds;
+use gpurace_protocol::bounds::{self, Bounds};
 use gpurace_protocol::condition::Condition;
+use gpurace_protocol::launch::Launch;
 use gpurace_protocol::protocol::{ObjectId, ObjectKind, Space, Uniform};
 
 use crate::encode::Setting;
@@ -19,6 +20,9 @@ pub enum Alias {
     /// Their pointers lie at computed places of the arguments. They share bytes only where it is one
     /// place, if the condition holds; it does if there is none.
     OnePointer(Option<Condition>),
+    /// They lie apart. Two accesses share no byte if both stay within their memory, which ranges do not show; the text
+    /// says so.
+    Within(String),
     /// They may share bytes; the text says why.
     Unknown(String),
 }
@@ -117,8 +121,27 @@ fn disjoint(setting: Setting, a: ObjectId, b: ObjectId) -> Alias {
         }
         _ => {
             let name = |object: ObjectId| &setting.protocol.objects[object.0 as usize].name;
-            Alias::Unknown(format!("an access to `{}` or `{}` may leave its memory", name(a), name(b)))
+            let why = format!("an access to `{}` or `{}` may leave its memory", name(a), name(b));
+            if lie_apart(setting, launch, a, b) { Alias::Within(why) } else { Alias::Unknown(why) }
         }
+    }
+}
+
+/// True if the memory of two objects is known and has no byte in common.
+fn lie_apart(setting: Setting, launch: &Launch, a: ObjectId, b: ObjectId) -> bool {
+    let known = |object: ObjectId| {
+        let memory = match Bounds::of(setting.protocol, Some(launch), object)? {
+            Bounds::Known { memory, .. } | Bounds::Kept(memory) => memory,
+            Bounds::Addresses => return None,
+        };
+        let base = launch.objects.get(object.0 as usize).copied().flatten().map(|extent| extent.base);
+        Some((memory, base.map(i128::from)))
+    };
+    match (known(a), known(b)) {
+        (Some((x, Some(p))), Some((y, Some(q)))) => p + x.hi < q + y.lo || q + y.hi < p + x.lo,
+        // Shared arrays have no addresses. Two of them lie apart.
+        (Some((_, None)), Some((_, None))) => true,
+        _ => false,
     }
 }
 

@@ -161,6 +161,31 @@ pub fn reach<'a>(setting: Setting<'a>, place: &Place<'a>, candidates: &[ExprId])
     PairFormula::of(encoder, race, candidates)
 }
 
+/// Returns the formula that a thread makes an access that leaves these bytes of its object. Loop variables have their
+/// `fixed` values.
+pub fn beyond<'a>(
+    setting: Setting<'a>,
+    place: &Place<'a>,
+    bytes: Range,
+    candidates: &[ExprId],
+    fixed: &[(VarId, u64)],
+) -> Encoded<PairFormula<'a>> {
+    let mut encoder = Encoder::new(setting, Group::Block);
+    let mut race = Vec::new();
+    let counter = |encoder: &mut Encoder<'a>, range, _| Lin::atom(encoder.fresh("iteration", range));
+    let value = |_: &Loop, var| fixed.iter().find(|(id, _)| *id == var).map(|(_, value)| *value);
+    let mut way = walk(&mut encoder, &mut race, 0, &place.way, Detail::All, value, counter)?;
+    let start = encoder.computed(&mut way.frame, place.access.offset, View::Signed)?;
+    let size = encoder.computed(&mut way.frame, place.access.size, View::Unsigned)?;
+    let end = start.plus(1, &size)?;
+    race.push(Formula::any([
+        Formula::lt(&start, &Lin::constant(bytes.lo))?,
+        Formula::lt(&Lin::constant(bytes.hi + 1), &end)?,
+    ]));
+    encoder.loads_within(&way.frame, place)?;
+    PairFormula::of(encoder, race, candidates)
+}
+
 /// Returns the formula that a thread whose lane is in none of the sets makes a sync on this way.
 pub fn unnamed<'a>(
     setting: Setting<'a>,

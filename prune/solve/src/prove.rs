@@ -140,6 +140,7 @@ fn verdicts(
         aligned: HashMap::new(),
         beside_exits: None,
         aliases: HashMap::new(),
+        within: HashMap::new(),
         satisfiable: HashMap::new(),
         sites: BTreeMap::new(),
         pairs: 0,
@@ -267,6 +268,8 @@ struct Prover<'a> {
     /// What [`Prover::align_beside_exits`] found.
     beside_exits: Option<Option<Rc<BesideExits<'a>>>>,
     aliases: HashMap<(ObjectId, ObjectId), Alias>,
+    /// For an access, by its number: whether it stays within its object's memory.
+    within: HashMap<usize, bool>,
     /// For an access, by its number, and assumptions: whether a thread can reach it.
     satisfiable: HashMap<(usize, Vec<ExprId>), bool>,
     sites: BTreeMap<SiteId, Found>,
@@ -341,6 +344,9 @@ impl<'a> Prover<'a> {
         let result = match alias {
             Alias::Never => return,
             Alias::Unknown(why) => Err(Failure::Why(why)),
+            Alias::Within(_) if self.asker.out_of_time() => Err(Failure::Why(OUT_OF_TIME.into())),
+            Alias::Within(_) if self.stays_within(i) && self.stays_within(j) => Ok(BTreeSet::new()),
+            Alias::Within(why) => Err(Failure::Why(why)),
             Alias::Unless(condition) => Ok(BTreeSet::from([condition])),
             Alias::OnePointer(_) if self.asker.out_of_time() => Err(Failure::Why(OUT_OF_TIME.into())),
             Alias::OnePointer(condition) => self.same_object(i, j, 0).map(|mut conditions| {

@@ -102,7 +102,7 @@ fn unchanged(setting: Setting, places: &[Place], object: ObjectId) -> Option<BTr
             Alias::Unless(condition) => {
                 conditions.insert(condition);
             }
-            Alias::Same(_) | Alias::OnePointer(_) | Alias::Unknown(_) => return None,
+            Alias::Same(_) | Alias::OnePointer(_) | Alias::Within(_) | Alias::Unknown(_) => return None,
         }
     }
     Some(conditions)

@@ -70,3 +70,44 @@ int main(int, char** argv) {
         }
     }
 }
+
+/// A number in memory says how many structs each thread reads. They are so large that any number might lead to other
+/// memory.
+#[test]
+fn a_number_in_memory_bounds_what_is_read() {
+    let source = r#"
+#include <cstdlib>
+struct Wide { double parts[6]; };
+__global__ void sums(const int* count, const Wide* from, double* to) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    double sum = 0;
+    for (int j = 0; j < count[0]; ++j) sum += from[j].parts[0];
+    to[i] = sum;
+}
+int main(int, char** argv) {
+    int n = atoi(argv[1]), *count;
+    Wide* from;
+    double* apart;
+    cudaMalloc(&count, sizeof n);
+    cudaMemcpy(count, &n, sizeof n, cudaMemcpyHostToDevice);
+    cudaMalloc(&from, 8192);
+    cudaMemset(from, 0, 8192);
+    cudaMalloc(&apart, 8192);
+    sums<<<2, 32>>>(count, from, argv[2][0] == 'a' ? apart : (double*)(from + 10));
+    return cudaDeviceSynchronize();
+}
+"#;
+    let folder = work_folder("proofs_bounded_reads").unwrap();
+    std::fs::write(folder.join("k.cu"), source).unwrap();
+    compile(&["-fsanitize=gpurace", "k.cu", "-o", "k"], &folder).unwrap();
+    let run = |count: &str, to: &str| {
+        let report = run_checked(&folder.join("k"), &[count, to], "cache_dir=", &folder).unwrap().report;
+        let report = report.unwrap();
+        (report.races.len(), report.stats.checks_executed > 0)
+    };
+    for (count, to) in [("10", "apart"), ("100", "apart"), ("10", "behind")] {
+        assert_eq!(run(count, to), (0, false), "{count} {to}");
+    }
+    // The eleventh struct is the first of the sums.
+    assert_eq!(run("11", "behind"), (1, true));
+}

@@ -6,11 +6,13 @@
 //! | this one | conditions, launches and kept answers, on the kernels of [`SOURCE`] |
 //! | [`indices`] | indices that a launch loads |
 //! | [`objects`] | textures, and pointers in structs |
+//! | [`managed`] | managed memory, which the host may access too |
 //! | [`covered`] | reads that another access's check stands for |
 //! | [`warnings`] | warnings, remarks and facts of the compiler |
 
 mod covered;
 mod indices;
+mod managed;
 mod objects;
 mod warnings;
 

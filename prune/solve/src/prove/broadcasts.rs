@@ -120,7 +120,7 @@ impl Prover<'_> {
                     conditions.insert(condition);
                 }
                 Alias::Same(apart) => conditions.extend(self.same_object(read, write, apart).ok()?),
-                Alias::OnePointer(_) | Alias::Unknown(_) => return None,
+                Alias::OnePointer(_) | Alias::Within(_) | Alias::Unknown(_) => return None,
             }
         }
         Some(conditions)

@@ -58,7 +58,7 @@ impl Prover<'_> {
                         counter.conditions.extend(ordered);
                     }
                 }
-                Alias::Same(_) | Alias::OnePointer(_) | Alias::Unknown(_) => return None,
+                Alias::Same(_) | Alias::OnePointer(_) | Alias::Within(_) | Alias::Unknown(_) => return None,
             }
         }
         Some(counter)

@@ -158,6 +158,16 @@ impl KnownLaunches {
     }
 }
 
+/// What happens to a launch that touches managed memory, which the host may access before it waits. Such an access is
+/// compared with what a checked launch leaves, or with what a repetition does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetByHost {
+    /// It is checked.
+    Refused,
+    /// It can be repeated.
+    Repeated,
+}
+
 /// Decides which accesses of launches need no check.
 pub struct Prover {
     /// The solver's budget for a launch, from the options.
@@ -200,17 +210,24 @@ impl Prover {
         kernels[at].clone()
     }
 
-    /// Decides about a launch that no other operation overlaps. `checks` is the number of checks in the kernel's
+    /// Decides about a launch as if no other operation overlapped it. `checks` is the number of checks in the kernel's
     /// launches so far.
-    pub fn decide(&self, program: &Program, launch: &KernelLaunch<'_>, checks: u64) -> Arc<Decision> {
+    pub fn decide(
+        &self,
+        program: &Program,
+        launch: &KernelLaunch<'_>,
+        met_by_host: MetByHost,
+        checks: u64,
+    ) -> Arc<Decision> {
         let kernel = launch.kernel;
         let prover = self.of_kernel(kernel);
         let Some(proofs) = prover.proofs.get_or_init(|| self.read(kernel)) else {
             return Arc::new(Decision::unproved(kernel));
         };
-        // The host may access managed memory before it waits for the launch. Only a checked launch
-        // leaves the records that such an access is compared with.
-        if program.has_managed() && configuration::may_touch_managed(program, launch, &proofs.protocol) {
+        if met_by_host == MetByHost::Refused
+            && program.has_managed()
+            && configuration::may_touch_managed(program, launch, &proofs.protocol)
+        {
             return Arc::new(Decision::unproved(kernel));
         }
         let configuration = configuration::of(program, launch, &proofs.protocol);

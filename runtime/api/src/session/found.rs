@@ -37,7 +37,7 @@ pub(super) struct FoundResolved {
 impl Session {
     /// Checks accesses of the host to managed memory. They race with launches that the host has not
     /// waited for.
-    pub fn host_accesses(&self, accesses: impl Iterator<Item = HostAccess>) {
+    pub fn host_accesses(&self, accesses: &[HostAccess]) {
         let Some(checker) = self.checker.get() else {
             return;
         };
@@ -50,7 +50,7 @@ impl Session {
                 && launch.is_none_or(|launch| !launch.kernel.meta().sync.fences)
         };
         for access in accesses {
-            checker.host_access(access, &overlaps);
+            checker.host_access(*access, &overlaps);
         }
         self.write_new_races(&mut state);
         drop(state);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use gpurace_abi::ablation::{self, Mechanism};
-use gpurace_check::{Clusters, KernelKey, LaunchInfo, Touched, Transfer};
+use gpurace_check::{Clusters, HostAccess, KernelKey, LaunchInfo, Touched, Transfer};
 use gpurace_report::schema::Divergence;
 
 use super::Session;
@@ -14,8 +14,8 @@ use crate::backend::module::{Kernel, KernelLaunch};
 use crate::host::stack::{self, LaunchStack};
 use crate::order::{OperationOrder, StreamId};
 use crate::program::named_regions::NamedRegions;
-use crate::prove::Decision;
 use crate::prove::reach::{Footprint, Reach, Span};
+use crate::prove::{Decision, MetByHost};
 use crate::session::overlapped::{self, BareLaunch, OverlappedOperations};
 use crate::session::resolve::LaunchRecord;
 use crate::session::{transfer_sites, watch};
@@ -59,7 +59,7 @@ impl Session {
             let id = self.last_launch.fetch_add(1, Ordering::Relaxed) + 1;
             let operation = self.last_operation.fetch_add(1, Ordering::Relaxed) + 1;
             let ordered = order.launch(launch.stream, operation);
-            overlapped.settle(&order);
+            overlapped.settle(&mut order);
             (id, operation, ordered)
         };
         let mut record = LaunchRecord {
@@ -93,16 +93,23 @@ impl Session {
             return BegunLaunch { record, ordered, wanted: None };
         }
         self.count_beside(&ordered);
-        let met_by_others = ordered.overlaps && self.backend().own_checker().is_none();
+        let on_host = self.backend().own_checker().is_none();
+        let met_by_host = watch::may_meet(self, launch.args);
         // A proof covers one launch alone, neither the host nor other operations.
-        let decision = match (met_by_others, watch::may_meet(self, launch.args)) {
+        let decision = match ((ordered.overlaps || met_by_host) && on_host, met_by_host) {
+            (true, _) => self.decide_overlapped(&mut overlapped, launch, &ordered, operation, met_by_host),
             (false, true) => Arc::new(Decision::unproved(kernel)),
+            (false, false) if overlapped.holds_bare() => {
+                let decision = self.decide(launch, MetByHost::Refused);
+                if !decision.is_bare() {
+                    let footprint = self.prover.reach(&self.program, launch).footprint;
+                    self.repeat_before(&mut overlapped, kernel, &footprint, &[]);
+                }
+                decision
+            }
             (false, false) => {
                 drop(overlapped);
-                self.prover.decide(&self.program, launch, self.checks_in(kernel))
-            }
-            (true, met_by_host) => {
-                self.decide_overlapped(&mut overlapped, launch, &ordered, operation, met_by_host)
+                self.decide(launch, MetByHost::Refused)
             }
         };
         {
@@ -112,7 +119,7 @@ impl Session {
             counts.proved += u64::from(decision.is_bare());
         }
         // Only a launch that is checked, or may be repeated later, can be in a report.
-        if nth < STACKS_KEPT && (ordered.overlaps || !decision.is_bare()) {
+        if nth < STACKS_KEPT && (ordered.overlaps || met_by_host || !decision.is_bare()) {
             record.stack = stack::callers();
             self.state.lock().keep_stack(&record);
         }
@@ -127,8 +134,13 @@ impl Session {
         self.state.lock().counts.get(&kernel.key).map_or(0, |counts| counts.checks)
     }
 
-    /// Decides about a launch that others may overlap. It runs without checks only if no earlier
-    /// operation conflicts with it, and if it can be repeated for later ones.
+    /// Decides which accesses of a launch need a check, for itself alone.
+    fn decide(&self, launch: &KernelLaunch<'_>, managed: MetByHost) -> Arc<Decision> {
+        self.prover.decide(&self.program, launch, managed, self.checks_in(launch.kernel))
+    }
+
+    /// Decides about a launch that others or the host may overlap. It runs without checks only if no earlier
+    /// operation conflicts with it, and if it can be repeated for what comes later.
     fn decide_overlapped(
         &self,
         overlapped: &mut OverlappedOperations,
@@ -143,27 +155,58 @@ impl Session {
             return unproved();
         }
         let Reach { footprint, repeat } = self.prover.reach(&self.program, launch);
-        let met = met_by_host
-            || self.prover.of_kernel(kernel).was_repeated.load(Ordering::Relaxed)
+        let met = self.prover.of_kernel(kernel).was_repeated.load(Ordering::Relaxed)
             || self.options().blocks.is_some();
         if let Some(what) =
             repeat.filter(|what| !met && overlapped.allows(&footprint, what.cost, &ordered.unordered))
         {
-            let decision = self.prover.decide(&self.program, launch, self.checks_in(kernel));
+            let decision = self.decide(launch, MetByHost::Repeated);
             if decision.is_bare() {
                 let (info, unordered) = (info(launch, operation, ordered), ordered.unordered.clone());
-                overlapped
-                    .add_bare(footprint, BareLaunch { kernel, info, unordered, what, forgotten: Vec::new() });
+                let bare = BareLaunch { kernel, info, unordered, what, met_by_host, forgotten: Vec::new() };
+                overlapped.add_bare(footprint, bare);
+                if met_by_host {
+                    // The host's accesses are compared with what it finds.
+                    self.checker();
+                }
                 return decision;
             }
         }
+        self.repeat_before(overlapped, kernel, &footprint, &ordered.unordered);
+        if ordered.overlaps {
+            overlapped.add_checked(operation, footprint, &ordered.unordered);
+        }
+        unproved()
+    }
+
+    /// Repeats the bare launches that the checker must know before a checked launch with this footprint.
+    fn repeat_before(
+        &self,
+        overlapped: &mut OverlappedOperations,
+        kernel: &Kernel,
+        footprint: &Footprint,
+        unordered: &[u64],
+    ) {
         // Its threads may learn of others by atomics: then all earlier bare launches are repeated.
         let sync = &kernel.meta().sync;
         let learns = sync.fences || sync.observes;
-        let met = if learns { &Footprint::ANYTHING } else { &footprint };
-        self.repeat(overlapped.before(met, &ordered.unordered, true));
-        overlapped.add_checked(operation, footprint, &ordered.unordered);
-        unproved()
+        let met = if learns { &Footprint::ANYTHING } else { footprint };
+        self.repeat(overlapped.before(met, unordered, true));
+    }
+
+    /// Repeats the bare launches that these accesses of the host, to one byte each, may race with.
+    pub fn repeat_for_host(&self, accesses: &[HostAccess]) {
+        let mut overlapped = self.overlapped.lock();
+        if !overlapped.holds_bare() {
+            return;
+        }
+        let unwaited = self.order.lock().unwaited();
+        let span = |access: &HostAccess| Span {
+            bytes: access.address..access.address.saturating_add(1),
+            writes: access.writes,
+        };
+        let footprint = Footprint(Some(accesses.iter().map(span).collect()));
+        self.repeat(overlapped.before(&footprint, &unwaited, false));
     }
 
     /// Counts an operation that may have run beside an earlier one, if the backend has a checker of its
@@ -227,7 +270,7 @@ impl Session {
                 return;
             };
             self.last_operation.store(operation, Ordering::Relaxed);
-            overlapped.settle(&order);
+            overlapped.settle(&mut order);
             (operation, ordered)
         };
         // Without checks in any module there is nothing to compare with.

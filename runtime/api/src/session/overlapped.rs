@@ -11,6 +11,9 @@
 //! alone, and nothing before it conflicts with its footprint. Once a kernel's launch had to be
 //! repeated, the kernel's later launches that others may overlap are checked.
 //!
+//! Until the host waits for a launch, it may access managed memory beside it. Such a launch is kept until then, and
+//! repeated if the host has accessed its footprint ([`crate::session::watch`]).
+//!
 //! The records of a region must be made in the order of the launches. So before an operation leaves
 //! records, the earlier launches that touched the same regions are repeated
 //! ([`OverlappedOperations::before`]).
@@ -45,6 +48,8 @@ pub struct BareLaunch {
     pub unordered: Vec<u64>,
     /// Its accesses.
     pub what: Repeatable,
+    /// The host may access the same memory until it waits for the launch.
+    pub met_by_host: bool,
     /// Memory that was freed or allocated since.
     pub forgotten: Vec<Range<usize>>,
 }
@@ -65,13 +70,25 @@ pub struct OverlappedOperations {
 }
 
 impl OverlappedOperations {
-    /// Removes the operations that all operations to come are ordered after.
-    pub fn settle(&mut self, order: &Order) {
+    /// True if a bare launch is kept that was not repeated.
+    pub fn holds_bare(&self) -> bool {
+        self.kept.iter().any(|kept| kept.bare.is_some())
+    }
+
+    /// Removes the operations that all operations to come are ordered after. Bare launches that the host may meet stay
+    /// until it has waited for them.
+    pub fn settle(&mut self, order: &mut Order) {
         if self.kept.is_empty() && self.lost == 0 {
             return;
         }
+        let met_by_host =
+            |kept: &OverlappedOperation| kept.bare.as_ref().is_some_and(|bare| bare.met_by_host);
+        let unwaited = if self.kept.iter().any(met_by_host) { order.unwaited() } else { Vec::new() };
         let unsettled: Vec<u64> = order.unsettled().collect();
-        self.kept.retain(|kept| unsettled.binary_search(&kept.operation).is_ok());
+        self.kept.retain(|kept| {
+            unsettled.binary_search(&kept.operation).is_ok()
+                || met_by_host(kept) && unwaited.binary_search(&kept.operation).is_ok()
+        });
         if unsettled.first().is_none_or(|&first| first > self.lost) {
             self.lost = 0;
         }
@@ -283,7 +300,7 @@ mod tests {
         let (a, b) = (order.create(false), order.create(false));
         for launch in 1..=MOST_KEPT as u64 + 1 {
             let ordered = order.launch(a, launch);
-            beside.settle(&order);
+            beside.settle(&mut order);
             beside.add_checked(
                 launch,
                 spans(&[(launch as usize * 8, launch as usize * 8 + 4, true)]),
@@ -294,11 +311,11 @@ mod tests {
         assert!(!beside.allows(&nothing, 1, &[]));
         // A launch on another stream settles nothing. Waiting does.
         order.launch(b, 300);
-        beside.settle(&order);
+        beside.settle(&mut order);
         assert!(!beside.allows(&nothing, 1, &[]));
         order.host_waits_for_all();
         order.launch(DEFAULT, 301);
-        beside.settle(&order);
+        beside.settle(&mut order);
         assert!(beside.allows(&nothing, 1, &[]) && beside.kept.is_empty());
     }
 }

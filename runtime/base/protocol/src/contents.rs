@@ -92,21 +92,23 @@ struct Guard {
     truth: bool,
 }
 
-/// Returns the loaded values on which the addresses of writes rest, or whether and how often threads write. `is_open`
-/// says which sites are not proved. Values that lead to others come first.
+/// Returns the loaded values on which the addresses of accesses rest, or whether and how often threads make them.
+/// `is_open` says which sites are not proved. Values that lead to others come first.
 pub fn wanted(protocol: &Protocol, is_open: impl Fn(SiteId) -> bool) -> Vec<Wanted> {
     if protocol.opaques.iter().all(|opaque| opaque.loaded_by.is_none()) {
         return Vec::new();
     }
     let places = Place::all(protocol);
     let loads = Loads::of(protocol, &places);
-    let open: Vec<_> = places
+    let (open, only_read): (Vec<_>, Vec<_>) = places
         .iter()
-        .filter(|place| loads.written.contains(&place.access.object) && is_open(place.access.site))
-        .collect();
+        .filter(|place| is_open(place.access.site))
+        .partition(|place| loads.written.contains(&place.access.object));
     let (mut in_address, mut in_control) = (Mentioned::new(protocol), Mentioned::new(protocol));
-    for place in &open {
-        in_address.add(place.access.offset);
+    open.iter().for_each(|place| in_address.add(place.access.offset));
+    // Bounds show that these stay within their memory.
+    only_read.iter().for_each(|place| in_control.add(place.access.offset));
+    for place in open.iter().chain(&only_read) {
         place.guards().iter().for_each(|(cond, _)| in_control.add(*cond));
         for of in place.loops() {
             in_control.add(of.cond);

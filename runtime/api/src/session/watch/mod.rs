@@ -3,8 +3,8 @@
 //! The executor runs a launch when it is submitted. On a device the launch could still run until
 //! the host waits for it. So while the program's own code runs and some launch was not waited for,
 //! the pages of managed memory are protected ([`trap`]). Each access is compared with the checker's
-//! records of the same bytes. Without such a launch, or without managed memory, nothing is
-//! protected.
+//! records of the same bytes. A launch that was proved and ran bare has none: it is repeated for the checker first.
+//! Without a launch, or without managed memory, nothing is protected.
 //!
 //! A launch whose kernel can reach a fence is left out: the host may have synchronised with it
 //! through memory.
@@ -89,7 +89,9 @@ pub fn pause(session: &Session) {
         writes: event.write,
         site: session.watch.site_of(event.callers),
     });
-    session.host_accesses(accesses);
+    let accesses: Vec<HostAccess> = accesses.collect();
+    session.repeat_for_host(&accesses);
+    session.host_accesses(&accesses);
     if gave_up && events.len() >= trap::MOST_EVENTS {
         session.note_once(format!(
             "more than {} accesses to managed memory by the host beside one launch: the rest not looked at",
@@ -120,7 +122,7 @@ pub fn resume(session: &Session) {
     }
     let _turn = watch.turn.lock();
     if !watch.checked.load(Ordering::Relaxed) {
-        let ready = trap::ready(session.backend().worker_threads());
+        let ready = trap::ready(session.backend().worker_threads() + session.idle_threads());
         watch.unusable.store(ready.is_err(), Ordering::Relaxed);
         if let Err(why) = ready {
             return session.note_once(format!("accesses to managed memory by the host not looked at: {why}"));
@@ -130,8 +132,8 @@ pub fn resume(session: &Session) {
     trap::start(program.managed());
 }
 
-/// True if the host may access the same managed memory as a launch with these arguments. Such a
-/// launch is checked, since a proof does not cover the host.
+/// True if the host may access the same managed memory as a launch with these arguments. A proof does not cover the
+/// host. So such a launch is checked, or repeated when the host does.
 pub fn may_meet(session: &Session, args: &[u128]) -> bool {
     let program = &session.program;
     if !program.has_managed() || session.watch.unusable.load(Ordering::Relaxed) {
