@@ -413,7 +413,7 @@ impl<'a> CheckedRow<'a> {
             self.each(block, run.thread..run.thread + run.count);
             return;
         }
-        let step = -(per_word as i8);
+        let step = -(run.step as i8);
         self.each(block, run.thread..run.thread + head);
         let (mut done, whole) = (head, (run.count - head) / per_word * per_word);
         while done < head + whole {

@@ -40,7 +40,7 @@ use crate::shadow::word::{load, put};
 pub(crate) use past::{forget, is_closed, list_of, records_of};
 pub use records::BYTES;
 use records::RegionContent;
-pub(crate) use records::{FALLS, ONE_THREAD, RegionRecord};
+pub(crate) use records::{BYTE_STEPS, FALLS, ONE_THREAD, RegionRecord, mask_of_bytes};
 
 /// What becomes of a region's records when an access meets them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +102,10 @@ impl BlockView {
     /// if it is not the same for all words, or the record's bits do not tell.
     fn region_step(&self, r: &RegionRecord, a: &RegionRecord, words: u32) -> Option<(Relation, Step)> {
         let (mut relation, mut status) = self.relation_to_other_warps(r.record, r.span())?;
+        if !r.compares_with(a) {
+            let step = Step { race: false, next: Next::Both };
+            return (!r.writes() && !a.writes()).then_some((relation, step));
+        }
         let alone = (r.span(), a.span()) == (Span::Thread, Span::Thread);
         if alone && (relation, status) == (Relation::Block, Status::Unsynced) {
             match r.same_thread(a, words)? {
@@ -140,7 +144,7 @@ impl BlockView {
         for (i, r) in list.as_slice().iter().enumerate().filter(|(_, r)| r.mask & a.mask != 0) {
             if self.is_settled(r.record, shared) {
                 replaced |= 1 << i;
-            } else if !r.is_of_same_threads(a) {
+            } else if !r.is_of_same_threads(a) || !r.compares_with(a) {
                 return false;
             } else if step::covers(r.touch(), a.touch(), true) {
                 todo &= !r.mask;
@@ -196,7 +200,7 @@ impl BlockView {
             };
             match next {
                 Next::Both | Next::Extend => {}
-                // The threads of one record are those of whole words.
+                // The threads of one record lie at one distance.
                 Next::Join(_) if !r.splits_words_like(a) => {}
                 Next::Keep => kept |= both,
                 Next::Replace => *replaced = both,
@@ -273,7 +277,9 @@ impl BlockShadow {
                 RegionContent::Alone(r) if r.represents(a) => return true,
                 // The cases of one thread in one epoch, as in `crate::shadow::fast`.
                 RegionContent::Alone(r)
-                    if r.is_of_same_threads(a) && step::covers(r.touch(), a.touch(), true) =>
+                    if r.is_of_same_threads(a)
+                        && r.compares_with(a)
+                        && step::covers(r.touch(), a.touch(), true) =>
                 {
                     return true;
                 }

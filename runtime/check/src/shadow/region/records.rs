@@ -2,7 +2,7 @@
 
 use gpurace_abi::device::REGION_WORDS;
 
-use crate::model::access::{GRANULE, Op, Touch};
+use crate::model::access::{FULL, GRANULE, Op, Touch};
 use crate::model::record::{self, OpCode, Record};
 use crate::model::relation::Span;
 use crate::shadow::record_list::{ListRecord, RecordList};
@@ -17,20 +17,22 @@ const _: () = assert!(REGION_WORDS == u32::BITS as usize, "a mask has one bit pe
 pub(crate) const ONE_THREAD: i8 = REGION_WORDS as i8;
 
 /// A record of some words of a region, by threads at equal distances. Thread `base + (i + ahead) / step`
-/// accessed word `i`; with [`FALLS`] in `ahead`, thread `base - (i + ahead) / step`. If the step is negative, `-step` threads share a word: the first one of word `i` is
-/// `base + i * -step`. Others accessed them too where the record's span says so.
+/// accessed word `i`; with [`FALLS`] in `ahead`, thread `base - (i + ahead) / step`. If the step is negative, threads
+/// lie `-step` bytes apart: byte `b` of the region belongs to thread `base + (b + ahead) / -step`. The record's mask
+/// then says which of its bytes each thread accessed, see [`mask_of_bytes`]. Other threads accessed them too where the
+/// record's span says so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RegionRecord {
-    /// The record of each word, with thread 0. Where threads share a word, it has all bytes.
+    /// The record of each word, with thread 0.
     pub(crate) record: Record,
     /// The words: bit `i` is the region's word `i`.
     pub(crate) mask: u32,
     /// The thread of word 0, if that were one of them.
     pub(crate) base: i16,
     /// How many words from a thread to the next: up to [`ONE_THREAD`], where one has all. Negative: how
-    /// many threads share a word, 2 or 4.
+    /// many bytes, one of [`BYTE_STEPS`].
     pub(crate) step: i8,
-    /// How many words that thread `base` has before word 0, less than a step; and [`FALLS`].
+    /// How many words, or bytes, that thread `base` has before word 0, less than a step; and [`FALLS`].
     pub(crate) ahead: u8,
 }
 const _: () = assert!(size_of::<RegionRecord>() == 16, "a record list has two cache lines");
@@ -38,7 +40,30 @@ const _: () = assert!(size_of::<RegionRecord>() == 16, "a record list has two ca
 /// Set in [`RegionRecord::ahead`] if later words are those of earlier threads.
 pub(crate) const FALLS: u8 = 1 << 7;
 
-/// What a number of words, at most 64, is multiplied by to divide it by a step, in 65536ths: rounded up.
+/// The distances of threads in bytes that a record can have.
+pub(crate) const BYTE_STEPS: [usize; 4] = [1, 2, 3, 6];
+
+/// Bytes of a thread that one bit of a record's mask stands for, where threads are so many bytes apart.
+const fn bytes_of_bit(step: usize) -> usize {
+    if step > GRANULE { 2 } else { 1 }
+}
+
+/// The mask of a record that says that threads, `step` bytes apart, accessed these of their bytes. `None` if no mask
+/// says that. The mask of all is [`FULL`].
+pub(crate) fn mask_of_bytes(step: usize, bytes: u128) -> Option<u8> {
+    let bits = bytes_of_bit(step);
+    let (part, mut mask) = ((1 << bits) - 1, 0);
+    for i in 0..step / bits {
+        match bytes >> (i * bits) & part {
+            0 => {}
+            all if all == part => mask |= 1 << i,
+            _ => return None,
+        }
+    }
+    Some(if mask == (1 << (step / bits)) - 1 { FULL } else { mask })
+}
+
+/// What a number of words or bytes, below 256, is multiplied by to divide it by a step, in 65536ths: rounded up.
 const RECIPROCALS: [u32; REGION_WORDS + 1] = {
     let mut all = [0; REGION_WORDS + 1];
     let mut step = 1;
@@ -80,20 +105,28 @@ impl RegionRecord {
         words(self.mask).map(move |i| (self.thread(i) as u32, i as usize))
     }
 
-    /// The records of its word `i`: one for each thread that shares it.
+    /// The records of its word `i`: one for each thread that accessed some bytes of it.
     pub(super) fn of_word(self, i: u32) -> impl Iterator<Item = Record> {
-        let (threads, first) = (self.threads_of_word(), self.thread(i) as u32);
-        let bytes = GRANULE / threads;
-        (0..threads).map(move |n| {
-            let mask = ((1u8 << bytes) - 1) << (n * bytes);
-            let op = if threads == 1 { self.op() } else { OpCode::plain(self.writes(), mask) };
-            self.record.with(op, self.span()).with_thread(first + n as u32)
+        let first = self.thread(i);
+        let last = if self.step < 0 { self.thread_of(i, GRANULE - 1) } else { first };
+        (first..=last).filter_map(move |thread| {
+            let op = match self.step {
+                ..0 => {
+                    let is_its = |&b: &usize| self.thread_of(i, b) == thread && self.has_byte(i, b);
+                    let mask = (0..GRANULE).filter(is_its).fold(0, |mask, b| mask | 1 << b);
+                    (mask != 0).then(|| OpCode::plain(self.writes(), mask))?
+                }
+                _ => self.op(),
+            };
+            Some(self.record.with(op, self.span()).with_thread(thread as u32))
         })
     }
 
-    /// How many threads share a word.
-    fn threads_of_word(&self) -> usize {
-        (-self.step).max(1) as usize
+    /// True if a thread accessed a byte of word `i`, where threads lie some bytes apart.
+    fn has_byte(&self, i: u32, byte: usize) -> bool {
+        let step = usize::from(self.step.unsigned_abs());
+        let within = (i as usize * GRANULE + byte + usize::from(self.ahead)) % step;
+        self.touch().mask >> (within / bytes_of_bit(step)) & 1 != 0
     }
 
     /// True if both records give each word to the same threads.
@@ -124,9 +157,16 @@ impl RegionRecord {
         self.op().touch()
     }
 
-    /// True if both records give each byte of a word to the same number of threads.
+    /// True if records with one mask have the same bytes of each word.
     pub(super) fn splits_words_like(&self, other: &Self) -> bool {
-        self.step.min(0) == other.step.min(0)
+        let words = self.step > 0 && other.step > 0;
+        words || (self.step, self.ahead) == (other.step, other.ahead)
+    }
+
+    /// True if the masks of both records tell which bytes they have in common.
+    pub(super) fn compares_with(&self, other: &Self) -> bool {
+        let of_words = |r: &Self| r.step > 0 || r.touch().mask == FULL;
+        self.splits_words_like(other) || of_words(self) && of_words(other)
     }
 
     /// The words of `mask` that one thread accessed in both records. `None` if that holds of some
@@ -166,7 +206,8 @@ impl RegionRecord {
 
     /// True if it represents another record, of this epoch, already.
     pub(super) fn represents(&self, a: &Self) -> bool {
-        if a.mask & !self.mask != 0 || !self.record.is_but_for_span(a.record) {
+        let bytes = a.mask & !self.mask == 0 && self.compares_with(a);
+        if !bytes || !self.record.is_but_for_span(a.record) {
             return false;
         }
         match (self.span(), a.span()) {
@@ -197,7 +238,10 @@ impl RegionRecord {
     fn thread_of(&self, i: u32, byte: usize) -> i32 {
         let steps = match usize::try_from(self.step) {
             Ok(step) => ((i + u32::from(self.ahead & !FALLS)) * RECIPROCALS[step]) >> 16,
-            Err(_) => (i * GRANULE as u32 + byte as u32) / (GRANULE as u32 / self.threads_of_word() as u32),
+            Err(_) => {
+                let bytes = i * GRANULE as u32 + byte as u32 + u32::from(self.ahead);
+                (bytes * RECIPROCALS[usize::from(self.step.unsigned_abs())]) >> 16
+            }
         };
         let falls = self.ahead & FALLS != 0;
         i32::from(self.base) + if falls { -(steps as i32) } else { steps as i32 }
@@ -246,3 +290,6 @@ impl RegionContent {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
