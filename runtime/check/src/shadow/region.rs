@@ -31,13 +31,13 @@ use crate::model::record::{CLOCK_VALUES, Record, UID_VALUES, uid_and_clock};
 use crate::model::relation::{Relation, Span, Status};
 use crate::model::step::{self, Next, Step};
 use crate::order::view::BlockView;
-use crate::shadow::map::{self, WordPlace};
+use crate::shadow::map::WordPlace;
 use crate::shadow::process::{BlockShadow, Shadow};
 pub(crate) use crate::shadow::record_list::RECORDS;
 use crate::shadow::record_list::RecordList;
 use crate::shadow::word::{load, put};
 
-pub(crate) use past::{forget, is_closed, list_of, records_of};
+pub(crate) use past::{forget, is_closed, list_of, prefetch, records_of};
 pub use records::BYTES;
 use records::RegionContent;
 pub(crate) use records::{BYTE_STEPS, FALLS, ONE_THREAD, RegionRecord, mask_of_bytes};
@@ -126,7 +126,7 @@ impl BlockView {
         let mut changed = false;
         for r in list.as_mut_slice() {
             if r.mask & over != 0 && self.is_settled(r.record, shared) {
-                r.mask &= !over;
+                *r = r.part(!over);
                 changed = true;
             }
         }
@@ -142,8 +142,13 @@ impl BlockView {
         // The words in which no record represents the access, and the records that it replaces there.
         let (mut todo, mut replaced) = (a.mask, 0_u32);
         for (i, r) in list.as_slice().iter().enumerate().filter(|(_, r)| r.mask & a.mask != 0) {
+            let both = r.words_of_both(a);
             if self.is_settled(r.record, shared) {
                 replaced |= 1 << i;
+            } else if both == Some(0) {
+                continue;
+            } else if both != Some(r.mask & a.mask) {
+                return false;
             } else if !r.is_of_same_threads(a) || !r.compares_with(a) {
                 return false;
             } else if step::covers(r.touch(), a.touch(), true) {
@@ -158,7 +163,7 @@ impl BlockView {
             return true;
         }
         let loses = |i: usize| replaced >> i & 1 != 0;
-        let new = RegionRecord { mask: todo, ..*a };
+        let new = a.part(todo);
         let records = list.as_mut_slice();
         let is_gap = |(i, r): (usize, &RegionRecord)| loses(i) && r.mask & !todo == 0;
         let gaps = records.iter().enumerate().filter(|&r| is_gap(r)).count();
@@ -168,7 +173,7 @@ impl BlockView {
             return false;
         }
         let records = list.as_mut_slice();
-        (0..records.len()).filter(|&i| loses(i)).for_each(|i| records[i].mask &= !todo);
+        (0..records.len()).filter(|&i| loses(i)).for_each(|i| records[i] = records[i].part(!todo));
         match (like, gap) {
             (Some(like), _) => records[like].mask |= todo,
             (None, Some(gap)) => records[gap] = new,
@@ -191,10 +196,15 @@ impl BlockView {
         let mut kept = 0;
         for (i, replaced) in replaced.iter_mut().enumerate().take(list.len()) {
             let r = list.as_slice()[i];
-            let both = r.mask & a.mask;
-            if both == 0 {
+            if r.mask & a.mask == 0 {
                 continue;
             }
+            let both = match r.words_of_both(a) {
+                Some(0) => continue,
+                Some(both) => both,
+                None if !r.writes() && !a.writes() => continue,
+                None => return Met::Apart,
+            };
             let Some((relation, Step { race: false, next })) = self.region_step(&r, a, both) else {
                 return Met::Apart;
             };
@@ -224,8 +234,8 @@ impl BlockView {
                         if part == stored.mask {
                             stored.record = record;
                         } else {
-                            stored.mask &= !part;
-                            if !list.push(RegionRecord { record, mask: part, ..r }) {
+                            *stored = stored.part(!part);
+                            if !list.push(RegionRecord { record, ..r.part(part) }) {
                                 return Met::Apart;
                             }
                         }
@@ -239,7 +249,7 @@ impl BlockView {
         for (r, words) in list.as_mut_slice().iter_mut().zip(replaced) {
             let words = if reads { words & todo } else { words };
             changed |= words != 0;
-            r.mask &= !words;
+            *r = r.part(!words);
         }
         list.retain(|r| r.mask != 0);
         if todo != 0 {
@@ -247,7 +257,7 @@ impl BlockView {
             let like = list.as_slice().iter().position(|r| r.is_like(a) && r.mask & todo == 0);
             match like {
                 Some(i) => list.as_mut_slice()[i].mask |= todo,
-                None if list.push(RegionRecord { mask: todo, ..*a }) => {}
+                None if list.push(a.part(todo)) => {}
                 None => return Met::Apart,
             }
         }
@@ -486,14 +496,5 @@ impl BlockShadow {
             self.open(shadow, view, place, shared);
         }
         load(place.word)
-    }
-}
-
-/// Prefetches what a region's word points to.
-#[inline]
-pub(crate) fn prefetch(region: Record) {
-    if let RegionContent::List(at) = RegionContent::of(region) {
-        map::prefetch(at.cast());
-        map::prefetch(at.cast::<u8>().wrapping_add(64));
     }
 }

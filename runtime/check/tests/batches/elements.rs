@@ -32,8 +32,11 @@ const SHARED_WORDS: &[u64] = &[2, 3, 3, 6];
 /// A random history of rows at these distances.
 fn history(seed: u64, distances: &[u64], sizes: &[u32]) -> usize {
     let random = &mut Random(seed);
-    let threads = one_of(random, &[32, 64, 96]);
-    let dim = one_of(random, &[[threads, 1, 1], [16, threads / 16, 1], [8, 4, threads / 32]]);
+    let threads = one_of(random, &[32, 64, 96, 35]);
+    let dim = match threads {
+        35 => one_of(random, &[[35, 1, 1], [7, 5, 1]]),
+        _ => one_of(random, &[[threads, 1, 1], [16, threads / 16, 1], [8, 4, threads / 32]]),
+    };
     // Few shapes, so that rows of several segments meet.
     let shapes: Vec<(u64, u64)> = (0..2).map(|_| (one_of(random, distances), random.below(8))).collect();
     two_ways::history(seed, threads, SyncFeatures::default(), (24, 5), random, |random, both| {
@@ -48,7 +51,8 @@ fn history(seed: u64, distances: &[u64], sizes: &[u32]) -> usize {
         let pitch =
             if !shared && !falls && random.below(4) == 0 { 8 * step + 4 * random.below(3) } else { step };
         let steps = [by_x, by_x.wrapping_mul(dim[0].into()), by_x.wrapping_mul((dim[0] * dim[1]).into())];
-        let steps = if pitch == step { steps } else { [by_x, pitch * 4, pitch * 16] };
+        let odd = u64::saturating_sub(random.below(6), 2);
+        let steps = if pitch == step { steps } else { [by_x, pitch * 4 + odd, pitch * 16 + 4 * odd] };
         let of_block = base + bytes * u64::from(falls) + if shared { 0 } else { block * step };
         let all = active(random, threads);
         let rows: Vec<_> = (0..1 + random.below(6))

@@ -1,7 +1,6 @@
 //! Elements that share words: `uchar3`, three `short`s, bytes at distances of two.
 //!
-//! A region's record tells of such threads by the distance of their bytes ([`RegionRecord`]). It has whole words. So
-//! the accesses to words in which the first or the last element ends are checked one by one.
+//! A region's record tells of such threads by the distance of their bytes ([`RegionRecord`]).
 
 use std::ops::Range;
 
@@ -10,7 +9,6 @@ use smallvec::SmallVec;
 use super::{Accesses, ElementRows, RowOfElements, RowsOfElements, rows_and_accesses};
 use crate::batch::rows::{CheckedRow, RowRun};
 use crate::batch::{Batch, BatchChecks};
-use crate::model::access::GRANULE;
 use crate::model::record::{OpCode, Record};
 use crate::model::relation::Span;
 use crate::shadow::record_list::{RECORDS, RecordList};
@@ -55,37 +53,32 @@ impl<'a> BytePattern<'a> {
         let start = run.address.wrapping_add_signed(self.from);
         let elements = ByteElements { pattern: self, run, start };
         let all = start..start + run.count * self.step;
-        let whole = all.start.next_multiple_of(GRANULE)..all.end & !(GRANULE - 1);
-        if run.accesses < run.count || whole.is_empty() {
+        if run.accesses < run.count {
             return elements.check_each(block, &all);
         }
-        let mut at = whole.start;
-        while at < whole.end {
+        let mut at = all.start;
+        while at < all.end {
             let region = at & !(region::BYTES - 1);
-            let to = whole.end.min(region + region::BYTES);
+            let to = all.end.min(region + region::BYTES);
             block.shadow().map.prefetch_region(region + region::BYTES);
-            let place = elements.place(region, &(at..to));
+            let bytes = at..to;
             let done = match self.parts.as_slice() {
                 [] => true,
-                &[record] => block.check_region(&RegionRecord { record, ..place }, at, shared),
+                &[record] => elements.check(block, record, &bytes, shared),
                 all => {
                     let mut records = RecordList::default();
                     for &record in all {
                         // There is room for each part.
-                        let _ = records.push(RegionRecord { record, ..place });
+                        let record = elements.record(record, &bytes);
+                        let _ = record.mask != 0 && records.push(record);
                     }
-                    block.check_together(records.as_slice(), at, shared)
+                    records.as_slice().is_empty() || block.check_together(records.as_slice(), at, shared)
                 }
             };
             if !done {
-                elements.check_rows(block, place, &(at..to), shared);
+                elements.check_rows(block, &bytes, shared);
             }
             at = to;
-        }
-        for edge in [all.start..whole.start, whole.end..all.end] {
-            if !edge.is_empty() {
-                elements.check_each(block, &edge);
-            }
         }
     }
 }
@@ -104,36 +97,26 @@ struct ByteElements<'p, 'a> {
 }
 
 impl ByteElements<'_, '_> {
-    /// The threads and words of some bytes of the region that begins at an address.
-    fn place(&self, region: usize, bytes: &Range<usize>) -> RegionRecord {
-        let step = self.pattern.step as isize;
-        let before = (region as isize).wrapping_sub(self.start as isize);
-        let [from, to] = [bytes.start, bytes.end].map(|at| (at - region) / GRANULE);
-        RegionRecord {
-            mask: ((1_u64 << to) - (1 << from)) as u32,
-            base: (self.run.thread as isize + before.div_euclid(step)) as i16,
-            step: -step as i8,
-            ahead: before.rem_euclid(step) as u8,
-            ..RegionRecord::default()
-        }
+    /// The record of the accesses to some bytes of a region.
+    fn record(&self, record: Record, bytes: &Range<usize>) -> RegionRecord {
+        RegionRecord::of_bytes(record, self.pattern.step, (self.run.thread, self.start), bytes)
     }
 
-    /// Checks the accesses to some words of a region row by row. `place` has these words.
+    /// Checks accesses with this record to some bytes of a region. False if each must be checked by itself.
+    fn check(&self, block: &mut impl BatchChecks, record: Record, at: &Range<usize>, shared: bool) -> bool {
+        let record = self.record(record, at);
+        record.mask == 0 || block.check_region(&record, at.start, shared)
+    }
+
+    /// Checks the accesses to some bytes of a region row by row.
     #[cold]
-    fn check_rows(
-        &self,
-        block: &mut impl BatchChecks,
-        place: RegionRecord,
-        words: &Range<usize>,
-        shared: bool,
-    ) {
+    fn check_rows(&self, block: &mut impl BatchChecks, at: &Range<usize>, shared: bool) {
         for RowOfElements { checked, bytes } in &self.pattern.rows {
-            let record = checked.record.and_then(|record| {
-                let record = record_of(record, checked.row.writes, *bytes, self.pattern.step)?;
-                Some(RegionRecord { record, ..place })
-            });
-            if !record.is_some_and(|record| block.check_region(&record, words.start, shared)) {
-                self.check_row(block, checked, *bytes, words);
+            let record = checked
+                .record
+                .and_then(|record| record_of(record, checked.row.writes, *bytes, self.pattern.step));
+            if !record.is_some_and(|record| self.check(block, record, at, shared)) {
+                self.check_row(block, checked, *bytes, at);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The records of a region that no block accesses now: looked up, removed and freed.
+//! The records of a region that no block accesses now: looked up, prefetched, removed and freed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,6 +7,7 @@ use gpurace_abi::device::REGION_WORDS;
 use super::records::{RegionContent, RegionRecord};
 use crate::model::access::GRANULE;
 use crate::model::record::Record;
+use crate::shadow::map;
 use crate::shadow::process::Shadow;
 use crate::shadow::record_list::RecordList;
 use crate::shadow::word::load;
@@ -21,6 +22,15 @@ pub(crate) fn list_of(region: Record) -> Option<*mut RecordList<RegionRecord>> {
     match RegionContent::of(region) {
         RegionContent::List(at) => Some(at),
         _ => None,
+    }
+}
+
+/// Prefetches what a region's word points to.
+#[inline]
+pub(crate) fn prefetch(region: Record) {
+    if let RegionContent::List(at) = RegionContent::of(region) {
+        map::prefetch(at.cast());
+        map::prefetch(at.cast::<u8>().wrapping_add(64));
     }
 }
 
@@ -49,7 +59,7 @@ pub(crate) fn forget(shadow: &Shadow, region: &AtomicU64, words: u32) {
                     continue;
                 }
                 let mut list = content.records();
-                list.as_mut_slice().iter_mut().for_each(|r| r.mask &= !words);
+                list.as_mut_slice().iter_mut().for_each(|r| *r = r.part(!words));
                 list.retain(|r| r.mask != 0);
                 let next = if list.as_slice().is_empty() {
                     shadow.drop_region(w);

@@ -1,5 +1,7 @@
 //! Records of several words of a region, and the content of a region's word.
 
+use std::ops::Range;
+
 use gpurace_abi::device::REGION_WORDS;
 
 use crate::model::access::{FULL, GRANULE, Op, Touch};
@@ -32,13 +34,20 @@ pub(crate) struct RegionRecord {
     /// How many words from a thread to the next: up to [`ONE_THREAD`], where one has all. Negative: how
     /// many bytes, one of [`BYTE_STEPS`].
     pub(crate) step: i8,
-    /// How many words, or bytes, that thread `base` has before word 0, less than a step; and [`FALLS`].
+    /// How many words, or bytes, that thread `base` has before word 0, less than a step. Then [`FALLS`], or how many
+    /// bytes of its first and last word a record of bytes does not have.
     pub(crate) ahead: u8,
 }
 const _: () = assert!(size_of::<RegionRecord>() == 16, "a record list has two cache lines");
 
 /// Set in [`RegionRecord::ahead`] if later words are those of earlier threads.
 pub(crate) const FALLS: u8 = 1 << 7;
+
+/// The bits of [`RegionRecord::ahead`] for the bytes before word 0, and those for the bytes that the first and the last
+/// word lack, where threads lie some bytes apart.
+const BYTES_AHEAD: u8 = 0b111;
+const LACKS_SHIFT: [u8; 2] = [3, 5];
+const LACKS: u8 = 0b11;
 
 /// The distances of threads in bytes that a record can have.
 pub(crate) const BYTE_STEPS: [usize; 4] = [1, 2, 3, 6];
@@ -90,14 +99,112 @@ impl RegionRecord {
         Self { record, mask, base: thread as i16 - (from / step) as i16, step: step as i8, ahead: 0 }
     }
 
+    /// The record of some bytes of one region by threads that lie `step` bytes apart. The bytes of `thread` begin at
+    /// `start`.
+    pub(crate) fn of_bytes(
+        record: Record,
+        step: usize,
+        (thread, start): (usize, usize),
+        bytes: &Range<usize>,
+    ) -> Self {
+        let region = bytes.start & !(BYTES - 1);
+        let before = (region as isize).wrapping_sub(start as isize);
+        let end = bytes.end.next_multiple_of(GRANULE);
+        let [from, to] = [bytes.start, end].map(|at| (at - region) / GRANULE);
+        let lacks = [bytes.start % GRANULE, end - bytes.end];
+        let ahead = before.rem_euclid(step as isize) as u8;
+        let all = Self {
+            record,
+            mask: ((1_u64 << to) - (1 << from)) as u32,
+            base: (thread as isize + before.div_euclid(step as isize)) as i16,
+            step: -(step as i8),
+            ahead: lacks.iter().zip(LACKS_SHIFT).fold(ahead, |all, (&n, shift)| all | (n as u8) << shift),
+        };
+        if all.touch().mask == FULL { all } else { all.part(all.accessed()) }
+    }
+
+    /// Its words of which some byte was accessed, where threads lie some bytes apart.
+    fn accessed(&self) -> u32 {
+        // All distances divide three words.
+        const EVERY_THIRD: u32 = 0x4924_9249;
+        let has_some =
+            |i: &u32| (0..GRANULE).any(|b| self.bytes_of_word(*i) >> b & self.has_byte(*i, b) != 0);
+        // A word has bytes of each kind if threads lie at most its length apart.
+        let far = usize::from(self.step.unsigned_abs()) > GRANULE;
+        let any = |i: &u32| !far || (0..GRANULE).any(|b| self.has_byte(*i, b) != 0);
+        let whole = (0..3).filter(any).fold(0, |all, i| all | EVERY_THIRD << i);
+        let ends = 1 << self.mask.trailing_zeros() | 1 << (31 - self.mask.leading_zeros());
+        let cut = if self.is_cut() { self.mask & ends } else { 0 };
+        self.mask & whole & !cut | words(cut).filter(has_some).fold(0, |all, i| all | 1 << i)
+    }
+
+    /// What it says of some words.
+    #[inline]
+    pub(super) fn part(self, words: u32) -> Self {
+        let (mask, mut ahead) = (self.mask & words, self.ahead);
+        if self.step < 0 {
+            let [first, last] = LACKS_SHIFT.map(|shift| !(LACKS << shift));
+            if mask.trailing_zeros() != self.mask.trailing_zeros() {
+                ahead &= first;
+            }
+            if mask.leading_zeros() != self.mask.leading_zeros() {
+                ahead &= last;
+            }
+        }
+        Self { mask, ahead, ..self }
+    }
+
+    /// How many bytes its first and its last word lack.
+    #[inline]
+    fn lacks(&self) -> [u8; 2] {
+        LACKS_SHIFT.map(|shift| if self.step < 0 { self.ahead >> shift & LACKS } else { 0 })
+    }
+
+    /// True if it has no whole first or last word.
+    #[inline]
+    fn is_cut(&self) -> bool {
+        self.lacks() != [0; 2]
+    }
+
+    /// The bytes of word `i`, one of its words, that its threads have.
+    fn bytes_of_word(&self, i: u32) -> u8 {
+        let ([first, last], mut bytes) = (self.lacks(), FULL);
+        if i == self.mask.trailing_zeros() {
+            bytes &= FULL << first;
+        }
+        if i == 31 - self.mask.leading_zeros() {
+            bytes &= FULL >> last;
+        }
+        bytes
+    }
+
+    /// The words in which the threads of both have the same bytes. They have none in common in other words. `None` if
+    /// they have only some in common in a word.
+    #[inline]
+    pub(super) fn words_of_both(&self, other: &Self) -> Option<u32> {
+        let mut both = self.mask & other.mask;
+        if both != 0 && (self.is_cut() || other.is_cut()) {
+            for i in words(both) {
+                let [one, of_other] = [self, other].map(|r| r.bytes_of_word(i));
+                match one & of_other {
+                    0 => both &= !(1 << i),
+                    _ if one == of_other => {}
+                    _ => return None,
+                }
+            }
+        }
+        Some(both)
+    }
+
     /// The record of all words by a region's word, which holds that of word 0.
     fn of_all(word: Record) -> Self {
         Self { record: word.with_thread(0), mask: ALL, base: word.thread() as i16, step: 1, ahead: 0 }
     }
 
-    /// True if two records say the same of the words that both have.
+    /// True if one record can say what both say.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
-        self.record == other.record && self.is_by_threads_of(other)
+        let whole = !self.is_cut() && !other.is_cut();
+        self.record == other.record && whole && self.is_by_threads_of(other)
     }
 
     /// Its words in order, each with its first thread.
@@ -112,7 +219,9 @@ impl RegionRecord {
         (first..=last).filter_map(move |thread| {
             let op = match self.step {
                 ..0 => {
-                    let is_its = |&b: &usize| self.thread_of(i, b) == thread && self.has_byte(i, b);
+                    let bytes = self.bytes_of_word(i);
+                    let is_its =
+                        |&b: &usize| self.thread_of(i, b) == thread && bytes >> b & self.has_byte(i, b) != 0;
                     let mask = (0..GRANULE).filter(is_its).fold(0, |mask, b| mask | 1 << b);
                     (mask != 0).then(|| OpCode::plain(self.writes(), mask))?
                 }
@@ -122,16 +231,28 @@ impl RegionRecord {
         })
     }
 
-    /// True if a thread accessed a byte of word `i`, where threads lie some bytes apart.
-    fn has_byte(&self, i: u32, byte: usize) -> bool {
+    /// 1 if threads that lie some bytes apart accessed a byte of word `i` if it is theirs, else 0.
+    fn has_byte(&self, i: u32, byte: usize) -> u8 {
         let step = usize::from(self.step.unsigned_abs());
-        let within = (i as usize * GRANULE + byte + usize::from(self.ahead)) % step;
-        self.touch().mask >> (within / bytes_of_bit(step)) & 1 != 0
+        let within = (i as usize * GRANULE + byte + self.ahead_of_base() as usize) % step;
+        self.touch().mask >> (within / bytes_of_bit(step)) & 1
+    }
+
+    /// How many words, or bytes, that thread `base` has before word 0.
+    #[inline]
+    fn ahead_of_base(&self) -> u32 {
+        (self.ahead & if self.step < 0 { BYTES_AHEAD } else { !FALLS }).into()
+    }
+
+    /// What tells which threads have which words or bytes, but for `base`.
+    #[inline]
+    fn distances(&self) -> (i8, u8) {
+        (self.step, if self.step < 0 { self.ahead & BYTES_AHEAD } else { self.ahead })
     }
 
     /// True if both records give each word to the same threads.
     fn is_by_threads_of(&self, other: &Self) -> bool {
-        (self.base, self.step, self.ahead) == (other.base, other.step, other.ahead)
+        self.base == other.base && self.distances() == other.distances()
     }
 
     /// The region's word that says the same; `None` if that takes a list.
@@ -160,7 +281,7 @@ impl RegionRecord {
     /// True if records with one mask have the same bytes of each word.
     pub(super) fn splits_words_like(&self, other: &Self) -> bool {
         let words = self.step > 0 && other.step > 0;
-        words || (self.step, self.ahead) == (other.step, other.ahead)
+        words || self.distances() == other.distances()
     }
 
     /// True if the masks of both records tell which bytes they have in common.
@@ -172,7 +293,7 @@ impl RegionRecord {
     /// The words of `mask` that one thread accessed in both records. `None` if that holds of some
     /// bytes of a word and not of others.
     pub(super) fn same_thread(&self, other: &Self, mask: u32) -> Option<u32> {
-        if (self.step, self.ahead) == (other.step, other.ahead) {
+        if self.distances() == other.distances() {
             return Some(if self.base == other.base { mask } else { 0 });
         }
         self.words_where(other, mask, |a, b| a == b)
@@ -206,7 +327,9 @@ impl RegionRecord {
 
     /// True if it represents another record, of this epoch, already.
     pub(super) fn represents(&self, a: &Self) -> bool {
-        let bytes = a.mask & !self.mask == 0 && self.compares_with(a);
+        let cut = self.is_cut() || a.is_cut();
+        let has_words = a.mask & !self.mask == 0 && (!cut || (self.mask, self.ahead) == (a.mask, a.ahead));
+        let bytes = has_words && self.compares_with(a);
         if !bytes || !self.record.is_but_for_span(a.record) {
             return false;
         }
@@ -237,9 +360,9 @@ impl RegionRecord {
     #[inline]
     fn thread_of(&self, i: u32, byte: usize) -> i32 {
         let steps = match usize::try_from(self.step) {
-            Ok(step) => ((i + u32::from(self.ahead & !FALLS)) * RECIPROCALS[step]) >> 16,
+            Ok(step) => ((i + self.ahead_of_base()) * RECIPROCALS[step]) >> 16,
             Err(_) => {
-                let bytes = i * GRANULE as u32 + byte as u32 + u32::from(self.ahead);
+                let bytes = i * GRANULE as u32 + byte as u32 + self.ahead_of_base();
                 (bytes * RECIPROCALS[usize::from(self.step.unsigned_abs())]) >> 16
             }
         };

@@ -22,18 +22,22 @@ fn masks(step: usize) -> Vec<u8> {
 
 /// The bytes of a region that a record has, each with its thread.
 fn bytes_of(r: &RegionRecord) -> Vec<(usize, i32)> {
-    let all = (0..BYTES).filter(|b| r.mask >> (b / GRANULE) & 1 != 0);
+    let [first, last] = [3, 5].map(|shift| if r.step < 0 { usize::from(r.ahead >> shift & 3) } else { 0 });
+    let first = r.mask.trailing_zeros() as usize * GRANULE + first;
+    let end = (u32::BITS - r.mask.leading_zeros()) as usize * GRANULE - last;
+    let ahead = usize::from(r.ahead & if r.step < 0 { 7 } else { 0x7f });
+    let all = (first..end).filter(|b| r.mask >> (b / GRANULE) & 1 != 0);
     match usize::try_from(-r.step) {
         Ok(step) => {
             let has = bytes_of_mask(step, r.touch().mask);
-            all.filter(|b| has.contains(&((b + r.ahead as usize) % step)))
-                .map(|b| (b, i32::from(r.base) + ((b + r.ahead as usize) / step) as i32))
+            all.filter(|b| has.contains(&((b + ahead) % step)))
+                .map(|b| (b, i32::from(r.base) + ((b + ahead) / step) as i32))
                 .collect()
         }
         Err(_) => all
             .filter(|b| r.touch().mask >> (b % GRANULE) & 1 != 0)
             .map(|b| {
-                let word = b / GRANULE + usize::from(r.ahead);
+                let word = b / GRANULE + ahead;
                 (b, i32::from(r.base) + (word / r.step as usize) as i32)
             })
             .collect(),
@@ -102,4 +106,57 @@ fn masks_that_compare_tell_which_bytes_are_in_common() {
         }
     }
     assert!(compared > all.len() * 2);
+}
+
+#[test]
+fn records_of_bytes_have_these_and_no_others() {
+    for step in BYTE_STEPS {
+        for (start, from, len) in (0..9)
+            .flat_map(|start| (0..70).flat_map(move |from| [1, 3, 4, 5, 40].map(|len| (start, from, len))))
+        {
+            let (start, bytes) = (0x1000 - start, 0x1000 + from..(0x1000 + from + len));
+            let record = Record::from_bits(0).with(OpCode::plain(true, FULL), Span::Thread);
+            let region = RegionRecord::of_bytes(record, step, (20, start), &bytes);
+            let wanted: Vec<_> =
+                bytes.clone().map(|b| (b - 0x1000, 20 + ((b - start) / step) as i32)).collect();
+            assert_eq!(bytes_of(&region), wanted, "{step} {start:x} {bytes:x?}");
+            for mask in masks(step) {
+                let record = record.with(OpCode::plain(true, mask), Span::Thread);
+                let some = RegionRecord::of_bytes(record, step, (20, start), &bytes);
+                let its = bytes_of_mask(step, mask);
+                let wanted =
+                    wanted.iter().copied().filter(|of| its.contains(&((of.0 + 0x1000 - start) % step)));
+                let wanted: Vec<_> = wanted.collect();
+                let words = wanted.iter().fold(0, |words, of| words | 1 << (of.0 / GRANULE));
+                assert_eq!(some.mask, words, "{step} {start:x} {bytes:x?} {mask:b}");
+                assert!(words == 0 || bytes_of(&some) == wanted);
+            }
+            for words in [0xf, !1, !0x8, 0x5555_5555] {
+                let left = wanted.iter().copied().filter(|of| words >> (of.0 / GRANULE) & 1 != 0);
+                let part = region.part(words);
+                assert_eq!(
+                    if part.mask == 0 { Vec::new() } else { bytes_of(&part) },
+                    left.collect::<Vec<_>>()
+                );
+            }
+            for (other_from, other_len) in [(from, len), (from + len, 9), (from + 1, len), (from / 2, 2)] {
+                let others = 0x1000 + other_from..0x1000 + other_from + other_len;
+                let other = RegionRecord::of_bytes(record, step, (20, start), &others);
+                let has = |b: &usize| others.contains(&(b + 0x1000));
+                let met: Vec<_> = wanted.iter().map(|of| of.0).filter(has).collect();
+                if let Some(both) = region.words_of_both(&other) {
+                    let words: u32 = met.iter().fold(0, |words, b| words | 1 << (b / GRANULE));
+                    assert_eq!(both, words);
+                    for i in super::words(both) {
+                        assert_eq!(region.bytes_of_word(i), other.bytes_of_word(i));
+                    }
+                } else {
+                    assert_ne!(met, []);
+                }
+                if region.represents(&other) {
+                    assert!(bytes_of(&other).iter().all(|of| wanted.contains(of)), "{region:?} {other:?}");
+                }
+            }
+        }
+    }
 }
