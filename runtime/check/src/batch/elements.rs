@@ -23,8 +23,7 @@ use crate::batch::{Addresses, Batch, BatchChecks};
 use crate::model::access::{FULL, GRANULE};
 use crate::model::record::{OpCode, Record};
 use crate::model::relation::Span;
-use crate::shadow::record_list::{RECORDS, RecordList};
-use crate::shadow::region::{self, FALLS, RegionRecord};
+use crate::shadow::region::{self, FALLS, REGION_RECORDS, RegionList, RegionRecord};
 
 /// Rows of a segment that are checked together.
 #[derive(Debug, Default)]
@@ -154,7 +153,7 @@ struct RowOfElements<'a> {
 struct Pattern<'a> {
     rows: RowsOfElements<'a>,
     /// What they leave, if they are the only ones.
-    parts: SmallVec<[Part; RECORDS]>,
+    parts: SmallVec<[Part; REGION_RECORDS]>,
     /// Words from an element to the next one.
     step: usize,
     /// Words of an element that are accessed, from its first one on.
@@ -173,7 +172,7 @@ struct Accesses {
 }
 
 type RowsOfElements<'a> = SmallVec<[RowOfElements<'a>; 16]>;
-type AccessesOfElements = SmallVec<[Accesses; RECORDS]>;
+type AccessesOfElements = SmallVec<[Accesses; REGION_RECORDS]>;
 
 /// The rows of elements, and what is left of their accesses if they are the only ones. Bytes are counted from `from`,
 /// as the first row's address is. `None` if the rows cannot be checked together.
@@ -230,7 +229,7 @@ const MULTIPLES: [u64; REGION_WORDS + 1] = {
 };
 
 /// Appends the parts of accesses to these bytes. `record` has all bytes of each word.
-fn push_parts(parts: &mut SmallVec<[Part; RECORDS]>, record: Record, writes: bool, mut bytes: u128) {
+fn push_parts(parts: &mut SmallVec<[Part; REGION_RECORDS]>, record: Record, writes: bool, mut bytes: u128) {
     let first = parts.len();
     let mut word = 0;
     while bytes != 0 {
@@ -264,7 +263,7 @@ impl<'a> Pattern<'a> {
             push_parts(&mut parts, record, writes, bytes);
         }
         let (step, falls) = (all.step.unsigned_abs() / GRANULE, all.step < 0);
-        (parts.len() <= RECORDS).then_some(Self { rows: elements, parts, step, words, from, falls })
+        (parts.len() <= REGION_RECORDS).then_some(Self { rows: elements, parts, step, words, from, falls })
     }
 
     /// Checks a run of the first row, and those of the others beside it.
@@ -277,7 +276,7 @@ impl<'a> Pattern<'a> {
             let region = elements.region(word);
             let address = word * GRANULE;
             block.shadow().map.prefetch_region(address + region::BYTES);
-            let mut records = RecordList::default();
+            let mut records = RegionList::default();
             for part in &self.parts {
                 let record = region.record(part);
                 // There is room for each part.

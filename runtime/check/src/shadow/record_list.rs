@@ -4,11 +4,15 @@
 //! array that neighbours share): one record for each instruction. A
 //! [`Chain`](crate::shadow::chain::Chain) holds anything; a list holds records of 64 bits in one
 //! cache line, and a further read meets them without being unpacked.
+//!
+//! A region has room for more: small blocks that write three bytes of each pixel leave twelve.
 
 use crate::model::record::Record;
 
-/// Records that a list holds at most.
+/// Records that the list of a word holds at most.
 pub(crate) const RECORDS: usize = 8;
+/// Records that the list of a region holds at most.
+pub(crate) const REGION_RECORDS: usize = 12;
 
 /// A record that a list can hold.
 pub(crate) trait ListRecord: Copy + Default {
@@ -23,13 +27,19 @@ impl ListRecord for Record {
     }
 }
 
-/// Up to [`RECORDS`] records, in the order of their first access. The places behind the last one
+/// Up to `N` records, in the order of their first access. The places behind the last one
 /// hold none.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
-pub(crate) struct RecordList<R>([R; RECORDS]);
+pub(crate) struct RecordList<R, const N: usize = RECORDS>([R; N]);
 
-impl<R: ListRecord> RecordList<R> {
+impl<R: ListRecord, const N: usize> Default for RecordList<R, N> {
+    fn default() -> Self {
+        Self([R::default(); N])
+    }
+}
+
+impl<R: ListRecord, const N: usize> RecordList<R, N> {
     /// A list of one record.
     #[inline(always)]
     pub(crate) fn of(record: R) -> Self {
@@ -62,7 +72,7 @@ impl<R: ListRecord> RecordList<R> {
     #[must_use]
     pub(crate) fn push(&mut self, record: R) -> bool {
         let len = self.len();
-        let has_room = len < RECORDS;
+        let has_room = len < N;
         if has_room {
             self.0[len] = record;
         }
@@ -73,7 +83,7 @@ impl<R: ListRecord> RecordList<R> {
     /// their records.
     pub(crate) fn retain(&mut self, keep: impl Fn(&R) -> bool) {
         let mut kept = 0;
-        for i in 0..RECORDS {
+        for i in 0..N {
             if !self.0[i].is_none() && keep(&self.0[i]) {
                 self.0[kept] = self.0[i];
                 kept += 1;

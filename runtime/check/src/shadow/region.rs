@@ -13,7 +13,7 @@
 //! | empty | none |
 //! | open | each word has its own; the region's word has the uid and clock of the block that opened it last |
 //! | a record | one, for all words: thread after thread, one word each |
-//! | list | up to 8 [`RegionRecord`]s |
+//! | list | up to 12 [`RegionRecord`]s |
 //! | busy | one worker is changing it and the others wait |
 //!
 //! An access to one word, and a row that is not regular with what it meets, *opens* the region: its
@@ -33,14 +33,14 @@ use crate::model::step::{self, Next, Step};
 use crate::order::view::BlockView;
 use crate::shadow::map::WordPlace;
 use crate::shadow::process::{BlockShadow, Shadow};
-pub(crate) use crate::shadow::record_list::RECORDS;
+pub(crate) use crate::shadow::record_list::REGION_RECORDS;
 use crate::shadow::record_list::RecordList;
 use crate::shadow::word::{load, put};
 
 pub(crate) use past::{forget, is_closed, list_of, prefetch, records_of};
 pub use records::BYTES;
 use records::RegionContent;
-pub(crate) use records::{BYTE_STEPS, FALLS, ONE_THREAD, RegionRecord, mask_of_bytes};
+pub(crate) use records::{BYTE_STEPS, FALLS, ONE_THREAD, RegionList, RegionRecord, mask_of_bytes};
 
 /// What becomes of a region's records when an access meets them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,7 +121,7 @@ impl BlockView {
 
     /// Removes the settled records of these words. Settled for the device, they may not be settled
     /// for the host: the other words of global memory keep them, as shadow words do.
-    fn drop_settled(&self, list: &mut RecordList<RegionRecord>, words: u32, shared: bool) -> bool {
+    fn drop_settled(&self, list: &mut RegionList, words: u32, shared: bool) -> bool {
         let over = if shared { !0 } else { words };
         let mut changed = false;
         for r in list.as_mut_slice() {
@@ -138,7 +138,7 @@ impl BlockView {
     /// settled or of the same threads in this epoch, as in [`crate::shadow::fast`]. False in other cases:
     /// then nothing was done.
     #[inline]
-    fn meet_own(&self, list: &mut RecordList<RegionRecord>, a: &RegionRecord, shared: bool) -> bool {
+    fn meet_own(&self, list: &mut RegionList, a: &RegionRecord, shared: bool) -> bool {
         // The words in which no record represents the access, and the records that it replaces there.
         let (mut todo, mut replaced) = (a.mask, 0_u32);
         for (i, r) in list.as_slice().iter().enumerate().filter(|(_, r)| r.mask & a.mask != 0) {
@@ -187,12 +187,12 @@ impl BlockView {
 
     /// Lets an access to some words of a region meet its records: what
     /// [`history::check`](crate::shadow::history::check) does, for all words of a record at once.
-    fn meet(&self, list: &mut RecordList<RegionRecord>, a: &RegionRecord, shared: bool) -> Met {
+    fn meet(&self, list: &mut RegionList, a: &RegionRecord, shared: bool) -> Met {
         let mut changed = self.drop_settled(list, a.mask, shared);
         let mut todo = a.mask;
         // For each record, the words in which the access's record replaces it; and the words in
         // which some record represents the access.
-        let mut replaced = [0; RECORDS];
+        let mut replaced = [0; REGION_RECORDS];
         let mut kept = 0;
         for (i, replaced) in replaced.iter_mut().enumerate().take(list.len()) {
             let r = list.as_slice()[i];
@@ -401,7 +401,7 @@ impl BlockShadow {
     }
 
     /// The word of a region with these records; `before` is what the word held.
-    fn region_word(&mut self, list: &RecordList<RegionRecord>, before: RegionContent) -> Record {
+    fn region_word(&mut self, list: &RegionList, before: RegionContent) -> Record {
         if let [one] = list.as_slice()
             && let Some(alone) = one.alone()
         {
@@ -424,7 +424,7 @@ impl BlockShadow {
         &mut self,
         shadow: &Shadow,
         view: &BlockView,
-        records: &RecordList<RegionRecord>,
+        records: &RegionList,
         cells: &[AtomicU64; REGION_WORDS],
     ) {
         let records = records.as_slice();

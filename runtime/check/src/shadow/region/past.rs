@@ -4,12 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gpurace_abi::device::REGION_WORDS;
 
-use super::records::{RegionContent, RegionRecord};
+use super::records::{RegionContent, RegionList};
 use crate::model::access::GRANULE;
 use crate::model::record::Record;
 use crate::shadow::map;
 use crate::shadow::process::Shadow;
-use crate::shadow::record_list::RecordList;
 use crate::shadow::word::load;
 
 /// True if a region has records of its words together.
@@ -18,7 +17,7 @@ pub(crate) fn is_closed(region: Record) -> bool {
 }
 
 /// The list that the word of a region points to.
-pub(crate) fn list_of(region: Record) -> Option<*mut RecordList<RegionRecord>> {
+pub(crate) fn list_of(region: Record) -> Option<*mut RegionList> {
     match RegionContent::of(region) {
         RegionContent::List(at) => Some(at),
         _ => None,

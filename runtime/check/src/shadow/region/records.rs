@@ -7,7 +7,7 @@ use gpurace_abi::device::REGION_WORDS;
 use crate::model::access::{FULL, GRANULE, Op, Touch};
 use crate::model::record::{self, OpCode, Record};
 use crate::model::relation::Span;
-use crate::shadow::record_list::{ListRecord, RecordList};
+use crate::shadow::record_list::{ListRecord, REGION_RECORDS, RecordList};
 
 /// Bytes of a region.
 pub const BYTES: usize = REGION_WORDS * GRANULE;
@@ -38,7 +38,10 @@ pub(crate) struct RegionRecord {
     /// bytes of its first and last word a record of bytes does not have.
     pub(crate) ahead: u8,
 }
-const _: () = assert!(size_of::<RegionRecord>() == 16, "a record list has two cache lines");
+const _: () = assert!(size_of::<RegionList>() == 192, "a region's list has three cache lines");
+
+/// The records of a region.
+pub(crate) type RegionList = RecordList<RegionRecord, REGION_RECORDS>;
 
 /// Set in [`RegionRecord::ahead`] if later words are those of earlier threads.
 pub(crate) const FALLS: u8 = 1 << 7;
@@ -388,7 +391,7 @@ pub(super) enum RegionContent {
     /// One record of all words.
     Alone(RegionRecord),
     /// Several records.
-    List(*mut RecordList<RegionRecord>),
+    List(*mut RegionList),
 }
 
 impl RegionContent {
@@ -397,14 +400,14 @@ impl RegionContent {
         match word.state() {
             record::EMPTY => Self::Empty,
             record::CHAIN => Self::Open,
-            record::LIST => Self::List(word.address() as *mut RecordList<RegionRecord>),
+            record::LIST => Self::List(word.address() as *mut RegionList),
             record::BUSY => Self::Busy,
             _ => Self::Alone(RegionRecord::of_all(word)),
         }
     }
 
     /// A copy of the records.
-    pub(super) fn records(&self) -> RecordList<RegionRecord> {
+    pub(super) fn records(&self) -> RegionList {
         match *self {
             Self::Alone(record) => RecordList::of(record),
             // SAFETY: the region owned the list, and whoever made it busy owns the list now.
