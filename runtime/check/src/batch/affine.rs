@@ -247,16 +247,16 @@ impl AffineAddresses<'_> {
     }
 
     /// The step of each part, if no part is among others. It and the distances of the parts are whole words; or it
-    /// is one of [`BYTE_STEPS`], and accesses of `size` bytes leave bytes between them or are of several bits of a mask.
-    pub(super) fn element_step(&self, size: usize) -> Option<isize> {
+    /// is one of [`BYTE_STEPS`].
+    pub(super) fn element_step(&self) -> Option<isize> {
         let (count, step, [(middle, by), (_, far)]) = self.parts();
         let [by, far] = [by, far].map(|distance| (distance as i64).unsigned_abs());
         let is_apart = |(distance, bytes): (u64, u64)| distance == 0 || distance >= bytes;
         let part = (step as i64).unsigned_abs().saturating_mul(count as u64);
         let apart = is_apart((by, part)) && is_apart((far, by.max(part).saturating_mul(middle as u64)));
         let words = (step | by | far) % GRANULE as u64 == 0;
-        let bytes = || BYTE_STEPS.contains(&(step as usize)) && (size as u64 != step || step > 2);
-        (apart && count > 1 && (words || bytes())).then_some(step as isize)
+        let fits = words || BYTE_STEPS.contains(&(step as usize));
+        (apart && count > 1 && fits).then_some(step as isize)
     }
 }
 

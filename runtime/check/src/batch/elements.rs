@@ -45,7 +45,7 @@ impl ElementRows {
         let Addresses::Affine(affine) = row.addresses else { return false };
         let (at, size) = (before.len(), row.size as isize);
         if self.rows == 0 {
-            let Some(step) = affine.element_step(row.size as usize) else { return false };
+            let Some(step) = affine.element_step() else { return false };
             let one = Self { rows: 1 << at, first: at, step, part: 0..size };
             let fits = one.fits(affine);
             if fits {
