@@ -360,6 +360,11 @@ fn collectives_of_a_warp() {
     assert_eq!(all("%n"), None);
 }
 
+/// A shuffle of the lanes of a mask.
+fn shuffle(mask: &str) -> String {
+    format!("%got = call i64 @__gpurace_shfl(ptr %c, i32 2, i32 {mask}, i32 %t, i32 1, i32 31, i32 5)")
+}
+
 #[test]
 fn warps_that_part() {
     let under = |condition: &str, body: &str| {
@@ -367,9 +372,6 @@ fn warps_that_part() {
             "%x = icmp slt i32 {condition}, 8\n br i1 %x, label %some, label %end\n some:\n {body}\n br label %end\n
              end:\n ret void"
         ))
-    };
-    let shuffle = |mask: &str| {
-        format!("%got = call i64 @__gpurace_shfl(ptr %c, i32 2, i32 {mask}, i32 %t, i32 1, i32 31, i32 5)")
     };
     // An exchange has two cuts, a sync and the question which lanes are active have one.
     assert_eq!(under("%t", &shuffle("255")), Some(3));
@@ -413,6 +415,12 @@ fn checked_kernels_with_collectives() {
     // The runtime tells the checker which lanes have met, also where all lanes do.
     let parts = |checks| cut_with("SYNCWARP\n ret void", checks).map(|found| found.parts);
     assert_eq!((parts(Checks::None), parts(Checks::Kept)), (Some(false), Some(true)));
+    // A shuffle orders nothing. Its lanes meet by themselves, unless a sync beside it does not let them.
+    let parts = |body: &str, checks| {
+        cut_with(&format!("{}\n {body} ret void", shuffle("-1")), checks).map(|found| found.parts)
+    };
+    assert_eq!((parts("", Checks::None), parts("", Checks::Kept)), (Some(false), Some(false)));
+    assert_eq!(parts("SYNCWARP\n", Checks::Kept), Some(true));
 }
 
 /// The points of a kernel with a collective under the condition `%x`.
