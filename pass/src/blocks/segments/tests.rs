@@ -462,6 +462,25 @@ fn collective_under_a_condition_of_the_warp() {
 }
 
 #[test]
+fn collective_under_a_limit_of_whole_warps() {
+    let under = |comparison: &str| meets_under(&format!("%m32 = shl i32 %n, 5\n %x = icmp {comparison}"));
+    for alike in ["ult i32 %t, 64", "uge i32 %t, 32", "sgt i32 32, %t", "ugt i32 %t, 31", "sle i32 %t, 95"] {
+        assert!(under(alike), "{alike}");
+    }
+    assert!(under("slt i32 %t, %m32") && under("slt i32 %t, %d"), "no warp parts at a multiple of 32");
+    for apart in ["ult i32 %t, 48", "ule i32 %t, 32", "ugt i32 %t, 32", "eq i32 %t, 32", "slt i32 %t, %n"] {
+        assert!(!under(apart), "{apart}");
+    }
+    // The limit must be that of the whole warp, and the index that of one.
+    assert!(!meets_under("%m32 = shl i32 %t, 5\n %x = icmp slt i32 %t, %m32"));
+    assert!(!meets_under("%h = lshr i32 %t, 1\n %x = icmp ult i32 %h, 32"));
+    assert!(!meets_under("%v = load i32, ptr %p\n %x = icmp ult i32 %v, 32"));
+    let of_grid = "%m = mul i32 %b, %d\n %i = add i32 %m, %t\n";
+    assert!(meets_under(&format!("{of_grid} %x = icmp ult i32 %i, 64")));
+    assert!(!meets_under(&format!("{of_grid} %x = icmp ult i32 %i, %n")));
+}
+
+#[test]
 fn collective_under_a_vote() {
     let under = |value: &str, control: &str| {
         points(&format!(

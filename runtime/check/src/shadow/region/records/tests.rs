@@ -153,6 +153,12 @@ fn records_of_bytes_have_these_and_no_others() {
                 } else {
                     assert_ne!(met, []);
                 }
+                if region.is_like(&other) && region.mask & other.mask == 0 {
+                    let mut all = [wanted.clone(), bytes_of(&other)].concat();
+                    all.sort_unstable();
+                    let mask = region.mask | other.mask;
+                    assert_eq!(bytes_of(&RegionRecord { mask, ..region }), all, "{region:?} {other:?}");
+                }
                 if region.represents(&other) {
                     assert!(bytes_of(&other).iter().all(|of| wanted.contains(of)), "{region:?} {other:?}");
                 }
