@@ -76,7 +76,7 @@ impl ElementRows {
 
     /// True if elements share words.
     fn share_words(&self) -> bool {
-        self.step.unsigned_abs() % GRANULE != 0
+        !self.step.unsigned_abs().is_multiple_of(GRANULE)
     }
 
     /// True if each thread has an element of its own, and words of its own if elements have whole words.

@@ -147,9 +147,7 @@ impl BlockView {
                 replaced |= 1 << i;
             } else if both == Some(0) {
                 continue;
-            } else if both != Some(r.mask & a.mask) {
-                return false;
-            } else if !r.is_of_same_threads(a) || !r.compares_with(a) {
+            } else if both != Some(r.mask & a.mask) || !r.is_of_same_threads(a) || !r.compares_with(a) {
                 return false;
             } else if step::covers(r.touch(), a.touch(), true) {
                 todo &= !r.mask;
