@@ -23,7 +23,7 @@ use crate::batch::{Addresses, Batch, BatchChecks};
 use crate::model::access::{FULL, GRANULE};
 use crate::model::record::{OpCode, Record};
 use crate::model::relation::Span;
-use crate::shadow::region::{self, FALLS, REGION_RECORDS, RegionList, RegionRecord};
+use crate::shadow::region::{self, FALLS, RECORDS, RegionList, RegionRecord};
 
 /// Rows of a segment that are checked together.
 #[derive(Debug, Default)]
@@ -153,7 +153,7 @@ struct RowOfElements<'a> {
 struct Pattern<'a> {
     rows: RowsOfElements<'a>,
     /// What they leave, if they are the only ones.
-    parts: SmallVec<[Part; REGION_RECORDS]>,
+    parts: SmallVec<[Part; RECORDS]>,
     /// Words from an element to the next one.
     step: usize,
     /// Words of an element that are accessed, from its first one on.
@@ -172,7 +172,7 @@ struct Accesses {
 }
 
 type RowsOfElements<'a> = SmallVec<[RowOfElements<'a>; 16]>;
-type AccessesOfElements = SmallVec<[Accesses; REGION_RECORDS]>;
+type AccessesOfElements = SmallVec<[Accesses; RECORDS]>;
 
 /// The rows of elements, and what is left of their accesses if they are the only ones. Bytes are counted from `from`,
 /// as the first row's address is. `None` if the rows cannot be checked together.
@@ -229,7 +229,7 @@ const MULTIPLES: [u64; REGION_WORDS + 1] = {
 };
 
 /// Appends the parts of accesses to these bytes. `record` has all bytes of each word.
-fn push_parts(parts: &mut SmallVec<[Part; REGION_RECORDS]>, record: Record, writes: bool, mut bytes: u128) {
+fn push_parts(parts: &mut SmallVec<[Part; RECORDS]>, record: Record, writes: bool, mut bytes: u128) {
     let first = parts.len();
     let mut word = 0;
     while bytes != 0 {
@@ -263,7 +263,7 @@ impl<'a> Pattern<'a> {
             push_parts(&mut parts, record, writes, bytes);
         }
         let (step, falls) = (all.step.unsigned_abs() / GRANULE, all.step < 0);
-        (parts.len() <= REGION_RECORDS).then_some(Self { rows: elements, parts, step, words, from, falls })
+        (parts.len() <= RECORDS).then_some(Self { rows: elements, parts, step, words, from, falls })
     }
 
     /// Checks a run of the first row, and those of the others beside it.

@@ -4,15 +4,11 @@
 //! array that neighbours share): one record for each instruction. A
 //! [`Chain`](crate::shadow::chain::Chain) holds anything; a list holds records of 64 bits in one
 //! cache line, and a further read meets them without being unpacked.
-//!
-//! A region has room for more: small blocks that write three bytes of each pixel leave twelve.
 
 use crate::model::record::Record;
 
-/// Records that the list of a word holds at most.
+/// Records that a list holds at most.
 pub(crate) const RECORDS: usize = 8;
-/// Records that the list of a region holds at most.
-pub(crate) const REGION_RECORDS: usize = 12;
 
 /// A record that a list can hold.
 pub(crate) trait ListRecord: Copy + Default {
@@ -27,19 +23,13 @@ impl ListRecord for Record {
     }
 }
 
-/// Up to `N` records, in the order of their first access. The places behind the last one
+/// Up to [`RECORDS`] records, in the order of their first access. The places behind the last one
 /// hold none.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(64))]
-pub(crate) struct RecordList<R, const N: usize = RECORDS>([R; N]);
+pub(crate) struct RecordList<R>([R; RECORDS]);
 
-impl<R: ListRecord, const N: usize> Default for RecordList<R, N> {
-    fn default() -> Self {
-        Self([R::default(); N])
-    }
-}
-
-impl<R: ListRecord, const N: usize> RecordList<R, N> {
+impl<R: ListRecord> RecordList<R> {
     /// A list of one record.
     #[inline(always)]
     pub(crate) fn of(record: R) -> Self {
@@ -67,12 +57,27 @@ impl<R: ListRecord, const N: usize> RecordList<R, N> {
         &mut self.0[..len]
     }
 
+    /// Makes the records those of another list. Leaves the places alone that neither has filled.
+    #[inline]
+    pub(crate) fn replace(&mut self, other: &Self) {
+        let len = self.len().max(other.len());
+        self.0[..len].copy_from_slice(&other.0[..len]);
+    }
+
+    /// A copy, made without a look at the places that are not filled.
+    #[inline]
+    pub(crate) fn copied(&self) -> Self {
+        let mut list = Self::default();
+        list.replace(self);
+        list
+    }
+
     /// Adds a record; false if there is no room.
     #[inline(always)]
     #[must_use]
     pub(crate) fn push(&mut self, record: R) -> bool {
         let len = self.len();
-        let has_room = len < N;
+        let has_room = len < RECORDS;
         if has_room {
             self.0[len] = record;
         }
@@ -83,7 +88,7 @@ impl<R: ListRecord, const N: usize> RecordList<R, N> {
     /// their records.
     pub(crate) fn retain(&mut self, keep: impl Fn(&R) -> bool) {
         let mut kept = 0;
-        for i in 0..N {
+        for i in 0..RECORDS {
             if !self.0[i].is_none() && keep(&self.0[i]) {
                 self.0[kept] = self.0[i];
                 kept += 1;

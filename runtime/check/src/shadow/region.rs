@@ -13,7 +13,7 @@
 //! | empty | none |
 //! | open | each word has its own; the region's word has the uid and clock of the block that opened it last |
 //! | a record | one, for all words: thread after thread, one word each |
-//! | list | up to 12 [`RegionRecord`]s |
+//! | list | up to 8 [`RegionRecord`]s |
 //! | busy | one worker is changing it and the others wait |
 //!
 //! An access to one word, and a row that is not regular with what it meets, *opens* the region: its
@@ -33,7 +33,7 @@ use crate::model::step::{self, Next, Step};
 use crate::order::view::BlockView;
 use crate::shadow::map::WordPlace;
 use crate::shadow::process::{BlockShadow, Shadow};
-pub(crate) use crate::shadow::record_list::REGION_RECORDS;
+pub(crate) use crate::shadow::record_list::RECORDS;
 use crate::shadow::record_list::RecordList;
 use crate::shadow::word::{load, put};
 
@@ -190,7 +190,7 @@ impl BlockView {
         let mut todo = a.mask;
         // For each record, the words in which the access's record replaces it; and the words in
         // which some record represents the access.
-        let mut replaced = [0; REGION_RECORDS];
+        let mut replaced = [0; RECORDS];
         let mut kept = 0;
         for (i, replaced) in replaced.iter_mut().enumerate().take(list.len()) {
             let r = list.as_slice()[i];
@@ -321,7 +321,7 @@ impl BlockShadow {
                         region.store(w.bits(), Ordering::Release);
                         return true;
                     }
-                    let mut changed = *list;
+                    let mut changed = list.copied();
                     let met = view.meet(&mut changed, a, shared);
                     let next = match met {
                         Met::Changed => self.region_word(&changed, content),
@@ -408,11 +408,13 @@ impl BlockShadow {
             }
             return alone;
         }
-        let at = match before {
-            RegionContent::List(at) => at,
-            _ => self.region_lists.take(),
-        };
-        // SAFETY: only this block has the list.
+        if let RegionContent::List(at) = before {
+            // SAFETY: only this block has the list.
+            unsafe { (*at).replace(list) };
+            return Record::list(at as u64);
+        }
+        let at = self.region_lists.take();
+        // SAFETY: nobody else has the piece.
         unsafe { at.write(*list) };
         Record::list(at as u64)
     }

@@ -11,13 +11,13 @@ use crate::batch::rows::{CheckedRow, RowRun};
 use crate::batch::{Batch, BatchChecks};
 use crate::model::record::{OpCode, Record};
 use crate::model::relation::Span;
-use crate::shadow::region::{self, REGION_RECORDS, RegionList, RegionRecord, mask_of_bytes};
+use crate::shadow::region::{self, RECORDS, RegionList, RegionRecord, mask_of_bytes};
 
 /// What rows do to each element, where elements share words.
 pub(super) struct BytePattern<'a> {
     rows: RowsOfElements<'a>,
     /// The records that they leave, if they are the only ones.
-    parts: SmallVec<[Record; REGION_RECORDS]>,
+    parts: SmallVec<[Record; RECORDS]>,
     /// Bytes from an element to the next one.
     step: usize,
     /// Where the first element begins, counted from the first row's address.
@@ -39,7 +39,7 @@ impl<'a> BytePattern<'a> {
             .filter(|accesses| accesses.bytes != 0)
             .map(|&Accesses { record, writes, bytes }| record_of(record, writes, bytes, step))
             .collect();
-        let fits = |parts: &SmallVec<_>| parts.len() <= REGION_RECORDS;
+        let fits = |parts: &SmallVec<_>| parts.len() <= RECORDS;
         // Each row must have a record of its own, too.
         let one_by_one = rows.iter().all(|row| mask_of_bytes(step, row.bytes).is_some());
         Some(Self { parts: parts.filter(fits).filter(|_| one_by_one)?, rows, step, from })

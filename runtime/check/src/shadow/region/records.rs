@@ -7,7 +7,7 @@ use gpurace_abi::device::REGION_WORDS;
 use crate::model::access::{FULL, GRANULE, Op, Touch};
 use crate::model::record::{self, OpCode, Record};
 use crate::model::relation::Span;
-use crate::shadow::record_list::{ListRecord, REGION_RECORDS, RecordList};
+use crate::shadow::record_list::{ListRecord, RecordList};
 
 /// Bytes of a region.
 pub const BYTES: usize = REGION_WORDS * GRANULE;
@@ -38,10 +38,10 @@ pub(crate) struct RegionRecord {
     /// bytes of its first and last word a record of bytes does not have.
     pub(crate) ahead: u8,
 }
-const _: () = assert!(size_of::<RegionList>() == 192, "a region's list has three cache lines");
+const _: () = assert!(size_of::<RegionList>() == 128, "a region's list has two cache lines");
 
 /// The records of a region.
-pub(crate) type RegionList = RecordList<RegionRecord, REGION_RECORDS>;
+pub(crate) type RegionList = RecordList<RegionRecord>;
 
 /// Set in [`RegionRecord::ahead`] if later words are those of earlier threads.
 pub(crate) const FALLS: u8 = 1 << 7;
@@ -411,7 +411,7 @@ impl RegionContent {
         match *self {
             Self::Alone(record) => RecordList::of(record),
             // SAFETY: the region owned the list, and whoever made it busy owns the list now.
-            Self::List(at) => unsafe { *at },
+            Self::List(at) => unsafe { (*at).copied() },
             Self::Empty | Self::Open | Self::Busy => RecordList::default(),
         }
     }
