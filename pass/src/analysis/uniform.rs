@@ -304,6 +304,9 @@ impl Uniformity {
                 {
                     operands().max(Uniform::Warp)
                 }
+                LLVMOpcode::LLVMICmp if self.compares_alike(instruction, place) => {
+                    operands().max(Uniform::Warp)
+                }
                 _ => operands(),
             }
         }

@@ -10,7 +10,7 @@
 //!
 //! Checked kernels have block entries as well. Each thread in turn runs to the next barrier or collective, as
 //! threads with stacks of their own do. No thread waits at a barrier there, so the code tells the checker of
-//! it between two segments. Warps run by steps, and the runtime tells the checker which lanes have synced.
+//! it between two segments. Warps that sync run by steps, and the runtime tells the checker which lanes have met.
 //!
 //! Two kinds of checked kernels have no block entry. The first kind has barriers, and variables in memory. These would
 //! lie in the block frame, and the checker does not know there that each belongs to one thread. In the second kind,

@@ -92,7 +92,7 @@ pub unsafe fn find(function: LLVMValueRef) -> Vec<GatheredAccess> {
             let inside: HashSet<_> = around.iter().copied().collect();
             let checks = around.iter().flat_map(|&block| ir::block_instructions(block));
             let accesses = checks.filter_map(|i| rows::batched_access(i));
-            found.extend(accesses.filter(|access| access.size.is_power_of_two()).map(|access| {
+            found.extend(accesses.filter(|access| matches!(access.size, 1 | 2 | 4 | 8 | 16)).map(|access| {
                 GatheredAccess {
                     access,
                     scattered: is_scattered(checked_address(access.call), &inside),

@@ -8,7 +8,7 @@
 //!
 //! | access | its check |
 //! |---|---|
-//! | of at most 16 bytes ([`may_be_batched`]), at most once for each thread and segment | in a row |
+//! | of a size for batches ([`may_be_batched`]), at most once for each thread and segment | in a row |
 //! | one in a loop that threads run one by one | gathered: see [`super::gathered`] |
 //! | another one in a loop, of another size, or after the first [`MOST_ROWS`] | a call before the access |
 //!
@@ -25,6 +25,7 @@
 use std::collections::HashMap;
 
 use gpurace_abi::batch::{BatchAccess, FrameAddresses, FrameBatch, MOST_ROWS};
+use gpurace_abi::device::REGION_WORDS;
 use gpurace_abi::entry::{CheckedAccess, Effect, Entry};
 use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
@@ -63,7 +64,7 @@ pub struct BatchedAccess {
     /// Its bytes.
     pub size: u32,
     writes: bool,
-    /// The value that it writes, if the check has one.
+    /// The value that it writes, if the check has one that memory of the same size can hold.
     pub value: Option<LLVMValueRef>,
 }
 
@@ -98,9 +99,10 @@ impl BatchedAccess {
     }
 }
 
-/// True if accesses of so many bytes can be part of a batch: 1, 2, or up to 4 words.
+/// True if accesses of so many bytes can be part of a batch: 1, 2, 3, or whole words up to the bytes of a region. Copies
+/// of structs are long.
 pub fn may_be_batched(size: u32) -> bool {
-    size <= 16 && (matches!(size, 1 | 2) || size.is_multiple_of(4)) && size != 0
+    matches!(size, 1..=3) || size.is_multiple_of(4) && (1..=4 * REGION_WORDS as u32).contains(&size)
 }
 
 /// Finds the accesses of a cut function that can be in rows.
@@ -150,7 +152,7 @@ pub unsafe fn batched_access(call: LLVMValueRef) -> Option<BatchedAccess> {
             _ => return None,
         };
         let size = u32::try_from(check.size()?).ok().filter(|&size| may_be_batched(size))?;
-        let value = (check.entry == Entry::Write && size <= 8).then(|| check.operand(3));
+        let value = (check.entry == Entry::Write && matches!(size, 1 | 2 | 4 | 8)).then(|| check.operand(3));
         Some(BatchedAccess {
             call,
             block: LLVMGetInstructionParent(call),

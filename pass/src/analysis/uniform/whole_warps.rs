@@ -1,9 +1,9 @@
-//! Values that are the same for a warp because it has 32 lanes in one row of the block: `threadIdx.x / 32`
-//! and its like.
+//! Values that are the same for a warp because it has 32 lanes in one row of the block: `threadIdx.x / 32`,
+//! `threadIdx.x < 64` and their like.
 
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
-use llvm_sys::{LLVMOpcode, LLVMTypeKind};
+use llvm_sys::{LLVMIntPredicate, LLVMOpcode, LLVMTypeKind};
 
 use super::Uniformity;
 use crate::ir;
@@ -43,6 +43,32 @@ impl Uniformity {
                 _ => by.is_multiple_of(32),
             };
             drops && self.has_lane(index, place)
+        }
+    }
+
+    /// True if all lanes of a warp compare alike: an index of which only the lane differs in the warp, and a limit at
+    /// which no warp parts.
+    pub(super) unsafe fn compares_alike(&self, comparison: LLVMValueRef, place: Option<usize>) -> bool {
+        // SAFETY: by contract; the instruction has two operands.
+        unsafe {
+            let operands = [0, 1].map(|i| LLVMGetOperand(comparison, i));
+            let of = |[index, limit]: [LLVMValueRef; 2], predicate| match limits_whole_warps(predicate) {
+                Some(Limit::First) => {
+                    self.has_lane(index, place)
+                        && self.is_multiple(limit)
+                        && self.at(limit, place) >= Uniform::Warp
+                }
+                Some(Limit::Last) => {
+                    !LLVMIsAConstantInt(limit).is_null()
+                        && LLVMGetIntTypeWidth(LLVMTypeOf(limit)) <= 64
+                        && LLVMConstIntGetZExtValue(limit) % 32 == 31
+                        && self.has_lane(index, place)
+                }
+                None => false,
+            };
+            let [index, limit] = operands;
+            let predicate = LLVMGetICmpPredicate(comparison);
+            of([index, limit], predicate) || of([limit, index], swapped(predicate))
         }
     }
 
@@ -113,6 +139,42 @@ impl Uniformity {
     }
 }
 
+/// A limit at which no warp parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Limit {
+    /// The index of a first lane: a multiple of 32.
+    First,
+    /// The index of a last lane.
+    Last,
+}
+
+/// The limit with which all lanes of a warp compare alike. Their indices are one multiple of 32, plus the lane: so one
+/// lies below a multiple of 32, as a signed number too, if all do.
+fn limits_whole_warps(predicate: LLVMIntPredicate) -> Option<Limit> {
+    use LLVMIntPredicate::*;
+    match predicate {
+        LLVMIntULT | LLVMIntUGE | LLVMIntSLT | LLVMIntSGE => Some(Limit::First),
+        LLVMIntULE | LLVMIntUGT | LLVMIntSLE | LLVMIntSGT => Some(Limit::Last),
+        LLVMIntEQ | LLVMIntNE => None,
+    }
+}
+
+/// The predicate that says the same with its operands swapped.
+fn swapped(predicate: LLVMIntPredicate) -> LLVMIntPredicate {
+    use LLVMIntPredicate::*;
+    match predicate {
+        LLVMIntULT => LLVMIntUGT,
+        LLVMIntUGT => LLVMIntULT,
+        LLVMIntULE => LLVMIntUGE,
+        LLVMIntUGE => LLVMIntULE,
+        LLVMIntSLT => LLVMIntSGT,
+        LLVMIntSGT => LLVMIntSLT,
+        LLVMIntSLE => LLVMIntSGE,
+        LLVMIntSGE => LLVMIntSLE,
+        LLVMIntEQ | LLVMIntNE => predicate,
+    }
+}
+
 /// The integer that casts between 32 and more bits lead to.
 unsafe fn uncast(mut value: LLVMValueRef) -> LLVMValueRef {
     // SAFETY: by contract; a cast has one operand.
@@ -131,5 +193,56 @@ unsafe fn uncast(mut value: LLVMValueRef) -> LLVMValueRef {
             value = from;
         }
         value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compare(predicate: LLVMIntPredicate, a: u8, b: u8) -> bool {
+        use LLVMIntPredicate::*;
+        let (signed_a, signed_b) = (a as i8, b as i8);
+        match predicate {
+            LLVMIntULT => a < b,
+            LLVMIntUGT => a > b,
+            LLVMIntULE => a <= b,
+            LLVMIntUGE => a >= b,
+            LLVMIntSLT => signed_a < signed_b,
+            LLVMIntSGT => signed_a > signed_b,
+            LLVMIntSLE => signed_a <= signed_b,
+            LLVMIntSGE => signed_a >= signed_b,
+            LLVMIntEQ => a == b,
+            LLVMIntNE => a != b,
+        }
+    }
+
+    const PREDICATES: [LLVMIntPredicate; 10] = {
+        use LLVMIntPredicate::*;
+        [
+            LLVMIntULT, LLVMIntUGT, LLVMIntULE, LLVMIntUGE, LLVMIntSLT, LLVMIntSGT, LLVMIntSLE, LLVMIntSGE,
+            LLVMIntEQ, LLVMIntNE,
+        ]
+    };
+
+    #[test]
+    fn lanes_compare_alike_with_limits_of_warps_alone() {
+        for predicate in PREDICATES {
+            let alike = |first: u8, limit: u8| {
+                let found = compare(predicate, first, limit);
+                (0..32).all(|lane| compare(predicate, first | lane, limit) == found)
+            };
+            // All warps compare alike with these limits modulo 32, and some do not with others.
+            let limits: Vec<_> =
+                (0..32).filter(|low| (0..64).all(|i| alike(i / 8 * 32, i % 8 * 32 | low))).collect();
+            match limits_whole_warps(predicate) {
+                Some(Limit::First) => assert_eq!(limits, [0], "{predicate:?}"),
+                Some(Limit::Last) => assert_eq!(limits, [31], "{predicate:?}"),
+                None => assert!(limits.is_empty(), "{predicate:?}"),
+            }
+            for (a, b) in (0..=255).flat_map(|a| (0..=255).map(move |b| (a, b))) {
+                assert_eq!(compare(predicate, a, b), compare(swapped(predicate), b, a));
+            }
+        }
     }
 }

@@ -99,20 +99,23 @@ fn sizes() {
     };
     assert_eq!(write(16), all(&[&[3]]));
     assert_eq!(write(12), all(&[&[3]]));
-    assert_eq!(write(24), none(1, 1));
+    assert_eq!(write(24), all(&[&[3]]));
+    assert_eq!(write(128), all(&[&[3]]));
+    assert_eq!(write(132), none(1, 1), "longer than a region");
     assert_eq!(write(6), none(1, 1));
     let read = |size: u32| {
         rows_of(&format!("call void @__gpurace_read(ptr %c, ptr %q, i32 {size}, i32 3)\n ret void"))
     };
     assert_eq!(read(8), all(&[&[3]]));
     assert_eq!(read(1), all(&[&[3]]));
-    assert_eq!(read(3), none(1, 1));
+    assert_eq!(read(3), all(&[&[3]]));
+    assert_eq!(read(5), none(1, 1));
     let copied = |size: u32| {
         rows_of(&format!("call void @__gpurace_read_range(ptr %c, ptr %q, i64 {size}, i32 3)\n ret void"))
     };
     assert_eq!(copied(16), all(&[&[3]]));
     assert_eq!(copied(12), all(&[&[3]]));
-    assert_eq!(copied(20), none(1, 1));
+    assert_eq!(copied(20), all(&[&[3]]));
 }
 
 #[test]

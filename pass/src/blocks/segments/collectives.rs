@@ -50,7 +50,8 @@ impl Cutter {
 
     /// Replaces collectives, and returns the cuts that they need. `None` if a collective cannot be replaced. The warp
     /// parts if its lanes may not all meet at each collective: they may take different ways, or some may have ended.
-    /// With checks, every warp counts as parting, since the runtime then knows which lanes meet.
+    /// With checks, every warp that syncs counts as parting: the runtime then knows which lanes meet, and tells the
+    /// checker. Other collectives order nothing.
     pub(super) unsafe fn replace_collectives(
         &mut self,
         collectives: &[LLVMValueRef],
@@ -62,7 +63,8 @@ impl Cutter {
             let calls: Vec<_> = collectives.iter().filter_map(|&call| EntryCall::of(call)).collect();
             let meet =
                 |&call: &LLVMValueRef| uniform.control(LLVMGetInstructionParent(call)) >= Uniform::Warp;
-            let together = checks == Checks::None && self.own_point.is_none() && collectives.iter().all(meet);
+            let told = checks != Checks::None && calls.iter().any(|call| call.entry == Entry::Syncwarp);
+            let together = !told && self.own_point.is_none() && collectives.iter().all(meet);
             let masks = together.then(|| calls.iter().map(|&call| self.mask_of(call)));
             let masks = masks.and_then(|masks| masks.collect::<Option<Vec<_>>>());
             if masks.is_none() {

@@ -360,6 +360,11 @@ fn collectives_of_a_warp() {
     assert_eq!(all("%n"), None);
 }
 
+/// A shuffle of the lanes of a mask.
+fn shuffle(mask: &str) -> String {
+    format!("%got = call i64 @__gpurace_shfl(ptr %c, i32 2, i32 {mask}, i32 %t, i32 1, i32 31, i32 5)")
+}
+
 #[test]
 fn warps_that_part() {
     let under = |condition: &str, body: &str| {
@@ -367,9 +372,6 @@ fn warps_that_part() {
             "%x = icmp slt i32 {condition}, 8\n br i1 %x, label %some, label %end\n some:\n {body}\n br label %end\n
              end:\n ret void"
         ))
-    };
-    let shuffle = |mask: &str| {
-        format!("%got = call i64 @__gpurace_shfl(ptr %c, i32 2, i32 {mask}, i32 %t, i32 1, i32 31, i32 5)")
     };
     // An exchange has two cuts, a sync and the question which lanes are active have one.
     assert_eq!(under("%t", &shuffle("255")), Some(3));
@@ -413,6 +415,12 @@ fn checked_kernels_with_collectives() {
     // The runtime tells the checker which lanes have met, also where all lanes do.
     let parts = |checks| cut_with("SYNCWARP\n ret void", checks).map(|found| found.parts);
     assert_eq!((parts(Checks::None), parts(Checks::Kept)), (Some(false), Some(true)));
+    // A shuffle orders nothing. Its lanes meet by themselves, unless a sync beside it does not let them.
+    let parts = |body: &str, checks| {
+        cut_with(&format!("{}\n {body} ret void", shuffle("-1")), checks).map(|found| found.parts)
+    };
+    assert_eq!((parts("", Checks::None), parts("", Checks::Kept)), (Some(false), Some(false)));
+    assert_eq!(parts("SYNCWARP\n", Checks::Kept), Some(true));
 }
 
 /// The points of a kernel with a collective under the condition `%x`.
@@ -451,6 +459,25 @@ fn collective_under_a_condition_of_the_warp() {
     assert!(!one(narrow, "sext i8 %q to i32"));
     assert!(!meets_under("%x = icmp eq i32 %t, 0"));
     assert!(!meets_under("%v = load i32, ptr %p\n %x = icmp eq i32 %v, 0"));
+}
+
+#[test]
+fn collective_under_a_limit_of_whole_warps() {
+    let under = |comparison: &str| meets_under(&format!("%m32 = shl i32 %n, 5\n %x = icmp {comparison}"));
+    for alike in ["ult i32 %t, 64", "uge i32 %t, 32", "sgt i32 32, %t", "ugt i32 %t, 31", "sle i32 %t, 95"] {
+        assert!(under(alike), "{alike}");
+    }
+    assert!(under("slt i32 %t, %m32") && under("slt i32 %t, %d"), "no warp parts at a multiple of 32");
+    for apart in ["ult i32 %t, 48", "ule i32 %t, 32", "ugt i32 %t, 32", "eq i32 %t, 32", "slt i32 %t, %n"] {
+        assert!(!under(apart), "{apart}");
+    }
+    // The limit must be that of the whole warp, and the index that of one.
+    assert!(!meets_under("%m32 = shl i32 %t, 5\n %x = icmp slt i32 %t, %m32"));
+    assert!(!meets_under("%h = lshr i32 %t, 1\n %x = icmp ult i32 %h, 32"));
+    assert!(!meets_under("%v = load i32, ptr %p\n %x = icmp ult i32 %v, 32"));
+    let of_grid = "%m = mul i32 %b, %d\n %i = add i32 %m, %t\n";
+    assert!(meets_under(&format!("{of_grid} %x = icmp ult i32 %i, 64")));
+    assert!(!meets_under(&format!("{of_grid} %x = icmp ult i32 %i, %n")));
 }
 
 #[test]

@@ -50,7 +50,7 @@ pub struct Lines {
 pub struct FrameBatch {
     /// The module's index of the instruction.
     pub site: u32,
-    /// Bytes of an access: 1, 2, 4, 8, 12 or 16.
+    /// Bytes of an access: 1, 2, 3, or whole words, at most 128 bytes.
     pub size: u32,
     /// What the accesses do.
     pub does: BatchAccess,

@@ -8,6 +8,7 @@ use gpurace_abi::batch::Lines;
 
 use crate::batch::rows::RowRun;
 use crate::model::access::GRANULE;
+use crate::shadow::region::BYTE_STEPS;
 
 /// Threads of a block, one bit each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -245,14 +246,17 @@ impl AffineAddresses<'_> {
         }
     }
 
-    /// The step of each part, if it and the distances of the parts are whole words, and no part is among others.
-    pub(super) fn word_step(&self) -> Option<isize> {
+    /// The step of each part, if no part is among others. It and the distances of the parts are whole words; or it
+    /// is one of [`BYTE_STEPS`].
+    pub(super) fn element_step(&self) -> Option<isize> {
         let (count, step, [(middle, by), (_, far)]) = self.parts();
         let [by, far] = [by, far].map(|distance| (distance as i64).unsigned_abs());
         let is_apart = |(distance, bytes): (u64, u64)| distance == 0 || distance >= bytes;
         let part = (step as i64).unsigned_abs().saturating_mul(count as u64);
         let apart = is_apart((by, part)) && is_apart((far, by.max(part).saturating_mul(middle as u64)));
-        (apart && (step | by | far) % GRANULE as u64 == 0 && count > 1).then_some(step as isize)
+        let words = (step | by | far) % GRANULE as u64 == 0;
+        let fits = words || BYTE_STEPS.contains(&(step as usize));
+        (apart && count > 1 && fits).then_some(step as isize)
     }
 }
 

@@ -9,19 +9,21 @@
 //! That holds where a region's records are settled, or of the same threads in this interval: no access races with
 //! these. Where a region has others, each row meets them by itself.
 
+mod bytes;
+
 use std::ops::Range;
 
 use gpurace_abi::device::REGION_WORDS;
 use smallvec::SmallVec;
 
 use crate::batch::affine::AffineAddresses;
+use crate::batch::elements::bytes::BytePattern;
 use crate::batch::rows::{self, CheckedRow, RowMask, RowRun};
 use crate::batch::{Addresses, Batch, BatchChecks};
 use crate::model::access::{FULL, GRANULE};
 use crate::model::record::{OpCode, Record};
 use crate::model::relation::Span;
-use crate::shadow::record_list::{RECORDS, RecordList};
-use crate::shadow::region::{self, FALLS, RegionRecord};
+use crate::shadow::region::{self, FALLS, RECORDS, RegionList, RegionRecord};
 
 /// Rows of a segment that are checked together.
 #[derive(Debug, Default)]
@@ -43,7 +45,7 @@ impl ElementRows {
         let Addresses::Affine(affine) = row.addresses else { return false };
         let (at, size) = (before.len(), row.size as isize);
         if self.rows == 0 {
-            let Some(step) = affine.word_step() else { return false };
+            let Some(step) = affine.element_step() else { return false };
             let one = Self { rows: 1 << at, first: at, step, part: 0..size };
             let fits = one.fits(affine);
             if fits {
@@ -72,10 +74,16 @@ impl ElementRows {
         (head, (head + self.part.len()).div_ceil(GRANULE))
     }
 
-    /// True if the elements' parts have words of their own.
+    /// True if elements share words.
+    fn share_words(&self) -> bool {
+        !self.step.unsigned_abs().is_multiple_of(GRANULE)
+    }
+
+    /// True if each thread has an element of its own, and words of its own if elements have whole words.
     fn fits(&self, first: AffineAddresses<'_>) -> bool {
-        let step = self.step.unsigned_abs();
-        step <= region::BYTES && self.words(first).1 * GRANULE <= step
+        let (step, len) = (self.step.unsigned_abs(), self.part.len());
+        let part = if self.share_words() { len } else { self.words(first).1 * GRANULE };
+        step <= region::BYTES && part <= step
     }
 
     /// True if they may have some bytes in common with a row.
@@ -96,13 +104,22 @@ impl ElementRows {
         if left == 0 {
             return;
         }
-        let one_by_one = left.is_power_of_two() && rows::are_simple_runs(&rows[all.first]);
-        let pattern = if one_by_one { None } else { Pattern::of(block, rows, &all, local) };
-        if let (Some(pattern), Addresses::Affine(affine)) = (pattern, rows[all.first].addresses) {
-            return affine.visit_parts(|run, next| {
-                block.shadow().map.prefetch_region(next);
-                pattern.check(block, run);
-            });
+        if let Addresses::Affine(affine) = rows[all.first].addresses {
+            if all.share_words() {
+                if let Some(pattern) = BytePattern::of(block, rows, &all, local) {
+                    return affine.visit_parts(|run, next| {
+                        block.shadow().map.prefetch_region(next);
+                        pattern.check(block, run);
+                    });
+                }
+            } else if !(left.is_power_of_two() && rows::are_simple_runs(&rows[all.first]))
+                && let Some(pattern) = Pattern::of(block, rows, &all, local)
+            {
+                return affine.visit_parts(|run, next| {
+                    block.shadow().map.prefetch_region(next);
+                    pattern.check(block, run);
+                });
+            }
         }
         while let Some(at) = next_row(&mut left) {
             super::check(block, &rows[..=at], local);
@@ -134,7 +151,7 @@ struct RowOfElements<'a> {
 
 /// What rows do to each element.
 struct Pattern<'a> {
-    rows: SmallVec<[RowOfElements<'a>; 16]>,
+    rows: RowsOfElements<'a>,
     /// What they leave, if they are the only ones.
     parts: SmallVec<[Part; RECORDS]>,
     /// Words from an element to the next one.
@@ -152,6 +169,48 @@ struct Accesses {
     record: Record,
     writes: bool,
     bytes: u128,
+}
+
+type RowsOfElements<'a> = SmallVec<[RowOfElements<'a>; 16]>;
+type AccessesOfElements = SmallVec<[Accesses; RECORDS]>;
+
+/// The rows of elements, and what is left of their accesses if they are the only ones. Bytes are counted from `from`,
+/// as the first row's address is. `None` if the rows cannot be checked together.
+fn rows_and_accesses<'a>(
+    block: &mut impl BatchChecks,
+    rows: &'a [Batch<'a>],
+    all: &ElementRows,
+    from: isize,
+    local: &'a Range<usize>,
+) -> Option<(RowsOfElements<'a>, AccessesOfElements)> {
+    let Addresses::Affine(first) = rows[all.first].addresses else { return None };
+    let (mut elements, mut left): (RowsOfElements<'a>, AccessesOfElements) = Default::default();
+    let mut chosen = all.rows;
+    while let Some(at) = next_row(&mut chosen) {
+        let row = &rows[at];
+        let entry = block.entry(row.site);
+        let checked = CheckedRow::new(block, &rows[..=at], row, entry, local);
+        let (record, Addresses::Affine(affine)) = (checked.record?, row.addresses) else { return None };
+        if row.addresses.first().is_some_and(|first| local.contains(&first)) {
+            return None;
+        }
+        let offset = (affine.of.first.wrapping_sub(first.of.first) as isize - from) as u32;
+        let bytes = (u128::MAX >> (128 - row.size)) << offset;
+        elements.push(RowOfElements { checked, bytes });
+        let mut new = bytes;
+        for earlier in &mut left {
+            if row.writes && !earlier.writes {
+                earlier.bytes &= !new;
+            } else {
+                new &= !earlier.bytes;
+            }
+        }
+        match left.iter_mut().find(|of| of.record == record && of.writes == row.writes) {
+            Some(same) => same.bytes |= new,
+            None => left.push(Accesses { record, writes: row.writes, bytes: new }),
+        }
+    }
+    Some((elements, left))
 }
 
 /// For each step, all multiples of it.
@@ -198,33 +257,7 @@ impl<'a> Pattern<'a> {
         let Addresses::Affine(first) = rows[all.first].addresses else { return None };
         let (head, words) = all.words(first);
         let from = all.part.start - head as isize;
-        let (mut elements, mut left): (SmallVec<[RowOfElements<'a>; 16]>, SmallVec<[Accesses; RECORDS]>) =
-            Default::default();
-        let mut chosen = all.rows;
-        while let Some(at) = next_row(&mut chosen) {
-            let row = &rows[at];
-            let entry = block.entry(row.site);
-            let checked = CheckedRow::new(block, &rows[..=at], row, entry, local);
-            let (record, Addresses::Affine(affine)) = (checked.record?, row.addresses) else { return None };
-            if row.addresses.first().is_some_and(|first| local.contains(&first)) {
-                return None;
-            }
-            let offset = (affine.of.first.wrapping_sub(first.of.first) as isize - from) as u32;
-            let bytes = (u128::MAX >> (128 - row.size)) << offset;
-            elements.push(RowOfElements { checked, bytes });
-            let mut new = bytes;
-            for earlier in &mut left {
-                if row.writes && !earlier.writes {
-                    earlier.bytes &= !new;
-                } else {
-                    new &= !earlier.bytes;
-                }
-            }
-            match left.iter_mut().find(|of| of.record == record && of.writes == row.writes) {
-                Some(same) => same.bytes |= new,
-                None => left.push(Accesses { record, writes: row.writes, bytes: new }),
-            }
-        }
+        let (elements, left) = rows_and_accesses(block, rows, all, from, local)?;
         let mut parts = SmallVec::new();
         for Accesses { record, writes, bytes } in left {
             push_parts(&mut parts, record, writes, bytes);
@@ -243,7 +276,7 @@ impl<'a> Pattern<'a> {
             let region = elements.region(word);
             let address = word * GRANULE;
             block.shadow().map.prefetch_region(address + region::BYTES);
-            let mut records = RecordList::default();
+            let mut records = RegionList::default();
             for part in &self.parts {
                 let record = region.record(part);
                 // There is room for each part.

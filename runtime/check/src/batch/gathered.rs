@@ -17,8 +17,7 @@ use crate::batch::{AHEAD, BatchChecks, Value, WholeAccess};
 use crate::model::access::{FULL, GRANULE, Op};
 use crate::model::record::{OpCode, Record};
 use crate::model::relation::Span;
-use crate::shadow::record_list::RecordList;
-use crate::shadow::region::{self, RegionRecord};
+use crate::shadow::region::{self, RegionList, RegionRecord};
 
 /// Gathered accesses that are checked.
 pub(super) struct CheckedItems<'a> {
@@ -114,7 +113,7 @@ impl CheckedItems<'_> {
                 if !gathered.add(region, access, first.left_equal()) {
                     gathered.check(block, self);
                     let left_equal = first.left_equal();
-                    gathered = RunsOfRegion { region, left_equal, accesses: RecordList::of(access) };
+                    gathered = RunsOfRegion { region, left_equal, accesses: RegionList::of(access) };
                 }
                 address = to;
             }
@@ -129,7 +128,7 @@ struct RunsOfRegion {
     region: usize,
     /// What all of them say of the values in memory.
     left_equal: Option<bool>,
-    accesses: RecordList<RegionRecord>,
+    accesses: RegionList,
 }
 
 impl RunsOfRegion {
@@ -137,7 +136,7 @@ impl RunsOfRegion {
     /// something else of values.
     fn add(&mut self, region: usize, access: RegionRecord, left_equal: Option<bool>) -> bool {
         let Some(last) = self.accesses.as_mut_slice().last_mut() else {
-            *self = Self { region, left_equal, accesses: RecordList::of(access) };
+            *self = Self { region, left_equal, accesses: RegionList::of(access) };
             return true;
         };
         let behind = last.mask.leading_zeros() + access.mask.trailing_zeros() >= REGION_WORDS as u32;

@@ -33,7 +33,7 @@ const AHEAD: usize = 12;
 pub struct Batch<'a> {
     /// The module's index of the instruction.
     pub site: u32,
-    /// Bytes of each access: 1, 2, 4, 8, 12 or 16.
+    /// Bytes of each access: 1, 2, 3, or whole words, at most 128 bytes.
     pub size: u32,
     /// They write.
     pub writes: bool,

@@ -407,30 +407,22 @@ impl<'a> CheckedRow<'a> {
 
     /// Checks a run of threads that access neighbouring bytes, several of each word.
     fn within_words(&self, block: &mut impl BatchChecks, record: Record, run: &RowRun, shared: bool) {
-        let per_word = GRANULE / run.step;
-        let head = (run.address.next_multiple_of(GRANULE) - run.address) / run.step;
-        if run.accesses < run.count || run.step != self.row.size as usize || run.count < head + per_word {
+        let bytes = run.address..run.end(self.row.size as usize);
+        if run.accesses < run.count || run.step != self.row.size as usize || bytes.len() < GRANULE {
             self.each(block, run.thread..run.thread + run.count);
             return;
         }
-        let step = -(per_word as i8);
-        self.each(block, run.thread..run.thread + head);
-        let (mut done, whole) = (head, (run.count - head) / per_word * per_word);
-        while done < head + whole {
-            let address = run.address + done * run.step;
-            let from = address / GRANULE % REGION_WORDS;
-            let words = (REGION_WORDS - from).min((head + whole - done) / per_word);
-            let mask = (u32::MAX >> (REGION_WORDS - words)) << from;
-            let thread = run.thread + done;
-            let base = thread as i16 - (from * per_word) as i16;
-            let count = words * per_word;
-            let records = RegionRecord { record, mask, base, step, ahead: 0 };
-            if !block.check_region(&records, address, shared) {
-                self.each(block, thread..thread + count);
+        let mut at = bytes.start;
+        while at < bytes.end {
+            let to = bytes.end.min((at & !(region::BYTES - 1)) + region::BYTES);
+            let first = (run.thread, run.address);
+            let records = RegionRecord::of_bytes(record, run.step, first, &(at..to));
+            if !block.check_region(&records, at, shared) {
+                let [from, to] = [at, to].map(|at| run.thread + (at - run.address) / run.step);
+                self.each(block, from..to);
             }
-            done += count;
+            at = to;
         }
-        self.each(block, run.thread + done..run.thread + run.count);
     }
 
     /// Checks a run of threads that access one place.

@@ -13,7 +13,7 @@ use crate::shadow::chain::Chain;
 use crate::shadow::map::ShadowMap;
 use crate::shadow::pieces::{PieceStore, Pieces};
 use crate::shadow::record_list::RecordList;
-use crate::shadow::region::{self, RegionRecord};
+use crate::shadow::region::{self, RegionList};
 use crate::shadow::word;
 
 /// Chains that a block keeps for its next words.
@@ -29,7 +29,7 @@ pub(crate) struct Shadow {
     /// Most records of one word.
     pub(crate) most_records: usize,
     lists: Arc<PieceStore<RecordList<Record>>>,
-    region_lists: Arc<PieceStore<RecordList<RegionRecord>>>,
+    region_lists: Arc<PieceStore<RegionList>>,
     /// Words with a chain or a list, without those that running blocks have not added yet: modulo
     /// 2^64.
     chains: AtomicU64,
@@ -128,7 +128,7 @@ impl Shadow {
     }
 
     /// A list for a region, where no block asks for it.
-    pub(crate) fn take_region_list(&self) -> *mut RecordList<RegionRecord> {
+    pub(crate) fn take_region_list(&self) -> *mut RegionList {
         Pieces::new(self.region_lists.clone()).take()
     }
 
@@ -185,7 +185,7 @@ pub(crate) struct BlockShadow {
     #[expect(clippy::vec_box, reason = "words hold their addresses")]
     free_chains: Vec<Box<Chain>>,
     lists: Pieces<RecordList<Record>>,
-    pub(crate) region_lists: Pieces<RecordList<RegionRecord>>,
+    pub(crate) region_lists: Pieces<RegionList>,
     /// Chains and lists made, less those dropped, that the process's count does not have yet.
     more_chains: i64,
 }

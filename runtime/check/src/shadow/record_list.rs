@@ -57,6 +57,21 @@ impl<R: ListRecord> RecordList<R> {
         &mut self.0[..len]
     }
 
+    /// Makes the records those of another list. Leaves the places alone that neither has filled.
+    #[inline]
+    pub(crate) fn replace(&mut self, other: &Self) {
+        let len = self.len().max(other.len());
+        self.0[..len].copy_from_slice(&other.0[..len]);
+    }
+
+    /// A copy, made without a look at the places that are not filled.
+    #[inline]
+    pub(crate) fn copied(&self) -> Self {
+        let mut list = Self::default();
+        list.replace(self);
+        list
+    }
+
     /// Adds a record; false if there is no room.
     #[inline(always)]
     #[must_use]

@@ -31,16 +31,16 @@ use crate::model::record::{CLOCK_VALUES, Record, UID_VALUES, uid_and_clock};
 use crate::model::relation::{Relation, Span, Status};
 use crate::model::step::{self, Next, Step};
 use crate::order::view::BlockView;
-use crate::shadow::map::{self, WordPlace};
+use crate::shadow::map::WordPlace;
 use crate::shadow::process::{BlockShadow, Shadow};
 pub(crate) use crate::shadow::record_list::RECORDS;
 use crate::shadow::record_list::RecordList;
 use crate::shadow::word::{load, put};
 
-pub(crate) use past::{forget, is_closed, list_of, records_of};
+pub(crate) use past::{forget, is_closed, list_of, prefetch, records_of};
 pub use records::BYTES;
 use records::RegionContent;
-pub(crate) use records::{FALLS, ONE_THREAD, RegionRecord};
+pub(crate) use records::{BYTE_STEPS, FALLS, ONE_THREAD, RegionList, RegionRecord, mask_of_bytes};
 
 /// What becomes of a region's records when an access meets them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +102,10 @@ impl BlockView {
     /// if it is not the same for all words, or the record's bits do not tell.
     fn region_step(&self, r: &RegionRecord, a: &RegionRecord, words: u32) -> Option<(Relation, Step)> {
         let (mut relation, mut status) = self.relation_to_other_warps(r.record, r.span())?;
+        if !r.compares_with(a) {
+            let step = Step { race: false, next: Next::Both };
+            return (!r.writes() && !a.writes()).then_some((relation, step));
+        }
         let alone = (r.span(), a.span()) == (Span::Thread, Span::Thread);
         if alone && (relation, status) == (Relation::Block, Status::Unsynced) {
             match r.same_thread(a, words)? {
@@ -117,12 +121,12 @@ impl BlockView {
 
     /// Removes the settled records of these words. Settled for the device, they may not be settled
     /// for the host: the other words of global memory keep them, as shadow words do.
-    fn drop_settled(&self, list: &mut RecordList<RegionRecord>, words: u32, shared: bool) -> bool {
+    fn drop_settled(&self, list: &mut RegionList, words: u32, shared: bool) -> bool {
         let over = if shared { !0 } else { words };
         let mut changed = false;
         for r in list.as_mut_slice() {
             if r.mask & over != 0 && self.is_settled(r.record, shared) {
-                r.mask &= !over;
+                *r = r.part(!over);
                 changed = true;
             }
         }
@@ -134,13 +138,16 @@ impl BlockView {
     /// settled or of the same threads in this epoch, as in [`crate::shadow::fast`]. False in other cases:
     /// then nothing was done.
     #[inline]
-    fn meet_own(&self, list: &mut RecordList<RegionRecord>, a: &RegionRecord, shared: bool) -> bool {
+    fn meet_own(&self, list: &mut RegionList, a: &RegionRecord, shared: bool) -> bool {
         // The words in which no record represents the access, and the records that it replaces there.
         let (mut todo, mut replaced) = (a.mask, 0_u32);
         for (i, r) in list.as_slice().iter().enumerate().filter(|(_, r)| r.mask & a.mask != 0) {
+            let both = r.words_of_both(a);
             if self.is_settled(r.record, shared) {
                 replaced |= 1 << i;
-            } else if !r.is_of_same_threads(a) {
+            } else if both == Some(0) {
+                continue;
+            } else if both != Some(r.mask & a.mask) || !r.is_of_same_threads(a) || !r.compares_with(a) {
                 return false;
             } else if step::covers(r.touch(), a.touch(), true) {
                 todo &= !r.mask;
@@ -154,7 +161,7 @@ impl BlockView {
             return true;
         }
         let loses = |i: usize| replaced >> i & 1 != 0;
-        let new = RegionRecord { mask: todo, ..*a };
+        let new = a.part(todo);
         let records = list.as_mut_slice();
         let is_gap = |(i, r): (usize, &RegionRecord)| loses(i) && r.mask & !todo == 0;
         let gaps = records.iter().enumerate().filter(|&r| is_gap(r)).count();
@@ -164,7 +171,7 @@ impl BlockView {
             return false;
         }
         let records = list.as_mut_slice();
-        (0..records.len()).filter(|&i| loses(i)).for_each(|i| records[i].mask &= !todo);
+        (0..records.len()).filter(|&i| loses(i)).for_each(|i| records[i] = records[i].part(!todo));
         match (like, gap) {
             (Some(like), _) => records[like].mask |= todo,
             (None, Some(gap)) => records[gap] = new,
@@ -178,7 +185,7 @@ impl BlockView {
 
     /// Lets an access to some words of a region meet its records: what
     /// [`history::check`](crate::shadow::history::check) does, for all words of a record at once.
-    fn meet(&self, list: &mut RecordList<RegionRecord>, a: &RegionRecord, shared: bool) -> Met {
+    fn meet(&self, list: &mut RegionList, a: &RegionRecord, shared: bool) -> Met {
         let mut changed = self.drop_settled(list, a.mask, shared);
         let mut todo = a.mask;
         // For each record, the words in which the access's record replaces it; and the words in
@@ -187,16 +194,21 @@ impl BlockView {
         let mut kept = 0;
         for (i, replaced) in replaced.iter_mut().enumerate().take(list.len()) {
             let r = list.as_slice()[i];
-            let both = r.mask & a.mask;
-            if both == 0 {
+            if r.mask & a.mask == 0 {
                 continue;
             }
+            let both = match r.words_of_both(a) {
+                Some(0) => continue,
+                Some(both) => both,
+                None if !r.writes() && !a.writes() => continue,
+                None => return Met::Apart,
+            };
             let Some((relation, Step { race: false, next })) = self.region_step(&r, a, both) else {
                 return Met::Apart;
             };
             match next {
                 Next::Both | Next::Extend => {}
-                // The threads of one record are those of whole words.
+                // The threads of one record lie at one distance.
                 Next::Join(_) if !r.splits_words_like(a) => {}
                 Next::Keep => kept |= both,
                 Next::Replace => *replaced = both,
@@ -220,8 +232,8 @@ impl BlockView {
                         if part == stored.mask {
                             stored.record = record;
                         } else {
-                            stored.mask &= !part;
-                            if !list.push(RegionRecord { record, mask: part, ..r }) {
+                            *stored = stored.part(!part);
+                            if !list.push(RegionRecord { record, ..r.part(part) }) {
                                 return Met::Apart;
                             }
                         }
@@ -235,7 +247,7 @@ impl BlockView {
         for (r, words) in list.as_mut_slice().iter_mut().zip(replaced) {
             let words = if reads { words & todo } else { words };
             changed |= words != 0;
-            r.mask &= !words;
+            *r = r.part(!words);
         }
         list.retain(|r| r.mask != 0);
         if todo != 0 {
@@ -243,7 +255,7 @@ impl BlockView {
             let like = list.as_slice().iter().position(|r| r.is_like(a) && r.mask & todo == 0);
             match like {
                 Some(i) => list.as_mut_slice()[i].mask |= todo,
-                None if list.push(RegionRecord { mask: todo, ..*a }) => {}
+                None if list.push(a.part(todo)) => {}
                 None => return Met::Apart,
             }
         }
@@ -273,7 +285,9 @@ impl BlockShadow {
                 RegionContent::Alone(r) if r.represents(a) => return true,
                 // The cases of one thread in one epoch, as in `crate::shadow::fast`.
                 RegionContent::Alone(r)
-                    if r.is_of_same_threads(a) && step::covers(r.touch(), a.touch(), true) =>
+                    if r.is_of_same_threads(a)
+                        && r.compares_with(a)
+                        && step::covers(r.touch(), a.touch(), true) =>
                 {
                     return true;
                 }
@@ -307,7 +321,7 @@ impl BlockShadow {
                         region.store(w.bits(), Ordering::Release);
                         return true;
                     }
-                    let mut changed = *list;
+                    let mut changed = list.copied();
                     let met = view.meet(&mut changed, a, shared);
                     let next = match met {
                         Met::Changed => self.region_word(&changed, content),
@@ -385,7 +399,7 @@ impl BlockShadow {
     }
 
     /// The word of a region with these records; `before` is what the word held.
-    fn region_word(&mut self, list: &RecordList<RegionRecord>, before: RegionContent) -> Record {
+    fn region_word(&mut self, list: &RegionList, before: RegionContent) -> Record {
         if let [one] = list.as_slice()
             && let Some(alone) = one.alone()
         {
@@ -394,11 +408,13 @@ impl BlockShadow {
             }
             return alone;
         }
-        let at = match before {
-            RegionContent::List(at) => at,
-            _ => self.region_lists.take(),
-        };
-        // SAFETY: only this block has the list.
+        if let RegionContent::List(at) = before {
+            // SAFETY: only this block has the list.
+            unsafe { (*at).replace(list) };
+            return Record::list(at as u64);
+        }
+        let at = self.region_lists.take();
+        // SAFETY: nobody else has the piece.
         unsafe { at.write(*list) };
         Record::list(at as u64)
     }
@@ -408,7 +424,7 @@ impl BlockShadow {
         &mut self,
         shadow: &Shadow,
         view: &BlockView,
-        records: &RecordList<RegionRecord>,
+        records: &RegionList,
         cells: &[AtomicU64; REGION_WORDS],
     ) {
         let records = records.as_slice();
@@ -480,14 +496,5 @@ impl BlockShadow {
             self.open(shadow, view, place, shared);
         }
         load(place.word)
-    }
-}
-
-/// Prefetches what a region's word points to.
-#[inline]
-pub(crate) fn prefetch(region: Record) {
-    if let RegionContent::List(at) = RegionContent::of(region) {
-        map::prefetch(at.cast());
-        map::prefetch(at.cast::<u8>().wrapping_add(64));
     }
 }

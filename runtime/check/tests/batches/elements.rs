@@ -25,19 +25,20 @@ fn active(random: &mut Random, threads: u32) -> Threads {
     Threads::marked(&marks.collect::<Vec<_>>())
 }
 
-fn history(seed: u64) -> usize {
+/// The distances of threads of any elements, and of those that share words.
+const ANY: &[u64] = &[1, 2, 3, 4, 5, 6, 8, 12, 16, 20, 24, 28, 32, 40, 64, 100, 128];
+const SHARED_WORDS: &[u64] = &[2, 3, 3, 6];
+
+/// A random history of rows at these distances.
+fn history(seed: u64, distances: &[u64], sizes: &[u32]) -> usize {
     let random = &mut Random(seed);
-    let threads = one_of(random, &[32, 64, 96]);
-    let dim = one_of(random, &[[threads, 1, 1], [16, threads / 16, 1], [8, 4, threads / 32]]);
+    let threads = one_of(random, &[32, 64, 96, 35]);
+    let dim = match threads {
+        35 => one_of(random, &[[35, 1, 1], [7, 5, 1]]),
+        _ => one_of(random, &[[threads, 1, 1], [16, threads / 16, 1], [8, 4, threads / 32]]),
+    };
     // Few shapes, so that rows of several segments meet.
-    let shapes: Vec<(u64, u64)> = (0..2)
-        .map(|_| {
-            (
-                one_of(random, &[1, 2, 3, 4, 5, 6, 8, 12, 16, 20, 24, 28, 32, 40, 64, 100, 128]),
-                random.below(8),
-            )
-        })
-        .collect();
+    let shapes: Vec<(u64, u64)> = (0..2).map(|_| (one_of(random, distances), random.below(8))).collect();
     two_ways::history(seed, threads, SyncFeatures::default(), (24, 5), random, |random, both| {
         let (step, shift) = one_of(random, &shapes);
         let bytes = step * u64::from(threads);
@@ -50,13 +51,13 @@ fn history(seed: u64) -> usize {
         let pitch =
             if !shared && !falls && random.below(4) == 0 { 8 * step + 4 * random.below(3) } else { step };
         let steps = [by_x, by_x.wrapping_mul(dim[0].into()), by_x.wrapping_mul((dim[0] * dim[1]).into())];
-        let steps = if pitch == step { steps } else { [by_x, pitch * 4, pitch * 16] };
+        let odd = u64::saturating_sub(random.below(6), 2);
+        let steps = if pitch == step { steps } else { [by_x, pitch * 4 + odd, pitch * 16 + 4 * odd] };
         let of_block = base + bytes * u64::from(falls) + if shared { 0 } else { block * step };
         let all = active(random, threads);
         let rows: Vec<_> = (0..1 + random.below(6))
             .map(|_| {
-                let size =
-                    one_of(random, &[1, 1, 2, 4, 4, 4, 8, 12, 16]).min(step.next_power_of_two() as u32);
+                let size = one_of(random, sizes).min(step.next_power_of_two() as u32);
                 let (site, writes) = (random.below(5) as u32, random.below(3) == 0);
                 let aligned = random.below(4) != 0;
                 let within = random.below((step + 1).saturating_sub(size.into()).max(1));
@@ -83,5 +84,11 @@ fn history(seed: u64) -> usize {
 
 #[test]
 fn rows_of_elements_find_what_accesses_find_one_by_one() {
-    two_ways::run_histories(300, history);
+    let sizes = &[1, 1, 2, 3, 4, 4, 4, 8, 12, 16, 20, 64, 128];
+    two_ways::run_histories(300, |seed| history(seed, ANY, sizes));
+}
+
+#[test]
+fn rows_of_elements_that_share_words_find_what_accesses_find_one_by_one() {
+    two_ways::run_histories(600, |seed| history(seed, SHARED_WORDS, &[1, 1, 1, 2, 2, 3]));
 }

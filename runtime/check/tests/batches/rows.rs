@@ -102,7 +102,8 @@ fn history(seed: u64) -> usize {
     two_ways::history(seed, threads, SyncFeatures::default(), (30, 5), random, |random, both| {
         let shared = random.below(2) == 0;
         let writes = random.below(4) == 0;
-        let (site, size) = (random.below(6) as u32, [1, 1, 2, 4, 4, 4, 8, 12, 16][random.below(9) as usize]);
+        let (site, size) =
+            (random.below(6) as u32, [1, 1, 2, 3, 4, 4, 4, 8, 12, 16, 36, 64][random.below(12) as usize]);
         let items = addresses(random, threads.into(), both.index as u64, shared, size);
         let lines = lines_of(&items, dim);
         let row = row(site, size, writes, as_items(&items, lines.as_ref(), &dim));

@@ -1,14 +1,14 @@
-//! The records of a region that no block accesses now: looked up, removed and freed.
+//! The records of a region that no block accesses now: looked up, prefetched, removed and freed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use gpurace_abi::device::REGION_WORDS;
 
-use super::records::{RegionContent, RegionRecord};
+use super::records::{RegionContent, RegionList};
 use crate::model::access::GRANULE;
 use crate::model::record::Record;
+use crate::shadow::map;
 use crate::shadow::process::Shadow;
-use crate::shadow::record_list::RecordList;
 use crate::shadow::word::load;
 
 /// True if a region has records of its words together.
@@ -17,10 +17,19 @@ pub(crate) fn is_closed(region: Record) -> bool {
 }
 
 /// The list that the word of a region points to.
-pub(crate) fn list_of(region: Record) -> Option<*mut RecordList<RegionRecord>> {
+pub(crate) fn list_of(region: Record) -> Option<*mut RegionList> {
     match RegionContent::of(region) {
         RegionContent::List(at) => Some(at),
         _ => None,
+    }
+}
+
+/// Prefetches what a region's word points to.
+#[inline]
+pub(crate) fn prefetch(region: Record) {
+    if let RegionContent::List(at) = RegionContent::of(region) {
+        map::prefetch(at.cast());
+        map::prefetch(at.cast::<u8>().wrapping_add(64));
     }
 }
 
@@ -49,7 +58,7 @@ pub(crate) fn forget(shadow: &Shadow, region: &AtomicU64, words: u32) {
                     continue;
                 }
                 let mut list = content.records();
-                list.as_mut_slice().iter_mut().for_each(|r| r.mask &= !words);
+                list.as_mut_slice().iter_mut().for_each(|r| *r = r.part(!words));
                 list.retain(|r| r.mask != 0);
                 let next = if list.as_slice().is_empty() {
                     shadow.drop_region(w);
