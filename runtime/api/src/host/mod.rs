@@ -12,6 +12,7 @@
 //! | [`allocator`] | this library's memory, also when `malloc` was interrupted |
 //! | [`child`] | a forked child that computes something |
 //! | [`signals`] | which signals end the program, and their actions |
+//! | [`status_line`] | a line on the terminal that changes in place |
 //! | [`message`], [`log`], [`notes`] | where text goes |
 
 pub mod allocator;
@@ -28,4 +29,5 @@ pub mod notes;
 pub mod results;
 pub mod signals;
 pub mod stack;
+pub mod status_line;
 pub mod types;

@@ -202,6 +202,7 @@ impl Session {
         let kernel = launch.kernel;
         let info = info(launch, begun.record.operation, &begun.ordered);
         kernel.module.tell_covered(self.checker());
+        self.prepare_stops();
         self.checker().watch_host(self.program.has_managed());
         self.checker().begin_pruned(info, &begun.ordered.unordered, wanted.proved.clone())
     }

@@ -15,6 +15,7 @@ impl OnGpu {
         let entry = GpuKernel::of(launch.kernel)?;
         self.enter()?;
         let session = self.session;
+        session.show_progress();
         let begun = session.begin(launch);
         let (threads, dynamic_shared) = (launch.shape.threads(), launch.shape.dynamic_shared);
         let variant = match &begun.wanted {
