@@ -352,5 +352,5 @@ for command in (InfoCuda, InfoCudaThreads, Gpurace, Races, ThreadCommand, Shared
     command()
 gdb.events.stop.connect(stopped)
 gpurace_back = Switched.back
-for moving in "continue step next stepi nexti finish until advance jump detach call".split():
+for moving in "continue step next stepi nexti finish until advance jump signal call detach kill run start starti".split():
     gdb.execute("define hook-%s\npython gpurace_back()\nend" % moving)

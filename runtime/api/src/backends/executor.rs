@@ -278,7 +278,8 @@ fn run(session: &'static Session, executor: &Executor, launch: &KernelLaunch<'_>
     let kernel = launch.kernel;
     let code: &gpurace_cpu::image::Kernel =
         kernel.code.downcast_ref().ok_or(Error::INVALID_DEVICE_FUNCTION)?;
-    let begun = session.begin(launch);
+    let mut begun = session.begin(launch);
+    session.keep_python_stack(&mut begun);
     let checks = begun.wanted.as_ref().map(|wanted| session.check(launch, &begun, wanted));
     let (mut entry, mut block_entry) = code_for(code, kernel, begun.wanted.as_deref());
     if session.stops_in_debugger() {

@@ -9,6 +9,7 @@
 //! | [`driver_types`], [`driver_textures`] | the structures of `cuda.h` |
 //! | [`limits`] | the device's limits that are the same on every backend |
 //! | [`stack`] | which calls of the host program led here |
+//! | [`python`] | which Python frames led here |
 //! | [`allocator`] | this library's memory, also when `malloc` was interrupted |
 //! | [`child`] | a forked child that computes something |
 //! | [`signals`] | which signals end the program, and their actions |
@@ -26,6 +27,7 @@ pub mod limits;
 pub mod log;
 pub mod message;
 pub mod notes;
+pub mod python;
 pub mod results;
 pub mod signals;
 pub mod stack;

@@ -149,7 +149,7 @@ impl SessionState {
     fn keep_stack(&mut self, record: &LaunchRecord) {
         let at = self.launches.binary_search_by_key(&record.operation, |launch| launch.operation);
         if let Some(kept) = at.ok().and_then(|at| self.launches.get_mut(at)) {
-            kept.stack = record.stack;
+            (kept.stack, kept.python) = (record.stack, record.python);
         }
     }
 }

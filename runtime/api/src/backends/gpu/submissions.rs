@@ -16,7 +16,8 @@ impl OnGpu {
         self.enter()?;
         let session = self.session;
         session.show_progress();
-        let begun = session.begin(launch);
+        let mut begun = session.begin(launch);
+        session.keep_python_stack(&mut begun);
         let (threads, dynamic_shared) = (launch.shape.threads(), launch.shape.dynamic_shared);
         let variant = match &begun.wanted {
             None => Variant::Bare,
