@@ -89,6 +89,11 @@ pub fn frames() -> Result<(), Failed> {
                     assert!(at.contains(text), "{kind} {from}: line {line} is `{at}`, wanted `{text}`");
                 }
                 assert!(stack.iter().all(|(_, file, _)| !file.contains("threading")), "{stack:?}");
+                let known = |file: &str| file.ends_with("train.py") || file.ends_with("kernels.cu");
+                assert!(
+                    stack.iter().all(|(_, file, _)| known(file)),
+                    "the interpreter's calls are shown: {stack:?}"
+                );
                 let (file, line) = (launch.file.clone().unwrap_or_default(), launch.line);
                 if native {
                     assert!(

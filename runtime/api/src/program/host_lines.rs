@@ -60,7 +60,9 @@ impl Program {
     /// that led there. Empty if there is only that one, or if it is not among them.
     fn calls(&self, stack: &LaunchStack, python: Vec<Call>, launch: &HostPosition) -> Vec<Call> {
         let mut calls: Vec<Call> = Vec::new();
-        for &site in stack.iter().take_while(|&&site| site != 0) {
+        // The interpreter's own calls are left out.
+        let is_native = |site: usize| site != 0 && (python.is_empty() || !stack::is_in_python(site));
+        for &site in stack.iter().take_while(|&&site| is_native(site)) {
             for call in self.calls_at(site).unwrap_or_default() {
                 // Stubs and wrappers come before the launch itself.
                 let is_launch = || call.file == launch.file && call.line == launch.line;
