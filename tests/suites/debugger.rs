@@ -136,7 +136,8 @@ fn stepping() -> Result<(), Failed> {
             "(gdb) print n\n$1 = 3\n",
             "*",
             "(0,0,0)    (0,0,0)                      1  running, mirror at mirror.cu:",
-            "(1,0,0) to (63,0,0)        63  not started",
+            "(1,0,0) to (63,0,0)",
+            "not started",
             "hit Temporary breakpoint",
             "mirror.cu:8",
             "SIGTRAP",
@@ -161,7 +162,6 @@ fn switching() -> Result<(), Failed> {
             "[thread (31,0,0)",
             "$1 = 93",
             "SUMMARY: gpurace: 1 data race",
-            "exited with code 0102",
         ],
     )
 }
