@@ -45,6 +45,8 @@ pub struct Args {
     pub debug_info: bool,
     /// The last option on debug info asks for none.
     pub no_debug_info: bool,
+    /// The debug info that they ask for has variables and types.
+    pub full_debug_info: bool,
     /// The last `-march`.
     pub march: Option<String>,
     /// The option that asks for separate compilation, as spelled.
@@ -233,6 +235,7 @@ impl Args {
     fn note(&mut self, word: &str, value: Option<&str>) -> Role {
         if clang::chooses_debug_info(word) {
             self.debug_info = true;
+            self.full_debug_info = clang::chooses_full_debug_info(word);
             self.no_debug_info = word == "-g0" || word == "-ggdb0";
         }
         if matches!(word, "--cuda-device-only" | "--offload-device-only") {

@@ -60,6 +60,12 @@ pub fn chooses_debug_info(word: &str) -> bool {
     lists(WHOLE, word) || word.starts_with("-ggdb") || word.starts_with("-gdwarf")
 }
 
+/// True for those of them that ask for variables and types, for a debugger.
+pub fn chooses_full_debug_info(word: &str) -> bool {
+    const LESS: &str = "-g0 -g1 -gmlt -gline-tables-only -gline-directives-only -ggdb0 -ggdb1";
+    chooses_debug_info(word) && !lists(LESS, word)
+}
+
 /// True for options that make clang write no host object and not link. clang alone runs such a command, and
 /// also a compilation of one side.
 pub fn leaves_no_object(word: &str) -> bool {
@@ -142,6 +148,16 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+
+    #[test]
+    fn debug_info_is_full_or_less() {
+        for word in ["-g", "-g2", "-g3", "-ggdb", "-ggdb3", "-gdwarf-5", "--debug"] {
+            assert!(chooses_full_debug_info(word), "{word}");
+        }
+        for word in ["-g0", "-g1", "-gmlt", "-gline-tables-only", "-ggdb0", "-gz", "-O2"] {
+            assert!(!chooses_full_debug_info(word), "{word}");
+        }
+    }
 
     /// clang is the oracle: it prints an error if an option lacks its next word.
     #[test]

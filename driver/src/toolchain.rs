@@ -247,6 +247,18 @@ impl World {
         checkout.into_iter().chain(prefix).chain(built_from).collect()
     }
 
+    /// Returns the script that gives gdb the commands for device threads.
+    ///
+    /// # Errors
+    /// It is missing.
+    pub fn gdb_script(&self) -> Result<PathBuf, Error> {
+        let mut places =
+            self.own_places("driver/share/gdb/gpurace.py", "share/gpurace/gdb/gpurace.py").into_iter();
+        places
+            .find(|place| place.is_file())
+            .ok_or_else(|| Error::new("the script `gpurace.py` for gdb is missing"))
+    }
+
     /// Returns the folders of headers that are not the user's.
     pub fn system_prefixes(&self, compiler: &Compiler, toolkit: Option<&Toolkit>) -> Vec<PathBuf> {
         // clang names the C++ library as `/usr/bin/../lib/...`.

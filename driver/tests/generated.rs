@@ -8,10 +8,11 @@ use std::process::Command;
 use clap_complete::Shell;
 use gpurace_driver::tool::generate;
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "report",
     "merge",
     "run",
+    "gdb",
     "stress",
     "sweep",
     "ci",
@@ -82,7 +83,8 @@ fn flags_page() -> String {
          add the flags below. This page is generated from `driver/src/flags.rs`. `gclang --help` prints the same list.\n\n{}\n\
          With `-fsanitize=gpurace`, device code is compiled for `sm_80` if no architecture is named, and\n\
          `-gline-tables-only` is added if no option chooses debug info. The plugin also reads\n\
-         the debug info of device code's types, for the names of fields, and takes it out again.\n\
+         the debug info of device code's types, for the names of fields, and takes it out again, unless `-g` with\n\
+         `-fgpurace-exec=cpu` asks for it ([debugger](debugger.md)).\n\
          `-fsanitize=gpurace` can be combined with clang's other\n\
          `-fsanitize=` values. `-Rpass=gpurace` prints a remark on each proved access, and `-Rpass-missed=gpurace` on\n\
          each other access. `-fgpurace-exec=cpu` without `-fsanitize=gpurace` builds the plain program for the host.\n",

@@ -79,7 +79,7 @@ impl Planner<'_> {
     }
 
     /// True if device code is compiled with the debug info of types, for the names of fields. The pass reads it and
-    /// takes it out again. The bitcode of a separately compiled unit would keep it.
+    /// takes it out again, unless a debugger is to read it, too. The bitcode of a separately compiled unit would keep it.
     fn adds_types(&self) -> bool {
         self.args.asked.sanitize && !self.args.no_debug_info && self.args.separate_compilation.is_none()
     }
@@ -173,7 +173,8 @@ impl Planner<'_> {
             rpass: asked.rpass,
             rpass_missed: asked.rpass_missed,
             main_file: main_file.to_owned(),
-            strip_types: self.adds_types(),
+            // A debugger on the host reads them. Code for a GPU with them would not be optimised.
+            strip_types: self.adds_types() && !(self.args.full_debug_info && asked.exec == Some(Exec::Cpu)),
             cuda: self.toolchain.toolkit.as_ref().map_or(0, |toolkit| toolkit.version.number()),
             part: self
                 .args

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`reports`] | `report`, `merge`: reading, joining and rendering reports |
 //! | [`run`] | `run`: a program that uses the driver API |
+//! | [`gdb`] | `gdb`: a program in a debugger, which stops at its races |
 //! | [`stress`] | `stress`: one program under many seeds |
 //! | [`sweep`] | `sweep`: a matrix of runs, on one machine or many |
 //! | [`runs`] | runs whose reports these two join |
@@ -19,6 +20,7 @@
 pub mod ci;
 pub mod explain;
 pub mod facts;
+pub mod gdb;
 pub mod generate;
 pub mod lsp;
 pub mod reports;
@@ -61,6 +63,9 @@ enum Command {
     Merge(reports::MergeArgs),
     /// Run a program that finds gpurace's CUDA driver API (`libcuda.so.1`) in place of NVIDIA's
     Run(run::RunArgs),
+    /// Run a program in gdb, which stops at each race and shows device threads
+    #[command(disable_help_flag = true)]
+    Gdb(gdb::GdbArgs),
     /// Run a program under many schedules and join its reports
     Stress(stress::StressArgs),
     /// Run a matrix of programs, inputs, options and seeds, and join the reports
@@ -120,6 +125,7 @@ impl Cli {
             Command::Report(args) => reports::report(&args),
             Command::Merge(args) => reports::merge(&args),
             Command::Run(args) => run::run(&args),
+            Command::Gdb(args) => gdb::gdb(&args),
             Command::Stress(args) => stress::stress(&args),
             Command::Sweep(args) => sweep::sweep(&args),
             Command::Ci(args) => ci::ci(&args),

@@ -245,6 +245,7 @@ entries! {
             "{file}:{line}: {function}: block: [{bx},{by},{bz}], thread: [{tx},{ty},{tz}] \
              Assertion `{message}` failed."
         );
+        printf::prepare_output();
         eprintln!("{line}");
         fail(ctx, FaultKind::Assert, format!("assertion `{message}` failed"), None);
     }

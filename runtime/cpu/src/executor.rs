@@ -103,6 +103,11 @@ impl Executor {
         *self.config.lock()
     }
 
+    /// Sets the number of workers, from the next launch on.
+    pub fn set_workers(&self, workers: usize) {
+        self.config.lock().workers = workers;
+    }
+
     /// Sets the bytes of a device thread's stack, from the next launch on.
     pub fn set_stack_bytes(&self, bytes: usize) {
         self.config.lock().stack_bytes = bytes;

@@ -89,6 +89,9 @@ impl JumpHandle {
 }
 
 impl JumpFiber {
+    /// Offset of the stack pointer of a fiber that does not run. The stack then holds what `switch!` has left there.
+    pub(crate) const OWN: usize = offset_of!(JumpFiber, own);
+
     /// The handle of this fiber.
     pub(crate) fn handle(this: *mut Self) -> JumpHandle {
         JumpHandle(this)

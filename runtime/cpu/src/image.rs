@@ -104,7 +104,10 @@ impl Image {
     /// table.
     pub unsafe fn open(bytes: &[u8]) -> Result<Self, ImageError> {
         let file = memory_file(bytes).map_err(ImageError::Memory)?;
-        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        // Debuggers and profilers open the path, too, where `self` is their own process. The link has the number of
+        // this process in the namespace that `/proc` shows.
+        let own = std::fs::read_link("/proc/self").unwrap_or_else(|_| "self".into());
+        let path = format!("/proc/{}/fd/{}", own.display(), file.as_raw_fd());
         // SAFETY: the caller's.
         let library =
             unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map_err(ImageError::Load)?;

@@ -11,10 +11,11 @@
 //! | `fiber` | switching between the scheduler and device threads |
 //! | [`signal`] | signals that device code raises |
 //! | `barrier`, `collective`, `matrix` | when a barrier opens; what collectives and matrix products compute |
-//! | `printf`, [`texture`] | device-side `printf`, and texture fetches |
+//! | [`printf`], [`texture`] | device-side `printf`, and texture fetches |
 //! | [`launch`] | one launch: its parameters, the state that its workers share, its result |
 //! | `slot`, `block` | a resident block: threads, warps, memory, barriers |
 //! | `idle` | the blocks that no launch uses |
+//! | [`debugger`] | what a debugger reads of the resident blocks |
 //! | `thread` | the device thread that runs |
 //! | `checks` | what device threads and their block report to the checker |
 //! | `cluster` | clusters of blocks, and their barrier |
@@ -66,6 +67,7 @@ mod block;
 mod checks;
 mod cluster;
 mod collective;
+pub mod debugger;
 mod entry;
 pub mod executor;
 pub mod fault;
@@ -74,7 +76,7 @@ mod idle;
 pub mod image;
 pub mod launch;
 mod matrix;
-mod printf;
+pub mod printf;
 mod rng;
 mod schedule;
 mod share;

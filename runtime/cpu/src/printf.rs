@@ -5,6 +5,7 @@
 //! bytes, `float` as `double`.
 
 use std::ffi::{CStr, c_char, c_int};
+use std::sync::OnceLock;
 
 /// The type of the argument that a conversion takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,8 +131,24 @@ unsafe extern "C" {
     static stdout: *mut libc::FILE;
 }
 
+/// What is called before device code writes to standard output or standard error.
+static BEFORE_OUTPUT: OnceLock<fn()> = OnceLock::new();
+
+/// Calls `prepare` before device code writes to standard output or standard error. The first call counts.
+pub fn before_output(prepare: fn()) {
+    BEFORE_OUTPUT.get_or_init(|| prepare);
+}
+
+/// Prepares for output of device code.
+pub(crate) fn prepare_output() {
+    if let Some(prepare) = BEFORE_OUTPUT.get() {
+        prepare();
+    }
+}
+
 /// Writes to the host program's standard output.
 pub(crate) fn to_stdout(bytes: &[u8]) {
+    prepare_output();
     // SAFETY: `stdout` is the C library's, which locks it.
     unsafe { libc::fwrite(bytes.as_ptr().cast(), 1, bytes.len(), stdout) };
 }

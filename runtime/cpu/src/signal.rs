@@ -61,6 +61,13 @@ impl Drop for Entered {
     }
 }
 
+/// True if a device thread runs on this OS thread.
+pub(crate) fn runs_device_thread() -> bool {
+    let running = RUNNING.get();
+    // SAFETY: what `enter` was given outlives its result.
+    !running.is_null() && unsafe { (*running).fiber.get() } != JumpHandle::NONE
+}
+
 const SIGNALS: [libc::c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
 
 /// The actions that the handler replaced. Written once, before the handler can run.

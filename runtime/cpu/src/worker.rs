@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use crate::block::Block;
 use crate::cluster::Cluster;
+use crate::debugger;
 use crate::fault::{Fault, FaultKind};
 use crate::idle::IdleBlocks;
 use crate::launch::{Choice, LaunchState};
@@ -133,6 +134,7 @@ impl Worker {
             let block = self.bound_block(launch, bound)?;
             // SAFETY: the block is bound to `launch` and idle.
             unsafe { Block::start(block, index) };
+            debugger::enter(block);
             resident.push(one(block));
             return Ok(());
         }
@@ -147,6 +149,7 @@ impl Worker {
                 }
             }
         }
+        blocks.iter().for_each(|&block| debugger::enter(block));
         resident.extend(blocks.iter().map(|&block| one(block)));
         // SAFETY: the worker keeps the cluster until its blocks have ended; these are bound to
         // `launch` and idle.
@@ -310,6 +313,7 @@ unsafe fn may_go_on(block: *const Block) -> bool {
 /// Frees a block that has ended for the launch's next one. A block of a cluster stays until all
 /// blocks of the cluster have ended, since these may use its shared memory.
 fn end(block: *mut Block, bound: &mut Vec<*mut Block>) {
+    debugger::leave(block);
     // SAFETY: the block is the worker's own, and so is its cluster.
     match unsafe { (*block).seat.cluster.cast::<Cluster>().as_mut() } {
         None => bound.push(block),

@@ -2,6 +2,7 @@
 //! whose framework is missing is skipped and counted. `scripts/setup` installs all of them.
 
 mod host_api;
+mod python_frames;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -17,7 +18,7 @@ fn main() -> ExitCode {
     let (googletest, catch, doctest) =
         (has("gtest/gtest.h"), has("catch2/catch.hpp"), has("doctest/doctest.h"));
     let pytest = python().is_some();
-    let tests: [(&str, Test, bool); 17] = [
+    let tests: [(&str, Test, bool); 18] = [
         ("googletest_fails_the_racy_tests_alone", googletest_fails_racy_tests, googletest),
         ("googletest_without_the_runtime_is_left_alone", googletest_without_runtime, googletest),
         ("googletest_finds_the_runtime_of_a_library", googletest_of_a_library, googletest),
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         ("a_program_may_ask_for_findings", host_api::a_program_asks, true),
         ("a_c_program_uses_the_host_api", host_api::a_c_program, true),
         ("a_python_program_uses_the_host_api", host_api::a_python_program, true),
+        ("launches_from_python_name_its_frames", python_frames::frames, true),
         ("pushed_ranges_of_nvtx_are_named_regions", ranges_of_nvtx, true),
         ("faults_and_divergences_are_findings", host_api::faults_and_divergences, true),
         ("a_forked_child_is_told_of_its_own_findings", host_api::a_forked_child, true),

@@ -9,7 +9,7 @@ use gpurace_abi::ablation::{self, Mechanism};
 use gpurace_abi::image::KernelFn;
 use gpurace_abi::meta::ModuleMeta;
 use gpurace_abi::texture::TextureObject;
-use gpurace_cpu::{BlockEntry, Config, Executor, Fault, FaultKind, Image, LaunchReport, texture};
+use gpurace_cpu::{BlockEntry, Config, Executor, Fault, FaultKind, Image, LaunchReport, printf, texture};
 use gpurace_report::schema::{self, Device, Divergence, Waiting};
 
 use crate::backend::Backend;
@@ -21,8 +21,8 @@ use crate::backends::trials::{StartedTrials, fault_of_one_thread};
 use crate::host::device_properties::cudaDeviceProp;
 use crate::host::errors::{Error, Result};
 use crate::host::limits::PAGE;
-use crate::host::message;
 use crate::host::types::{cudaFuncAttributes, cudaResourceDesc, cudaTextureDesc};
+use crate::host::{message, status_line};
 use crate::prove::Decision;
 use crate::session::resolve::{self, LaunchRecord};
 use crate::session::{BegunLaunch, EndedLaunch, Session};
@@ -68,7 +68,10 @@ impl OnHost {
     pub fn new(session: &'static Session) -> Self {
         Self {
             session,
-            executor: LazyLock::new(|| Executor::new(Config::default())),
+            executor: LazyLock::new(|| {
+                printf::before_output(status_line::erase);
+                Executor::new(Config::default())
+            }),
             arena: Arena::default(),
             total_memory: LazyLock::new(|| claims::memory_info().1),
             multiprocessors: OnceLock::new(),
@@ -275,9 +278,16 @@ fn run(session: &'static Session, executor: &Executor, launch: &KernelLaunch<'_>
     let kernel = launch.kernel;
     let code: &gpurace_cpu::image::Kernel =
         kernel.code.downcast_ref().ok_or(Error::INVALID_DEVICE_FUNCTION)?;
-    let begun = session.begin(launch);
+    let mut begun = session.begin(launch);
+    session.keep_python_stack(&mut begun);
     let checks = begun.wanted.as_ref().map(|wanted| session.check(launch, &begun, wanted));
-    let (entry, block_entry) = code_for(code, kernel, begun.wanted.as_deref());
+    let (mut entry, mut block_entry) = code_for(code, kernel, begun.wanted.as_deref());
+    if session.stops_in_debugger() {
+        // One block at a time, each thread with the source's own function.
+        executor.set_workers(1);
+        let bare = code.run_bare.filter(|_| begun.wanted.is_none());
+        (entry, block_entry) = (bare.unwrap_or(code.run), None);
+    }
     let checked_blocks = session.options().blocks.as_ref().map(|_| {
         let options = session.options();
         Arc::new(|block| options.checks_block(block)) as Arc<gpurace_cpu::launch::CheckedBlocks>
@@ -299,7 +309,10 @@ fn run(session: &'static Session, executor: &Executor, launch: &KernelLaunch<'_>
         trial: None,
     };
     let trials = StartedTrials::start(session, executor, &launch, &begun);
-    let ended = match executor.run(&launch) {
+    let shown = session.show_launch(checks.as_ref());
+    let ran = executor.run(&launch);
+    drop(shown);
+    let ended = match ran {
         Ok(report) => {
             session.end(&begun, checks.as_deref(), divergences(&begun.record, &report));
             Ok(())

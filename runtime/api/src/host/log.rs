@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use gpurace_options::LogPath;
 use parking_lot::Mutex;
 
-use crate::host::message;
+use crate::host::{message, status_line};
 
 /// The open destination.
 pub struct TextLog {
@@ -47,6 +47,7 @@ impl TextLog {
             let Err(error) = file.lock().write_all(text.as_bytes()) else { return };
             message::error(&format!("cannot write `{}`: {error}; its text follows", path.display()));
         }
+        status_line::erase();
         // If this cannot be written, an error message cannot be either.
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
     }

@@ -6,9 +6,12 @@ use std::io::Write;
 use gpurace_report::plain;
 use parking_lot::Mutex;
 
+use crate::host::status_line;
+
 /// Writes one message, in one piece, so that lines of several threads do not mix.
 fn write(kind: &str, text: &str) {
     let line = format!("gpurace: {kind}: {}\n", plain::line(text));
+    status_line::erase();
     // If standard error is closed, there is no other place for messages.
     let _ = std::io::stderr().lock().write_all(line.as_bytes());
 }

@@ -9,9 +9,11 @@
 //! | [`driver_types`], [`driver_textures`] | the structures of `cuda.h` |
 //! | [`limits`] | the device's limits that are the same on every backend |
 //! | [`stack`] | which calls of the host program led here |
+//! | [`python`] | which Python frames led here |
 //! | [`allocator`] | this library's memory, also when `malloc` was interrupted |
 //! | [`child`] | a forked child that computes something |
 //! | [`signals`] | which signals end the program, and their actions |
+//! | [`status_line`] | a line on the terminal that changes in place |
 //! | [`message`], [`log`], [`notes`] | where text goes |
 
 pub mod allocator;
@@ -25,7 +27,9 @@ pub mod limits;
 pub mod log;
 pub mod message;
 pub mod notes;
+pub mod python;
 pub mod results;
 pub mod signals;
 pub mod stack;
+pub mod status_line;
 pub mod types;

@@ -40,6 +40,19 @@ pub fn unblock(signal: c_int) {
     }
 }
 
+/// Lets no signal through to this thread, except those that its own instructions raise.
+pub fn block_all() {
+    // SAFETY: the set is valid.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&mut set);
+        for fault in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT] {
+            libc::sigdelset(&mut set, fault);
+        }
+        libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+    }
+}
+
 /// Gives a signal its default action.
 pub fn reset(signal: c_int) {
     // SAFETY: all zero is the default action, with no flags.

@@ -104,6 +104,16 @@ fn is_in_own_library(address: usize) -> bool {
     })
 }
 
+/// True for code of a Python interpreter and of its own modules, such as `ctypes`.
+pub fn is_in_python(address: usize) -> bool {
+    // SAFETY: only looks a name up.
+    let interpreter = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"PyEval_GetFrame".as_ptr()) } as usize;
+    object_of(address).is_some_and(|object| {
+        let holds = |part: &str| memchr::memmem::find(object.name.to_bytes(), part.as_bytes()).is_some();
+        interpreter != 0 && object.base == base_of(interpreter) || holds("/lib-dynload/") || holds("/libffi")
+    })
+}
+
 /// The start of the object that holds a code address. 0 for none.
 fn base_of(address: usize) -> usize {
     object_of(address).map_or(0, |object| object.base)

@@ -8,6 +8,7 @@ use gpurace_report::demangle;
 use gpurace_report::schema::Call;
 
 use crate::host::stack::{self, CallSite, Callers, LaunchStack};
+use crate::program::python_stacks::PythonStackId;
 use crate::program::{Program, device_lines};
 
 /// A position in the host program.
@@ -38,11 +39,30 @@ impl Program {
         Some(known.find(|p| !is_system(&p.file)).unwrap_or(first))
     }
 
-    /// The calls in user code that led to the launch at the position `launch`, which comes first.
-    /// Empty if there is only that one, or if it is not among them.
-    pub fn calls(&self, stack: &LaunchStack, launch: &HostPosition) -> Vec<Call> {
+    /// File and line of a launch, and the calls in user code that led there: native ones, then those of Python. Without
+    /// debug info of native code, the Python code is what launches.
+    pub fn launched_at(
+        &self,
+        site: CallSite,
+        stack: &LaunchStack,
+        python: PythonStackId,
+    ) -> (Option<String>, Option<u32>, Vec<Call>) {
+        let python = self.python_stacks.calls(python);
+        let in_python = |call: &Call| HostPosition { file: call.file.clone(), line: call.line, column: None };
+        let Some(position) = self.position(site).or_else(|| python.first().map(in_python)) else {
+            return (None, None, Vec::new());
+        };
+        let calls = self.calls(stack, python, &position);
+        (Some(position.file), Some(position.line), calls)
+    }
+
+    /// The calls in user code that led to the launch at the position `launch`, which comes first, and the Python frames
+    /// that led there. Empty if there is only that one, or if it is not among them.
+    fn calls(&self, stack: &LaunchStack, python: Vec<Call>, launch: &HostPosition) -> Vec<Call> {
         let mut calls: Vec<Call> = Vec::new();
-        for &site in stack.iter().take_while(|&&site| site != 0) {
+        // The interpreter's own calls are left out.
+        let is_native = |site: usize| site != 0 && (python.is_empty() || !stack::is_in_python(site));
+        for &site in stack.iter().take_while(|&&site| is_native(site)) {
             for call in self.calls_at(site).unwrap_or_default() {
                 // Stubs and wrappers come before the launch itself.
                 let is_launch = || call.file == launch.file && call.line == launch.line;
@@ -54,6 +74,7 @@ impl Program {
                 break;
             }
         }
+        calls.extend(python);
         if calls.len() > 1 { calls } else { Vec::new() }
     }
 

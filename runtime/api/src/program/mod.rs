@@ -8,6 +8,7 @@
 //! | [`arrays`] | the live CUDA arrays |
 //! | `device_lines` | the source lines of device code on the host |
 //! | [`named_regions`] | named regions of host code, and which thread is in them |
+//! | [`python_stacks`] | the Python frames that led to launches |
 //! | [`host_lines`] | the source lines of the host program's calls |
 
 pub mod allocations;
@@ -16,6 +17,7 @@ mod device_lines;
 pub mod host_lines;
 pub mod modules;
 pub mod named_regions;
+pub mod python_stacks;
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -30,6 +32,7 @@ use crate::program::arrays::Arrays;
 use crate::program::host_lines::HostPosition;
 use crate::program::modules::Modules;
 use crate::program::named_regions::NamedRegions;
+use crate::program::python_stacks::PythonStacks;
 
 /// What the program has registered and allocated, and the backend that runs it.
 #[derive(Default)]
@@ -44,6 +47,8 @@ pub struct Program {
     pub arrays: Arrays,
     /// The named regions that it has entered.
     pub named_regions: NamedRegions,
+    /// The Python frames that led to launches.
+    pub python_stacks: PythonStacks,
     /// The positions of calls that were asked for.
     positions: Mutex<HashMap<CallSite, Option<HostPosition>>>,
 }

@@ -32,7 +32,7 @@ pub fn exit_now(status: c_int) -> ! {
 static ENDING: OnceLock<&'static Session> = OnceLock::new();
 
 /// The session, if this process has one: a forked child has none until it launches a kernel.
-fn own_session() -> Option<&'static Session> {
+pub(super) fn own_session() -> Option<&'static Session> {
     ENDING.get().copied().filter(|session| session.is_own_process())
 }
 
@@ -42,6 +42,7 @@ fn complete(session: &Session) -> Option<c_int> {
     if !session.is_own_process() || session.is_complete.swap(true, Ordering::AcqRel) {
         return None;
     }
+    session.progress.end();
     let Some(report) = session.finish() else {
         message::error("interrupted while findings were being noted: the report is incomplete");
         return Some(FAILED);

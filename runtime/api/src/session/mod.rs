@@ -14,10 +14,13 @@
 //! | `recent` | what was found since the program last asked |
 //! | `callback` | the function that the program wants to be called for each finding |
 //! | `expected` | races that the program expects |
+//! | `breaks` | stops in a debugger |
 //! | `changes` | options and suppressions that the program sets while it runs |
+//! | `progress` | how far a long run is, on the terminal |
 //! | `fork` | a forked child forgets its parent's findings |
 //! | [`finish`] | the end of the process |
 
+mod breaks;
 pub mod callback;
 mod changes;
 mod counts;
@@ -28,6 +31,7 @@ mod fork;
 mod found;
 mod operations;
 pub mod overlapped;
+mod progress;
 mod recent;
 mod report;
 pub mod resolve;
@@ -42,7 +46,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use gpurace_check::{Checker, Limits};
-use gpurace_options::{Options, SameValue, Volatile};
+use gpurace_options::{HaltOnError, Options, SameValue, Volatile};
 use gpurace_report::collect::Collector;
 use gpurace_report::schema;
 use gpurace_report::sources::DiskSources;
@@ -52,15 +56,18 @@ use parking_lot::{Mutex, RwLock};
 use crate::backend::Backend;
 use crate::host::errors::StickyError;
 use crate::host::log::TextLog;
+use crate::host::message;
 use crate::host::notes::Notes;
 use crate::order::Order;
 use crate::program::Program;
 use crate::prove::Prover;
+use crate::session::breaks::Breaks;
 use crate::session::callback::Callback;
 use crate::session::counts::KernelCounts;
 use crate::session::expected::Expectation;
 use crate::session::found::FoundResolved;
 use crate::session::overlapped::OverlappedOperations;
+use crate::session::progress::Progress;
 use crate::session::recent::ToldSoFar;
 use crate::session::resolve::LaunchRecord;
 use crate::session::suppress::Suppressions;
@@ -108,6 +115,8 @@ pub struct Session {
     /// The order of operations.
     pub order: Mutex<Order>,
     explored: Mutex<Explored>,
+    progress: Progress,
+    breaks: Breaks,
     state: Mutex<SessionState>,
     /// The report was completed: a signal in an exit handler must not complete it again.
     is_complete: AtomicBool,
@@ -140,7 +149,7 @@ impl SessionState {
     fn keep_stack(&mut self, record: &LaunchRecord) {
         let at = self.launches.binary_search_by_key(&record.operation, |launch| launch.operation);
         if let Some(kept) = at.ok().and_then(|at| self.launches.get_mut(at)) {
-            kept.stack = record.stack;
+            (kept.stack, kept.python) = (record.stack, record.python);
         }
     }
 }
@@ -170,6 +179,8 @@ impl Session {
             log: OnceLock::new(),
             checker: OnceLock::new(),
             prover: Prover::new(&options, notes.clone()),
+            breaks: Breaks::default(),
+            progress: Progress::new(&options),
             notes,
             options: RwLock::new(Box::leak(Box::new(options))),
             sources: OnceLock::new(),
@@ -271,8 +282,18 @@ impl Session {
     }
 
     fn halt_if_asked(&self) {
-        let halt = self.options().halt_on_error && !self.state.lock().live.findings().is_empty();
+        if self.stops_in_debugger() {
+            self.stop_at_new_races();
+            return;
+        }
+        let halt =
+            self.options().halt_on_error != HaltOnError::No && !self.state.lock().live.findings().is_empty();
         if halt {
+            if self.options().halt_on_error == HaltOnError::Break {
+                message::note(
+                    "no debugger is attached: `halt_on_error=break` ends the program at its first race",
+                );
+            }
             self.tell();
             finish::halt(self);
         }

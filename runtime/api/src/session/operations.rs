@@ -11,9 +11,11 @@ use gpurace_report::schema::Divergence;
 use super::Session;
 use crate::backend::memory::TransferSide;
 use crate::backend::module::{Kernel, KernelLaunch};
+use crate::host::python;
 use crate::host::stack::{self, LaunchStack};
 use crate::order::{OperationOrder, StreamId};
 use crate::program::named_regions::NamedRegions;
+use crate::program::python_stacks::PythonStackId;
 use crate::prove::reach::{Footprint, Reach, Span};
 use crate::prove::{Decision, MetByHost};
 use crate::session::overlapped::{self, BareLaunch, OverlappedOperations};
@@ -71,6 +73,7 @@ impl Session {
             call_site: launch.call_site,
             region: NamedRegions::current(),
             stack: LaunchStack::default(),
+            python: PythonStackId::default(),
         };
         let (checked, nth) = {
             let mut state = self.state.lock();
@@ -127,6 +130,17 @@ impl Session {
             return BegunLaunch { record, ordered, wanted: None };
         }
         BegunLaunch { record, ordered, wanted: Some(decision) }
+    }
+
+    /// Keeps the Python frames that led to a launch whose call stack is kept. No lock may be held.
+    pub fn keep_python_stack(&self, begun: &mut BegunLaunch) {
+        if begun.record.stack == LaunchStack::default() {
+            return;
+        }
+        begun.record.python = self.program.python_stacks.keep(python::frames());
+        if begun.record.python != PythonStackId::default() {
+            self.state.lock().keep_stack(&begun.record);
+        }
     }
 
     /// The number of checks in a kernel's launches so far.
@@ -245,6 +259,7 @@ impl Session {
         let kernel = launch.kernel;
         let info = info(launch, begun.record.operation, &begun.ordered);
         kernel.module.tell_covered(self.checker());
+        self.prepare_stops();
         self.checker().watch_host(self.program.has_managed());
         self.checker().begin_pruned(info, &begun.ordered.unordered, wanted.proved.clone())
     }

@@ -16,6 +16,7 @@ use crate::program::Program;
 use crate::program::allocations::Allocation;
 use crate::program::modules::Modules;
 use crate::program::named_regions::NamedRegionId;
+use crate::program::python_stacks::PythonStackId;
 use crate::session::{Session, transfer_sites, watch};
 
 /// The record that is kept of a launch.
@@ -37,6 +38,8 @@ pub struct LaunchRecord {
     pub region: NamedRegionId,
     /// The calls that led there. Zeros if the launch is not checked.
     pub stack: LaunchStack,
+    /// The Python frames among them.
+    pub python: PythonStackId,
 }
 
 impl LaunchRecord {
@@ -62,14 +65,14 @@ pub(super) fn position(meta: &ModuleMeta, frame: &Frame) -> (Option<String>, Opt
 
 /// A launch as the report shows it.
 pub fn launch(program: &Program, record: &LaunchRecord) -> schema::Launch {
-    let position = program.position(record.call_site);
+    let (file, line, stack) = program.launched_at(record.call_site, &record.stack, record.python);
     schema::Launch {
         index: record.id,
+        file,
+        line,
+        stack,
         grid: record.shape.grid,
         block: record.shape.block,
-        line: position.as_ref().map(|position| position.line),
-        stack: position.as_ref().map(|position| program.calls(&record.stack, position)).unwrap_or_default(),
-        file: position.map(|position| position.file),
         regions: program.named_regions.names(record.region),
     }
 }
@@ -152,9 +155,7 @@ fn access(session: &Session, side: &Side, launch: Option<&LaunchRecord>) -> sche
         (access.size, access.thread) = (None, None);
     }
     if let Some((meta, site)) = site(modules, side.site) {
-        if access.size.is_none() && site.size != 0 {
-            access.size = Some(site.size.into());
-        }
+        access.size = access.size.or((site.size != 0).then(|| site.size.into()));
         if let Some(frame) = user_frame(meta, &site.frames) {
             (access.file, access.line) = position(meta, frame);
             access.column = (frame.column != 0).then_some(frame.column);

@@ -132,6 +132,8 @@ impl Session {
     pub fn planned_trials(&self, begun: &BegunLaunch) -> Vec<PlannedTrial> {
         let record = &begun.record;
         let wanted = self.options().explore.saturating_sub(1) as usize;
+        // A debugger stops in this process.
+        let wanted = if self.stops_in_debugger() { 0 } else { wanted };
         if wanted == 0 || begun.wanted.is_none() || !record.kernel.meta().sync.uses_atomics {
             return Vec::new();
         }
@@ -153,7 +155,7 @@ impl Session {
 
     /// The threads of this process that belong to the session and are idle.
     pub fn idle_threads(&self) -> usize {
-        self.prover.solver_threads()
+        self.prover.solver_threads() + self.progress.threads()
     }
 
     /// The races that the checker has found since the last call.

@@ -29,7 +29,7 @@ pub use error::OptionsError;
 pub use render::{help_text, markdown_table};
 use select::{Blocks, KernelGlobs, Objects};
 use value::Value;
-pub use value::{CacheDir, Device, LogPath, PathPattern, SameValue, Volatile};
+pub use value::{CacheDir, Device, HaltOnError, LogPath, PathPattern, Progress, SameValue, Volatile};
 
 /// The name of the environment variable.
 pub const VARIABLE: &str = "GPURACE_OPTIONS";
@@ -101,8 +101,8 @@ options! {
     device: Device = Device::Auto, "auto";
     /// exit status when a race, a divergence or a fault was reported and the program's own status was 0
     exitcode: u8 = 66, "66";
-    /// stop at the first race
-    halt_on_error: bool = false, "0";
+    /// `1`: end the program at the first race; `break`: stop in the debugger at each new race, before the access
+    halt_on_error: HaltOnError = HaltOnError::No, "0";
     /// number of findings to print, each kernel's first always; the JSON report has all of them
     max_reports: u64 = 100, "100";
     /// most schedules under which a launch runs whose order rests on more than barriers, the program's own among
@@ -139,6 +139,8 @@ options! {
     seed: u64 = 0, "0";
     /// print a summary of sites, proofs, checks and times at exit
     stats: bool = false, "0";
+    /// show how far a run of some seconds is: if standard error is a terminal (`auto`), always (`1`) or never
+    progress: Progress = Progress::Auto, "auto";
     /// list every option
     help: bool = false, "0";
 }

@@ -30,7 +30,8 @@ fn defaults_are_those_of_the_interface() {
     let options = Options::default();
     assert_eq!(options.device, Device::Auto);
     assert_eq!(options.exitcode, 66);
-    assert!(!options.halt_on_error && !options.stats && !options.help);
+    assert_eq!((options.halt_on_error, options.progress), (HaltOnError::No, Progress::Auto));
+    assert!(!options.stats && !options.help);
     assert_eq!(options.max_reports, 100);
     assert_eq!(options.log_path, LogPath::Stderr);
     assert_eq!(options.same_value, SameValue::Report);
@@ -62,7 +63,7 @@ fn keys_are_those_of_the_interface_in_its_order() {
     assert_eq!(
         keys.join(" "),
         "device exitcode halt_on_error max_reports explore volatile log_path json suppressions kernels \
-         skip_kernels objects blocks same_value solve_budget cache_dir every seed stats help"
+         skip_kernels objects blocks same_value solve_budget cache_dir every seed stats progress help"
     );
 }
 
@@ -70,7 +71,8 @@ fn keys_are_those_of_the_interface_in_its_order() {
 fn each_type_of_value_is_read() {
     let o = parsed("device=cpu:exitcode=0:halt_on_error=yes:max_reports=3:stats=true:help=1");
     assert_eq!((o.device, o.exitcode, o.max_reports), (Device::Cpu, 0, 3));
-    assert!(o.halt_on_error && o.stats && o.help);
+    assert_eq!(o.halt_on_error, HaltOnError::End);
+    assert!(o.stats && o.help);
 
     let o = parsed("device=cuda:halt_on_error=false:same_value=ignore:every=7:seed=0xdeadbeef");
     assert_eq!((o.device, o.same_value), (Device::Cuda, SameValue::Ignore));

@@ -127,6 +127,54 @@ impl Value for Device {
     }
 }
 
+/// Where the program stops because of a race.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HaltOnError {
+    /// Nowhere.
+    No,
+    /// It ends when the launch with the first race has ended.
+    End,
+    /// It stops in the debugger before the access that races. Without a debugger it ends as with [`Self::End`].
+    Break,
+}
+
+impl Value for HaltOnError {
+    const WANTED: &'static str = "`0`, `1` or `break`";
+
+    fn parse(text: &str) -> Result<Self, BadValue> {
+        match (text, bool::parse(text)) {
+            ("break", _) => Ok(Self::Break),
+            (_, Ok(true)) => Ok(Self::End),
+            (_, Ok(false)) => Ok(Self::No),
+            (_, Err(_)) => Err(Self::bad(text)),
+        }
+    }
+}
+
+/// When a long run shows how far it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// If standard error is a terminal.
+    Auto,
+    /// Always.
+    On,
+    /// Never.
+    Off,
+}
+
+impl Value for Progress {
+    const WANTED: &'static str = "`auto`, `0` or `1`";
+
+    fn parse(text: &str) -> Result<Self, BadValue> {
+        match (text, bool::parse(text)) {
+            ("auto", _) => Ok(Self::Auto),
+            (_, Ok(true)) => Ok(Self::On),
+            (_, Ok(false)) => Ok(Self::Off),
+            (_, Err(_)) => Err(Self::bad(text)),
+        }
+    }
+}
+
 /// What to do with write-write races whose writes stored equal values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SameValue {

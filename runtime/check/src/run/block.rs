@@ -38,6 +38,9 @@ use atomic::BlockAtomics;
 
 pub(crate) use batches::record_reads;
 
+/// The number of checks that the launch is told of together. A long run shows how many there were.
+const CHECKS_UNTOLD: u64 = 1 << 14;
+
 /// A running block.
 pub struct Block {
     pub(crate) inner: Arc<Inner>,
@@ -57,6 +60,8 @@ pub struct Block {
     /// Bytes of its shared memory on which races are intended.
     benign: Benign,
     checks: u64,
+    /// Those of the checks that the launch has been told of.
+    told: u64,
 }
 
 /// The shared memory that a block reaches.
@@ -93,6 +98,7 @@ impl Block {
             sightings: Sightings::default(),
             benign: Benign::default(),
             checks: 0,
+            told: 0,
         };
         block.start(index, shared);
         block
@@ -140,8 +146,8 @@ impl Block {
     }
 
     fn finish(&mut self) {
-        self.launch.checks.fetch_add(self.checks, Ordering::Relaxed);
-        self.checks = 0;
+        self.tell_checks();
+        (self.checks, self.told) = (0, 0);
         self.benign.clear();
         self.intervals.end(&self.memory.own);
         self.shadow.add_counts(&self.inner.shadow);
@@ -180,8 +186,17 @@ impl Block {
         }
     }
 
+    /// Adds the checks to those of the launch.
+    fn tell_checks(&mut self) {
+        self.launch.checks.fetch_add(self.checks.saturating_sub(self.told), Ordering::Relaxed);
+        self.told = self.checks;
+    }
+
     /// Completes barrier 0: all live threads of the block have arrived.
     pub fn barrier(&mut self) {
+        if self.checks.saturating_sub(self.told) >= CHECKS_UNTOLD {
+            self.tell_checks();
+        }
         self.intervals.end(&self.memory.own);
         let BlockView { order, launch, index, .. } = &mut self.view;
         let further = (order.max_clock() + 1 >= self.inner.limits.clock).then(|| {

@@ -8,8 +8,8 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use gpurace_abi::ablation::{self, Mechanism};
 use parking_lot::{Mutex, RwLock};
@@ -72,6 +72,8 @@ pub(crate) struct Inner {
     pub(crate) relaxed_volatile: AtomicBool,
     pub(crate) limits: Limits,
     pub(crate) read_memory: Option<ReadMemory>,
+    /// Called when a block's access has found a new race.
+    pub(crate) on_new_race: OnceLock<fn()>,
     pub(crate) launching: Mutex<Launching>,
     pub(crate) launches: Arc<Launches>,
     kernels: Mutex<HashMap<(KernelKey, u32), Arc<KernelSites>>>,
@@ -130,6 +132,7 @@ impl Checker {
                     ..limits
                 },
                 read_memory,
+                on_new_race: OnceLock::new(),
                 launching: Mutex::new(Launching {
                     base: 0,
                     running: Vec::new(),
@@ -273,6 +276,12 @@ impl Checker {
         self.inner.host_is_watched.store(watches, Ordering::Relaxed);
     }
 
+    /// From now on, calls `tell` when the access of a block has found a new race, before the access happens. Shadow
+    /// memory is locked then. The first call counts.
+    pub fn on_new_race(&self, tell: fn()) {
+        self.inner.on_new_race.get_or_init(|| tell);
+    }
+
     /// Lets volatile accesses from now on race as relaxed atomics at system scope do. Otherwise they
     /// also race with each other.
     pub fn relax_volatile(&self, relaxed: bool) {
@@ -289,6 +298,11 @@ impl Checker {
     /// run may be missing.
     pub fn races(&self) -> Vec<RaceRecord> {
         self.inner.races.all()
+    }
+
+    /// The number of races found so far.
+    pub fn race_count(&self) -> usize {
+        self.inner.races.count()
     }
 
     /// The races found since the last call.

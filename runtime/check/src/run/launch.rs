@@ -1,7 +1,7 @@
 //! Running launches.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use gpurace_abi::meta::SyncFeatures;
 
@@ -88,6 +88,11 @@ pub struct Launch {
 }
 
 impl Launch {
+    /// Checks so far. Blocks tell of theirs at barriers and at their end.
+    pub fn checks_so_far(&self) -> u64 {
+        self.checks.load(Ordering::Relaxed)
+    }
+
     /// The kinds of synchronisation that order its threads.
     pub(crate) fn mode(&self) -> Mode {
         let f = self.features;

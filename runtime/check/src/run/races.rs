@@ -35,8 +35,8 @@ pub(crate) fn both_same(a: Option<bool>, b: Option<bool>) -> Option<bool> {
 }
 
 impl Races {
-    /// Adds a sighting. Returns the race's index, for [`Races::add`].
-    pub(crate) fn see(&self, key: PairKey, record: RaceRecord) -> usize {
+    /// Adds a sighting. Returns the race's index, for [`Races::add`], and whether it is new.
+    pub(crate) fn see(&self, key: PairKey, record: RaceRecord) -> (usize, bool) {
         let list = &mut *self.list.lock();
         match list.by_pair.get(&key) {
             Some(&i) => {
@@ -44,12 +44,12 @@ impl Races {
                 r.count += record.count;
                 r.same_value = both_same(r.same_value, record.same_value);
                 r.widest = r.widest.max(record.widest);
-                i
+                (i, false)
             }
             None => {
                 list.by_pair.insert(key, list.records.len());
                 list.records.push(record);
-                list.records.len() - 1
+                (list.records.len() - 1, true)
             }
         }
     }
@@ -70,6 +70,10 @@ impl Races {
         r.count += count;
         r.same_value = both_same(r.same_value, same_value);
         r.widest = r.widest.max(widest);
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.list.lock().records.len()
     }
 
     pub(crate) fn all(&self) -> Vec<RaceRecord> {

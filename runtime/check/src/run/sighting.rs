@@ -177,8 +177,11 @@ impl RaceReporter<'_> {
             return;
         }
         let record = self.record(e, s, a, kernel, same_value);
-        let index = self.launch.inner.races.see(key, record);
+        let (index, is_new) = self.launch.inner.races.see(key, record);
         self.sightings.seen.insert(key, Sighting { index, count: 0, same_value, widest, access });
+        if let Some(tell) = self.launch.inner.on_new_race.get().filter(|_| is_new) {
+            tell();
+        }
     }
 
     /// The records to report in place of a record of atomic writes; `None` to report that one. The

@@ -9,6 +9,7 @@ use crate::stack::SlabStack;
 
 /// The state of a device thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)] // Debuggers read which one it is.
 pub(crate) enum LaneState {
     /// It has not started.
     Fresh,

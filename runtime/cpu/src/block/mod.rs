@@ -89,6 +89,16 @@ pub(crate) struct Block {
     chunk_end: u64,
 }
 
+/// Where a debugger finds fields of a block.
+pub(crate) mod offsets {
+    use std::mem::offset_of;
+
+    /// The pointer to the first lane.
+    pub(crate) const LANES: usize = offset_of!(super::Block, threads.first);
+    /// The number of threads.
+    pub(crate) const THREADS: usize = offset_of!(super::Block, threads.count);
+}
+
 impl Block {
     /// A block that is bound to no launch, with the memory of this slab.
     pub(crate) fn new(slab: Slab) -> Box<Self> {

@@ -15,7 +15,9 @@ impl OnGpu {
         let entry = GpuKernel::of(launch.kernel)?;
         self.enter()?;
         let session = self.session;
-        let begun = session.begin(launch);
+        session.show_progress();
+        let mut begun = session.begin(launch);
+        session.keep_python_stack(&mut begun);
         let (threads, dynamic_shared) = (launch.shape.threads(), launch.shape.dynamic_shared);
         let variant = match &begun.wanted {
             None => Variant::Bare,
