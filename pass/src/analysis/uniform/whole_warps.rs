@@ -234,7 +234,7 @@ mod tests {
             };
             // All warps compare alike with these limits modulo 32, and some do not with others.
             let limits: Vec<_> =
-                (0..32).filter(|low| (0..64).all(|i| alike(i / 8 * 32, i % 8 * 32 | low))).collect();
+                (0..32).filter(|low| (0..64).all(|i| alike(i / 8 * 32, (i % 8 * 32) | low))).collect();
             match limits_whole_warps(predicate) {
                 Some(Limit::First) => assert_eq!(limits, [0], "{predicate:?}"),
                 Some(Limit::Last) => assert_eq!(limits, [31], "{predicate:?}"),

@@ -211,7 +211,7 @@ mod tests {
         let library =
             "/usr/lib/python3.11/runpy.py /venv/lib/python3.12/site-packages/torch/nn.py <frozen runpy>";
         let all: Vec<_> = library.split(' ').map(frame).collect();
-        let mixed = [&all[..], &[user.clone()], &all[..1], &[test.clone()]].concat();
+        let mixed = [&all[..], std::slice::from_ref(&user), &all[..1], std::slice::from_ref(&test)].concat();
         assert_eq!(folded(mixed), [user, test]);
         assert_eq!(folded(all.clone()), all[..1]);
         assert_eq!(folded(Vec::new()), []);

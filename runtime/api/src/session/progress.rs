@@ -142,8 +142,8 @@ impl Session {
         Some(Counts {
             launches: stats.launches,
             checks: stats.checks_executed + running,
-            accesses: sites(|sites| sites.total.into()),
-            proved: sites(|sites| u64::from(sites.proved) + u64::from(sites.proved_at_launch)),
+            accesses: sites(|sites| sites.total),
+            proved: sites(|sites| sites.proved + sites.proved_at_launch),
             findings: state.live.findings().len() as u64,
             new_races: (self.checker.get().map_or(0, Checker::race_count) - state.found.len()) as u64,
         })
