@@ -208,9 +208,12 @@ mod tests {
     #[test]
     fn frames_of_libraries_are_left_out() {
         let [user, test] = ["/home/u/train.py", "tests/test_a.py"].map(frame);
-        let library =
-            "/usr/lib/python3.11/runpy.py /venv/lib/python3.12/site-packages/torch/nn.py <frozen runpy>";
-        let all: Vec<_> = library.split(' ').map(frame).collect();
+        let libraries = [
+            "/usr/lib/python3.11/runpy.py",
+            "/venv/lib/python3.12/site-packages/torch/nn.py",
+            "<frozen runpy>",
+        ];
+        let all: Vec<_> = libraries.into_iter().map(frame).collect();
         let mixed = [&all[..], std::slice::from_ref(&user), &all[..1], std::slice::from_ref(&test)].concat();
         assert_eq!(folded(mixed), [user, test]);
         assert_eq!(folded(all.clone()), all[..1]);
