@@ -212,6 +212,13 @@ fn launches_kernels(name: &str) -> bool {
     name.starts_with("__cudaCDP2") || name.starts_with("cudaGetParameterBuffer")
 }
 
+/// The function of `cuda::ptx` that a name stands for, and the first architecture that has it. libcu++ refers to such a
+/// name where it is compiled for an older one.
+fn newer_gpu(name: &str) -> Option<(&str, &str)> {
+    let (function, arch) = name.split_once("_is_not_supported_before_SM_")?;
+    Some((function.trim_start_matches("__cuda_ptx_"), arch.split('_').next()?))
+}
+
 /// Explains an undefined name to the user.
 pub fn explain_undefined(symbol: &Undefined, place: Place) -> Error {
     let name = &symbol.name;
@@ -233,6 +240,10 @@ pub fn explain_undefined(symbol: &Undefined, place: Place) -> Error {
             Place::Link => String::new(),
         };
         return Error::new(format!("the CPU executor does not support `{name}`{at}{file}"));
+    }
+    if let Some((function, arch)) = newer_gpu(name) {
+        return Error::new(format!("`{function}` needs `sm_{arch}`{at}"))
+            .hint(format!("build for it: `--cuda-gpu-arch=sm_{arch}`"));
     }
     let kind = if name.ends_with(')') { "function" } else { "symbol" };
     match place {
@@ -360,6 +371,10 @@ clang-22: error: linker command failed with exit code 1 (use -v to see invocatio
         insta::assert_snapshot!(error("__cudaCDP2LaunchDevice"), @r"
         error: kernels that launch kernels are not supported
         hint: launch them from the host, or leave the file out of the check
+        ");
+        insta::assert_snapshot!(error("__cuda_ptx_cp_async_bulk_is_not_supported_before_SM_90__"), @r"
+        error: `cp_async_bulk` needs `sm_90`
+        hint: build for it: `--cuda-gpu-arch=sm_90`
         ");
         insta::assert_snapshot!(error("llvm.nvvm.x"), @"error: the CPU executor does not support `llvm.nvvm.x` in `a.cu`");
     }
