@@ -64,15 +64,21 @@ impl OnTerminal {
             let opened =
                 libc::openpty(&mut ours, &mut its, std::ptr::null_mut(), std::ptr::null(), &raw const size);
             assert_eq!(opened, 0);
+            libc::fcntl(its, libc::F_SETFD, libc::FD_CLOEXEC);
             (File::from_raw_fd(ours), OwnedFd::from_raw_fd(its))
         };
+        // Else a program of another test holds this terminal, too.
+        // SAFETY: the descriptor is open.
+        unsafe { libc::fcntl(ours, libc::F_SETFD, libc::FD_CLOEXEC) };
         let other = || its.try_clone().unwrap();
         let mut command = Command::new(program());
         command.args(args).env("GPURACE_OPTIONS", options).env("TERM", term).env("NO_COLOR", "1");
         command.stdin(other()).stdout(other()).stderr(other());
-        // SAFETY: both calls may be made in a forked child.
+        // SAFETY: these calls may be made in a forked child.
         unsafe {
             command.pre_exec(|| {
+                // The tests may run where Ctrl-C is ignored, as in the background of a shell.
+                libc::signal(libc::SIGINT, libc::SIG_DFL);
                 libc::setsid();
                 libc::ioctl(0, libc::TIOCSCTTY, 0);
                 Ok(())
@@ -92,6 +98,14 @@ impl OnTerminal {
             self.said += &String::from_utf8_lossy(&buffer[..n]);
         }
         true
+    }
+}
+
+impl Drop for OnTerminal {
+    fn drop(&mut self) {
+        // A test that fails leaves no program behind.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
