@@ -1,8 +1,9 @@
 //! How far a long run is: launches, checks, proofs and findings so far.
 //!
 //! On a terminal, one line says so while a kernel runs that takes long, and goes when the kernel ends: the program
-//! writes nothing meanwhile. Between short kernels the program may write at any time. Then a whole line comes now and
-//! then, from the thread that launches; also if standard error is no terminal, and the options ask for lines. Where nothing is to be shown, no thread runs, and a launch tests one flag.
+//! writes nothing meanwhile. Between short kernels the program may write at any time. Then the thread that launches
+//! writes a whole line now and then. It does so without a terminal, too, if the options ask for it. Where nothing is to
+//! be shown, no thread runs, and a launch tests one flag.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::Arc;

@@ -1,7 +1,9 @@
 //@ compile-flags: --cuda-gpu-arch=sm_90
-//@ revisions: racy fixed
+//@ revisions: racy earlier fixed
 //@[racy] findings: unwaited-copy
-// Each of two bulk copies has an mbarrier. The threads wait for the first and use the second copy's tile.
+//@[earlier] known-miss: the copies of a thread are known to be done in the order in which they began
+// Each of two bulk copies has an mbarrier. The threads use both tiles, and wait for one copy only: the first, or the
+// second.
 #include <cuda/ptx>
 #include "check.h"
 
@@ -20,15 +22,18 @@ __global__ void reverse(const int* in, int* out) {
         }
     }
     __syncthreads();
+#ifndef EARLIER
     while (!ptx::mbarrier_try_wait_parity(&full[0], 0)) {
     }
-#ifdef FIXED
+#endif
+#ifndef RACY
     while (!ptx::mbarrier_try_wait_parity(&full[1], 0)) {
     }
 #endif
     out[t] = tiles[0][t] + tiles[1][63 - t]; //~ U
 }
 //~ RACE[racy] write-read shared: C U
+//~ RACE[earlier] write-read shared: C U
 
 int main() {
     Buffer<int> in(128), out(64);
