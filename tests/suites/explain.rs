@@ -36,7 +36,7 @@ fn gpurace(args: &[&str], folder: &Path) -> Outcome {
 
 #[test]
 fn each_access_stands_under_its_line_with_its_conditions() {
-    let said = explain("table", &["k.cu", "-DUNUSED"]);
+    let said = explain("table", &["k.cu", "-DUNUSED", "-arch=sm_80"]);
     assert_eq!(said.status, Some(0), "{}", said.stderr);
     let line = "  k.cu:7: y[threadIdx.x] = x[threadIdx.x];\n";
     assert_eq!(said.stdout.matches(line).count(), 1, "{}", said.stdout);

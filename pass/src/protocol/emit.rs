@@ -9,6 +9,7 @@ use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
+use super::copies;
 use super::effects::Effect;
 use super::frame::{Extraction, Frame, Root, int_width};
 use crate::analysis::regions::{NodeKind, Target};
@@ -114,12 +115,13 @@ impl Extraction<'_> {
         // SAFETY: by contract.
         unsafe {
             for &instruction in &graph.instructions[block] {
-                for &site in facts.sites(instruction) {
-                    if let Access::AsyncRead { .. } | Access::AsyncWrite { .. } =
-                        facts.accesses[site as usize].access
-                    {
-                        // The copy may also happen after the next barrier.
-                        let why = "an asynchronous copy".to_owned();
+                let sites = facts.sites(instruction);
+                let copies = sites.iter().any(|site| op_of(&facts.accesses[*site as usize]).is_copy());
+                let in_flight = copies && !copies::is_waited_for(facts, instruction);
+                for &site in sites {
+                    if in_flight {
+                        let why = "an asynchronous copy that the thread does not wait for before it syncs"
+                            .to_owned();
                         out.push(Stmt::Unknown(p::Unknown {
                             why,
                             touches: Some(p::Space::Generic),
@@ -318,8 +320,10 @@ unsafe fn rests_on_addition(value: LLVMValueRef, steps: u32) -> bool {
 /// The protocol's operation for an access.
 fn op_of(access: &AccessSite) -> Op {
     match access.access {
-        Access::Load | Access::ReadRange { .. } | Access::AsyncRead { .. } => Op::Read,
-        Access::Store | Access::WriteRange { .. } | Access::AsyncWrite { .. } => Op::Write,
+        Access::Load | Access::ReadRange { .. } => Op::Read,
+        Access::Store | Access::WriteRange { .. } => Op::Write,
+        Access::AsyncRead { .. } => Op::Copy { writes: false },
+        Access::AsyncWrite { .. } => Op::Copy { writes: true },
         Access::Atomic { kind: AtomicKind::VolatileLoad, .. } => Op::Volatile { writes: false },
         Access::Atomic { kind: AtomicKind::VolatileStore, .. } => Op::Volatile { writes: true },
         Access::Atomic { kind, scope, .. } => {

@@ -36,6 +36,7 @@ pub mod builder;
 pub mod compact;
 pub mod conditions;
 pub mod contents;
+pub mod copies;
 pub mod effects;
 pub mod emit;
 pub mod frame;

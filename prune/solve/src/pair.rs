@@ -32,6 +32,8 @@ pub enum Relation {
     SameBlock,
     /// They are in different blocks.
     OtherBlock,
+    /// They are one thread. It meets its own asynchronous copy, for which it has not waited yet.
+    OwnThread,
 }
 
 impl Relation {
@@ -42,7 +44,7 @@ impl Relation {
     pub fn group(self) -> Group {
         match self {
             Self::SameLanes(lanes) => Group::Lanes(lanes),
-            Self::OtherWarp | Self::SameBlock => Group::Block,
+            Self::OtherWarp | Self::SameBlock | Self::OwnThread => Group::Block,
             Self::OtherBlock => Group::Grid,
         }
     }
@@ -141,6 +143,16 @@ pub fn formula<'a>(
     race.push(gap);
 
     race.push(distinct(&mut encoder, relation)?);
+    if relation == Relation::OwnThread && a.number == b.number {
+        // A copy does not meet itself, but the copy of another iteration.
+        let mut differ = Vec::new();
+        for of in a.loops() {
+            if let (Some(k), Some(l)) = (iterations.get(&(of.id, 0)), iterations.get(&(of.id, 1))) {
+                differ.push(Formula::eq(k, l)?.negated());
+            }
+        }
+        race.push(Formula::any(differ));
+    }
     for lanes in not_both_in {
         race.push(tiles::both_in(&mut encoder, *lanes)?.negated());
     }
@@ -392,7 +404,7 @@ fn gap<'a>(
     })
 }
 
-/// Returns the formula that the two threads differ and have this relation.
+/// Returns the formula that the two threads have this relation: but for [`Relation::OwnThread`] they differ.
 fn distinct(encoder: &mut Encoder, relation: Relation) -> Encoded<Formula> {
     let mut differ = Vec::new();
     for axis in Axis::ALL {
@@ -405,6 +417,7 @@ fn distinct(encoder: &mut Encoder, relation: Relation) -> Encoded<Formula> {
     }
     let differ = Formula::any(differ);
     Ok(match relation {
+        Relation::OwnThread => differ.negated(),
         Relation::SameBlock | Relation::OtherBlock => differ,
         Relation::SameLanes(lanes) => Formula::all([differ, tiles::both_in(encoder, lanes)?]),
         Relation::OtherWarp => {

@@ -305,6 +305,10 @@ fn at_most(
 
 /// Adds the facts that tickets are distinct, and the conditions for them.
 pub fn add_facts(encoder: &mut Encoder, counters: &Counters, relation: Relation) -> Encoded<()> {
+    if relation == Relation::OwnThread {
+        // Both sides may have the same ticket.
+        return Ok(());
+    }
     let mut drawn = std::mem::take(&mut encoder.drawn);
     drawn.truncate(2 * MOST);
     for (n, x) in drawn.iter().enumerate() {

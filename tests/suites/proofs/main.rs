@@ -6,10 +6,12 @@
 //! | this one | conditions, launches and kept answers, on the kernels of [`SOURCE`] |
 //! | [`indices`] | indices that a launch loads |
 //! | [`objects`] | textures, and pointers in structs |
+//! | [`copies`] | asynchronous copies that are waited for |
 //! | [`managed`] | managed memory, which the host may access too |
 //! | [`covered`] | reads that another access's check stands for |
 //! | [`warnings`] | warnings, remarks and facts of the compiler |
 
+mod copies;
 mod covered;
 mod indices;
 mod managed;

@@ -30,7 +30,7 @@ use crate::args::Args;
 use crate::diagnostic::{Error, Exit, read_file, temporary_folder};
 use crate::plan::{self, Plan, Step};
 use crate::toolchain::Driver;
-use crate::{gclang, run};
+use crate::{gclang, nvcc, run};
 
 /// Arguments of `gpurace explain`.
 #[derive(ClapArgs)]
@@ -185,7 +185,7 @@ fn compile(file: &Path, clang: &[OsString]) -> Result<Vec<Known>, Error> {
         ["-fsanitize=gpurace", "-fgpurace-exec=cpu", "-Wno-gpurace", "-fno-gpu-rdc"].map(OsString::from),
     );
     words.extend([facts_word, "-c".into(), "-x".into(), "cuda".into(), file.into()]);
-    let args = Args::parse(words)?;
+    let args = Args::parse(nvcc::translate(words)?)?;
     crate::refuse::check(&args)?;
     let toolchain = gclang::find(&args, Driver::Cxx)?;
     let whole = plan::plan(&args, &toolchain, work.path());

@@ -262,7 +262,14 @@ const ANSWERS: &[(&str, &str)] = &[
     ("proofs are off", "compile without `-fgpurace-prune=off`"),
     ("a call through a pointer", "call the function by its name, or make it a template parameter"),
     ("is recursive", "use a loop instead of recursion"),
-    ("an asynchronous copy", "none: asynchronous copies are always checked at run time"),
+    (
+        "an asynchronous copy that the thread does not wait for",
+        "wait for all copies (`cp.async.wait_all`) before the next barrier; pipelines of several stages are checked at run time",
+    ),
+    (
+        "an asynchronous copy of the same thread",
+        "let the thread wait for the copy before it touches these bytes",
+    ),
     (
         "value loaded from",
         "none needed if a launch finds distinct or sorted indices in arrays that the kernel does not write; else compute \

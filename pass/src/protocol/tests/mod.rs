@@ -8,6 +8,7 @@ mod aggregates;
 mod calls;
 mod contents;
 mod control;
+mod copies;
 mod grid;
 mod lanes;
 mod machine;

@@ -59,6 +59,9 @@ impl<'a> Prover<'a> {
             }
             conditions.extend(grid?);
         }
+        if [i, j].iter().any(|of| self.places[*of].access.op.is_copy()) {
+            conditions.extend(self.related(i, j, apart_in(Relation::OwnThread), Group::Block)?);
+        }
         let block = self.related(i, j, apart_in(Relation::SameBlock), Group::Block);
         match block {
             Ok(more) => conditions.extend(more),
@@ -200,6 +203,9 @@ impl<'a> Prover<'a> {
             Ok(used) => Ok(used),
             // A solution here is no witness: no iteration with these values may exist.
             Err(_) if !fixed.is_empty() => Err(Failure::Why("for some values of loop variables".into())),
+            Err(Answer::Sat(_)) if related.relation == Relation::OwnThread => {
+                Err(Failure::Why("an asynchronous copy of the same thread may touch the same bytes".into()))
+            }
             Err(Answer::Sat(solution)) => {
                 if let Some(witness) = self.witness(i, j, &mut built, solution) {
                     return Err(Failure::Race(Box::new(witness)));

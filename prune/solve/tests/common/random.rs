@@ -258,9 +258,10 @@ impl Generator {
             return;
         }
         let object = self.r.pick(&self.objects);
-        let op = match self.r.below(10) {
+        let op = match self.r.below(12) {
             0..=3 => Op::Read,
             4..=6 => Op::Write,
+            10 | 11 => Op::Copy { writes: self.r.chance(60) },
             7 => Op::Volatile { writes: self.r.chance(50) },
             8 => Op::Atomic { scope: self.r.pick(&[ScopeOf::Block, ScopeOf::Device]), writes: true },
             _ => Op::Atomic { scope: ScopeOf::Device, writes: self.r.chance(70) },

@@ -6,6 +6,7 @@ mod common;
 
 mod barriers;
 mod bounds;
+mod copies;
 mod objects;
 mod threads;
 mod tiles;

@@ -217,8 +217,8 @@ impl BareLaunch {
             (Op::Write, Ok(size @ 1..=16)) => block.write(thread, address, size, site, None),
             (Op::Read, _) => block.read_range(thread, address, touch.size, site),
             (Op::Write, _) => block.write_range(thread, address, touch.size, site),
-            // A protocol with atomic or volatile accesses cannot be repeated.
-            (Op::Atomic { .. } | Op::Volatile { .. }, _) => {}
+            // A protocol with such accesses cannot be repeated.
+            (Op::Atomic { .. } | Op::Volatile { .. } | Op::Copy { .. }, _) => {}
         }
     }
 }

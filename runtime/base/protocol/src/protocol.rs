@@ -24,7 +24,7 @@ pub use gpurace_abi::scope::Scope;
 use crate::expr::{ExprId, Exprs, LoopId, ParamId, VarId, Width};
 
 /// Version of the serialised form; raised with each change of the types.
-pub const PROTOCOL_VERSION: u32 = 16;
+pub const PROTOCOL_VERSION: u32 = 17;
 
 /// What a kernel does to memory that threads share.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -282,6 +282,12 @@ pub enum Op {
         /// False for a load.
         writes: bool,
     },
+    /// The read or the write of an asynchronous copy that its thread waits for before its next sync. Until then nothing
+    /// orders it with what the thread does after it.
+    Copy {
+        /// False for the read.
+        writes: bool,
+    },
 }
 
 impl Op {
@@ -290,14 +296,19 @@ impl Op {
         match self {
             Self::Read => false,
             Self::Write => true,
-            Self::Atomic { writes, .. } | Self::Volatile { writes } => writes,
+            Self::Atomic { writes, .. } | Self::Volatile { writes } | Self::Copy { writes } => writes,
         }
+    }
+
+    /// True for a side of an asynchronous copy.
+    pub const fn is_copy(self) -> bool {
+        matches!(self, Self::Copy { .. })
     }
 
     /// The scope in which it is atomic; `None` for a plain access.
     const fn scope(self) -> Option<ScopeOf> {
         match self {
-            Self::Read | Self::Write => None,
+            Self::Read | Self::Write | Self::Copy { .. } => None,
             Self::Atomic { scope, .. } => Some(scope),
             Self::Volatile { .. } => Some(ScopeOf::System),
         }

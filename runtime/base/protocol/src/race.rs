@@ -39,6 +39,11 @@ pub fn unordered(
     ag == bg && (!same_block || ab == bb) && (!same_warp || !parted())
 }
 
+/// True if an access of a thread is one of an asynchronous copy that a later access of the thread may meet.
+fn is_in_flight(access: &Touch, later: &Touch) -> bool {
+    access.op.is_copy() && access.passed == later.passed && access.lane_syncs == later.lane_syncs
+}
+
 /// Returns all threads of a launch.
 pub fn threads(launch: &Launch) -> impl Iterator<Item = Thread> + '_ {
     let cells = |dims: [u32; 3]| {
@@ -101,7 +106,8 @@ pub fn races(
     for cell in cells.values() {
         for (i, a) in cell.iter().enumerate() {
             for b in &cell[..i] {
-                if a.0 == b.0 {
+                // The trace of a thread has `b` first.
+                if a.0 == b.0 && !is_in_flight(&b.1, &a.1) {
                     continue;
                 }
                 let (a, b) = if a.1.site <= b.1.site { (a, b) } else { (b, a) };

@@ -1,0 +1,112 @@
+//! Asynchronous copies that their thread waits for before the next barrier.
+
+use gpurace_tests::toolchain::{compile, run_checked, work_folder};
+
+const SOURCE: &str = r#"
+#include <cstdlib>
+#include <cuda_pipeline.h>
+constexpr int T = 64;
+__device__ void copy(float* to, const float* from) { __pipeline_memcpy_async(to, from, sizeof(float)); }
+__device__ void wait() { __pipeline_commit(); __pipeline_wait_prior(0); }
+// One tile, copied anew in each round; with `barrier` 0 while other threads may still read it.
+template <bool barrier> __global__ void one_tile(const float* in, float* out, int rounds) {
+    __shared__ float tile[T];
+    float sum = 0;
+    for (int r = 0; r < rounds; r++) {
+        copy(&tile[threadIdx.x], &in[r * T + threadIdx.x]);
+        wait();
+        __syncthreads();
+        sum += tile[T - 1 - threadIdx.x];
+        if (barrier) __syncthreads();
+    }
+    out[blockIdx.x * T + threadIdx.x] = sum;
+}
+// The next tile is copied while this one is read; with `ahead` 0 into this one.
+template <int ahead> __global__ void two_tiles(const float* in, float* out, int rounds) {
+    __shared__ float tile[2][T];
+    float sum = 0;
+    copy(&tile[0][threadIdx.x], &in[threadIdx.x]);
+    wait();
+    __syncthreads();
+    for (int r = 0; r < rounds; r++) {
+        if (r + 1 < rounds) copy(&tile[(r + ahead) & 1][threadIdx.x], &in[(r + 1) * T + threadIdx.x]);
+        sum += tile[r & 1][T - 1 - threadIdx.x];
+        wait();
+        __syncthreads();
+    }
+    out[blockIdx.x * T + threadIdx.x] = sum;
+}
+// A thread reads its own element, behind the wait or before it.
+template <bool waits> __global__ void own(const float* in, float* out) {
+    __shared__ float tile[T];
+    copy(&tile[threadIdx.x], &in[threadIdx.x]);
+    if (waits) wait();
+    float early = tile[threadIdx.x];
+    wait();
+    __syncthreads();
+    out[blockIdx.x * T + threadIdx.x] = early + tile[threadIdx.x ^ 1];
+}
+// The wait stands before the barrier or behind it, or the copies are in no group yet.
+template <int order> __global__ void orders(const float* in, float* out) {
+    __shared__ float tile[T];
+    copy(&tile[threadIdx.x], &in[threadIdx.x]);
+    if (order == 0) wait();
+    if (order == 2) __pipeline_wait_prior(0);
+    __syncthreads();
+    if (order != 0) wait();
+    out[blockIdx.x * T + threadIdx.x] = tile[threadIdx.x ^ 1];
+}
+// A thread overwrites the source of its copy, behind the barrier or while the copy is in flight.
+template <bool early> __global__ void source(float* in, float* out) {
+    __shared__ float tile[T];
+    int i = blockIdx.x * T + threadIdx.x;
+    copy(&tile[threadIdx.x], &in[i]);
+    if (early) in[i] = 0;
+    wait();
+    __syncthreads();
+    if (!early) in[i] = 0;
+    out[i] = tile[threadIdx.x ^ 1];
+}
+int main(int, char** argv) {
+    float *in, *out;
+    cudaMalloc(&in, 4096);
+    cudaMalloc(&out, 4096);
+    cudaMemset(in, 0, 4096);
+    switch (atoi(argv[1])) {
+    case 0: one_tile<true><<<4, T>>>(in, out, 8); break;
+    case 1: two_tiles<1><<<4, T>>>(in, out, 8); break;
+    case 2: orders<0><<<4, T>>>(in, out); break;
+    case 3: source<false><<<4, T>>>(in, out); break;
+    case 4: one_tile<false><<<4, T>>>(in, out, 8); break;
+    case 5: two_tiles<0><<<4, T>>>(in, out, 8); break;
+    case 6: orders<1><<<4, T>>>(in, out); break;
+    case 7: orders<2><<<4, T>>>(in, out); break;
+    case 8: source<true><<<4, T>>>(in, out); break;
+    case 9: own<false><<<4, T>>>(in, out); break;
+    // No race, but the wait does not stand on a way to a barrier of its own.
+    case 10: own<true><<<4, T>>>(in, out); break;
+    }
+    return cudaDeviceSynchronize();
+}
+"#;
+
+/// What is proved runs without checks. What is not has the races that it has with every check.
+#[test]
+fn copies_that_are_waited_for_before_the_barrier_are_proved() {
+    let folder = work_folder("proofs_copies").unwrap();
+    std::fs::write(folder.join("k.cu"), SOURCE).unwrap();
+    compile(&["-fsanitize=gpurace", "k.cu", "-o", "k"], &folder).unwrap();
+    compile(&["-fsanitize=gpurace", "-fgpurace-prune=off", "k.cu", "-o", "off"], &folder).unwrap();
+    let run = |program: &str, which: usize| {
+        let report =
+            run_checked(&folder.join(program), &[&which.to_string()], "cache_dir=", &folder).unwrap().report;
+        let stats = report.unwrap();
+        (stats.races.len(), stats.stats.checks_executed)
+    };
+    for which in 0..=10 {
+        let (races, checks) = run("k", which);
+        assert_eq!(races, run("off", which).0, "kernel {which}");
+        assert_eq!(races > 0, (4..=9).contains(&which), "kernel {which}");
+        assert_eq!(checks == 0, which < 4, "kernel {which}");
+    }
+}
