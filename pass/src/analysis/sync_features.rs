@@ -34,7 +34,8 @@ pub unsafe fn add_features(call: LLVMValueRef, features: &mut SyncFeatures) {
                 features.partial_masks |= call.constant(0) != Some(0xffff_ffff);
             }
             // An irregular instruction may release and acquire.
-            Entry::Fence | Entry::Happens | Entry::Irregular => features.fences = true,
+            // So does what tells an mbarrier of copies.
+            Entry::Fence | Entry::Happens | Entry::Irregular | Entry::AsyncArrive => features.fences = true,
             Entry::Ignore | Entry::Benign => features.annotated = true,
             Entry::Atomic | Entry::AtomicDone => {
                 features.fences |= call.constant(5) != Some(Order::Relaxed as u64);

@@ -9,6 +9,9 @@
 //! kernel that has only these two ([`Mode::Regular`]), one number tells both the barrier interval
 //! and the warp interval.
 //!
+//! Kernels that also have asynchronous copies ([`Mode::Copies`]) add, for each thread, which of its copies the thread, its
+//! warp and its block know to be done.
+//!
 //! In other kernels ([`Mode::Exact`]) a warp that synced some of its lanes has a matrix of what each
 //! lane knows of each other. A thread that acquired through an atomic or waited at a named barrier
 //! has a sparse vector clock. Barriers and warp syncs pass on what a thread acquired. A release
@@ -27,6 +30,8 @@ pub enum Mode {
     /// Only barriers of the whole block and syncs of whole warps.
     #[default]
     Regular,
+    /// The same, and asynchronous copies that their threads wait for.
+    Copies,
     /// Anything.
     Exact,
 }
@@ -69,6 +74,17 @@ struct WarpSync {
     matrix: Option<Box<[[u32; 32]; 32]>>,
 }
 
+/// For one thread, the first epochs of its asynchronous copies that others do not know to be done.
+#[derive(Clone, Copy, Debug, Default)]
+struct KnownCopies {
+    /// That the thread itself does not know.
+    own: u32,
+    /// That lanes of its warp do not know.
+    warp: u32,
+    /// That threads of its block do not know.
+    block: u32,
+}
+
 /// Order among the threads of a block, and what they know of other blocks.
 #[derive(Debug, Default)]
 pub struct BlockOrder {
@@ -91,6 +107,8 @@ pub struct BlockOrder {
     keys: Vec<Key>,
     warps: Vec<WarpSync>,
     sync: Vec<Option<Box<ThreadSync>>>,
+    /// What is known of each thread's copies in [`Mode::Copies`]; else empty.
+    copies: Vec<KnownCopies>,
     /// Some thread has a [`ThreadSync`].
     any_sync: bool,
     /// Some thread has acquired what another block may have released.
@@ -127,6 +145,8 @@ impl BlockOrder {
         self.warps.resize_with(threads.div_ceil(32) as usize, WarpSync::default);
         self.sync.clear();
         self.sync.resize_with(if mode == Mode::Exact { threads as usize } else { 0 }, || None);
+        self.copies.clear();
+        self.copies.resize(if mode == Mode::Copies { threads as usize } else { 0 }, KnownCopies::default());
         self.any_sync = false;
         self.acquired_elsewhere = false;
         self.base = before;
@@ -322,6 +342,9 @@ impl BlockOrder {
             }
             self.base = base;
         }
+        for known in &mut self.copies {
+            (known.warp, known.block) = (known.own, known.own);
+        }
         if let Some((uid, word_uid)) = further {
             if self.mode == Mode::Exact {
                 // Whoever learns of the new uid also learns all that was before.
@@ -355,7 +378,7 @@ impl BlockOrder {
     pub fn syncwarp(&mut self, warp: u32, mask: u32) -> bool {
         let all = self.lanes(warp);
         let mask = mask & all;
-        if mask != all && self.mode == Mode::Regular {
+        if mask != all && self.mode != Mode::Exact {
             return false;
         }
         let base = warp * 32;
@@ -365,6 +388,9 @@ impl BlockOrder {
             let w = &mut self.warps[warp as usize];
             w.floor = clock;
             w.matrix = None;
+            for known in self.copies.iter_mut().skip(base as usize).take(32) {
+                known.warp = known.own;
+            }
         } else {
             let w = &mut self.warps[warp as usize];
             let matrix = w.matrix.get_or_insert_with(|| Box::new([[0; 32]; 32]));

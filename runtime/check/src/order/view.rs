@@ -12,7 +12,7 @@ use crate::model::access::Access;
 use crate::model::entry::{COPIES, Entry, Member};
 use crate::model::record::{Key, OpCode, Record, RecordFields, SiteField};
 use crate::model::relation::{Relation, Span, Standing, Status};
-use crate::order::block_order::BlockOrder;
+use crate::order::block_order::{BlockOrder, Mode};
 use crate::order::launches::{LaunchData, LaunchOrder, Origin};
 
 /// What a running block knows of the order of accesses.
@@ -23,6 +23,8 @@ pub(crate) struct BlockView {
     pub(crate) index: u64,
     /// Vector clocks order its threads, one by one.
     pub(crate) exact: bool,
+    /// Asynchronous copies of a block may be under way behind its barriers.
+    pub(crate) copies: bool,
     /// It stands in for a block whose reads are checked later than they were made.
     pub(crate) late: bool,
     /// Copies and fills are concurrent with the launch.
@@ -37,13 +39,14 @@ impl BlockView {
     /// The view of a block of a launch that has not begun.
     pub(crate) fn new(launch: Arc<LaunchOrder>) -> Self {
         let order = BlockOrder::default();
-        let [exact, late, transfers] = [false; 3];
-        Self { order, launch, index: 0, exact, late, transfers, settled: 0, mine: 0..0 }
+        let [exact, copies, late, transfers] = [false; 4];
+        Self { order, launch, index: 0, exact, copies, late, transfers, settled: 0, mine: 0..0 }
     }
 
     /// Sets what is known of a block of the launch that begins. Its clocks are set already.
-    pub(crate) fn restart(&mut self, index: u64, exact: bool, transfers: bool) {
-        (self.index, self.exact, self.transfers) = (index, exact, transfers);
+    pub(crate) fn restart(&mut self, index: u64, mode: Mode, transfers: bool) {
+        (self.exact, self.copies) = (mode == Mode::Exact, mode == Mode::Copies);
+        (self.index, self.transfers) = (index, transfers);
         (self.settled, self.mine) = (self.launch.settled_in_records(), self.launch.uids_in_records());
     }
 

@@ -24,7 +24,6 @@ use crate::batch::deferred::OwnLog;
 use crate::batch::interval::Intervals;
 use crate::batch::sites::{SiteCache, SiteEntry};
 use crate::model::race::RaceRecord;
-use crate::order::block_order::Mode;
 use crate::order::copies::ThreadCopies;
 use crate::order::launches::LaunchOrder;
 use crate::order::view::BlockView;
@@ -129,7 +128,7 @@ impl Block {
         let cluster = clusters.as_ref().map(|clusters| data.first_uid + clusters.first_of(index));
         let before = launch.before.clone();
         self.view.order.restart(mode, launch.threads, uid, uid - base, before, cluster);
-        self.view.restart(index, mode == Mode::Exact, !launch.transfers.is_empty());
+        self.view.restart(index, mode, !launch.transfers.is_empty());
         self.memory = match clusters {
             None => BlockMemory { own: shared, cluster: Vec::new() },
             Some(_) => BlockMemory { own: 0..0, cluster: vec![shared] },

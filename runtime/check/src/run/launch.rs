@@ -97,8 +97,10 @@ impl Launch {
     pub(crate) fn mode(&self) -> Mode {
         let f = self.features;
         let clusters = self.order.clusters.is_some();
-        if f.partial_masks || f.named_barriers || f.fences || f.async_copies || clusters {
+        if f.partial_masks || f.named_barriers || f.fences || clusters {
             Mode::Exact
+        } else if f.async_copies {
+            Mode::Copies
         } else {
             Mode::Regular
         }

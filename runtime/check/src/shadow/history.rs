@@ -142,7 +142,7 @@ fn meet(
         return Fate::Goes;
     }
     let same_site = s.mine && e.site == view.launch.data.site_base + a.site;
-    if view.exact && e.member.lanes != 0 {
+    if (view.exact || e.member.is_copy()) && e.member.lanes != 0 {
         return meet_lanes(view, e, a, s, same_site, represented, race);
     }
     let step = step::step(e.touch, e.member.span, a.touch, s.relation, s.status, same_site);
@@ -151,6 +151,8 @@ fn meet(
     }
     match step.next {
         Next::Replace => Fate::Goes,
+        // A copy is done later than what its thread does.
+        Next::Keep | Next::Join(_) | Next::Extend if a.copy.is_some() => Fate::Stays,
         Next::Keep => {
             *represented = true;
             Fate::Stays

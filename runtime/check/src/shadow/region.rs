@@ -85,6 +85,10 @@ impl BlockView {
 
     /// True if all records that the words of an open region got since it was opened are settled.
     fn is_over(&self, region: Record, shared: bool) -> bool {
+        if self.copies && shared {
+            // A barrier does not settle the copies that are under way.
+            return false;
+        }
         // The last uid represents all that do not fit.
         region.uid() != UID_VALUES && self.has_settled(region.uid(), region.clock(), shared)
     }

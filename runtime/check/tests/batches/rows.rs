@@ -8,7 +8,9 @@ use gpurace_check::batch::{Addresses, Batch, Values};
 use gpurace_check::{Block, Checker, Launch, SyncFeatures};
 use gpurace_random::Random;
 
-use crate::two_ways::{self, Accessed, GLOBAL, SHARED, SHARED_APART, SHARED_BYTES, compare, one_by_one, row};
+use crate::two_ways::{
+    self, Accessed, Both, GLOBAL, SHARED, SHARED_APART, SHARED_BYTES, compare, one_by_one, row,
+};
 
 /// The first launch of a checker.
 fn launch(checker: &Checker, threads: u32) -> Arc<Launch> {
@@ -95,11 +97,51 @@ fn as_items<'a>(items: &'a [u64], lines: Option<&'a (Lines, Threads)>, dim: &'a 
     }
 }
 
-fn history(seed: u64) -> usize {
+/// Starts or awaits asynchronous copies of a block's threads, one by one in both ways.
+fn copies(random: &mut Random, threads: u32, both: &mut Both<'_>) -> String {
+    let [together, apart] = [&mut *both.together, &mut *both.apart];
+    match random.below(4) {
+        0 => {
+            let groups = random.below(2) as u32;
+            for block in [together, apart] {
+                (0..threads).for_each(|thread| block.async_wait(thread, groups));
+            }
+            format!("all wait for their copies but {groups} groups")
+        }
+        1 => {
+            for block in [together, apart] {
+                (0..threads).for_each(|thread| block.async_commit(thread));
+            }
+            "all commit".to_owned()
+        }
+        _ => {
+            let (shared, writes) = (random.below(4) != 0, random.below(3) != 0);
+            let (site, size) = (8 + random.below(2) as u32, [4, 8, 16][random.below(3) as usize]);
+            let items = addresses(random, threads.into(), both.index as u64, shared, size);
+            for (thread, &at) in (0..).zip(&items).filter(|(_, at)| **at != 0) {
+                let (address, bytes) = (at as usize, u64::from(size));
+                for block in [&mut *both.together, &mut *both.apart] {
+                    match writes {
+                        true => block.async_write(thread, address, bytes, site),
+                        false => block.async_read(thread, address, bytes, site),
+                    }
+                }
+                both.accessed(site, address, size as usize, thread);
+            }
+            format!("copies, site {site}, size {size}, writes: {writes}, {items:x?}")
+        }
+    }
+}
+
+fn history(seed: u64, with_copies: bool) -> usize {
     let random = &mut Random(seed);
     let threads = [32, 48, 64, 100][random.below(4) as usize];
     let dim = dims(random, threads);
-    two_ways::history(seed, threads, SyncFeatures::default(), (30, 5), random, |random, both| {
+    let features = SyncFeatures { async_copies: with_copies, ..SyncFeatures::default() };
+    two_ways::history(seed, threads, features, (30, 5), random, |random, both| {
+        if with_copies && random.below(2) == 0 {
+            return copies(random, threads, both);
+        }
         let shared = random.below(2) == 0;
         let writes = random.below(4) == 0;
         let (site, size) =
@@ -115,7 +157,12 @@ fn history(seed: u64) -> usize {
 
 #[test]
 fn rows_find_what_accesses_find_one_by_one() {
-    two_ways::run_histories(600, history);
+    two_ways::run_histories(600, |seed| history(seed, false));
+}
+
+#[test]
+fn rows_beside_asynchronous_copies() {
+    two_ways::run_histories(600, |seed| history(seed, true));
 }
 
 /// What is handed over at once: rows by site, size, whether they write, and addresses; and whether

@@ -1,7 +1,7 @@
 //! What single threads of a block release and acquire: at named barriers and barriers of clusters,
 //! by fences and atomics, and for asynchronous copies.
 //!
-//! Functions that return a `bool` return false, and order nothing, in [`Mode::Regular`].
+//! Functions that return a `bool` return false, and order nothing, but in [`Mode::Exact`].
 
 use gpurace_abi::scope::{Order, Scope};
 
@@ -58,7 +58,7 @@ impl BlockOrder {
 
     /// Lets a thread arrive at a named barrier without waiting (`bar.arrive`).
     pub fn arrive(&mut self, thread: u32, barrier: u32) -> bool {
-        if self.mode == Mode::Regular {
+        if self.mode != Mode::Exact {
             return false;
         }
         let released = self.release(thread);
@@ -71,7 +71,7 @@ impl BlockOrder {
 
     /// Completes a named barrier at which these threads waited.
     pub fn named_barrier(&mut self, barrier: u32, waited: &[u32]) -> bool {
-        if self.mode == Mode::Regular {
+        if self.mode != Mode::Exact {
             return false;
         }
         let mut all = match self.arrivals.iter().position(|a| a.0 == barrier) {
@@ -106,7 +106,7 @@ impl BlockOrder {
 
     /// Notes a fence of a thread.
     pub fn fence(&mut self, thread: u32, scope: Scope, order: Order) -> bool {
-        if self.mode == Mode::Regular {
+        if self.mode != Mode::Exact {
             return false;
         }
         let reach = self.reach(scope);
@@ -139,7 +139,7 @@ impl BlockOrder {
 
     /// What an atomic write of a thread publishes.
     pub fn publish(&mut self, thread: u32, location: Location, scope: Scope, order: Order) -> Carried {
-        if self.mode == Mode::Regular {
+        if self.mode != Mode::Exact {
             return Carried::default();
         }
         let mut what = match &self.sync[thread as usize] {
@@ -181,7 +181,7 @@ impl BlockOrder {
 
     /// Notes what an atomic read of a thread has `seen`.
     pub fn observe(&mut self, thread: u32, location: Location, scope: Scope, order: Order, seen: Carried) {
-        if self.mode == Mode::Regular {
+        if self.mode != Mode::Exact {
             return;
         }
         if !seen.is_empty() {
@@ -199,6 +199,10 @@ impl BlockOrder {
 
     /// Lets a thread learn that its asynchronous copies below `epoch` are done.
     pub fn wait_for_copies(&mut self, thread: u32, epoch: u32) {
+        if let Some(known) = self.copies.get_mut(thread as usize) {
+            known.own = epoch;
+            return;
+        }
         let home = self.home;
         learn_copies(&mut self.sync_of(thread).acquired, home, thread, epoch);
     }
@@ -206,6 +210,9 @@ impl BlockOrder {
     /// Makes what the thread publishes next at `address` tell that its asynchronous copies below
     /// `epoch` are done.
     pub fn track_copies(&mut self, thread: u32, address: usize, epoch: u32) {
+        if self.mode != Mode::Exact {
+            return;
+        }
         let list = &mut self.sync_of(thread).tracked;
         match list.iter_mut().find(|t| t.0 == address) {
             Some(t) => t.1 = epoch,
@@ -216,7 +223,16 @@ impl BlockOrder {
     /// The first epoch of the asynchronous copies of thread `other` that `thread` does not know to
     /// be done. `home`: the first uid of the other's block.
     pub fn known_copies(&self, thread: u32, home: u64, other: u32) -> u32 {
-        let acquired = match &self.sync[thread as usize] {
+        if home == self.home
+            && let Some(known) = self.copies.get(other as usize)
+        {
+            return match () {
+                () if thread == other => known.own,
+                () if thread / 32 == other / 32 => known.warp,
+                () => known.block,
+            };
+        }
+        let acquired = match self.sync.get(thread as usize).and_then(Option::as_ref) {
             Some(s) => s.acquired.of(home | COPIES, other),
             None => 0,
         };
@@ -225,6 +241,11 @@ impl BlockOrder {
 
     /// The first such epoch that not all threads of the block know to be done.
     pub fn all_know_copies(&self, home: u64, other: u32) -> u32 {
+        if home == self.home
+            && let Some(known) = self.copies.get(other as usize)
+        {
+            return known.block;
+        }
         self.base.of(home | COPIES, other)
     }
 

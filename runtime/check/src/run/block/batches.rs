@@ -197,6 +197,7 @@ impl Block {
     fn may_repeat(&self) -> bool {
         ablation::is_on(Mechanism::RepeatedIntervals)
             && self.is_plain()
+            && !self.view.copies
             && self.has_no_sync()
             && self.benign.is_empty()
     }
@@ -241,7 +242,7 @@ impl Block {
     /// True if reads by an instruction may be deferred.
     fn may_defer(&mut self, site: u32) -> bool {
         let order = &self.view.order;
-        let plain = self.is_plain() && !order.has_past() && !order.knows_others();
+        let plain = self.is_plain() && !self.view.copies && !order.has_past() && !order.knows_others();
         plain && self.launch.defers && self.entry(site).may_defer()
     }
 
