@@ -313,9 +313,15 @@ fn copies_of_tensors_tell_their_mbarrier_or_group() {
     let load = "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint \
                 [$0], [$1, {$2, $3}], [$4], $5;";
     let text = ir_of(load, "r,l,r,r,r,l", "void", &["i32", "ptr", "i32", "i32", "i32", "i64"]);
-    let turns = ["@__gpurace_tensor(", "@llvm.memcpy.p3.p1.i64(", "@llvm.memset.p3.i64(", "!gpurace.async !"];
-    assert!(turns.iter().all(|turn| text.contains(turn)), "{text}");
-    let turns = ["load(", "@__gpurace_async_arrive("];
+    let turns = [
+        "@__gpurace_tensor(",
+        "@llvm.memcpy.p3.p1.i64(",
+        "!gpurace.async !",
+        "@llvm.memset.p3.i64(",
+        "!gpurace.async !",
+        "@__gpurace_async_arrive(",
+        "cmpxchg",
+    ];
     let mut from = 0;
     for turn in turns {
         from += text[from..].find(turn).unwrap_or_else(|| panic!("no `{turn}` in its turn in {text}"));
