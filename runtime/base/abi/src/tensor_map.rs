@@ -152,12 +152,12 @@ impl TensorMap {
         let mut index = [0; MOST_DIMENSIONS];
         for start in (0..self.box_bytes()).step_by(row as usize) {
             self.plan_row(coordinates, index, shared, start, pieces);
-            for n in 1..MOST_DIMENSIONS {
-                index[n] += 1;
-                if index[n] < self.extent(n) {
+            for (n, at) in index.iter_mut().enumerate().skip(1) {
+                *at += 1;
+                if *at < self.extent(n) {
                     break;
                 }
-                index[n] = 0;
+                *at = 0;
             }
         }
         true
@@ -236,9 +236,9 @@ mod tests {
         let elements: u32 = counts.iter().product();
         for e in 0..elements {
             let (mut rest, mut inside, mut global) = (e, true, map.address as i64);
-            for n in 0..map.rank {
-                let c = i64::from(coordinates[n]) + i64::from(rest % counts[n] * map.steps[n]);
-                rest /= counts[n];
+            for (n, count) in counts.iter().enumerate().take(map.rank) {
+                let c = i64::from(coordinates[n]) + i64::from(rest % count * map.steps[n]);
+                rest /= count;
                 inside &= c >= 0 && c < map.sizes[n] as i64;
                 global += c * map.strides[n] as i64;
             }
