@@ -127,9 +127,16 @@ fn wait_in_loop(asm: &Asm) -> Option<StatementAct<'_>> {
     Some(StatementAct { statement, act: Act::Access(wait) })
 }
 
-/// True for an access through a texture or a surface. Only the host knows which memory it touches.
+/// True for an access through a texture, a surface or a tensor map. Only the host knows which memory it touches.
 fn is_fetch(op: &Op) -> bool {
-    matches!(op, Op::Texture { .. } | Op::SurfaceLoad { .. } | Op::SurfaceStore { .. })
+    matches!(
+        op,
+        Op::Texture { .. }
+            | Op::SurfaceLoad { .. }
+            | Op::SurfaceStore { .. }
+            | Op::TensorLoad { .. }
+            | Op::TensorStore { .. }
+    )
 }
 
 fn candidate<'a>(statement: &'a Stmt, access: &PtxAccess<'a>) -> CheckableAccess<'a> {

@@ -124,6 +124,8 @@ impl<'a> Values<'a> {
                 | Op::CpAsyncArrive { .. }
                 | Op::BulkLoad { .. }
                 | Op::BulkStore { .. }
+                | Op::TensorLoad { .. }
+                | Op::TensorStore { .. }
                 | Op::BulkCommit
                 | Op::BulkWait { .. } => return,
                 Op::Fence { .. }

@@ -49,13 +49,14 @@ pub unsafe fn lay_out(module: LLVMModuleRef, kernels: &[Reach]) -> Layout {
     // SAFETY: by contract.
     unsafe {
         let size = |v: LLVMValueRef| ir::alloc_size(module, LLVMGlobalGetValueType(v)) as u32;
+        let alignment = |v: LLVMValueRef| {
+            LLVMGetAlignment(v).max(ir::abi_alignment(module, LLVMGlobalGetValueType(v))).max(1)
+        };
         for variable in ir::globals(module) {
             if ir::space_of(variable) != Some(address_space::SHARED) || is_dynamic(variable) {
                 continue;
             }
-            let alignment = LLVMGetAlignment(variable)
-                .max(ir::abi_alignment(module, LLVMGlobalGetValueType(variable)))
-                .max(1);
+            let alignment = alignment(variable);
             // The first offset at which it overlaps no variable that the same kernel reaches.
             let rivals: HashSet<_> = kernels
                 .iter()
@@ -78,7 +79,10 @@ pub unsafe fn lay_out(module: LLVMModuleRef, kernels: &[Reach]) -> Layout {
             .iter()
             .map(|k| {
                 let ends = k.shared.iter().filter_map(|v| layout.offsets.get(v).map(|at| at + size(*v)));
-                ends.max().unwrap_or(0)
+                // Dynamic shared memory follows, at a multiple of 16 at least.
+                let dynamic = k.shared.iter().filter(|v| is_dynamic(**v)).map(|v| alignment(*v));
+                let end = ends.max().unwrap_or(0);
+                dynamic.filter(|alignment| *alignment > 16).max().map_or(end, |n| end.next_multiple_of(n))
             })
             .collect();
     }

@@ -18,6 +18,7 @@ use crate::slot;
 use crate::stack_entry::__gpurace_activemask;
 use crate::stack_entry::__gpurace_yield;
 use crate::sync::{self, Arrival};
+use crate::tensor;
 use crate::texture;
 use crate::thread::{block_of, fail, lane_of, suspend};
 use crate::{checks, cluster, printf};
@@ -355,6 +356,34 @@ entries! {
             SurfaceAccess::NoSurface => format!("`{handle:#x}`, which is no surface object, was accessed"),
         };
         fail(ctx, FaultKind::IllegalAddress { address: None, write: false }, message, None)
+    }
+
+    /// Plans a copy through a tensor map, and returns its pieces and its fill.
+    fn __gpurace_tensor(
+        ctx, map: *mut c_void, rank: u32, shared: u32, x: u32, y: u32, z: u32, w: u32, v: u32
+    ) -> u64 {
+        match tensor::plan(map.cast(), rank, shared, [x, y, z, w, v]) {
+            Ok(planned) => planned,
+            Err(message) => {
+                let kind = FaultKind::IllegalAddress { address: None, write: false };
+                fail(ctx, kind, message.to_owned(), None)
+            }
+        }
+    }
+
+    /// Where a piece of the planned copy is in global memory, or null.
+    fn __gpurace_tensor_global(_ctx, index: u32) -> *mut c_void {
+        std::ptr::with_exposed_provenance_mut(tensor::piece(index).global)
+    }
+
+    /// Where a piece of the planned copy is in shared memory.
+    fn __gpurace_tensor_offset(_ctx, index: u32) -> u64 {
+        tensor::piece(index).offset
+    }
+
+    /// Bytes of a piece of the planned copy.
+    fn __gpurace_tensor_size(_ctx, index: u32) -> u64 {
+        tensor::piece(index).bytes
     }
 
     /// Code that could not be lowered.

@@ -26,6 +26,11 @@ pub const MAX_SHARED_BYTES: usize = 227 << 10;
 /// Alignment of dynamic shared memory.
 const DYNAMIC_SHARED_ALIGN: usize = 16;
 
+/// Bytes of arguments, as aligned as any argument (`CUtensorMap`): device code relies on it.
+#[derive(Clone, Copy)]
+#[repr(C, align(128))]
+struct ArgumentLine([u8; 128]);
+
 /// Chunks of blocks that a worker takes up if all workers are equally fast.
 const CHUNKS: u64 = 16;
 /// The most blocks of a chunk.
@@ -174,8 +179,8 @@ pub(crate) struct LaunchState {
     pub(crate) spin_limit: Duration,
     /// The most blocks that one worker may hold.
     pub(crate) most_resident: usize,
-    /// The arguments, 16-byte aligned.
-    args: Box<[u128]>,
+    /// The arguments.
+    args: Box<[ArgumentLine]>,
     code: OnceLock<(usize, usize)>,
     /// The workspace of a cooperative launch's grid barrier.
     workspace: Option<Box<[AtomicU64]>>,
@@ -248,7 +253,8 @@ impl LaunchState {
                 launch.kernel.params_size
             )));
         }
-        let mut args = vec![0u128; launch.args.len().div_ceil(16).max(1)].into_boxed_slice();
+        let lines = launch.args.len().div_ceil(size_of::<ArgumentLine>()).max(1);
+        let mut args = vec![ArgumentLine([0; 128]); lines].into_boxed_slice();
         // SAFETY: `args` has at least as many bytes; both are plain bytes.
         unsafe {
             ptr::copy_nonoverlapping(launch.args.as_ptr(), args.as_mut_ptr().cast(), launch.args.len());

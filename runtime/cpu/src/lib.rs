@@ -11,7 +11,7 @@
 //! | `fiber` | switching between the scheduler and device threads |
 //! | [`signal`] | signals that device code raises |
 //! | `barrier`, `collective`, `matrix` | when a barrier opens; what collectives and matrix products compute |
-//! | [`printf`], [`texture`] | device-side `printf`, and texture fetches |
+//! | [`printf`], [`texture`], `tensor` | device-side `printf`, texture fetches, copies of tensors |
 //! | [`launch`] | one launch: its parameters, the state that its workers share, its result |
 //! | `slot`, `block` | a resident block: threads, warps, memory, barriers |
 //! | `idle` | the blocks that no launch uses |
@@ -86,6 +86,7 @@ mod stack;
 mod stack_entry;
 pub mod stack_frame;
 mod sync;
+mod tensor;
 pub mod texture;
 mod thread;
 mod waiting;

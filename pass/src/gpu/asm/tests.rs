@@ -78,6 +78,7 @@ fn what_clocks_do_not_show_is_announced() {
         ("fence.proxy.tensormap::generic.acquire.gpu [$0], 128;", "l"),
         ("cp.async.bulk.commit_group;", ""),
         ("cp.async.bulk.global.shared::cta.bulk_group [$0], [$1], 16;", "l,r"),
+        ("cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group [$0, {$1}], [$2];", "l,r,r"),
         // Not checked before it.
         ("{ bar.sync 0; atom.add.relaxed.gpu.u32 $0, [$1], 1; }", "=r,l"),
         ("{ .reg .u32 o; atom.cas.relaxed.gpu.b32 o, [$1], 1, 2; mov.u32 $0, o; }", "=r,l"),

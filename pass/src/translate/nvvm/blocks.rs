@@ -1,5 +1,5 @@
 //! Building blocks that are not floating-point arithmetic: the thread context, collectives, bytes and
-//! bits, textures, mbarriers.
+//! bits, textures, copies of tensors, mbarriers.
 
 use super::template::Block;
 
@@ -158,6 +158,67 @@ pub const BLOCKS: &[Block] = &[
         %high = call i64 @entry.texture_value(ptr %texels, i32 1)
         %r = insertvalue { i64, i64 } poison, i64 %low, 0
         insertvalue { i64, i64 } %r, i64 %high, 1"),
+
+    // ---- copies of a box of a tensor, one piece after the other. %0 is the box in shared memory, %1 the tensor map.
+    // Returns the bytes of the box, with those that lie outside of the tensor. ----
+    Block("tensor.load", "i64(ptr addrspace(3), ptr, i32, i32, i32, i32, i32, i32)", "
+        %s = ptrtoint ptr addrspace(3) %0 to i32
+        %plan = call i64 @entry.tensor(ptr %1, i32 %2, i32 %s, i32 %3, i32 %4, i32 %5, i32 %6, i32 %7)
+        %n = trunc i64 %plan to i32
+        %f = lshr i64 %plan, 32
+        %byte = trunc i64 %f to i8
+        br label %loop
+    loop:
+        %i = phi i32 [ 0, %entry ], [ %next, %after ]
+        %bytes = phi i64 [ 0, %entry ], [ %bytes2, %after ]
+        %more = icmp ult i32 %i, %n
+        br i1 %more, label %one, label %done
+    one:
+        %size = call i64 @entry.tensor_size(i32 %i)
+        %offset = call i64 @entry.tensor_offset(i32 %i)
+        %from = call ptr @entry.tensor_global(i32 %i)
+        %to = getelementptr i8, ptr addrspace(3) %0, i64 %offset
+        %inside = icmp ne ptr %from, null
+        br i1 %inside, label %copy, label %fill
+    copy:
+        %g = addrspacecast ptr %from to ptr addrspace(1)
+        call void @llvm.memcpy.p3.p1.i64(ptr addrspace(3) %to, ptr addrspace(1) %g, i64 %size, i1 false), !gpurace.async !{}
+        br label %after
+    fill:
+        call void @llvm.memset.p3.i64(ptr addrspace(3) %to, i8 %byte, i64 %size, i1 false), !gpurace.async !{}
+        br label %after
+    after:
+        %bytes2 = add i64 %bytes, %size
+        %next = add i32 %i, 1
+        br label %loop
+    done:
+        ret i64 %bytes"),
+    // What lies outside of the tensor is left out.
+    Block("tensor.store", "void(ptr addrspace(3), ptr, i32, i32, i32, i32, i32, i32)", "
+        %s = ptrtoint ptr addrspace(3) %0 to i32
+        %plan = call i64 @entry.tensor(ptr %1, i32 %2, i32 %s, i32 %3, i32 %4, i32 %5, i32 %6, i32 %7)
+        %n = trunc i64 %plan to i32
+        br label %loop
+    loop:
+        %i = phi i32 [ 0, %entry ], [ %next, %after ]
+        %more = icmp ult i32 %i, %n
+        br i1 %more, label %one, label %done
+    one:
+        %size = call i64 @entry.tensor_size(i32 %i)
+        %offset = call i64 @entry.tensor_offset(i32 %i)
+        %to = call ptr @entry.tensor_global(i32 %i)
+        %from = getelementptr i8, ptr addrspace(3) %0, i64 %offset
+        %inside = icmp ne ptr %to, null
+        br i1 %inside, label %copy, label %after
+    copy:
+        %g = addrspacecast ptr %to to ptr addrspace(1)
+        call void @llvm.memcpy.p1.p3.i64(ptr addrspace(1) %g, ptr addrspace(3) %from, i64 %size, i1 false), !gpurace.async !{}
+        br label %after
+    after:
+        %next = add i32 %i, 1
+        br label %loop
+    done:
+        ret void"),
 
     // ---- mbarrier: bits 0-19 count pending arrivals, bits 20-39 expected ones, bits 40-60 the bytes of copies
     // that are expected and not complete (negative while more are complete). The phase lies above.

@@ -163,6 +163,13 @@ pub fn memory_effects(statement: &Stmt) -> Effects<'_> {
             effects.access(AccessKind::Write, bytes(size), Space::Global, to);
             effects.sync = Some(Sync::AsyncCopy(AsyncCopy::Bulk));
         }
+        // Only the tensor map tells which memory is copied.
+        Op::TensorLoad { to_space, mbarrier, .. } => {
+            let kind = AccessKind::Atomic(AtomicKind::Rmw, Order::Release, Scope::Cluster);
+            effects.access(kind, MBARRIER, *to_space, mbarrier);
+            effects.sync = Some(Sync::AsyncCopy(AsyncCopy::Bulk));
+        }
+        Op::TensorStore { .. } => effects.sync = Some(Sync::AsyncCopy(AsyncCopy::Bulk)),
         Op::BulkCommit | Op::BulkWait { .. } => effects.sync = Some(Sync::AsyncCopy(AsyncCopy::Bulk)),
         Op::MbarrierInit { space, at, .. } | Op::MbarrierInval { space, at } => {
             effects.access(AccessKind::Write, MBARRIER, *space, at);

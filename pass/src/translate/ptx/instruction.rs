@@ -13,8 +13,8 @@ pub(super) enum Argument {
     Pair(Operand, Operand),
     /// `[a+4]`.
     Address(Address),
-    /// `[a, {x, y}]`: a texture or surface and coordinates.
-    Place(Operand, Vec<Operand>),
+    /// `[a, {x, y}]`: a texture, a surface or the address of a tensor map, and coordinates.
+    Place(Address, Vec<Operand>),
     /// Something that only unsupported instructions take.
     Other,
 }
@@ -185,10 +185,21 @@ impl Instruction {
     /// The next argument as a texture or surface with coordinates.
     pub(super) fn place(&mut self) -> Decoded<(Operand, Vec<Operand>)> {
         let read = |argument| match argument {
-            Argument::Place(object, coordinates) => Some((object, coordinates)),
+            Argument::Place(object, coordinates) if object.offset == 0 => Some((object.base, coordinates)),
             _ => None,
         };
         self.next(read, "an object and coordinates in `[ ]`")
+    }
+
+    /// The next argument as the address of a tensor map with `rank` coordinates.
+    pub(super) fn box_of(&mut self, rank: usize) -> Decoded<(Address, Vec<Operand>)> {
+        let read = |argument| match argument {
+            Argument::Place(map, at) if at.len() == rank && !matches!(map.base, Operand::Vector(_)) => {
+                Some((map, at))
+            }
+            _ => None,
+        };
+        self.next(read, "a tensor map and as many coordinates as it has dimensions in `[ ]`")
     }
 
     /// The next argument as the `n` elements of a vector that is written, and a predicate.

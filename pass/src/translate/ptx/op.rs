@@ -110,6 +110,10 @@ pub enum Op {
     BulkLoad { to_space: Space, to: Address, from: Address, size: Operand, mbarrier: Address },
     /// `cp.async.bulk` from shared to global memory, which belongs to a bulk group.
     BulkStore { to: Address, from: Address, size: Operand },
+    /// `cp.async.bulk.tensor` to shared memory: the box at some coordinates of the tensor that a map describes.
+    TensorLoad { to_space: Space, to: Address, map: Address, at: Vec<Operand>, mbarrier: Address },
+    /// `cp.async.bulk.tensor` from shared to global memory, likewise.
+    TensorStore { map: Address, at: Vec<Operand>, from: Address },
     /// `cp.async.bulk.commit_group`.
     BulkCommit,
     /// `cp.async.bulk.wait_group n`. With `.read`, the copies have read their sources.

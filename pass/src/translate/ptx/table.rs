@@ -92,7 +92,8 @@ const TABLE: &[TableRow] = &[
     modelled(
         "cp",
         ".async.ca,.cg.shared.global; .commit_group; .wait_group; .wait_all; .mbarrier.arrive{.noinc}; \
-         .async.bulk.shared.global.mbarrier; .global.shared.bulk_group; .commit_group; .wait_group{.read}; .prefetch",
+         .async.bulk.shared.global.mbarrier; .global.shared.bulk_group; .commit_group; .wait_group{.read}; .prefetch; \
+         .async.bulk.tensor.dim.shared.global{.tile}.mbarrier; .global.shared{.tile}.bulk_group",
         memory::cp,
     ),
     hint("prefetch", "{.space}.level"),

@@ -10,7 +10,7 @@ use crate::translate::ptx::types::Ty;
 use crate::translate::ptx::{Asm, Guard, Stmt};
 
 use super::body::{Body, Refused, Symbols, Translated};
-use super::{address, control, matrix, memory, texture};
+use super::{address, control, copies, matrix, memory, texture};
 
 /// LLVM types of an asm call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -260,8 +260,6 @@ impl Body<'_> {
             | Op::CpAsyncArrive { .. }
             | Op::CpAsyncCommit
             | Op::CpAsyncWait { .. }
-            | Op::BulkLoad { .. }
-            | Op::BulkStore { .. }
             | Op::BulkCommit
             | Op::BulkWait { .. }
             | Op::MbarrierInit { .. }
@@ -270,6 +268,9 @@ impl Body<'_> {
             | Op::MbarrierTx { .. }
             | Op::MbarrierWait { .. }
             | Op::MbarrierPendingCount { .. } => memory::operation(self, op),
+            Op::BulkLoad { .. } | Op::BulkStore { .. } | Op::TensorLoad { .. } | Op::TensorStore { .. } => {
+                copies::operation(self, op)
+            }
             Op::Texture { .. } | Op::SurfaceLoad { .. } | Op::SurfaceStore { .. } => {
                 texture::operation(self, op)
             }

@@ -36,19 +36,6 @@ pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
             body.entry(Entry::AsyncWait, &["0"]);
             Ok(())
         }
-        // The copy happens at once, and so do the bytes that the mbarrier counts.
-        Op::BulkLoad { to_space, to, from, size, mbarrier } => {
-            let size = bulk(body, [(*to_space, to), (Space::Global, from)], size)?;
-            let (pointer, kind) = barrier(body, *to_space, mbarrier)?;
-            let generic = body.value(format_args!("call ptr @gr.generic.{kind}({pointer})"));
-            body.entry(Entry::AsyncArrive, &[&generic]);
-            transact(body, &pointer, kind, &size, true);
-            Ok(())
-        }
-        Op::BulkStore { to, from, size } => {
-            bulk(body, [(Space::Global, to), (Space::Shared, from)], size)?;
-            Ok(())
-        }
         // Copies happen at once, so without `.noinc` the pending count does not change: the arrival
         // only publishes.
         Op::CpAsyncArrive { noinc, space, at } => {
@@ -442,7 +429,7 @@ fn copy(
 }
 
 /// An mbarrier's address, and the suffix of the building blocks for its state space.
-fn barrier(body: &mut Body, space: Space, at: &Address) -> Translated<(String, &'static str)> {
+pub(super) fn barrier(body: &mut Body, space: Space, at: &Address) -> Translated<(String, &'static str)> {
     let kind = match space {
         Space::Shared | Space::SharedCluster => "p3",
         Space::Generic => "p0",
@@ -456,25 +443,7 @@ fn arrive(body: &mut Body, pointer: &str, kind: &str, count: &str, dropped: &str
 }
 
 /// An mbarrier expects bytes of copies, or some are `complete`.
-fn transact(body: &mut Body, pointer: &str, kind: &str, bytes: &str, complete: bool) {
+pub(super) fn transact(body: &mut Body, pointer: &str, kind: &str, bytes: &str, complete: bool) {
     let change = if complete { body.value(format_args!("sub i64 0, {bytes}")) } else { bytes.to_owned() };
     body.line(format_args!("call void @gr.mbarrier.transact.{kind}({pointer}, i64 {change})"));
-}
-
-/// Copies `size` bytes between two places, the target first. Returns the size.
-fn bulk(body: &mut Body, ends: [(Space, &Address); 2], size: &Operand) -> Translated<String> {
-    let size = body.get(size, Ty::U(32))?;
-    let size = body.resize(&size, 32, 64, "zext");
-    let mut pointers = Vec::new();
-    for (space, at) in ends {
-        let pointer = pointer(body, space, at, 0)?;
-        let (ty, value) = pointer.rsplit_once(' ').ok_or(Refused)?;
-        pointers.push(format!("{ty} align 16 {value}"));
-    }
-    let suffix = if ends[0].0 == Space::Global { "p1.p3" } else { "p3.p1" };
-    let pointers = pointers.join(", ");
-    body.line(format_args!(
-        "call void @llvm.memcpy.{suffix}.i64({pointers}, i64 {size}, i1 false), !gpurace.async !{{}}"
-    ));
-    Ok(size)
 }

@@ -16,6 +16,7 @@
 mod address;
 mod body;
 mod control;
+mod copies;
 mod function;
 mod matrix;
 mod memory;

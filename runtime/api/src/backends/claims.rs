@@ -219,8 +219,10 @@ attributes! {
 pub fn attribute(claims: Claims, attribute: u32) -> Result<c_int> {
     match attribute {
         126 => Ok(1),
+        // Devices with clusters have tensor maps.
+        127 => Ok(properties(claims).clusterLaunch),
         131 | 134 => Ok(-1),
-        92..=94 | 98 | 102..=105 | 107 | 110 | 122..=124 | 127..=130 | 132 | 133 | 135..=147 => Ok(0),
+        92..=94 | 98 | 102..=105 | 107 | 110 | 122..=124 | 128..=130 | 132 | 133 | 135..=147 => Ok(0),
         _ => field(&properties(claims), attribute).ok_or(Error::INVALID_VALUE),
     }
 }

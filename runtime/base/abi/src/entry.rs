@@ -89,7 +89,7 @@ pub enum Effect {
     Service,
     /// Allocates or frees memory.
     Heap,
-    /// Finds the texels of an access through a texture or surface object.
+    /// Finds the memory of an access through a texture object, a surface object or a tensor map.
     Image,
     /// Tells the checker on a GPU about an instruction that stays beside the call.
     Beside,
@@ -271,6 +271,21 @@ macro_rules! entry_points {
             /// accesses nothing.
             Surface = __gpurace_surface(
                 handle: I64, operation: I32, x: I32, y: I32, z: I32, bytes: I32) -> Ptr, Image;
+
+            // ---- copies of tensors: planned here, made by the caller piece by piece ----
+
+            /// Plans the copy of a box through a tensor map, which must have `rank` dimensions.
+            /// `shared` is the box's address in shared memory. The low 32 bits of the result are
+            /// the number of pieces, the bits above the byte that fills what lies outside.
+            Tensor = __gpurace_tensor(
+                map: Ptr, rank: I32, shared: I32, x: I32, y: I32, z: I32, w: I32, v: I32) -> I64, Image;
+            /// The address of a piece of the planned copy in global memory, or null if the piece
+            /// lies outside of the tensor.
+            TensorGlobal = __gpurace_tensor_global(index: I32) -> Ptr, Image;
+            /// The first byte of a piece in shared memory, from the box's address on.
+            TensorOffset = __gpurace_tensor_offset(index: I32) -> I64, Image;
+            /// The bytes of a piece.
+            TensorSize = __gpurace_tensor_size(index: I32) -> I64, Image;
 
             // ---- code that cannot run ----
 

@@ -17,6 +17,7 @@
 //! | `part` | the external names of separately compiled device code |
 //! | [`scope`] | CUDA's scopes and memory orders, as numbers that are passed to entry points |
 //! | `symbol` | demangling |
+//! | `tensor_map` | tensor maps, and which memory a copy through one accesses |
 //! | `texture` | textures and surfaces, and which memory a fetch accesses |
 //! | [`warp`] | warps whose lanes may part, in code that runs whole blocks |
 //!
@@ -46,6 +47,8 @@ pub mod part;
 pub mod scope;
 #[cfg(feature = "meta")]
 pub mod symbol;
+#[cfg(feature = "meta")]
+pub mod tensor_map;
 #[cfg(feature = "meta")]
 pub mod texture;
 pub mod warp;

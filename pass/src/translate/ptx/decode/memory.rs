@@ -177,7 +177,7 @@ pub fn fence(i: &mut Instruction) -> Decoded {
     Ok(Op::Fence { order, scope })
 }
 
-/// `cp.async`. Tensor copies and `cp.reduce.async` are refused.
+/// `cp.async`. `cp.reduce.async` is refused.
 pub fn cp(i: &mut Instruction) -> Decoded {
     only_if(i.flag("async"))?;
     if i.flag("bulk") {
@@ -225,6 +225,9 @@ fn bulk(i: &mut Instruction) -> Decoded {
     if i.flag("prefetch") {
         return hint(i);
     }
+    if i.flag("tensor") {
+        return tensor(i);
+    }
     let (_, policy) = cache(i);
     let spaces = (i.one(Space::from_suffix), i.one(Space::from_suffix));
     let (to, from, size) = (i.address()?, i.address()?, i.scalar()?);
@@ -236,6 +239,29 @@ fn bulk(i: &mut Instruction) -> Decoded {
         (Some(Space::Global), Some(Space::Shared)) => {
             i.need("bulk_group", "`.bulk_group`")?;
             Op::BulkStore { to, from, size }
+        }
+        _ => return Err(Refusal::Unsupported),
+    };
+    i.scalar_if(policy)?;
+    Ok(op)
+}
+
+/// `cp.async.bulk.tensor` of a tile. `.im2col`, `.tile::gather4` and the like are left over and refused.
+fn tensor(i: &mut Instruction) -> Decoded {
+    let rank = i.one_of(&[("1d", 1), ("2d", 2), ("3d", 3), ("4d", 4), ("5d", 5)], "dimensions")?;
+    i.flag("tile");
+    let (_, policy) = cache(i);
+    let spaces = (i.one(Space::from_suffix), i.one(Space::from_suffix));
+    let op = match spaces {
+        (Some(to_space @ (Space::Shared | Space::SharedCluster)), Some(Space::Global)) => {
+            i.need("mbarrier::complete_tx::bytes", "`.mbarrier::complete_tx::bytes`")?;
+            let (to, (map, at)) = (i.address()?, i.box_of(rank)?);
+            Op::TensorLoad { to_space, to, map, at, mbarrier: i.address()? }
+        }
+        (Some(Space::Global), Some(Space::Shared)) => {
+            i.need("bulk_group", "`.bulk_group`")?;
+            let (map, at) = i.box_of(rank)?;
+            Op::TensorStore { map, at, from: i.address()? }
         }
         _ => return Err(Refusal::Unsupported),
     };

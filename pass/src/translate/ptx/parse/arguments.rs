@@ -15,7 +15,7 @@ impl Parser {
             if self.eat(',') {
                 let coordinates = self.operand()?;
                 if self.eat(']') {
-                    return Ok(Argument::Place(address.base, coordinates.into_elements()));
+                    return Ok(Argument::Place(address, coordinates.into_elements()));
                 }
                 // Only unsupported instructions take more operands here.
                 while !matches!(self.peek(), None | Some(Token::Punct(';' | ']'))) {

@@ -309,6 +309,30 @@ fn bulk_copies_tell_their_mbarrier_or_group() {
 }
 
 #[test]
+fn copies_of_tensors_tell_their_mbarrier_or_group() {
+    let load = "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint \
+                [$0], [$1, {$2, $3}], [$4], $5;";
+    let text = ir_of(load, "r,l,r,r,r,l", "void", &["i32", "ptr", "i32", "i32", "i32", "i64"]);
+    let turns = [
+        "@__gpurace_tensor(",
+        "@llvm.memcpy.p3.p1.i64(",
+        "!gpurace.async !",
+        "@llvm.memset.p3.i64(",
+        "!gpurace.async !",
+        "@__gpurace_async_arrive(",
+        "cmpxchg",
+    ];
+    let mut from = 0;
+    for turn in turns {
+        from += text[from..].find(turn).unwrap_or_else(|| panic!("no `{turn}` in its turn in {text}"));
+    }
+    let store = "cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [$0+128, {$1}], [$2];";
+    let text = ir_of(store, "l,r,r", "void", &["ptr", "i32", "i32"]);
+    assert!(text.contains("@llvm.memcpy.p1.p3.i64(") && text.contains("i64 128"), "{text}");
+    assert!(!text.contains("@llvm.memset"), "{text}");
+}
+
+#[test]
 fn addresses_of_shared_memory_are_their_offsets() {
     let text = ir_of("cvta.to.shared.u64 $0, $1;", "=l,l", "i64", &["ptr"]);
     assert!(

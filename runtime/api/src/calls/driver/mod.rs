@@ -15,6 +15,7 @@
 //! | [`modules`] | modules and libraries from files and memory |
 //! | [`functions`] | attributes of kernels, occupancy |
 //! | [`launches`] | launches |
+//! | [`tensor_maps`] | maps for copies of tensors |
 //! | [`entry_points`] | functions by name, names of errors |
 //! | [`refused`] | functions that are not supported |
 
@@ -32,4 +33,5 @@ pub mod pointers;
 pub mod pools;
 pub mod refused;
 pub mod streams;
+pub mod tensor_maps;
 pub mod transfers;

@@ -34,8 +34,8 @@ refuse! {
     "queries of textures and surfaces by the driver API": cuDeviceGetTexture1DLinearMaxWidth
         cuSurfObjectGetResourceDesc cuTexObjectGetResourceDesc cuTexObjectGetResourceViewDesc
         cuTexObjectGetTextureDesc;
-    "tensor maps": cuTensorMapEncodeIm2col cuTensorMapEncodeIm2colWide cuTensorMapEncodeTiled
-        cuTensorMapReplaceAddress;
+    "tensor maps for images, and changes of tensor maps": cuTensorMapEncodeIm2col
+        cuTensorMapEncodeIm2colWide cuTensorMapReplaceAddress;
     "external memory and semaphores": cuDestroyExternalMemory cuDestroyExternalSemaphore
         cuDeviceGetNvSciSyncAttributes cuExternalMemoryGetMappedBuffer
         cuExternalMemoryGetMappedMipmappedArray cuGraphAddExternalSemaphoresSignalNode
