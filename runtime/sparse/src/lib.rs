@@ -22,4 +22,6 @@ mod numeric;
 mod registry;
 mod sparse;
 mod status;
+#[cfg(test)]
+mod tests;
 mod types;

@@ -11,6 +11,16 @@
 extern "C" {
 #endif
 
+// What NVIDIA's library logs. These do nothing.
+
+typedef void (*cusparseLoggerCallback_t)(int level, const char *function, const char *message);
+cusparseStatus_t CUSPARSEAPI cusparseLoggerSetCallback(cusparseLoggerCallback_t callback);
+cusparseStatus_t CUSPARSEAPI cusparseLoggerSetFile(FILE *file);
+cusparseStatus_t CUSPARSEAPI cusparseLoggerOpenFile(const char *path);
+cusparseStatus_t CUSPARSEAPI cusparseLoggerSetLevel(int level);
+cusparseStatus_t CUSPARSEAPI cusparseLoggerSetMask(int mask);
+cusparseStatus_t CUSPARSEAPI cusparseLoggerForceDisable(void);
+
 // Sparse vectors with dense ones.
 
 cusparseStatus_t CUSPARSEAPI cusparseAxpby(cusparseHandle_t handle, const void *alpha,

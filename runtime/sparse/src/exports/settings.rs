@@ -45,6 +45,30 @@ functions! { name:
     fn cusparseGetProperty(part: u32, to: *mut c_int) {
         put(to, *VERSION.get(part as usize).ok_or(Status::INVALID_VALUE)?)
     }
+
+    fn cusparseLoggerSetCallback(callback: usize) {
+        Ok(())
+    }
+
+    fn cusparseLoggerSetFile(file: usize) {
+        Ok(())
+    }
+
+    fn cusparseLoggerOpenFile(path: usize) {
+        Ok(())
+    }
+
+    fn cusparseLoggerSetLevel(level: c_int) {
+        Ok(())
+    }
+
+    fn cusparseLoggerSetMask(mask: c_int) {
+        Ok(())
+    }
+
+    fn cusparseLoggerForceDisable() {
+        Ok(())
+    }
 }
 
 /// `cusparseGetErrorName` of cuSPARSE.
