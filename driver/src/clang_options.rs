@@ -106,7 +106,7 @@ pub struct OwnLibrary {
 }
 
 /// The libraries beside the runtime.
-pub const OWN_LIBRARIES: [OwnLibrary; 3] = [
+pub const OWN_LIBRARIES: [OwnLibrary; 4] = [
     OwnLibrary {
         name: "gpurace_blas",
         known: "cuBLAS",
@@ -118,6 +118,7 @@ pub const OWN_LIBRARIES: [OwnLibrary; 3] = [
         known: "cuFFT",
         replaces: &["cufft", "cufft_static", "cufft_static_nocallback"],
     },
+    OwnLibrary { name: "gpurace_sparse", known: "cuSPARSE", replaces: &["cusparse", "cusparse_static"] },
 ];
 
 /// The libraries that the toolkit's static libraries need. Those of gpurace do not need them.

@@ -201,6 +201,8 @@ mod tests {
             ("gpurace_fft", "-lcufft"),
             ("gpurace_fft", "-lcufft_static_nocallback -lculibos"),
             ("gpurace_fft", "/c/lib64/libcufft.so.12"),
+            ("gpurace_sparse", "-lcusparse"),
+            ("gpurace_sparse", "-lcusparse_static -lculibos"),
         ] {
             let found = &["libcublas.so", "libcurand.so"];
             assert_eq!(taken(&format!("-fgpurace-exec=cpu a.cu {library}"), found), [own], "{library}");

@@ -20,7 +20,7 @@ fn main() -> ExitCode {
         ("only_enabled_targets_are_checked", only_enabled_targets, &[]),
         ("separable_compilation_is_linked", separable_compilation, &[]),
         ("the_driver_and_its_modules_are_built", driver_api, &[]),
-        ("cublas_curand_and_cufft_are_found_and_linked", own_libraries, &[]),
+        ("libraries_beside_the_runtime_are_found_and_linked", own_libraries, &[]),
         ("a_project_may_set_nvccs_flags", nvccs_flags, &[]),
         ("the_presets_are_read", the_presets_are_read, &[]),
         ("ccache_finds_what_was_compiled_before", ccache, &["ccache"]),
@@ -245,7 +245,7 @@ fn driver_api() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A program that calls cuBLAS, cuRAND and cuFFT: their libraries are targets, and a C++ file includes their headers.
+/// A program that calls cuBLAS, cuRAND, cuFFT and cuSPARSE: their libraries are targets, and a C++ file includes their headers.
 const LIBRARIES: &str = "\
 cmake_minimum_required(VERSION 3.25)
 project(libraries LANGUAGES CXX CUDA)
@@ -254,7 +254,7 @@ enable_testing()
 foreach(kind \"\" _static)
   add_executable(app${kind} main.cu norm.cpp)
   target_link_libraries(app${kind} PRIVATE CUDA::cublas${kind} CUDA::cublasLt CUDA::curand${kind}
-    CUDA::cufft${kind})
+    CUDA::cufft${kind} CUDA::cusparse${kind})
   add_test(NAME app${kind} COMMAND app${kind})
 endforeach()
 ";
@@ -264,6 +264,7 @@ const LIBRARIES_NORM: &str = "\
 #include <cublas_v2.h>
 #include <cufft.h>
 #include <curand.h>
+#include <cusparse.h>
 float norm(cublasHandle_t handle, const float* x, int n) {
     float found = 0, random = 0;
     curandGenerator_t generator;
@@ -272,6 +273,7 @@ float norm(cublasHandle_t handle, const float* x, int n) {
     if (!(random > 0 && random <= 1)) return -1;
     int version = 0;
     if (cufftGetVersion(&version) != CUFFT_SUCCESS || version != CUFFT_VERSION) return -1;
+    if (cusparseGetProperty(MAJOR_VERSION, &version) || version != CUSPARSE_VER_MAJOR) return -1;
     return cublasSnrm2(handle, n, x, 1, &found) == CUBLAS_STATUS_SUCCESS ? found : -1;
 }
 ";

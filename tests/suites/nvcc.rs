@@ -169,6 +169,7 @@ fn libraries_are_there_under_each_of_their_names() {
 #include <cublas_v2.h>
 #include <cufft.h>
 #include <curand.h>
+#include <cusparse.h>
 int main() {
     cublasHandle_t handle;
     int version;
@@ -176,15 +177,23 @@ int main() {
     right &= cublasGetVersion(handle, &version) == CUBLAS_STATUS_SUCCESS && version == CUBLAS_VERSION;
     right &= curandGetVersion(&version) == CURAND_STATUS_SUCCESS && version == CURAND_VERSION;
     right &= cufftGetVersion(&version) == CUFFT_SUCCESS && version == CUFFT_VERSION;
+    right &= cusparseGetProperty(MAJOR_VERSION, &version) == CUSPARSE_STATUS_SUCCESS && version == CUSPARSE_VER_MAJOR;
     right &= cublasLtGetVersion() != 0 && cublasDestroy(handle) == CUBLAS_STATUS_SUCCESS;
     return !right;
 }
 ";
     for (test, libraries) in [
-        ("shared", vec!["-lcublas", "-lcublasLt", "-lcurand", "-lcufft"]),
+        ("shared", vec!["-lcublas", "-lcublasLt", "-lcurand", "-lcufft", "-lcusparse"]),
         (
             "static",
-            vec!["-lcublas_static", "-lcublasLt_static", "-lcurand_static", "-lcufft_static", "-lculibos"],
+            vec![
+                "-lcublas_static",
+                "-lcublasLt_static",
+                "-lcurand_static",
+                "-lcufft_static",
+                "-lcusparse_static",
+                "-lculibos",
+            ],
         ),
         (
             "file",
@@ -193,6 +202,7 @@ int main() {
                 "/usr/local/cuda/lib64/libcublas.so.13",
                 "/usr/local/cuda/lib64/libcurand.so.10",
                 "/usr/local/cuda/lib64/libcufft.so.12",
+                "/usr/local/cuda/lib64/libcusparse.so.12",
             ],
         ),
     ] {
@@ -203,11 +213,11 @@ int main() {
 
 #[test]
 fn a_missing_library_that_nothing_calls_is_left_out() {
-    let run = built("uncalled", "int main() {}\n", &["-lcusparse", "-lcusolver_static"]);
+    let run = built("uncalled", "int main() {}\n", &["-lcudnn", "-lcusolver_static"]);
     assert_eq!((run.outcome.status, run.outcome.stderr.as_str()), (Some(0), ""));
     // An error before the link has nothing to do with it.
-    let said = refused("misspelt", "int main() { return none; }\n", &["-lcusparse"]).stderr;
-    assert!(said.contains("undeclared identifier 'none'") && !said.contains("cusparse"), "{said}");
+    let said = refused("misspelt", "int main() { return none; }\n", &["-lcudnn"]).stderr;
+    assert!(said.contains("undeclared identifier 'none'") && !said.contains("cudnn"), "{said}");
 }
 
 #[test]

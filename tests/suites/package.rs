@@ -141,6 +141,7 @@ fn the_debian_package_holds_no_llvm() -> Result<(), Failed> {
         "./usr/lib/gpurace/libgpurace_blas.so",
         "./usr/lib/gpurace/libgpurace_rand.so",
         "./usr/lib/gpurace/libgpurace_fft.so",
+        "./usr/lib/gpurace/libgpurace_sparse.so",
         &link,
     ] {
         assert!(files.contains(file), "{file}: {files}");

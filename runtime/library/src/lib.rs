@@ -1,4 +1,4 @@
-//! What the libraries beside the runtime share (`libgpurace_blas.so`, `libgpurace_rand.so`, `libgpurace_fft.so`).
+//! What the libraries beside the runtime share (`libgpurace_blas.so` and its kin).
 //!
 //! | module | what it knows |
 //! |---|---|

@@ -1,0 +1,62 @@
+//! `cusparseStatus_t`.
+
+use std::ffi::CStr;
+
+use gpurace_library::export::c_text;
+
+/// `cusparseStatus_t`
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status(pub u32);
+
+/// The result of a call.
+pub type Outcome<T = ()> = Result<T, Status>;
+
+macro_rules! statuses {
+    ($($id:ident = $number:literal, $name:literal, $text:literal;)*) => {
+        // Programs ask for the names of all.
+        #[allow(dead_code)]
+        impl Status {
+            $(#[doc = $name] pub const $id: Self = Self($number);)*
+
+            /// Its name in C, and what it means.
+            pub fn texts(self) -> (&'static CStr, &'static CStr) {
+                match self.0 {
+                    $($number => (c_text(concat!($name, "\0")), c_text(concat!($text, "\0"))),)*
+                    _ => (c"unknown error", c"unknown error"),
+                }
+            }
+        }
+    };
+}
+
+statuses! {
+    SUCCESS = 0, "CUSPARSE_STATUS_SUCCESS", "success";
+    NOT_INITIALIZED = 1, "CUSPARSE_STATUS_NOT_INITIALIZED", "initialization error";
+    ALLOC_FAILED = 2, "CUSPARSE_STATUS_ALLOC_FAILED", "out of memory";
+    INVALID_VALUE = 3, "CUSPARSE_STATUS_INVALID_VALUE", "invalid value";
+    ARCH_MISMATCH = 4, "CUSPARSE_STATUS_ARCH_MISMATCH", "architecture mismatch";
+    MAPPING_ERROR = 5, "CUSPARSE_STATUS_MAPPING_ERROR", "mapping error";
+    EXECUTION_FAILED = 6, "CUSPARSE_STATUS_EXECUTION_FAILED", "execution failure";
+    INTERNAL_ERROR = 7, "CUSPARSE_STATUS_INTERNAL_ERROR", "internal error";
+    MATRIX_TYPE_NOT_SUPPORTED = 8, "CUSPARSE_STATUS_MATRIX_TYPE_NOT_SUPPORTED", "matrix type not supported";
+    ZERO_PIVOT = 9, "CUSPARSE_STATUS_ZERO_PIVOT", "zero pivot";
+    NOT_SUPPORTED = 10, "CUSPARSE_STATUS_NOT_SUPPORTED", "operation not supported";
+    INSUFFICIENT_RESOURCES = 11, "CUSPARSE_STATUS_INSUFFICIENT_RESOURCES", "insufficient resources";
+}
+
+/// `Ok` if the condition holds, otherwise `CUSPARSE_STATUS_INVALID_VALUE`.
+///
+/// # Errors
+/// See above.
+pub fn valid(condition: bool) -> Outcome {
+    if condition { Ok(()) } else { Err(Status::INVALID_VALUE) }
+}
+
+/// A size or a count.
+///
+/// # Errors
+/// `CUSPARSE_STATUS_INVALID_VALUE` if it is negative.
+pub fn size(size: i64) -> Outcome<usize> {
+    usize::try_from(size).map_err(|_| Status::INVALID_VALUE)
+}
