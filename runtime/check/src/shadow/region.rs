@@ -55,8 +55,7 @@ enum Met {
 }
 
 impl BlockView {
-    /// The bits of the words of open regions whose words this block may use: the least and the
-    /// greatest.
+    /// The least and the greatest bits of the words of open regions whose words this block may use.
     #[inline(always)]
     fn open_bounds(&self, shared: bool) -> (u64, u64) {
         let open = Record::chain(0).bits();
@@ -85,12 +84,9 @@ impl BlockView {
 
     /// True if all records that the words of an open region got since it was opened are settled.
     fn is_over(&self, region: Record, shared: bool) -> bool {
-        if self.copies && shared {
-            // A barrier does not settle the copies that are under way.
-            return false;
-        }
-        // The last uid represents all that do not fit.
-        region.uid() != UID_VALUES && self.has_settled(region.uid(), region.clock(), shared)
+        let (uid, clock) = (region.uid(), region.clock());
+        // A barrier does not settle copies under way. The last uid represents all that do not fit.
+        !(self.copies && shared) && uid != UID_VALUES && self.has_settled(uid, clock, shared)
     }
 
     /// The word of a region that this block opens.
