@@ -114,43 +114,43 @@ fn batch(raw: Raw, format: Format, count: i32, [offsets, values]: [i64; 2]) -> O
 }
 
 functions! { name:
-    fn cusparseCreateSpVec(to: *mut Raw, length: i64, nnz: i64, indices: usize, values: usize, index_ty: u32, base: u32, ty: u32) {
+    fn cusparseCreateSpVec | cusparseCreateConstSpVec(to: *mut Raw, length: i64, nnz: i64, indices: usize, values: usize, index_ty: u32, base: u32, ty: u32) {
         sparse_vector(to, [length, nnz], [indices, values], [index_ty, ty], base)
     }
 
-    fn cusparseCreateDnVec(to: *mut Raw, length: i64, values: usize, ty: u32) {
+    fn cusparseCreateDnVec | cusparseCreateConstDnVec(to: *mut Raw, length: i64, values: usize, ty: u32) {
         create(&VECTORS, to, DnMat::vector(size(length)?, Values { start: values, ty: Type::new(ty)? }))
     }
 
-    fn cusparseCreateDnMat(to: *mut Raw, rows: i64, cols: i64, leading: i64, values: usize, ty: u32, order: u32) {
+    fn cusparseCreateDnMat | cusparseCreateConstDnMat(to: *mut Raw, rows: i64, cols: i64, leading: i64, values: usize, ty: u32, order: u32) {
         dense(to, [rows, cols, leading], values, ty, order)
     }
 
-    fn cusparseCreateCoo(to: *mut Raw, rows: i64, cols: i64, nnz: i64, row_indices: usize, indices: usize, values: usize, index_ty: u32, base: u32, ty: u32) {
+    fn cusparseCreateCoo | cusparseCreateConstCoo(to: *mut Raw, rows: i64, cols: i64, nnz: i64, row_indices: usize, indices: usize, values: usize, index_ty: u32, base: u32, ty: u32) {
         sparse(to, Format::Coo, [rows, cols, nnz], [row_indices, indices, values], [index_ty; 2], base, ty)
     }
 
-    fn cusparseCreateCsr(to: *mut Raw, rows: i64, cols: i64, nnz: i64, offsets: usize, indices: usize, values: usize, offset_ty: u32, index_ty: u32, base: u32, ty: u32) {
+    fn cusparseCreateCsr | cusparseCreateConstCsr(to: *mut Raw, rows: i64, cols: i64, nnz: i64, offsets: usize, indices: usize, values: usize, offset_ty: u32, index_ty: u32, base: u32, ty: u32) {
         sparse(to, Format::Csr, [rows, cols, nnz], [offsets, indices, values], [offset_ty, index_ty], base, ty)
     }
 
-    fn cusparseCsrGet(raw: Raw, rows: *mut i64, cols: *mut i64, nnz: *mut i64, offsets: *mut usize, indices: *mut usize, values: *mut usize, offset_ty: *mut u32, index_ty: *mut u32, base: *mut u32, ty: *mut u32) {
+    fn cusparseCsrGet | cusparseConstCsrGet(raw: Raw, rows: *mut i64, cols: *mut i64, nnz: *mut i64, offsets: *mut usize, indices: *mut usize, values: *mut usize, offset_ty: *mut u32, index_ty: *mut u32, base: *mut u32, ty: *mut u32) {
         get(raw, Format::Csr, [rows, cols, nnz], [offsets, indices, values], [offset_ty, index_ty], base, ty)
     }
 
-    fn cusparseCreateCsc(to: *mut Raw, rows: i64, cols: i64, nnz: i64, offsets: usize, indices: usize, values: usize, offset_ty: u32, index_ty: u32, base: u32, ty: u32) {
+    fn cusparseCreateCsc | cusparseCreateConstCsc(to: *mut Raw, rows: i64, cols: i64, nnz: i64, offsets: usize, indices: usize, values: usize, offset_ty: u32, index_ty: u32, base: u32, ty: u32) {
         sparse(to, Format::Csc, [rows, cols, nnz], [offsets, indices, values], [offset_ty, index_ty], base, ty)
     }
 
-    fn cusparseCscGet(raw: Raw, rows: *mut i64, cols: *mut i64, nnz: *mut i64, offsets: *mut usize, indices: *mut usize, values: *mut usize, offset_ty: *mut u32, index_ty: *mut u32, base: *mut u32, ty: *mut u32) {
+    fn cusparseCscGet | cusparseConstCscGet(raw: Raw, rows: *mut i64, cols: *mut i64, nnz: *mut i64, offsets: *mut usize, indices: *mut usize, values: *mut usize, offset_ty: *mut u32, index_ty: *mut u32, base: *mut u32, ty: *mut u32) {
         get(raw, Format::Csc, [rows, cols, nnz], [offsets, indices, values], [offset_ty, index_ty], base, ty)
     }
 
-    fn cusparseCooGet(raw: Raw, rows: *mut i64, cols: *mut i64, nnz: *mut i64, row_indices: *mut usize, indices: *mut usize, values: *mut usize, index_ty: *mut u32, base: *mut u32, ty: *mut u32) {
+    fn cusparseCooGet | cusparseConstCooGet(raw: Raw, rows: *mut i64, cols: *mut i64, nnz: *mut i64, row_indices: *mut usize, indices: *mut usize, values: *mut usize, index_ty: *mut u32, base: *mut u32, ty: *mut u32) {
         get(raw, Format::Coo, [rows, cols, nnz], [row_indices, indices, values], [index_ty; 2], base, ty)
     }
 
-    fn cusparseSpVecGet(raw: Raw, length: *mut i64, nnz: *mut i64, indices: *mut usize, values: *mut usize, index_ty: *mut u32, to_base: *mut u32, ty: *mut u32) {
+    fn cusparseSpVecGet | cusparseConstSpVecGet(raw: Raw, length: *mut i64, nnz: *mut i64, indices: *mut usize, values: *mut usize, index_ty: *mut u32, to_base: *mut u32, ty: *mut u32) {
         let vector = SPARSE_VECTORS.get(raw)?;
         put(length, vector.size as i64)?;
         put(nnz, vector.nnz as i64)?;
@@ -161,14 +161,14 @@ functions! { name:
         put(ty, vector.values.ty.number())
     }
 
-    fn cusparseDnVecGet(raw: Raw, length: *mut i64, values: *mut usize, ty: *mut u32) {
+    fn cusparseDnVecGet | cusparseConstDnVecGet(raw: Raw, length: *mut i64, values: *mut usize, ty: *mut u32) {
         let vector = VECTORS.get(raw)?;
         put(length, vector.rows as i64)?;
         put(values, vector.values.start)?;
         put(ty, vector.values.ty.number())
     }
 
-    fn cusparseDnMatGet(raw: Raw, rows: *mut i64, cols: *mut i64, leading: *mut i64, values: *mut usize, ty: *mut u32, order: *mut u32) {
+    fn cusparseDnMatGet | cusparseConstDnMatGet(raw: Raw, rows: *mut i64, cols: *mut i64, leading: *mut i64, values: *mut usize, ty: *mut u32, order: *mut u32) {
         let matrix = DENSE.get(raw)?;
         put(rows, matrix.rows as i64)?;
         put(cols, matrix.cols as i64)?;
@@ -178,99 +178,19 @@ functions! { name:
         put(order, if matrix.by_rows { 2 } else { 1 })
     }
 
-    fn cusparseSpVecGetValues(raw: Raw, to: *mut usize) {
+    fn cusparseSpVecGetValues | cusparseConstSpVecGetValues(raw: Raw, to: *mut usize) {
         put(to, SPARSE_VECTORS.get(raw)?.values.start)
     }
 
-    fn cusparseDnVecGetValues(raw: Raw, to: *mut usize) {
+    fn cusparseDnVecGetValues | cusparseConstDnVecGetValues(raw: Raw, to: *mut usize) {
         put(to, VECTORS.get(raw)?.values.start)
     }
 
-    fn cusparseSpMatGetValues(raw: Raw, to: *mut usize) {
+    fn cusparseSpMatGetValues | cusparseConstSpMatGetValues(raw: Raw, to: *mut usize) {
         put(to, SPARSE.get(raw)?.values.start)
     }
 
-    fn cusparseDnMatGetValues(raw: Raw, to: *mut usize) {
-        put(to, DENSE.get(raw)?.values.start)
-    }
-
-    fn cusparseCreateConstSpVec(to: *mut Raw, length: i64, nnz: i64, indices: usize, values: usize, index_ty: u32, base: u32, ty: u32) {
-        sparse_vector(to, [length, nnz], [indices, values], [index_ty, ty], base)
-    }
-
-    fn cusparseCreateConstDnVec(to: *mut Raw, length: i64, values: usize, ty: u32) {
-        create(&VECTORS, to, DnMat::vector(size(length)?, Values { start: values, ty: Type::new(ty)? }))
-    }
-
-    fn cusparseCreateConstDnMat(to: *mut Raw, rows: i64, cols: i64, leading: i64, values: usize, ty: u32, order: u32) {
-        dense(to, [rows, cols, leading], values, ty, order)
-    }
-
-    fn cusparseCreateConstCoo(to: *mut Raw, rows: i64, cols: i64, nnz: i64, row_indices: usize, indices: usize, values: usize, index_ty: u32, base: u32, ty: u32) {
-        sparse(to, Format::Coo, [rows, cols, nnz], [row_indices, indices, values], [index_ty; 2], base, ty)
-    }
-
-    fn cusparseCreateConstCsr(to: *mut Raw, rows: i64, cols: i64, nnz: i64, offsets: usize, indices: usize, values: usize, offset_ty: u32, index_ty: u32, base: u32, ty: u32) {
-        sparse(to, Format::Csr, [rows, cols, nnz], [offsets, indices, values], [offset_ty, index_ty], base, ty)
-    }
-
-    fn cusparseConstCsrGet(raw: Raw, rows: *mut i64, cols: *mut i64, nnz: *mut i64, offsets: *mut usize, indices: *mut usize, values: *mut usize, offset_ty: *mut u32, index_ty: *mut u32, base: *mut u32, ty: *mut u32) {
-        get(raw, Format::Csr, [rows, cols, nnz], [offsets, indices, values], [offset_ty, index_ty], base, ty)
-    }
-
-    fn cusparseCreateConstCsc(to: *mut Raw, rows: i64, cols: i64, nnz: i64, offsets: usize, indices: usize, values: usize, offset_ty: u32, index_ty: u32, base: u32, ty: u32) {
-        sparse(to, Format::Csc, [rows, cols, nnz], [offsets, indices, values], [offset_ty, index_ty], base, ty)
-    }
-
-    fn cusparseConstCscGet(raw: Raw, rows: *mut i64, cols: *mut i64, nnz: *mut i64, offsets: *mut usize, indices: *mut usize, values: *mut usize, offset_ty: *mut u32, index_ty: *mut u32, base: *mut u32, ty: *mut u32) {
-        get(raw, Format::Csc, [rows, cols, nnz], [offsets, indices, values], [offset_ty, index_ty], base, ty)
-    }
-
-    fn cusparseConstCooGet(raw: Raw, rows: *mut i64, cols: *mut i64, nnz: *mut i64, row_indices: *mut usize, indices: *mut usize, values: *mut usize, index_ty: *mut u32, base: *mut u32, ty: *mut u32) {
-        get(raw, Format::Coo, [rows, cols, nnz], [row_indices, indices, values], [index_ty; 2], base, ty)
-    }
-
-    fn cusparseConstSpVecGet(raw: Raw, length: *mut i64, nnz: *mut i64, indices: *mut usize, values: *mut usize, index_ty: *mut u32, to_base: *mut u32, ty: *mut u32) {
-        let vector = SPARSE_VECTORS.get(raw)?;
-        put(length, vector.size as i64)?;
-        put(nnz, vector.nnz as i64)?;
-        put(indices, vector.indices.start)?;
-        put(values, vector.values.start)?;
-        put(index_ty, vector.indices.ty)?;
-        put(to_base, base(vector.indices))?;
-        put(ty, vector.values.ty.number())
-    }
-
-    fn cusparseConstDnVecGet(raw: Raw, length: *mut i64, values: *mut usize, ty: *mut u32) {
-        let vector = VECTORS.get(raw)?;
-        put(length, vector.rows as i64)?;
-        put(values, vector.values.start)?;
-        put(ty, vector.values.ty.number())
-    }
-
-    fn cusparseConstDnMatGet(raw: Raw, rows: *mut i64, cols: *mut i64, leading: *mut i64, values: *mut usize, ty: *mut u32, order: *mut u32) {
-        let matrix = DENSE.get(raw)?;
-        put(rows, matrix.rows as i64)?;
-        put(cols, matrix.cols as i64)?;
-        put(leading, matrix.leading as i64)?;
-        put(values, matrix.values.start)?;
-        put(ty, matrix.values.ty.number())?;
-        put(order, if matrix.by_rows { 2 } else { 1 })
-    }
-
-    fn cusparseConstSpVecGetValues(raw: Raw, to: *mut usize) {
-        put(to, SPARSE_VECTORS.get(raw)?.values.start)
-    }
-
-    fn cusparseConstDnVecGetValues(raw: Raw, to: *mut usize) {
-        put(to, VECTORS.get(raw)?.values.start)
-    }
-
-    fn cusparseConstSpMatGetValues(raw: Raw, to: *mut usize) {
-        put(to, SPARSE.get(raw)?.values.start)
-    }
-
-    fn cusparseConstDnMatGetValues(raw: Raw, to: *mut usize) {
+    fn cusparseDnMatGetValues | cusparseConstDnMatGetValues(raw: Raw, to: *mut usize) {
         put(to, DENSE.get(raw)?.values.start)
     }
 

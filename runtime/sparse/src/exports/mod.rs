@@ -39,9 +39,16 @@ fn put_buffer(to: *mut usize) -> Outcome {
     put(to, crate::call::BUFFER)
 }
 
-/// Defines functions of cuSPARSE. A body returns an [`Outcome`] and may use its function's name.
+/// Defines functions of cuSPARSE. A body returns an [`Outcome`] and may use its function's name. Two names may
+/// share a body: cuSPARSE has each function of a descriptor for constant data too.
 macro_rules! functions {
-    ($name:ident: $(fn $function:ident($($param:ident: $ty:ty),* $(,)?) $body:block)*) => {$(
+    ($name:ident: $(fn $function:ident $(| $constant:ident)? ($($params:tt)*) $body:block)*) => {$(
+        $crate::exports::functions!(@each $name [$function $($constant)?] ($($params)*) $body);
+    )*};
+    (@each $name:ident [$($function:ident)*] $params:tt $body:block) => {$(
+        $crate::exports::functions!(@one $name $function $params $body);
+    )*};
+    (@one $name:ident $function:ident ($($param:ident: $ty:ty),* $(,)?) $body:block) => {
         #[doc = concat!("`", stringify!($function), "` of cuSPARSE.")]
         ///
         /// # Safety
@@ -59,6 +66,6 @@ macro_rules! functions {
                 Err(status) => status,
             })
         }
-    )*};
+    };
 }
 use functions;

@@ -5,7 +5,7 @@
 
 use gpurace_abi::scope::{Order, Scope};
 
-use super::{BlockOrder, Mode};
+use super::{BlockOrder, KnownCopies, Mode};
 use crate::model::entry::COPIES;
 use crate::order::carried::{Carried, Head, Location, Pending, Reach};
 use crate::order::vector::Clocks;
@@ -223,13 +223,13 @@ impl BlockOrder {
     /// The first epoch of the asynchronous copies of thread `other` that `thread` does not know to
     /// be done. `home`: the first uid of the other's block.
     pub fn known_copies(&self, thread: u32, home: u64, other: u32) -> u32 {
-        if home == self.home
-            && let Some(known) = self.copies.get(other as usize)
-        {
-            return match () {
-                () if thread == other => known.own,
-                () if thread / 32 == other / 32 => known.warp,
-                () => known.block,
+        if let Some(known) = self.known_of(home, other) {
+            return if thread == other {
+                known.own
+            } else if thread / 32 == other / 32 {
+                known.warp
+            } else {
+                known.block
             };
         }
         let acquired = match self.sync.get(thread as usize).and_then(Option::as_ref) {
@@ -241,12 +241,12 @@ impl BlockOrder {
 
     /// The first such epoch that not all threads of the block know to be done.
     pub fn all_know_copies(&self, home: u64, other: u32) -> u32 {
-        if home == self.home
-            && let Some(known) = self.copies.get(other as usize)
-        {
-            return known.block;
-        }
-        self.base.of(home | COPIES, other)
+        self.known_of(home, other).map_or_else(|| self.base.of(home | COPIES, other), |known| known.block)
+    }
+
+    /// What is known of the copies of a thread of this block, in [`Mode::Copies`].
+    fn known_of(&self, home: u64, thread: u32) -> Option<KnownCopies> {
+        self.copies.get(thread as usize).filter(|_| home == self.home).copied()
     }
 
     /// An atomic operation of a thread.
