@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use gpurace_library::export::say;
 use gpurace_library::operation;
 
-use crate::handle::{self, RawHandle, Settings};
+use crate::handle::{HANDLES, RawHandle, Settings};
 use crate::scalar::Scalar;
 use crate::status::{Outcome, Status, valid};
 use crate::touched::Touches;
@@ -138,17 +138,8 @@ impl Call {
 /// Runs the body of an exported function of a handle. No panic leaves it.
 pub fn enter(name: &'static CStr, handle: RawHandle, body: impl FnOnce(Call) -> Outcome) -> Status {
     let body = || {
-        let settings = handle::with(handle, |settings| *settings)?;
+        let settings = HANDLES.get(handle)?;
         body(Call { name, settings })
     };
-    guard(name, body)
-}
-
-/// Runs the body of an exported function. No panic leaves it.
-pub fn guard(name: &CStr, body: impl FnOnce() -> Outcome) -> Status {
-    let body = || match body() {
-        Ok(()) => Status::SUCCESS,
-        Err(status) => status,
-    };
-    gpurace_library::export::guard(name, Status::INTERNAL_ERROR, body)
+    Status::of_body(name, body)
 }

@@ -1,36 +1,6 @@
 //! `cublasStatus_t`, and the enumerations that parameters have.
 
-use std::ffi::CStr;
-
-use gpurace_library::export::c_text;
-
-/// `cublasStatus_t`
-#[repr(transparent)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Status(pub u32);
-
-/// The result of a call.
-pub type Outcome<T = ()> = Result<T, Status>;
-
-macro_rules! statuses {
-    ($($id:ident = $number:literal, $name:literal, $text:literal;)*) => {
-        // Programs ask for the names of all.
-        #[allow(dead_code)]
-        impl Status {
-            $(#[doc = $name] pub const $id: Self = Self($number);)*
-
-            /// Its name in C, and what it means.
-            pub fn texts(self) -> (&'static CStr, &'static CStr) {
-                match self.0 {
-                    $($number => (c_text(concat!($name, "\0")), c_text(concat!($text, "\0"))),)*
-                    _ => (c"", c"unknown status"),
-                }
-            }
-        }
-    };
-}
-
-statuses! {
+gpurace_library::statuses! { "`cublasStatus_t`":
     SUCCESS = 0, "CUBLAS_STATUS_SUCCESS", "success";
     NOT_INITIALIZED = 1, "CUBLAS_STATUS_NOT_INITIALIZED", "the library was not initialized";
     ALLOC_FAILED = 3, "CUBLAS_STATUS_ALLOC_FAILED", "the resource allocation failed";
@@ -48,7 +18,7 @@ statuses! {
 /// # Errors
 /// See above.
 pub fn valid(condition: bool) -> Outcome {
-    if condition { Ok(()) } else { Err(Status::INVALID_VALUE) }
+    Status::INVALID_VALUE.unless(condition)
 }
 
 /// `cublasOperation_t`

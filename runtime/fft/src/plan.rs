@@ -6,6 +6,7 @@ use std::ptr::null_mut;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use gpurace_library::registry::{Raw, Registry};
 use parking_lot::Mutex;
 
 use crate::shape::Shape;
@@ -133,11 +134,14 @@ impl Plan {
 /// A plan that several host threads may name.
 pub type Shared = Arc<Mutex<Plan>>;
 
-/// The plans that exist, and the handle of the last one.
-static LIVE: Mutex<(BTreeMap<RawPlan, Shared>, RawPlan)> = Mutex::new((BTreeMap::new(), 0));
+/// The plans that exist.
+static PLANS: Registry<Shared, Status> = Registry::new(Status::INVALID_PLAN);
 
 /// Creates a plan that does nothing yet.
-pub fn create() -> RawPlan {
+///
+/// # Errors
+/// `CUFFT_ALLOC_FAILED` if no number is left.
+pub fn create() -> Outcome<RawPlan> {
     let plan = Plan {
         stream: null_mut(),
         planned: None,
@@ -145,11 +149,12 @@ pub fn create() -> RawPlan {
         work_area: None,
         properties: BTreeMap::new(),
     };
-    let mut live = LIVE.lock();
-    live.1 += 1;
-    let raw = live.1;
-    live.0.insert(raw, Arc::new(Mutex::new(plan)));
-    raw
+    RawPlan::try_from(PLANS.create(Arc::new(Mutex::new(plan)))).map_err(|_| Status::ALLOC_FAILED)
+}
+
+/// A handle as the registry knows it.
+fn number(raw: RawPlan) -> Outcome<Raw> {
+    Raw::try_from(raw).map_err(|_| Status::INVALID_PLAN)
 }
 
 /// The plan of a handle.
@@ -157,7 +162,7 @@ pub fn create() -> RawPlan {
 /// # Errors
 /// `CUFFT_INVALID_PLAN` if it is none.
 pub fn find(raw: RawPlan) -> Outcome<Shared> {
-    LIVE.lock().0.get(&raw).cloned().ok_or(Status::INVALID_PLAN)
+    PLANS.get(number(raw)?)
 }
 
 /// Destroys a plan. Graphs keep what they need of it, but for its work area.
@@ -165,7 +170,7 @@ pub fn find(raw: RawPlan) -> Outcome<Shared> {
 /// # Errors
 /// `CUFFT_INVALID_PLAN` if it is none.
 pub fn destroy(raw: RawPlan) -> Outcome {
-    let plan = LIVE.lock().0.remove(&raw).ok_or(Status::INVALID_PLAN)?;
+    let plan = PLANS.destroy(number(raw)?)?;
     let work_area = plan.lock().work_area.take();
     if let Some(work_area) = work_area {
         work_area.free();

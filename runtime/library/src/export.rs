@@ -1,4 +1,7 @@
-//! How an exported function is written: its name, its results, and that no panic leaves it.
+//! How a library exports its functions: their statuses, their names, and that no panic leaves them.
+//!
+//! [`statuses!`](crate::statuses) defines the numbers that they return, [`functions!`](crate::functions) the functions,
+//! [`refused!`](crate::refused) those that are missing.
 
 use std::ffi::CStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -35,6 +38,96 @@ pub unsafe fn put<T>(to: *mut T, value: T) -> bool {
     // SAFETY: by the contract above.
     unsafe { to.write_unaligned(value) };
     true
+}
+
+/// Defines `Status`, the number that each function of a library returns, and `Outcome`, the result of a body. The first
+/// text names the type in C. Each status has a number, its name in C and, where the library tells it, what it means.
+#[macro_export]
+macro_rules! statuses {
+    ($of:literal: $($id:ident = $number:literal, $name:literal $(, $text:literal)?;)*) => {
+        #[doc = $of]
+        #[repr(transparent)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct Status(pub u32);
+
+        /// The result of a call.
+        pub type Outcome<T = ()> = Result<T, Status>;
+
+        // Programs ask for the names of all.
+        #[allow(dead_code)]
+        impl Status {
+            $(#[doc = $name] pub const $id: Self = Self($number);)*
+
+            /// Its name in C, and what it means.
+            pub fn texts(self) -> (&'static ::std::ffi::CStr, &'static ::std::ffi::CStr) {
+                use $crate::export::c_text;
+                match self.0 {
+                    $($number => (c_text(concat!($name, "\0")), c_text(concat!($($text,)? "\0"))),)*
+                    _ => (c"unknown error", c"unknown error"),
+                }
+            }
+
+            /// `Ok` if the condition holds, otherwise this status.
+            ///
+            /// # Errors
+            /// See above.
+            pub fn unless(self, condition: bool) -> Outcome {
+                if condition { Ok(()) } else { Err(self) }
+            }
+
+            /// The status that a function returns. No panic of its body leaves it.
+            pub fn of_body(name: &::std::ffi::CStr, body: impl FnOnce() -> Outcome) -> Self {
+                $crate::export::guard(name, Self::INTERNAL_ERROR, || match body() {
+                    Ok(()) => Self::SUCCESS,
+                    Err(status) => status,
+                })
+            }
+        }
+    };
+}
+
+/// Defines exported functions of a library. A body returns an `Outcome` and may use its function's name, which the
+/// first word names. Two functions may share a body: `fn one | two (…) {…}`.
+#[macro_export]
+macro_rules! functions {
+    ($name:ident: $(fn $function:ident $(| $twin:ident)? ($($params:tt)*) $body:block)*) => {$(
+        $crate::functions!(@each $name [$function $($twin)?] ($($params)*) $body);
+    )*};
+    (@each $name:ident [$($function:ident)*] $params:tt $body:block) => {$(
+        $crate::functions!(@one $name $function $params $body);
+    )*};
+    (@one $name:ident $function:ident ($($param:ident: $ty:ty),* $(,)?) $body:block) => {
+        #[doc = concat!("`", stringify!($function), "`.")]
+        ///
+        /// # Safety
+        /// Pointers are as NVIDIA documents them.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $function($($param: $ty),*) -> Status {
+            // Not every body names its function. The parameters are NVIDIA's.
+            #[allow(unused_variables, clippy::too_many_arguments)]
+            fn body($name: &'static ::std::ffi::CStr, $($param: $ty),*) -> Outcome $body
+            const NAME: &::std::ffi::CStr = $crate::export::c_text(concat!(stringify!($function), "\0"));
+            Status::of_body(NAME, || body(NAME, $($param),*))
+        }
+    };
+}
+
+/// Defines functions of the named library that say that they are missing. They look at no parameter, so any list of
+/// them fits.
+#[macro_export]
+macro_rules! refused {
+    ($library:literal: $($function:ident)*) => {$(
+        #[doc = concat!("`", stringify!($function), "`. Refused.")]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $function() -> Status {
+            const NAME: &::std::ffi::CStr = $crate::export::c_text(concat!(stringify!($function), "\0"));
+            $crate::export::say(
+                NAME,
+                concat!("not supported by gpurace's ", $library, " (see docs/libraries.md)"),
+            );
+            Status::NOT_SUPPORTED
+        }
+    )*};
 }
 
 #[cfg(test)]

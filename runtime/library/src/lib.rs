@@ -4,10 +4,12 @@
 //! |---|---|
 //! | [`operation`] | a call as an operation on a stream |
 //! | [`touched`] | which bytes an operation reads and writes |
+//! | [`registry`] | which handles exist |
 //! | [`export`] | how an exported function is written |
 //!
 //! The runtime orders, checks and runs the operations (`gpurace_abi::library`).
 
 pub mod export;
 pub mod operation;
+pub mod registry;
 pub mod touched;

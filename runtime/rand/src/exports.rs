@@ -3,11 +3,10 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
 
-use gpurace_library::export::{c_text, guard};
 use gpurace_library::operation::submit;
 
 use crate::distribution::{Discrete, normal_at, normal_pair};
-use crate::generator::{self, Generator, Kind, RawGenerator, Sequence};
+use crate::generator::{self, GENERATORS, Generator, Kind, RawGenerator, Sequence};
 use crate::sequence::Bits;
 use crate::status::{Outcome, Status};
 use crate::{histogram, sobol};
@@ -95,7 +94,7 @@ fn generate<N: Numbers>(
     count: usize,
     numbers: N,
 ) -> Outcome {
-    let shared = generator::find(raw)?;
+    let shared = GENERATORS.get(raw)?;
     let (is_on_host, stream, multiple) = {
         let generator = shared.lock();
         let multiple = match generator.kind {
@@ -139,7 +138,7 @@ fn discrete(
     count: usize,
     distribution: impl FnOnce() -> Outcome<Discrete>,
 ) -> Outcome {
-    generator::find(raw)?;
+    GENERATORS.get(raw)?;
     let distribution = distribution()?;
     generate(name, raw, to, count, Single(Width::Wide, move |bits| distribution.at(bits)))
 }
@@ -156,7 +155,7 @@ fn binomial(trials: u32, p: f64) -> Outcome<Discrete> {
 
 /// The numbers of 64 bits that a kind makes: none, or a quasirandom sequence of such.
 fn is_wide(raw: RawGenerator) -> Outcome<bool> {
-    Ok(matches!(generator::find(raw)?.lock().kind, Kind::Quasi { is_wide: true, .. }))
+    Ok(matches!(GENERATORS.get(raw)?.lock().kind, Kind::Quasi { is_wide: true, .. }))
 }
 
 /// Writes a result through the caller's pointer, or returns this status for a null pointer.
@@ -171,28 +170,7 @@ fn create(to: *mut RawGenerator, kind: u32, is_on_host: bool) -> Outcome {
     put(to, generator::create(Kind::new(kind)?, is_on_host), Status::NOT_INITIALIZED)
 }
 
-/// Defines functions of cuRAND. A body returns an [`Outcome`] and may use its function's name.
-macro_rules! functions {
-    ($name:ident: $(fn $function:ident($($param:ident: $ty:ty),* $(,)?) $body:block)*) => {$(
-        #[doc = concat!("`", stringify!($function), "` of cuRAND.")]
-        ///
-        /// # Safety
-        /// Pointers are as cuRAND documents them.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $function($($param: $ty),*) -> Status {
-            // Not every body names its function.
-            #[allow(unused_variables)]
-            fn body($name: &'static CStr, $($param: $ty),*) -> Outcome $body
-            const NAME: &CStr = c_text(concat!(stringify!($function), "\0"));
-            guard(NAME, Status::INTERNAL_ERROR, || match body(NAME, $($param),*) {
-                Ok(()) => Status::SUCCESS,
-                Err(status) => status,
-            })
-        }
-    )*};
-}
-
-functions! { name:
+gpurace_library::functions! { name:
     fn curandCreateGenerator(to: *mut RawGenerator, kind: u32) {
         create(to, kind, false)
     }
@@ -203,7 +181,7 @@ functions! { name:
 
     // It waits for nothing: cuRAND promises no order.
     fn curandDestroyGenerator(raw: RawGenerator) {
-        generator::destroy(raw)
+        GENERATORS.destroy(raw).map(drop)
     }
 
     fn curandGetVersion(to: *mut c_int) {
@@ -215,29 +193,29 @@ functions! { name:
     }
 
     fn curandSetStream(raw: RawGenerator, stream: *mut c_void) {
-        generator::find(raw)?.lock().stream = stream;
+        GENERATORS.get(raw)?.lock().stream = stream;
         Ok(())
     }
 
     fn curandSetPseudoRandomGeneratorSeed(raw: RawGenerator, seed: u64) {
-        generator::find(raw)?.lock().set_seed(seed)
+        GENERATORS.get(raw)?.lock().set_seed(seed)
     }
 
     fn curandSetGeneratorOffset(raw: RawGenerator, offset: u64) {
-        generator::find(raw)?.lock().set_offset(offset)
+        GENERATORS.get(raw)?.lock().set_offset(offset)
     }
 
     fn curandSetGeneratorOrdering(raw: RawGenerator, ordering: u32) {
-        generator::find(raw)?.lock().set_ordering(ordering)
+        GENERATORS.get(raw)?.lock().set_ordering(ordering)
     }
 
     fn curandSetQuasiRandomGeneratorDimensions(raw: RawGenerator, dimensions: u32) {
-        generator::find(raw)?.lock().set_dimensions(dimensions)
+        GENERATORS.get(raw)?.lock().set_dimensions(dimensions)
     }
 
     // The sequence is made when the first number is asked for.
     fn curandGenerateSeeds(raw: RawGenerator) {
-        generator::find(raw)?.lock().sequence();
+        GENERATORS.get(raw)?.lock().sequence();
         Ok(())
     }
 

@@ -1,9 +1,9 @@
 //! `curandGenerator_t`: a kind, settings and a sequence.
 
-use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::Arc;
 
+use gpurace_library::registry::{Raw, Registry};
 use parking_lot::Mutex;
 
 use crate::sequence::{Pseudo, Quasi};
@@ -11,7 +11,7 @@ use crate::sobol::MOST_DIMENSIONS;
 use crate::status::{Outcome, Status};
 
 /// `curandGenerator_t`
-pub type RawGenerator = *mut c_void;
+pub type RawGenerator = Raw;
 
 /// `curandRngType_t`, without those that stand for another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,8 +80,8 @@ unsafe impl Send for Generator {}
 /// A generator that calls and operations share.
 pub type Shared = Arc<Mutex<Generator>>;
 
-/// The generators that exist, by address.
-static LIVE: Mutex<Option<HashMap<usize, Shared>>> = Mutex::new(None);
+/// The generators that exist. Graphs keep what they need of one that is destroyed.
+pub static GENERATORS: Registry<Shared, Status> = Registry::new(Status::NOT_INITIALIZED);
 
 /// Makes a generator.
 pub fn create(kind: Kind, is_on_host: bool) -> RawGenerator {
@@ -94,28 +94,7 @@ pub fn create(kind: Kind, is_on_host: bool) -> RawGenerator {
         offset: 0,
         sequence: None,
     };
-    let shared = Arc::new(Mutex::new(generator));
-    let address = Arc::as_ptr(&shared);
-    LIVE.lock().get_or_insert_default().insert(address.addr(), shared);
-    address.cast_mut().cast()
-}
-
-/// Destroys a generator. Graphs keep what they need of it.
-///
-/// # Errors
-/// `CURAND_STATUS_NOT_INITIALIZED` if it is none.
-pub fn destroy(raw: RawGenerator) -> Outcome {
-    let removed = LIVE.lock().as_mut().and_then(|live| live.remove(&raw.addr()));
-    removed.map(drop).ok_or(Status::NOT_INITIALIZED)
-}
-
-/// The generator of a handle.
-///
-/// # Errors
-/// `CURAND_STATUS_NOT_INITIALIZED` if it is none.
-pub fn find(raw: RawGenerator) -> Outcome<Shared> {
-    let live = LIVE.lock();
-    live.as_ref().and_then(|live| live.get(&raw.addr())).cloned().ok_or(Status::NOT_INITIALIZED)
+    GENERATORS.create(Arc::new(Mutex::new(generator)))
 }
 
 impl Generator {

@@ -1,60 +1,15 @@
-//! Handles and descriptors. What a program holds is a number that no other of its kind ever had.
+//! The kinds of handles and descriptors.
 
-use std::collections::BTreeMap;
-
-use parking_lot::Mutex;
+pub use gpurace_library::registry::Raw;
 
 use crate::dense::DnMat;
 use crate::exports::gemm::Gemm;
 use crate::exports::legacy::MatDescr;
 use crate::sparse::{SpMat, SpVec};
-use crate::status::{Outcome, Status};
-
-/// A handle or a descriptor, as the program holds it. In C it is a pointer.
-pub type Raw = usize;
+use crate::status::Status;
 
 /// All that exist of one kind.
-pub struct Registry<T>(Mutex<(BTreeMap<Raw, T>, Raw)>, Status);
-
-impl<T: Clone> Registry<T> {
-    const fn new(unknown: Status) -> Self {
-        Self(Mutex::new((BTreeMap::new(), 0)), unknown)
-    }
-
-    /// Adds one.
-    pub fn create(&self, value: T) -> Raw {
-        let mut all = self.0.lock();
-        // Programs may keep flags in the low bits of pointers.
-        all.1 += 16;
-        let raw = all.1;
-        all.0.insert(raw, value);
-        raw
-    }
-
-    /// A copy of one.
-    ///
-    /// # Errors
-    /// It does not exist.
-    pub fn get(&self, raw: Raw) -> Outcome<T> {
-        self.0.lock().0.get(&raw).cloned().ok_or(self.1)
-    }
-
-    /// Changes one.
-    ///
-    /// # Errors
-    /// It does not exist.
-    pub fn change<R>(&self, raw: Raw, body: impl FnOnce(&mut T) -> R) -> Outcome<R> {
-        self.0.lock().0.get_mut(&raw).map(body).ok_or(self.1)
-    }
-
-    /// Removes one. Operations keep what they need of it.
-    ///
-    /// # Errors
-    /// It does not exist.
-    pub fn destroy(&self, raw: Raw) -> Outcome {
-        self.0.lock().0.remove(&raw).map(drop).ok_or(self.1)
-    }
-}
+pub type Registry<T> = gpurace_library::registry::Registry<T, Status>;
 
 /// What the program has set for a handle.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,36 +1,6 @@
 //! `cusparseStatus_t`.
 
-use std::ffi::CStr;
-
-use gpurace_library::export::c_text;
-
-/// `cusparseStatus_t`
-#[repr(transparent)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Status(pub u32);
-
-/// The result of a call.
-pub type Outcome<T = ()> = Result<T, Status>;
-
-macro_rules! statuses {
-    ($($id:ident = $number:literal, $name:literal, $text:literal;)*) => {
-        // Programs ask for the names of all.
-        #[allow(dead_code)]
-        impl Status {
-            $(#[doc = $name] pub const $id: Self = Self($number);)*
-
-            /// Its name in C, and what it means.
-            pub fn texts(self) -> (&'static CStr, &'static CStr) {
-                match self.0 {
-                    $($number => (c_text(concat!($name, "\0")), c_text(concat!($text, "\0"))),)*
-                    _ => (c"unknown error", c"unknown error"),
-                }
-            }
-        }
-    };
-}
-
-statuses! {
+gpurace_library::statuses! { "`cusparseStatus_t`":
     SUCCESS = 0, "CUSPARSE_STATUS_SUCCESS", "success";
     NOT_INITIALIZED = 1, "CUSPARSE_STATUS_NOT_INITIALIZED", "initialization error";
     ALLOC_FAILED = 2, "CUSPARSE_STATUS_ALLOC_FAILED", "out of memory";
@@ -50,7 +20,7 @@ statuses! {
 /// # Errors
 /// See above.
 pub fn valid(condition: bool) -> Outcome {
-    if condition { Ok(()) } else { Err(Status::INVALID_VALUE) }
+    Status::INVALID_VALUE.unless(condition)
 }
 
 /// A size or a count.

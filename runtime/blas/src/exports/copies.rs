@@ -2,7 +2,6 @@
 
 use std::ffi::c_void;
 
-use crate::call::guard;
 use crate::status::{Outcome, Status, size, valid};
 
 /// `cudaMemcpyKind`
@@ -97,14 +96,14 @@ macro_rules! copies {
             unsafe extern "C" fn now($($size: $int,)* from: *const c_void, $from_step: $int, to: *mut c_void, $to_step: $int) -> Status {
                 let rows = || $rows($($size.into(),)* $from_step.into(), $to_step.into());
                 // SAFETY: by cuBLAS's contract.
-                guard(c"cublas copy", || unsafe { copy(&rows()?, from, to, Direction::$direction, None) })
+                Status::of_body(c"cublas copy", || unsafe { copy(&rows()?, from, to, Direction::$direction, None) })
             }
 
             #[unsafe(export_name = concat!(stringify!($name), "Async", $suffix))]
             unsafe extern "C" fn later($($size: $int,)* from: *const c_void, $from_step: $int, to: *mut c_void, $to_step: $int, stream: *mut c_void) -> Status {
                 let rows = || $rows($($size.into(),)* $from_step.into(), $to_step.into());
                 // SAFETY: by cuBLAS's contract.
-                guard(c"cublas copy", || unsafe { copy(&rows()?, from, to, Direction::$direction, Some(stream)) })
+                Status::of_body(c"cublas copy", || unsafe { copy(&rows()?, from, to, Direction::$direction, Some(stream)) })
             }
         };
     };

@@ -144,23 +144,6 @@ macro_rules! blas {
 }
 pub(crate) use blas;
 
-/// Defines functions of cuBLAS that have one variant and no handle that must exist. A body returns an
-/// [`Outcome`](crate::status::Outcome).
-macro_rules! plain {
-    ($(fn $name:ident($($param:ident: $ty:ty),* $(,)?) $body:block)*) => {$(
-        #[doc = concat!("`", stringify!($name), "` of cuBLAS.")]
-        ///
-        /// # Safety
-        /// Pointers are as cuBLAS documents them.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($($param: $ty),*) -> $crate::status::Status {
-            const NAME: &std::ffi::CStr = gpurace_library::export::c_text(concat!(stringify!($name), "\0"));
-            $crate::call::guard(NAME, || $body)
-        }
-    )*};
-}
-pub(crate) use plain;
-
 /// Writes a result through the caller's pointer.
 ///
 /// # Errors

@@ -1,23 +1,8 @@
 //! Functions that are not supported. They say so by name.
 
-use gpurace_library::export::{c_text, say};
-
 use crate::status::Status;
 
-/// Defines functions that say that they are missing. They look at no parameter, so any list of them fits.
-macro_rules! refused {
-    ($($name:ident)*) => {$(
-        #[doc = concat!("`", stringify!($name), "` of cuBLAS. Refused.")]
-        #[unsafe(no_mangle)]
-        pub extern "C" fn $name() -> Status {
-            const NAME: &std::ffi::CStr = c_text(concat!(stringify!($name), "\0"));
-            say(NAME, "not supported by gpurace's cuBLAS (see docs/libraries.md)");
-            Status::NOT_SUPPORTED
-        }
-    )*};
-}
-
-refused! {
+gpurace_library::refused! { "cuBLAS":
     cublasCgelsBatched cublasDgelsBatched cublasSgelsBatched cublasZgelsBatched
     cublasCgeqrfBatched cublasDgeqrfBatched cublasSgeqrfBatched cublasZgeqrfBatched
     cublasSgemmGroupedBatched cublasSgemmGroupedBatched_64 cublasDgemmGroupedBatched cublasDgemmGroupedBatched_64

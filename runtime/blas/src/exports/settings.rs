@@ -2,8 +2,8 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use crate::exports::{plain, put};
-use crate::handle::{self, RawHandle};
+use crate::exports::put;
+use crate::handle::{self, HANDLES, RawHandle};
 use crate::status::{Outcome, Status, valid};
 
 /// The version of cuBLAS that the functions are those of: 13.0.0.
@@ -15,17 +15,17 @@ unsafe extern "C" {
 
 /// Changes one setting.
 fn set(handle: RawHandle, change: impl FnOnce(&mut handle::Settings)) -> Outcome {
-    handle::with(handle, change)
+    HANDLES.change(handle, change)
 }
 
-plain! {
+gpurace_library::functions! { name:
     fn cublasCreate_v2(to: *mut RawHandle) {
         valid(!to.is_null())?;
         put(to, handle::create())
     }
 
     fn cublasDestroy_v2(handle: RawHandle) {
-        handle::destroy(handle)?;
+        HANDLES.destroy(handle)?;
         // It frees memory of the device, which waits for the device.
         // SAFETY: the runtime's.
         unsafe { cudaDeviceSynchronize() };
@@ -45,7 +45,7 @@ plain! {
     }
 
     fn cublasGetStream_v2(handle: RawHandle, to: *mut *mut c_void) {
-        put(to, handle::with(handle, |settings| settings.stream)?)
+        put(to, HANDLES.change(handle, |settings| settings.stream)?)
     }
 
     fn cublasSetPointerMode_v2(handle: RawHandle, mode: u32) {
@@ -54,7 +54,7 @@ plain! {
     }
 
     fn cublasGetPointerMode_v2(handle: RawHandle, to: *mut u32) {
-        put(to, handle::with(handle, |settings| settings.pointer_mode)?)
+        put(to, HANDLES.change(handle, |settings| settings.pointer_mode)?)
     }
 
     fn cublasSetAtomicsMode(handle: RawHandle, mode: u32) {
@@ -63,7 +63,7 @@ plain! {
     }
 
     fn cublasGetAtomicsMode(handle: RawHandle, to: *mut u32) {
-        put(to, handle::with(handle, |settings| settings.atomics_mode)?)
+        put(to, HANDLES.change(handle, |settings| settings.atomics_mode)?)
     }
 
     // All modes compute in the type of the computation, which none of them makes less exact.
@@ -73,7 +73,7 @@ plain! {
     }
 
     fn cublasGetMathMode(handle: RawHandle, to: *mut u32) {
-        put(to, handle::with(handle, |settings| settings.math_mode)?)
+        put(to, HANDLES.change(handle, |settings| settings.math_mode)?)
     }
 
     fn cublasSetEmulationStrategy(handle: RawHandle, strategy: u32) {
@@ -82,7 +82,7 @@ plain! {
     }
 
     fn cublasGetEmulationStrategy(handle: RawHandle, to: *mut u32) {
-        put(to, handle::with(handle, |settings| settings.emulation_strategy)?)
+        put(to, HANDLES.change(handle, |settings| settings.emulation_strategy)?)
     }
 
     fn cublasSetSmCountTarget(handle: RawHandle, count: c_int) {
@@ -91,7 +91,7 @@ plain! {
     }
 
     fn cublasGetSmCountTarget(handle: RawHandle, to: *mut c_int) {
-        put(to, handle::with(handle, |settings| settings.multiprocessors)?)
+        put(to, HANDLES.change(handle, |settings| settings.multiprocessors)?)
     }
 
     // Nothing here needs a workspace.

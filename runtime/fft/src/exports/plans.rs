@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_int};
 
 use gpurace_library::export::say;
 
-use super::{functions, put};
+use super::put;
 use crate::plan::{self, RawPlan};
 use crate::shape::{Shape, Side, Type};
 use crate::status::{Outcome, Status};
@@ -93,7 +93,7 @@ fn of_data(name: &CStr, from: u32, to: u32, computed: u32) -> Outcome<Type> {
 fn plan(to: *mut RawPlan, shape: Outcome<Shape>) -> Outcome {
     Status::INVALID_VALUE.unless(!to.is_null())?;
     let shape = shape?;
-    let raw = plan::create();
+    let raw = plan::create()?;
     let made = plan::find(raw)?.lock().make(shape);
     if let Err(status) = made {
         plan::destroy(raw)?;
@@ -116,7 +116,7 @@ fn estimate(shape: Outcome<Shape>, work_size: *mut usize) -> Outcome {
     put(work_size, shape?.work_size())
 }
 
-functions! { name:
+gpurace_library::functions! { name:
     fn cufftPlan1d(to: *mut RawPlan, nx: c_int, ty: u32, batch: c_int) {
         plan(to, basic([1, 1, nx], ty, batch))
     }

@@ -5,7 +5,6 @@ use std::ffi::{CStr, c_int, c_void};
 use gpurace_library::operation::submit;
 use gpurace_library::touched::Touches;
 
-use super::functions;
 use crate::plan::{self, RawPlan};
 use crate::shape::{Kind, Type};
 use crate::status::{Outcome, Status};
@@ -61,7 +60,7 @@ fn execute(
     })
 }
 
-functions! { name:
+gpurace_library::functions! { name:
     fn cufftExecC2C(raw: RawPlan, from: *const c_void, to: *mut c_void, direction: c_int) {
         execute(name, raw, Some(0x29), from, to, direction)
     }

@@ -2,8 +2,9 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::{functions, put};
+use super::put;
 use crate::plan::{self, RawPlan, WorkArea};
+use crate::status::{Outcome, Status};
 
 /// The version of cuFFT that the functions are those of: 12.0.0.
 const VERSION: [c_int; 3] = [12, 0, 0];
@@ -13,10 +14,10 @@ fn is_property(property: u32) -> bool {
     matches!(property, 1 | 2)
 }
 
-functions! { name:
+gpurace_library::functions! { name:
     fn cufftCreate(to: *mut RawPlan) {
         Status::INVALID_VALUE.unless(!to.is_null())?;
-        put(to, plan::create())
+        put(to, plan::create()?)
     }
 
     // It waits for nothing: cuFFT promises no order.

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gpurace_library::touched::Touches;
 
-use super::{functions, put_buffer};
+use super::put_buffer;
 use crate::call::{Call, touch_buffer};
 use crate::dense::DnMat;
 use crate::numeric;
 use crate::registry::{DENSE, Raw, SPARSE};
 use crate::sparse::{Format, SpMat};
-use crate::status::{Outcome, valid};
+use crate::status::{Outcome, Status, valid};
 
 /// A sparse matrix and a dense one of its size.
 fn matrices(sparse: Raw, dense: Raw) -> Outcome<(SpMat, DnMat)> {
@@ -20,7 +20,7 @@ fn matrices(sparse: Raw, dense: Raw) -> Outcome<(SpMat, DnMat)> {
     Ok((sparse, dense))
 }
 
-functions! { name:
+gpurace_library::functions! { name:
     fn cusparseSparseToDense_bufferSize(handle: Raw, a: Raw, b: Raw, alg: u32, to: *mut usize) {
         put_buffer(to)
     }

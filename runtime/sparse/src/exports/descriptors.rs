@@ -1,11 +1,11 @@
 //! Vectors and matrices. The constant variants of a function are the function itself: what is constant is the compiler's
 //! matter.
 
-use super::{functions, put};
+use super::put;
 use crate::dense::{DnMat, is_by_rows};
 use crate::registry::{DENSE, Raw, Registry, SPARSE, SPARSE_VECTORS, VECTORS};
 use crate::sparse::{Format, SpMat, SpVec};
-use crate::status::{Outcome, size, valid};
+use crate::status::{Outcome, Status, size, valid};
 use crate::types::{Indices, Type, Values};
 
 /// `CUSPARSE_INDEX_BASE_ONE` is 1.
@@ -113,7 +113,7 @@ fn batch(raw: Raw, format: Format, count: i32, [offsets, values]: [i64; 2]) -> O
     })?
 }
 
-functions! { name:
+gpurace_library::functions! { name:
     fn cusparseCreateSpVec | cusparseCreateConstSpVec(to: *mut Raw, length: i64, nnz: i64, indices: usize, values: usize, index_ty: u32, base: u32, ty: u32) {
         sparse_vector(to, [length, nnz], [indices, values], [index_ty, ty], base)
     }
@@ -199,7 +199,7 @@ functions! { name:
     }
 
     fn cusparseDestroySpVec(raw: Raw) {
-        SPARSE_VECTORS.destroy(raw)
+        SPARSE_VECTORS.destroy(raw).map(drop)
     }
 
     fn cusparseDnVecSetValues(raw: Raw, start: usize) {
@@ -207,7 +207,7 @@ functions! { name:
     }
 
     fn cusparseDestroyDnVec(raw: Raw) {
-        VECTORS.destroy(raw)
+        VECTORS.destroy(raw).map(drop)
     }
 
     fn cusparseSpMatSetValues(raw: Raw, start: usize) {
@@ -215,7 +215,7 @@ functions! { name:
     }
 
     fn cusparseDestroySpMat(raw: Raw) {
-        SPARSE.destroy(raw)
+        SPARSE.destroy(raw).map(drop)
     }
 
     fn cusparseDnMatSetValues(raw: Raw, start: usize) {
@@ -223,7 +223,7 @@ functions! { name:
     }
 
     fn cusparseDestroyDnMat(raw: Raw) {
-        DENSE.destroy(raw)
+        DENSE.destroy(raw).map(drop)
     }
 
     fn cusparseSpVecGetIndexBase(raw: Raw, to: *mut u32) {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use gpurace_library::touched::Touches;
 use parking_lot::Mutex;
 
-use super::{functions, put, put_buffer};
+use super::{put, put_buffer};
 use crate::call::{Call, Param, touch_buffer};
 use crate::dense::any_complex;
 use crate::numeric;
 use crate::registry::{PRODUCTS, Raw, SPARSE};
 use crate::sparse::{Format, SpMat};
-use crate::status::{Outcome, valid};
+use crate::status::{Outcome, Status, valid};
 use crate::types::{Type, Wide, numbers};
 
 /// The rows of a product: columns and values.
@@ -45,14 +45,14 @@ unsafe fn write(rows: &Rows, c: SpMat, alpha: Param, beta: Param) {
     }
 }
 
-functions! { name:
+gpurace_library::functions! { name:
     fn cusparseSpGEMM_createDescr(to: *mut Raw) {
         valid(!to.is_null())?;
         put(to, PRODUCTS.create(Gemm::default()))
     }
 
     fn cusparseSpGEMM_destroyDescr(product: Raw) {
-        PRODUCTS.destroy(product)
+        PRODUCTS.destroy(product).map(drop)
     }
 
     // Without a buffer it only tells the size of one.

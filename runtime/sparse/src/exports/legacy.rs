@@ -6,13 +6,13 @@ use std::sync::Arc;
 use gpurace_library::touched::Touches;
 use parking_lot::Mutex;
 
-use super::{functions, put, put_buffer};
+use super::{put, put_buffer};
 use crate::call::{BUFFER, Call, touch_buffer};
 use crate::dense::DnMat;
 use crate::numeric;
 use crate::registry::{OLD, Raw};
 use crate::sparse::{Format, SpMat};
-use crate::status::{Outcome, size, valid};
+use crate::status::{Outcome, Status, size, valid};
 use crate::types::{Indices, Type, Values, Wide, numbers, touch};
 
 /// `cusparseMatDescr_t`: its type, fill mode, type of diagonal and index base; or, as `csrilu02Info_t`, the first row
@@ -143,14 +143,14 @@ fn sort_elements(
     })
 }
 
-functions! { name:
+gpurace_library::functions! { name:
     fn cusparseCreateMatDescr(to: *mut Raw) {
         valid(!to.is_null())?;
         put(to, OLD.create(MatDescr::default()))
     }
 
     fn cusparseDestroyMatDescr(raw: Raw) {
-        OLD.destroy(raw)
+        OLD.destroy(raw).map(drop)
     }
 
     fn cusparseSetMatType(raw: Raw, value: u32) {
@@ -287,7 +287,7 @@ functions! { name:
     }
 
     fn cusparseDestroyCsrilu02Info(raw: Raw) {
-        OLD.destroy(raw)
+        OLD.destroy(raw).map(drop)
     }
 
     // It waits for the stream, as cuSPARSE documents.
@@ -310,7 +310,7 @@ fn old_dense(m: i32, n: i32, leading: i32, start: usize, ty: Type) -> Outcome<Dn
 /// The incomplete factors of each type.
 macro_rules! factors {
     ($($ty:ident $size:ident $analysis:ident $factor:ident;)*) => {
-        functions! { name: $(
+        gpurace_library::functions! { name: $(
             fn $size(handle: Raw, m: i32, nnz: i32, a: Raw, values: usize, offsets: usize, columns: usize, info: Raw, to: *mut i32) {
                 put(to, BUFFER as i32)
             }

@@ -4,13 +4,13 @@ use std::ffi::CStr;
 
 use gpurace_library::touched::Touches;
 
-use super::{functions, put, put_buffer};
+use super::{put, put_buffer};
 use crate::call::{Call, touch_buffer};
 use crate::dense::{DnMat, Operation, any_complex};
 use crate::numeric;
 use crate::registry::{Analysis, DENSE, Raw, SOLVERS, SPARSE, VECTORS};
 use crate::sparse::SpMat;
-use crate::status::{Outcome, valid};
+use crate::status::{Outcome, Status, valid};
 use crate::types::{Type, numbers};
 
 /// One factor, and the operation on it.
@@ -103,7 +103,7 @@ fn update(name: &'static CStr, handle: Raw, solver: Raw, part: u32) -> Outcome {
     call.submit(move |touches: &mut Touches| touch_buffer(touches, buffer), || ())
 }
 
-functions! { name:
+gpurace_library::functions! { name:
     fn cusparseSpMV_bufferSize(handle: Raw, op: u32, alpha: usize, a: Raw, x: Raw, beta: usize, y: Raw, ty: u32, alg: u32, to: *mut usize) {
         put_buffer(to)
     }
@@ -194,7 +194,7 @@ functions! { name:
     }
 
     fn cusparseSpSV_destroyDescr(solver: Raw) {
-        SOLVERS.destroy(solver)
+        SOLVERS.destroy(solver).map(drop)
     }
 
     fn cusparseSpSV_bufferSize(handle: Raw, op: u32, alpha: usize, a: Raw, x: Raw, y: Raw, ty: u32, alg: u32, solver: Raw, to: *mut usize) {
@@ -221,7 +221,7 @@ functions! { name:
     }
 
     fn cusparseSpSM_destroyDescr(solver: Raw) {
-        SOLVERS.destroy(solver)
+        SOLVERS.destroy(solver).map(drop)
     }
 
     fn cusparseSpSM_bufferSize(handle: Raw, op_a: u32, op_b: u32, alpha: usize, a: Raw, b: Raw, c: Raw, ty: u32, alg: u32, solver: Raw, to: *mut usize) {

@@ -2,14 +2,14 @@
 
 use std::ffi::{c_char, c_int};
 
-use super::{functions, put};
+use super::put;
 use crate::registry::{HANDLES, Raw, Settings};
-use crate::status::{Status, valid};
+use crate::status::{Outcome, Status, valid};
 
 /// The version of cuSPARSE that the functions are those of: 12.6.2.
 const VERSION: [c_int; 3] = [12, 6, 2];
 
-functions! { name:
+gpurace_library::functions! { name:
     fn cusparseCreate(to: *mut Raw) {
         valid(!to.is_null())?;
         put(to, HANDLES.create(Settings::default()))
@@ -17,7 +17,7 @@ functions! { name:
 
     // It waits for nothing: cuSPARSE promises no order.
     fn cusparseDestroy(handle: Raw) {
-        HANDLES.destroy(handle)
+        HANDLES.destroy(handle).map(drop)
     }
 
     fn cusparseSetStream(handle: Raw, stream: usize) {

@@ -4,13 +4,13 @@ use std::ffi::CStr;
 
 use gpurace_library::touched::Touches;
 
-use super::{functions, put_buffer};
+use super::put_buffer;
 use crate::call::{Call, touch_buffer};
 use crate::dense::{DnMat, Operation, any_complex};
 use crate::numeric;
 use crate::registry::{Raw, SPARSE_VECTORS, VECTORS};
 use crate::sparse::SpVec;
-use crate::status::{Outcome, valid};
+use crate::status::{Outcome, Status, valid};
 use crate::types::{Type, numbers, touch};
 
 /// A sparse vector and a dense one of its size.
@@ -32,7 +32,7 @@ fn exchange(name: &'static CStr, handle: Raw, x: Raw, y: Raw, to_dense: bool) ->
     call.submit(touched, move || unsafe { numeric::exchange(x, y, to_dense) })
 }
 
-functions! { name:
+gpurace_library::functions! { name:
     fn cusparseAxpby(handle: Raw, alpha: usize, x: Raw, beta: usize, y: Raw) {
         let call = Call::new(name, handle)?;
         let (x, y) = vectors(x, y)?;

@@ -3,7 +3,6 @@
 use std::ffi::c_void;
 use std::mem::offset_of;
 
-use crate::exports::plain;
 use crate::status::{Outcome, Status, valid};
 
 /// `cublasLtMatrixLayoutOpaque_t`
@@ -209,7 +208,7 @@ fn destroy<T>(at: *mut T) -> Outcome {
     Ok(())
 }
 
-plain! {
+gpurace_library::functions! { name:
     fn cublasLtMatrixLayoutCreate(to: *mut *mut MatrixLayout, ty: u32, rows: u64, columns: u64, leading: i64) {
         create(to, MatrixLayout::new(ty, rows, columns, leading))
     }

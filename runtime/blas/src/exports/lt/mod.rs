@@ -8,9 +8,9 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use crate::exports::{plain, put};
-use crate::handle::{self, RawHandle};
-use crate::status::{Status, valid};
+use crate::exports::put;
+use crate::handle::{self, HANDLES, RawHandle};
+use crate::status::{Outcome, Status, valid};
 
 pub mod descriptors;
 pub mod matmul;
@@ -31,14 +31,14 @@ pub struct HeuristicResult {
 const ONLY: HeuristicResult =
     HeuristicResult { algorithm: [0; 8], workspace: 0, state: Status::SUCCESS, waves: 1.0, reserved: [0; 4] };
 
-plain! {
+gpurace_library::functions! { name:
     fn cublasLtCreate(to: *mut RawHandle) {
         valid(!to.is_null())?;
         put(to, handle::create())
     }
 
     fn cublasLtDestroy(handle: RawHandle) {
-        handle::destroy(handle)
+        HANDLES.destroy(handle).map(drop)
     }
 
     fn cublasLtGetProperty(part: u32, to: *mut c_int) {
