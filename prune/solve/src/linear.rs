@@ -218,6 +218,28 @@ impl Formula {
         Self::any([self.negated(), then])
     }
 
+    /// Adds to `found` terms that are at most 0 wherever the formula holds.
+    pub fn nonpositive(&self, found: &mut Vec<Lin>) -> Encoded<()> {
+        self.nonpositive_if(true, found)
+    }
+
+    /// The same where the formula has this value.
+    fn nonpositive_if(&self, holds: bool, found: &mut Vec<Lin>) -> Encoded<()> {
+        match (self, holds) {
+            (Self::Nonpositive(lin), true) => found.push(lin.clone()),
+            (Self::Nonpositive(lin), false) => found.push(lin.times(-1)?.shifted(1)?),
+            (Self::Zero(lin), true) => found.extend([lin.clone(), lin.times(-1)?]),
+            (Self::Not(inner), _) => inner.nonpositive_if(!holds, found)?,
+            (Self::All(parts), true) | (Self::Any(parts), false) => {
+                for part in parts {
+                    part.nonpositive_if(holds, found)?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
     /// Adds the formula's unknowns to `found`.
     pub fn atoms(&self, found: &mut std::collections::BTreeSet<Atom>) {
         match self {

@@ -156,7 +156,7 @@ pub fn formula<'a>(
     for lanes in not_both_in {
         race.push(tiles::both_in(&mut encoder, *lanes)?.negated());
     }
-    let overlap = overlap(&mut encoder, &mut ways, (a, b), relation, apart)?;
+    let overlap = overlap(&mut encoder, &mut ways, (a, b), relation, apart, &race)?;
     race.push(overlap);
     tickets::add_facts(&mut encoder, counters, relation)?;
     for (way, place) in ways.iter().zip([a, b]) {
@@ -427,13 +427,14 @@ fn distinct(encoder: &mut Encoder, relation: Relation) -> Encoded<Formula> {
     })
 }
 
-/// Returns the formula that the accesses touch a common byte and conflict.
+/// Returns the formula that the accesses touch a common byte and conflict. They meet only where `race` holds.
 fn overlap<'a>(
     encoder: &mut Encoder<'a>,
     ways: &mut [Way<'a>],
     (a, b): (&Place, &Place),
     relation: Relation,
     apart: i128,
+    race: &[Formula],
 ) -> Encoded<Formula> {
     let mut bytes = Vec::new();
     for (way, place) in ways.iter_mut().zip([a, b]) {
@@ -451,9 +452,9 @@ fn overlap<'a>(
         Formula::le(&Lin::constant(1), size_a)?,
         Formula::le(&Lin::constant(1), size_b)?,
     ];
-    common.extend(cuts(encoder, &d, near)?);
+    common.extend(digits::cuts(encoder, &d, near, race)?);
     if let Some((alike, distance)) = encoder.where_loaded_alike(&d)? {
-        common.push(alike.implies(Formula::all(cuts(encoder, &distance, near)?)));
+        common.push(alike.implies(Formula::all(digits::cuts(encoder, &distance, near, race)?)));
     }
     let slot = |encoder: &mut Encoder<'a>, way: &mut Way<'a>, place: &Place| {
         let protocol = encoder.setting.protocol;
@@ -480,16 +481,6 @@ fn overlap<'a>(
     }
     let same = Formula::all([Formula::eq(&d, &Lin::constant(0))?, Formula::eq(size_a, size_b)?]);
     Ok(Formula::all([common, same.negated()]))
-}
-
-/// Returns bounds on the digits of a sum that lies in a range.
-fn cuts(encoder: &mut Encoder, sum: &Lin, within: Range) -> Encoded<Vec<Formula>> {
-    let mut found = digits::cuts(encoder, sum, within)?;
-    let in_digits = digits::in_digits(encoder, sum)?;
-    if in_digits != *sum {
-        found.extend(digits::cuts(encoder, &in_digits, within)?);
-    }
-    Ok(found)
 }
 
 /// Returns the conditions on wrapping that a formula assumes.

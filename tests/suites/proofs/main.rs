@@ -8,6 +8,7 @@
 //! | [`objects`] | textures, and pointers in structs |
 //! | [`copies`] | asynchronous copies that are waited for |
 //! | [`managed`] | managed memory, which the host may access too |
+//! | [`rows`] | rows that loops walk in part |
 //! | [`covered`] | reads that another access's check stands for |
 //! | [`warnings`] | warnings, remarks and facts of the compiler |
 
@@ -16,6 +17,7 @@ mod covered;
 mod indices;
 mod managed;
 mod objects;
+mod rows;
 mod warnings;
 
 use std::path::{Path, PathBuf};

@@ -10,6 +10,7 @@ mod copies;
 mod objects;
 mod threads;
 mod tiles;
+mod triangles;
 mod warnings;
 
 use common::*;

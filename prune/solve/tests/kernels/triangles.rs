@@ -1,0 +1,84 @@
+//! Rows that are only partly walked, by bounds that differ between threads: a column is below the row's width only where
+//! the loop runs.
+
+use super::*;
+
+/// A quarter of a turn in place of a matrix of `n` rows: each thread turns one ring. The rows lie `n + wider` elements apart,
+/// and the loop runs `longer` iterations longer than the ring's side.
+fn turned(wider: i64, longer: i64) -> Protocol {
+    let mut k = Kernel::new("turned");
+    let (m, n, first) = (k.pointer("m"), k.scalar("n"), k.gid());
+    let stride = k.addc(n, wider);
+    let rings = k.binc(BinOp::UDiv, n, 2);
+    let is_ring = k.lt(first, rings);
+    k.when(is_ring, |k| {
+        let end = k.addc(n, -1);
+        let last = k.sub(end, first);
+        let side = k.sub(last, first);
+        let to = k.addc(side, longer);
+        k.range(0, to, |k, along| {
+            let (down, up) = (k.add(first, along), k.sub(last, along));
+            let mut turn = Vec::new();
+            for (row, column) in [(first, down), (up, first), (last, up), (down, last)] {
+                let start = k.mul(row, stride);
+                turn.push(k.add(start, column));
+            }
+            k.read(m, turn[0]);
+            for corner in 0..3 {
+                k.read(m, turn[corner + 1]);
+                k.write(m, turn[corner]);
+            }
+            k.write(m, turn[3]);
+        });
+    });
+    k.done()
+}
+
+/// The lower half of a matrix is copied to the upper one: each thread copies a row to a column. The loop runs `longer`
+/// iterations longer than the row is in the lower half.
+fn mirrored(wider: i64, longer: i64) -> Protocol {
+    let mut k = Kernel::new("mirrored");
+    let (m, n, row) = (k.pointer("m"), k.scalar("n"), k.gid());
+    let stride = k.addc(n, wider);
+    let is_row = k.lt(row, n);
+    k.when(is_row, |k| {
+        let to = k.addc(row, longer);
+        k.range(0, to, |k, column| {
+            let (lower, upper) = (k.mul(row, stride), k.mul(column, stride));
+            let (from, to) = (k.add(lower, column), k.add(upper, row));
+            k.read(m, from);
+            k.write(m, to);
+        });
+    });
+    k.done()
+}
+
+#[test]
+fn rows_that_end_before_the_next_one_are_apart() {
+    for n in [6, 9] {
+        for p in [turned(0, 0), turned(3, 0), mirrored(0, 0), mirrored(1, 0)] {
+            at_launch(&p, &launch([3, 1, 1], [3, 1, 1], &p, &[n]), &[]);
+        }
+    }
+    for p in [turned(0, 0), mirrored(0, 0)] {
+        for n in [1000, 1024] {
+            assert!(all_proved(&prove_with(&p, &launch([16, 1, 1], [64, 1, 1], &p, &[n]))), "{}", p.kernel);
+        }
+    }
+}
+
+#[test]
+fn rows_that_reach_into_the_next_one_are_not() {
+    for n in [6, 9] {
+        for p in [turned(-2, 0), turned(0, 2), turned(0, 3), mirrored(-1, 0), mirrored(0, 2), mirrored(0, 3)]
+        {
+            let at = launch([3, 1, 1], [3, 1, 1], &p, &[n]);
+            let racing = racing(&p, &at, 0);
+            assert!(!racing.is_empty(), "{}", p.kernel);
+            for site in &prove_with(&p, &at).verdicts.sites {
+                let is_proved = matches!(site.verdict, Verdict::Proved | Verdict::ProvedIf(_));
+                assert!(!(is_proved && racing.contains(&site.site)), "{}: {site:?}", p.kernel);
+            }
+        }
+    }
+}
