@@ -135,6 +135,36 @@ fn a_later_read_represents_a_row_behind_a_barrier_alone() {
     assert_eq!(races_after_a_later_read(false), 1);
 }
 
+/// Block 0 writes a word and releases on a flag, by an atomic that is not checked. Then a row of it writes words from
+/// this address on. Block 1 acquires on the flag, and writes the first word. Returns the races with the write before the release.
+fn races_behind_an_overwrite(row_at: usize) -> usize {
+    let checker = Checker::new();
+    let features = SyncFeatures { fences: true, ..SyncFeatures::default() };
+    let launch = checker.begin_launch(LaunchInfo { features, ..two_ways::launch(1, 32) }, &[]);
+    let [mut first, mut second] = [0, 1].map(|b| Block::begin(&launch, b, 0..0));
+    let atomic = |block: &mut Block| {
+        let (kind, scope, order) = (AtomicKind::Rmw, Scope::Device, Order::AcqRel);
+        block.atomic_unchecked(0, FLAGS, 4, kind, scope, order);
+        block.atomic_done(0, FLAGS, 4, 2, kind, scope, order);
+    };
+    first.write(0, GLOBAL, 4, 0, None);
+    atomic(&mut first);
+    first.barrier();
+    let items: Vec<_> = (0..32).map(|t| (row_at + 4 * t) as u64).collect();
+    first.batches(&[row(1, 4, true, Addresses::Each(&items))], &(0..0));
+    first.barrier();
+    atomic(&mut second);
+    second.write(0, GLOBAL, 4, 3, None);
+    [first, second].into_iter().for_each(Block::end);
+    checker.races().iter().filter(|race| race.earlier.site == 0).count()
+}
+
+#[test]
+fn a_row_that_writes_a_flag_ends_what_it_carries() {
+    assert_eq!(races_behind_an_overwrite(FLAGS), 1);
+    assert_eq!(races_behind_an_overwrite(FLAGS + 0x100), 0);
+}
+
 #[test]
 fn rows_beside_releases() {
     two_ways::run_histories(1500, history);
