@@ -32,4 +32,5 @@ macro_rules! kernels {
     )*};
 }
 kernels!(saxpy matmul reduction stencil histogram nbody bitonic spmv warpsums softmax warpscan compact cocluster
-    em scan sweeps diagonals binomial update rounds radix walsh registers march insertion fields guarded);
+    em scan sweeps diagonals binomial update rounds radix walsh registers march insertion fields guarded
+    lastblock copied tails);

@@ -47,6 +47,15 @@ pub enum Checks {
     Kept,
     /// For a batch of accesses where that is possible ([`rows`]), before each other access.
     InRows,
+    /// The same, but before each access that no barrier parts from a fence or an atomic of its thread: these order.
+    InRowsBetweenBarriers,
+}
+
+impl Checks {
+    /// True if accesses become batches.
+    pub fn are_in_rows(self) -> bool {
+        matches!(self, Self::InRows | Self::InRowsBetweenBarriers)
+    }
 }
 
 /// A kernel with a block entry.
@@ -103,7 +112,7 @@ pub unsafe fn candidates(
             let inlines = checks == Checks::None && !all().any(|&f| calls_by_pointer(f));
             let mut features = SyncFeatures::default();
             // Atomic accesses stay calls. Those that order nothing may reach the checker before
-            // accesses that precede them.
+            // accesses that precede them. Others, and fences, keep such accesses calls.
             let orders = reach.features.fences || reach.features.observes;
             let mut in_rows = true;
             for &function in all() {
@@ -117,14 +126,18 @@ pub unsafe fn candidates(
                         features.suspends |= by_thread(i);
                         in_rows &= ir::callee(i).is_some_and(|f| {
                             entry_of_function(f)
-                                .is_none_or(|entry| rows::allows(entry) || !orders && rows::is_atomic(entry))
+                                .is_none_or(|entry| rows::allows(entry) || rows::may_order(entry))
                         });
                     }
                 }
             }
             if !features.suspends {
                 let in_rows = in_rows && ablation::is_on(Mechanism::Rows);
-                let checks = if checks == Checks::Kept && in_rows { Checks::InRows } else { checks };
+                let checks = match checks {
+                    Checks::Kept if in_rows && orders => Checks::InRowsBetweenBarriers,
+                    Checks::Kept if in_rows => Checks::InRows,
+                    _ => checks,
+                };
                 found.push(BlockEntryCandidate { name: ir::name(kernel), checks });
             }
         }
@@ -160,7 +173,7 @@ pub unsafe fn add_entries(module: LLVMModuleRef, kernels: &[BlockEntryCandidate]
         for &BlockEntryCandidate { ref name, checks } in kernels {
             let prefix = match checks {
                 Checks::None => BLOCK_ENTRY,
-                Checks::Kept | Checks::InRows => CHECKED_BLOCK_ENTRY,
+                _ => CHECKED_BLOCK_ENTRY,
             };
             let kernel = LLVMGetNamedFunction(module, ir::c(name).as_ptr());
             if let Some(segments) = segments::cut(module, kernel, checks, &meeting) {

@@ -6,9 +6,11 @@
 //! | [`segments`] | cuts a kernel at its barriers, collectives and some loops |
 //! | [`cut_loops`] | chooses the loops that are cut |
 //! | [`rows`], [`affine_rows`], [`gathered`] | three kinds of batches, in which a block's checks are handed over |
+//! | [`apart`] | the accesses that are in none of them, since fences or atomics order their thread |
 //! | [`batch`], [`number`] | the constant table of batches; values as 64-bit numbers |
 
 mod affine_rows;
+mod apart;
 mod batch;
 mod cut_loops;
 pub mod entries;

@@ -20,7 +20,7 @@
 //! slower on some processors.
 //!
 //! Kernels in which the place of a check among other operations matters have no rows: see
-//! [`allows`].
+//! [`allows`]. Beside fences and atomics that order, some accesses have none: see [`super::apart`].
 
 use std::collections::HashMap;
 
@@ -31,6 +31,7 @@ use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
+use super::apart;
 use crate::analysis::control_flow::ControlFlow;
 use crate::ir;
 use crate::ir::entry_calls::{EntryCall, checked_address, entry_of};
@@ -46,10 +47,11 @@ pub fn allows(entry: Entry) -> bool {
         || entry == Entry::Barrier
 }
 
-/// True for the check of an atomic access. A kernel that calls it may have rows if none of its
-/// atomics and fences orders anything.
-pub fn is_atomic(entry: Entry) -> bool {
+/// True for fences and the checks of atomic accesses. Where they order something, only accesses that a barrier parts
+/// from them are in rows ([`super::apart`]).
+pub fn may_order(entry: Entry) -> bool {
     matches!(entry.effect(), Effect::Check(CheckedAccess::Atomic) | Effect::AtomicDone)
+        || entry == Entry::Fence
 }
 
 /// An access that can be part of a batch.
@@ -152,6 +154,9 @@ pub unsafe fn batched_access(call: LLVMValueRef) -> Option<BatchedAccess> {
             _ => return None,
         };
         let size = u32::try_from(check.size()?).ok().filter(|&size| may_be_batched(size))?;
+        if apart::stays_call(call) {
+            return None;
+        }
         let value = (check.entry == Entry::Write && matches!(size, 1 | 2 | 4 | 8)).then(|| check.operand(3));
         Some(BatchedAccess {
             call,

@@ -57,6 +57,7 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use super::affine_rows::AffineFunctions;
+use super::apart;
 use super::cut_loops::{self, LoopEnd, LoopSource};
 use super::entries::Checks;
 use crate::analysis::uniform::BlockUniform;
@@ -215,7 +216,7 @@ pub unsafe fn cut(
                 LLVMDeleteFunction(copy);
                 return None;
             }
-            if checks == Checks::InRows && ablation::is_on(Mechanism::UnrolledLoops) {
+            if checks.are_in_rows() && ablation::is_on(Mechanism::UnrolledLoops) {
                 // A failure costs only speed.
                 let _ = run_passes_on(copy, UNROLL);
             }
@@ -342,6 +343,9 @@ impl Cutter {
                 ir::instructions(self.function).into_iter().filter(|&i| which(i)).collect()
             };
             let (barriers, collectives) = (of_kind(is_barrier), of_kind(is_collective));
+            if checks == Checks::InRowsBetweenBarriers {
+                apart::keep_calls(self.function);
+            }
             let needs_context = self.read_fields()?;
             let read_only = if checks == Checks::None { self.share_by_value() } else { Vec::new() };
             let parallel = self.place_variables(barriers.len() + collectives.len() > 0, checks)?;
@@ -380,7 +384,7 @@ impl Cutter {
             let sums = self.next_sums(&sums, &cuts, &after);
             self.end();
             let crossing = self.crossing(&cuts, &after, &uniform);
-            let affine = if checks == Checks::InRows {
+            let affine = if checks.are_in_rows() {
                 self.affine_rows(&cuts, &after, &uniform, &crossing)
             } else {
                 let functions = vec![None; after.len() + 1];
@@ -390,7 +394,7 @@ impl Cutter {
             if self.lane_bytes > MOST_LANE_BYTES {
                 return None;
             }
-            let batches = if checks == Checks::InRows {
+            let batches = if checks.are_in_rows() {
                 self.batch_checks(&after, &affine.rows)
             } else {
                 vec![Vec::new(); after.len() + 1]
@@ -429,7 +433,7 @@ impl Cutter {
                 function: self.function,
                 kernel_parameters: self.kernel_parameters,
                 uniform,
-                rows: checks == Checks::InRows,
+                rows: checks.are_in_rows(),
                 shared: self.fields_at(&[offset::SHARED_BASE, offset::DYNAMIC_SHARED]),
                 block_size: self.fields_at(&[offset::NTID, offset::NTID + 4, offset::NTID + 8]),
             });

@@ -43,8 +43,19 @@ const GMRACE: [&str; 6] = ["cocluster", "em", "scan", "sweeps", "diagonals", "bi
 /// Kernels in which nothing is proved, and in which another access's check covers reads.
 const COVERED: [&str; 2] = ["update", "rounds"];
 /// Kernels of further kinds: with a site that no proof covers, with sums in registers, with loops that read and
-/// write, with structs.
-const KINDS: [&str; 7] = ["radix", "walsh", "registers", "march", "insertion", "fields", "guarded"];
+/// write, with structs, with fences, with asynchronous copies, with syncs of parts of a warp.
+const KINDS: [&str; 10] = [
+    "radix",
+    "walsh",
+    "registers",
+    "march",
+    "insertion",
+    "fields",
+    "guarded",
+    "lastblock",
+    "copied",
+    "tails",
+];
 /// Rounds in which each variant runs once.
 const ROUNDS: usize = 5;
 /// Timed repetitions in a run.

@@ -30,6 +30,7 @@ fn with<T>(body: &str, see: impl FnOnce(LLVMModuleRef, LLVMValueRef) -> T) -> T 
          declare void @__gpurace_read_range(ptr, ptr, i64, i32)
          declare void @__gpurace_atomic(ptr, i32, i32, i32, i32, i32)
          declare void @__gpurace_fence(i32, i32, i32)
+         define void @other() {{ ret void }}
          define void @k(ptr %c, ptr %p, i32 %n) {{
            %bp = getelementptr inbounds i8, ptr %c, i64 {block}
            %t = load i32, ptr %c
@@ -58,10 +59,14 @@ fn with<T>(body: &str, see: impl FnOnce(LLVMModuleRef, LLVMValueRef) -> T) -> T 
 }
 
 fn rows_of(body: &str) -> Found {
+    rows_with(body, Checks::InRows)
+}
+
+fn rows_with(body: &str, checks: Checks) -> Found {
     // SAFETY: the module is live.
     with(body, |module, kernel| unsafe {
-        let cut = segments::cut(module, kernel, Checks::InRows, &Default::default())
-            .expect("a kernel that can be cut");
+        let cut =
+            segments::cut(module, kernel, checks, &Default::default()).expect("a kernel that can be cut");
         let broken = LLVMVerifyFunction(cut.function, LLVMVerifierFailureAction::LLVMPrintMessageAction);
         assert_eq!(broken, 0, "{}", ir::text(LLVMPrintValueToString(cut.function)));
         let is_check = |i: &LLVMValueRef| {
@@ -179,14 +184,49 @@ fn kernels_in_which_the_place_of_a_check_matters() {
         )
     };
     assert_eq!(checks(&format!("{} ret void", atomic(Order::Relaxed))), [Checks::InRows]);
-    assert_eq!(checks(&format!("{} ret void", atomic(Order::Release))), [Checks::Kept]);
+    assert_eq!(checks(&format!("{} ret void", atomic(Order::Release))), [Checks::InRowsBetweenBarriers]);
     // It makes an order of the relaxed one.
     let fence = format!(
         "call void @__gpurace_fence(i32 {}, i32 {}, i32 0)",
         Scope::Device as u32,
         Order::SeqCst as u32
     );
-    assert_eq!(checks(&format!("{} {fence}\n ret void", atomic(Order::Relaxed))), [Checks::Kept]);
+    assert_eq!(
+        checks(&format!("{} {fence}\n ret void", atomic(Order::Relaxed))),
+        [Checks::InRowsBetweenBarriers]
+    );
+}
+
+#[test]
+fn accesses_beside_fences_stay_calls() {
+    const FENCE: &str = "call void @__gpurace_fence(i32 1, i32 1, i32 0)";
+    const ATOMIC: &str = "call void @__gpurace_atomic(ptr %q, i32 4, i32 0, i32 0, i32 1, i32 0)";
+    // By point, the rows; and the calls that are left, with those that order.
+    let found = |body: &str| {
+        let Found { rows, calls, .. } = rows_with(body, Checks::InRowsBetweenBarriers);
+        (rows, calls)
+    };
+    for order in [FENCE, ATOMIC, "call void @other()"] {
+        let calls = |n: usize| n + usize::from(!order.contains("other"));
+        // A barrier parts them.
+        let parted = format!("READ 0\n BARRIER\n {order}\n BARRIER\n WRITE 1\n ret void");
+        assert_eq!(found(&parted), (vec![vec![0], vec![], vec![1]], calls(0)));
+        let before = format!("READ 0\n {order}\n BARRIER\n WRITE 1\n ret void");
+        assert_eq!(found(&before), (vec![vec![], vec![1]], calls(1)));
+        let after = format!("READ 0\n BARRIER\n {order}\n WRITE 1\n ret void");
+        assert_eq!(found(&after), (vec![vec![0], vec![]], calls(1)));
+        // Some threads alone go on to it.
+        let some = format!(
+            "%x = icmp slt i32 %n, 5\n READ 0\n br i1 %x, label %y, label %z\n y:\n {order}\n br label %end\n
+             z:\n READ 2\n br label %end\n end:\n READ 3\n BARRIER\n WRITE 1\n ret void"
+        );
+        assert_eq!(found(&some), (vec![vec![2], vec![1]], calls(2)));
+        // The next iteration comes to it, and the end of a loop is no barrier.
+        let next = looped("%n", &format!("READ 0\n {order}\n READ 1"));
+        assert_eq!(found(&next), (vec![vec![]], calls(3)));
+        let behind = looped("%n", "READ 0").replace("READ 9", order);
+        assert_eq!(found(&behind), (vec![vec![]], calls(1)));
+    }
 }
 
 #[test]

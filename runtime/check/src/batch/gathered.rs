@@ -49,9 +49,8 @@ impl CheckedItems<'_> {
 
     /// The record of an access by thread 0, where many accesses can have one record.
     fn record(&self, block: &impl BatchChecks) -> Option<Record> {
-        let plain = block.is_plain() && (!self.writes || block.has_no_sync());
         let op = OpCode::plain(self.writes, FULL);
-        let site = self.entry.field().filter(|_| plain)?;
+        let site = self.entry.field().filter(|_| block.is_plain())?;
         Some(Record::new(op, Span::Thread, site, block.view().order.key(0)))
     }
 

@@ -171,8 +171,8 @@ pub(crate) trait BatchChecks {
     /// True if all threads of the block know the same of each other and of others.
     fn is_plain(&self) -> bool;
 
-    /// True if no write can end what an atomic location carries: there is none.
-    fn has_no_sync(&self) -> bool;
+    /// True if a write of some of these bytes may end what an atomic location carries.
+    fn may_end_sync(&self, bytes: &Range<usize>) -> bool;
 
     /// Counts checks.
     fn count(&mut self, accesses: u64);

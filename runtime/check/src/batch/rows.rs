@@ -299,7 +299,7 @@ impl<'a> CheckedRow<'a> {
         entry: SiteEntry,
         local: &'a Range<usize>,
     ) -> Self {
-        let plain = block.is_plain() && (!row.writes || block.has_no_sync());
+        let plain = block.is_plain();
         let record = entry.field().filter(|_| plain).map(|site| {
             Record::new(OpCode::plain(row.writes, FULL), Span::Thread, site, block.view().order.key(0))
         });

@@ -15,7 +15,8 @@
 //! In other kernels ([`Mode::Exact`]) a warp that synced some of its lanes has a matrix of what each
 //! lane knows of each other. A thread that acquired through an atomic or waited at a named barrier
 //! has a sparse vector clock. Barriers and warp syncs pass on what a thread acquired. A release
-//! begins a new epoch of its thread, since it does not release what follows.
+//! begins a new epoch of its thread, since it does not release what follows. A thread that has done none of this since
+//! the last barrier knows the floor of its block's threads, as in [`Mode::Regular`].
 
 mod release;
 
@@ -109,8 +110,8 @@ pub struct BlockOrder {
     sync: Vec<Option<Box<ThreadSync>>>,
     /// What is known of each thread's copies in [`Mode::Copies`]; else empty.
     copies: Vec<KnownCopies>,
-    /// Some thread has a [`ThreadSync`].
-    any_sync: bool,
+    /// Some thread may have acquired something by itself since the last barrier.
+    any_acquired: bool,
     /// Some thread has acquired what another block may have released.
     acquired_elsewhere: bool,
     /// What every thread knows of other blocks and of other launches.
@@ -147,7 +148,7 @@ impl BlockOrder {
         self.sync.resize_with(if mode == Mode::Exact { threads as usize } else { 0 }, || None);
         self.copies.clear();
         self.copies.resize(if mode == Mode::Copies { threads as usize } else { 0 }, KnownCopies::default());
-        self.any_sync = false;
+        self.any_acquired = false;
         self.acquired_elsewhere = false;
         self.base = before;
         self.cluster = cluster;
@@ -274,7 +275,7 @@ impl BlockOrder {
         if !self.base.is_empty() {
             known = known.max(self.base.of(uid, other));
         }
-        if self.any_sync
+        if self.any_acquired
             && let Some(s) = &self.sync[thread as usize]
             && !s.acquired.is_empty()
         {
@@ -286,14 +287,26 @@ impl BlockOrder {
     /// True if `thread` knows that all of the launch with this first uid has happened.
     pub fn knows_launch(&self, thread: u32, first_uid: u64) -> bool {
         self.base.knows_launch(first_uid)
-            || self.any_sync
+            || self.any_acquired
                 && self.sync[thread as usize].as_ref().is_some_and(|s| s.acquired.knows_launch(first_uid))
+    }
+
+    /// True if vector clocks may order the block's threads, one by one.
+    #[inline(always)]
+    pub fn is_exact(&self) -> bool {
+        self.mode == Mode::Exact
+    }
+
+    /// The first epoch of a block with this uid, at one of its barriers, that a thread does not know.
+    pub fn known_floor(&self, thread: u32, uid: u64) -> u32 {
+        let acquired = self.sync.get(thread as usize).and_then(Option::as_ref).map(|s| s.acquired.floor(uid));
+        self.base.floor(uid).max(acquired.unwrap_or(0))
     }
 
     /// True if some thread may know something of other blocks or launches.
     #[inline]
     pub fn knows_others(&self) -> bool {
-        self.any_sync || !self.base.is_empty()
+        self.any_acquired || !self.base.is_empty()
     }
 
     /// True if a thread may have acquired something of another block since this block began.
@@ -314,7 +327,7 @@ impl BlockOrder {
     /// knows.
     pub fn known_lanes(&self, thread: u32, uid: u64, warp: u32, lanes: u32, clock: u32) -> u32 {
         let learnt =
-            self.any_sync && self.sync[thread as usize].as_ref().is_some_and(|s| !s.acquired.is_empty());
+            self.any_acquired && self.sync[thread as usize].as_ref().is_some_and(|s| !s.acquired.is_empty());
         if !learnt && (uid != self.uid || self.warps[warp as usize].matrix.is_none()) {
             if uid != self.uid && self.base.is_empty() {
                 return 0;
@@ -334,13 +347,14 @@ impl BlockOrder {
     /// Orders all threads of the block: those that live pass barrier 0. `further`: a new uid for a
     /// block whose clock grew too large, and the same as records hold it.
     pub fn barrier(&mut self, further: Option<(u64, u64)>) {
-        if self.any_sync {
+        if self.any_acquired {
             let mut base = std::mem::take(&mut self.base);
             for s in self.sync.iter_mut().flatten() {
                 base.join(&s.acquired);
                 s.acquired = Clocks::new();
             }
             self.base = base;
+            self.any_acquired = false;
         }
         for known in &mut self.copies {
             (known.warp, known.block) = (known.own, known.own);
@@ -407,7 +421,7 @@ impl BlockOrder {
                 matrix[l as usize] = joined;
             }
         }
-        if self.any_sync {
+        if self.any_acquired {
             let mut acquired = Clocks::new();
             for l in lanes() {
                 if let Some(s) = &self.sync[(base + l) as usize] {
@@ -416,7 +430,7 @@ impl BlockOrder {
             }
             if !acquired.is_empty() {
                 for l in lanes() {
-                    self.sync_of(base + l).acquired = acquired.clone();
+                    *self.acquired_of(base + l) = acquired.clone();
                 }
             }
         }

@@ -12,6 +12,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::{Range, RangeInclusive};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
@@ -222,11 +223,23 @@ const fn hash(line: usize) -> usize {
     (line as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) as usize >> 40
 }
 
+/// The lines of variables that may have some of these bytes.
+fn lines(bytes: &Range<usize>) -> RangeInclusive<usize> {
+    // A location in the line before may reach into the first one.
+    (bytes.start / LINE).saturating_sub(1)..=(bytes.end - 1) / LINE
+}
+
 impl SyncVars {
     /// False if no variable is in a line.
     fn may_have(&self, line: usize) -> bool {
         let h = hash(line) % FILTER_BITS;
         self.filter[h / 64].load(Ordering::Acquire) >> (h % 64) & 1 != 0
+    }
+
+    /// True if some variable may have some of these bytes.
+    #[inline]
+    pub fn may_have_some(&self, bytes: &Range<usize>) -> bool {
+        !self.is_empty() && lines(bytes).any(|line| self.may_have(line))
     }
 
     fn shard(&self, line: usize) -> &Mutex<ByLine> {
@@ -401,20 +414,19 @@ impl SyncVars {
             return;
         }
         let end = address.saturating_add(size);
-        // A location in the line before may reach into the first one.
-        let (first, last) = ((address / LINE).saturating_sub(1), (end - 1) / LINE);
+        let lines = lines(&(address..end));
         let change = |vars: &mut Vec<SyncVar>| {
             let overlaps =
                 |v: &&mut SyncVar| v.location.0 < end && v.location.0 + v.location.1 as usize > address;
             vars.iter_mut().filter(overlaps).for_each(&what);
         };
-        if last - first > 1 << 16 {
+        if lines.end() - lines.start() > 1 << 16 {
             for shard in &self.shards {
                 shard.lock().values_mut().for_each(change);
             }
             return;
         }
-        for line in first..=last {
+        for line in lines {
             if self.may_have(line)
                 && let Some(vars) = self.shard(line).lock().get_mut(&line)
             {

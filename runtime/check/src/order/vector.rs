@@ -56,9 +56,13 @@ impl Clocks {
     /// The first epoch of a thread that it does not know.
     pub fn of(&self, uid: u64, thread: u32) -> u32 {
         let Some(root) = &self.0 else { return 0 };
-        let floor = get(root, key(uid, FLOOR)).map_or(0, |l| l[0]);
         let warp = get(root, key(uid, u64::from(thread / 32)));
-        floor.max(warp.map_or(0, |l| l[thread as usize % 32]))
+        self.floor(uid).max(warp.map_or(0, |l| l[thread as usize % 32]))
+    }
+
+    /// The first epoch that it does not know of a block's threads, of which it has learnt together.
+    pub fn floor(&self, uid: u64) -> u32 {
+        self.0.as_ref().and_then(|root| get(root, key(uid, FLOOR))).map_or(0, |l| l[0])
     }
 
     /// Learns that epochs below `epoch` of all threads of a block have happened.

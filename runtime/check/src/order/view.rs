@@ -12,7 +12,7 @@ use crate::model::access::Access;
 use crate::model::entry::{COPIES, Entry, Member};
 use crate::model::record::{Key, OpCode, Record, RecordFields, SiteField};
 use crate::model::relation::{Relation, Span, Standing, Status};
-use crate::order::block_order::{BlockOrder, Mode};
+use crate::order::block_order::BlockOrder;
 use crate::order::launches::{LaunchData, LaunchOrder, Origin};
 
 /// What a running block knows of the order of accesses.
@@ -21,7 +21,7 @@ pub(crate) struct BlockView {
     pub(crate) launch: Arc<LaunchOrder>,
     /// Linear index of the block.
     pub(crate) index: u64,
-    /// Vector clocks order its threads, one by one.
+    /// Vector clocks order its threads, one by one: records of several threads name each of them.
     pub(crate) exact: bool,
     /// Asynchronous copies of a block may be under way behind its barriers.
     pub(crate) copies: bool,
@@ -44,10 +44,31 @@ impl BlockView {
     }
 
     /// Sets what is known of a block of the launch that begins. Its clocks are set already.
-    pub(crate) fn restart(&mut self, index: u64, mode: Mode, transfers: bool) {
-        (self.exact, self.copies) = (mode == Mode::Exact, mode == Mode::Copies);
+    pub(crate) fn restart(&mut self, index: u64, copies: bool, transfers: bool) {
+        (self.exact, self.copies) = (self.order.is_exact(), copies);
         (self.index, self.transfers) = (index, transfers);
         (self.settled, self.mine) = (self.launch.settled_in_records(), self.launch.uids_in_records());
+    }
+
+    /// Begins or ends the check of accesses whose threads synchronise by barriers alone from the last barrier to the
+    /// next. They may share records as if there were no other synchronisation: each of the threads knows of its block
+    /// what the last barrier told, and others learn of the accesses only through the next one, of all together.
+    pub(crate) fn between_barriers(&mut self, begins: bool) {
+        self.exact = self.order.is_exact() && !(begins && self.order.cluster().is_none());
+    }
+
+    /// True if threads that stand in this relation to a record, with this clock, may join it. Where vector clocks
+    /// order threads, a record of several blocks would be ordered before nobody, and a record that its block made
+    /// after a read that is checked late may be of a thread that has released it.
+    #[inline(always)]
+    pub(crate) fn may_join(&self, relation: Relation, clock: u32) -> bool {
+        !self.order.is_exact() || relation.in_block() && !self.is_newer(clock)
+    }
+
+    /// True if a record of this block was made behind a barrier since the access, which is checked late.
+    #[inline(always)]
+    fn is_newer(&self, clock: u32) -> bool {
+        self.late && clock > self.order.floor()
     }
 
     /// The uids of records by blocks of this launch.
@@ -95,7 +116,9 @@ impl BlockView {
     #[inline(always)]
     pub(crate) fn relation_to_other_warps(&self, record: Record, span: Span) -> Option<(Relation, Status)> {
         if record.uid() == self.order.word_uid() {
-            Some(self.relation_across_warps(span, record.clock()))
+            // It may be of the same thread.
+            let tells = !(self.is_newer(record.clock()) && self.order.is_exact());
+            tells.then(|| self.relation_across_warps(span, record.clock()))
         } else {
             self.relation_in_grid(record, span)
         }
@@ -111,8 +134,8 @@ impl BlockView {
     /// The relation of a record by this block, under its present uid, to an access by `thread`.
     #[inline(always)]
     fn relation_in_block(&self, span: Span, recorded: u32, clock: u32, thread: u32) -> (Relation, Status) {
-        let late = self.late && clock > self.order.floor();
-        if matches!(span, Span::Block | Span::Grid) || recorded / 32 != thread / 32 || late {
+        let newer = self.is_newer(clock);
+        if matches!(span, Span::Block | Span::Grid) || recorded / 32 != thread / 32 || newer {
             return self.relation_across_warps(span, clock);
         }
         if span == Span::Thread && recorded == thread {
@@ -126,14 +149,15 @@ impl BlockView {
     /// The same to threads of other warps.
     ///
     /// A read that is checked late may meet records that its block made behind a barrier since. A
-    /// later access that races with the read also races with those, so they represent it.
+    /// later access that races with the read also races with those, so they represent it. Where vector clocks order
+    /// threads, the barrier may be yet to come for the other threads of the block.
     #[inline(always)]
     fn relation_across_warps(&self, span: Span, clock: u32) -> (Relation, Status) {
         if span == Span::Grid {
             (Relation::Grid, Status::Unsynced)
         } else if clock < self.order.floor() {
             (Relation::Block, Status::Synced)
-        } else if self.late && clock > self.order.floor() {
+        } else if self.is_newer(clock) && !self.order.is_exact() {
             (Relation::Block, Status::SameEpoch)
         } else {
             (Relation::Block, Status::Unsynced)
@@ -151,8 +175,7 @@ impl BlockView {
                 // Only this block reaches it, and all of the block has passed the barrier.
                 return Standing::of_all(Relation::Block, Status::Settled, true);
             }
-            let late = self.late && m.clock > order.floor();
-            if self.exact && m.lanes != 0 && !late {
+            if self.exact && m.lanes != 0 {
                 return self.standing_of_lanes(thread, m);
             }
             let (relation, status) = self.relation_in_block(m.span, m.thread.into(), m.clock, thread);
@@ -178,7 +201,9 @@ impl BlockView {
                 if m.lanes != 0 && order.knows_others() {
                     return self.standing_by_clocks(thread, m, relation, mine);
                 }
-                Status::Unsynced
+                // Its threads passed a barrier together before any of them could release it.
+                let passed = m.span != Span::Grid && m.clock < order.known_floor(thread, m.uid);
+                if passed { Status::Synced } else { Status::Unsynced }
             }
         };
         Standing::of_all(relation, status, mine)

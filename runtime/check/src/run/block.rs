@@ -128,7 +128,7 @@ impl Block {
         let cluster = clusters.as_ref().map(|clusters| data.first_uid + clusters.first_of(index));
         let before = launch.before.clone();
         self.view.order.restart(mode, launch.threads, uid, uid - base, before, cluster);
-        self.view.restart(index, mode, !launch.transfers.is_empty());
+        self.view.restart(index, launch.features.async_copies, !launch.transfers.is_empty());
         self.memory = match clusters {
             None => BlockMemory { own: shared, cluster: Vec::new() },
             Some(_) => BlockMemory { own: 0..0, cluster: vec![shared] },

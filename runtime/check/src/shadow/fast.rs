@@ -127,6 +127,7 @@ impl BlockView {
     fn joined(&self, record: Record, key: Key, op: OpCode) -> Option<Span> {
         let span = record.span_of(op)?;
         match self.relation(record, span, key)? {
+            (relation, _) if !self.may_join(relation, record.clock()) => None,
             // Atomic accesses of two blocks may race with each other.
             (Relation::Grid, Status::Unsynced) if !op.is_atomic_in_grid() => None,
             (relation, Status::Unsynced) => step::joined_span(span, relation),
@@ -249,6 +250,7 @@ impl BlockView {
     fn next_of(&self, record: Record, new: Record, same_site: bool) -> Option<Next> {
         let span = record.span();
         let (relation, status) = self.relation(record, span, new.key())?;
+        let same_site = same_site && self.may_join(relation, record.clock());
         let step = step::step(record.op().touch(), span, new.op().touch(), relation, status, same_site);
         (!step.race).then_some(step.next)
     }

@@ -117,7 +117,8 @@ fn joins_span(view: &BlockView, chain: &mut Chain, a: &Access) -> bool {
             continue;
         }
         let s = view.standing(a.thread, m, a.shared);
-        match step::step(e.touch, m.span, a.touch, s.relation, s.status, true).next {
+        let same_site = view.may_join(s.relation, m.clock);
+        match step::step(e.touch, m.span, a.touch, s.relation, s.status, same_site).next {
             Next::Keep => return true,
             Next::Join(span) => {
                 (m.span, m.lanes) = (span, 0);
@@ -145,6 +146,7 @@ fn meet(
     if (view.exact || e.member.is_copy()) && e.member.lanes != 0 {
         return meet_lanes(view, e, a, s, same_site, represented, race);
     }
+    let same_site = same_site && view.may_join(s.relation, e.member.clock);
     let step = step::step(e.touch, e.member.span, a.touch, s.relation, s.status, same_site);
     if step.race {
         race(e, &s);

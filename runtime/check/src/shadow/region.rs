@@ -40,7 +40,7 @@ use crate::shadow::word::{load, put};
 pub(crate) use past::{forget, is_closed, list_of, prefetch, records_of};
 pub use records::BYTES;
 use records::RegionContent;
-pub(crate) use records::{BYTE_STEPS, FALLS, ONE_THREAD, RegionList, RegionRecord, mask_of_bytes};
+pub(crate) use records::{BYTE_STEPS, FALLS, ONE_THREAD, RegionList, RegionRecord, bytes_at, mask_of_bytes};
 
 /// What becomes of a region's records when an access meets them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +115,7 @@ impl BlockView {
             }
         }
         // The relation is known of records of this launch alone.
-        let same_site = r.record.has_site(a.record.site());
+        let same_site = r.record.has_site(a.record.site()) && self.may_join(relation, r.record.clock());
         Some((relation, step::step(r.touch(), r.span(), a.touch(), relation, status, same_site)))
     }
 

@@ -201,7 +201,7 @@ fn transition(view: &BlockView, w: Record, fields: &RecordFields, a: &Access) ->
         return Transition { next: None, race: None };
     }
     let s = view.standing(a.thread, &member(fields, view.launch.base), a.shared);
-    let same_site = s.mine && a.number == Some(fields.site);
+    let same_site = s.mine && a.number == Some(fields.site) && view.may_join(s.relation, fields.clock.into());
     let step = step::step(fields.touch, fields.span, a.touch, s.relation, s.status, same_site);
     let next = match step.next {
         Next::Keep => Some(w),

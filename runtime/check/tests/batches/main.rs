@@ -2,5 +2,6 @@
 
 mod elements;
 mod gathered;
+mod releases;
 mod rows;
 mod two_ways;

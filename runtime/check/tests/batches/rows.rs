@@ -18,7 +18,7 @@ fn launch(checker: &Checker, threads: u32) -> Arc<Launch> {
 }
 
 /// Random addresses of a row in a pattern that kernels have. Some threads are left out.
-fn addresses(random: &mut Random, threads: u64, block: u64, shared: bool, size: u32) -> Vec<u64> {
+pub fn addresses(random: &mut Random, threads: u64, block: u64, shared: bool, size: u32) -> Vec<u64> {
     let base = if shared { SHARED + block as usize * SHARED_APART } else { GLOBAL } as u64;
     let size = u64::from(size);
     let span = if shared { SHARED_BYTES as u64 } else { 0x1000 };

@@ -131,7 +131,8 @@ pub struct Both<'a> {
     /// Linear index of the block.
     pub index: usize,
     accessed: &'a mut Accessed,
-    when: (u64, u64, usize),
+    /// Launch, block, number of barriers before.
+    pub when: (u64, u64, usize),
 }
 
 impl Both<'_> {

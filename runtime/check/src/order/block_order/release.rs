@@ -30,8 +30,13 @@ pub(super) struct ThreadSync {
 
 impl BlockOrder {
     pub(super) fn sync_of(&mut self, thread: u32) -> &mut ThreadSync {
-        self.any_sync = true;
         self.sync[thread as usize].get_or_insert_default()
+    }
+
+    /// What a thread has acquired by itself, where it is about to acquire more.
+    pub(super) fn acquired_of(&mut self, thread: u32) -> &mut Clocks {
+        self.any_acquired = true;
+        &mut self.sync_of(thread).acquired
     }
 
     /// What others learn from a release: all that the thread knows and has done. Its next epoch
@@ -82,7 +87,7 @@ impl BlockOrder {
             all.join(&self.release(t));
         }
         for &t in waited {
-            self.sync_of(t).acquired.join(&all);
+            self.acquired_of(t).join(&all);
         }
         true
     }
@@ -101,7 +106,7 @@ impl BlockOrder {
 
     /// Lets a thread learn what others `released` at the barrier of its cluster.
     pub fn cluster_wait(&mut self, thread: u32, released: &Clocks) {
-        self.sync_of(thread).acquired.join(released);
+        self.acquired_of(thread).join(released);
     }
 
     /// Notes a fence of a thread.
@@ -113,6 +118,7 @@ impl BlockOrder {
         if order.acquires()
             && let Some(s) = &mut self.sync[thread as usize]
         {
+            self.any_acquired |= !s.pending.is_empty();
             for p in &s.pending {
                 p.seen.teach(&mut s.acquired, reach);
             }
@@ -131,6 +137,7 @@ impl BlockOrder {
     /// Lets a thread acquire all that its atomics have seen, as by a fence of device scope.
     pub fn acquire(&mut self, thread: u32) {
         if let Some(s) = self.sync.get_mut(thread as usize).and_then(Option::as_mut) {
+            self.any_acquired |= !s.pending.is_empty();
             for p in std::mem::take(&mut s.pending) {
                 p.seen.teach(&mut s.acquired, Reach::Launch);
             }
@@ -193,6 +200,7 @@ impl BlockOrder {
             && let Some(s) = &mut self.sync[thread as usize]
             && let Some(p) = s.pending.iter().find(|p| p.location == location)
         {
+            self.any_acquired = true;
             p.seen.teach(&mut s.acquired, reach);
         }
     }
@@ -204,7 +212,7 @@ impl BlockOrder {
             return;
         }
         let home = self.home;
-        learn_copies(&mut self.sync_of(thread).acquired, home, thread, epoch);
+        learn_copies(self.acquired_of(thread), home, thread, epoch);
     }
 
     /// Makes what the thread publishes next at `address` tell that its asynchronous copies below

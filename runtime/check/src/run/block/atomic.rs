@@ -28,6 +28,8 @@ pub(super) struct BlockAtomics {
     logs: bool,
     /// The block has logged operations on its shared memory.
     logged_shared: bool,
+    /// An atomic write of the block was to memory that only the block reaches.
+    pub(super) in_own_memory: bool,
     /// Addresses at which the block has released.
     published: HashSet<usize>,
     seen: Vec<Seen>,
@@ -36,6 +38,7 @@ pub(super) struct BlockAtomics {
 impl BlockAtomics {
     pub(super) fn restart(&mut self, features: SyncFeatures) {
         (self.fences, self.logs) = (features.fences, features.observes);
+        self.in_own_memory = false;
     }
 
     /// Ends the block. `memory`: the shared memory that only the block reached.
@@ -174,6 +177,7 @@ impl Block {
         let head = self.view.order.head(thread, scope);
         let seen = looks.then(|| self.inner.syncvars.read(location, head, None));
         if modifies {
+            self.sync.in_own_memory |= self.memory.own.contains(&location.0);
             // Logged before the release begins a new epoch.
             let log = self.logged(thread, location, site, scope, true);
             let what = self.view.order.publish(thread, location, scope, order);

@@ -13,6 +13,7 @@ use crate::batch::interval::{ComparedRows, IntervalCheck};
 use crate::batch::rows::RowMask;
 use crate::batch::sites::SiteEntry;
 use crate::batch::{Batch, BatchChecks, Value, WholeAccess, check};
+use crate::model::access::GRANULE;
 use crate::model::record::Key;
 use crate::order::view::BlockView;
 use crate::run::checker::Inner;
@@ -20,7 +21,7 @@ use crate::run::launch::Launch;
 use crate::shadow::fast::WordChecks;
 use crate::shadow::page;
 use crate::shadow::process::Shadow;
-use crate::shadow::region::RegionRecord;
+use crate::shadow::region::{self, RegionRecord};
 use crate::shadow::word::load;
 
 impl BatchChecks for Block {
@@ -45,8 +46,8 @@ impl BatchChecks for Block {
         alike && !self.view.exact && !self.view.transfers
     }
 
-    fn has_no_sync(&self) -> bool {
-        self.inner.syncvars.is_empty()
+    fn may_end_sync(&self, bytes: &Range<usize>) -> bool {
+        self.inner.syncvars.may_have_some(bytes)
     }
 
     #[inline(always)]
@@ -64,7 +65,9 @@ impl BatchChecks for Block {
         if !shared && record.writes() {
             self.before_write(address);
         }
-        if !ablation::is_on(Mechanism::Regions) {
+        if !ablation::is_on(Mechanism::Regions)
+            || record.writes() && self.may_end_sync(&region::bytes_at(address))
+        {
             return false;
         }
         let Some(place) = self.inner.shadow.map.place(address) else { return true };
@@ -73,10 +76,11 @@ impl BatchChecks for Block {
     }
 
     fn check_together(&mut self, records: &[RegionRecord], address: usize, shared: bool) -> bool {
-        if !ablation::is_on(Mechanism::Regions) {
+        let writes = records.iter().any(RegionRecord::writes);
+        if !ablation::is_on(Mechanism::Regions) || writes && self.may_end_sync(&region::bytes_at(address)) {
             return false;
         }
-        if !shared && records.iter().any(RegionRecord::writes) {
+        if !shared && writes {
             self.before_write(address);
         }
         let Some(place) = self.inner.shadow.map.place(address) else { return true };
@@ -86,7 +90,9 @@ impl BatchChecks for Block {
     #[inline(always)]
     fn check_word(&mut self, checks: &WordChecks, thread: u32, address: usize, shared: bool) -> bool {
         let Some(place) = self.inner.shadow.map.place(address) else { return true };
-        let begins = checks.writes() && !shared && !place.page.is_written(&self.launch.marks);
+        let begins = checks.writes()
+            && (!shared && !place.page.is_written(&self.launch.marks)
+                || self.may_end_sync(&(address..address + GRANULE)));
         !begins && checks.check(&self.view, place, thread, shared)
     }
 
@@ -103,17 +109,20 @@ impl Block {
     /// Checks batches of accesses between two barriers, in an order that keeps each thread's own.
     /// They have happened already. Accesses to `local` memory are not checked.
     ///
-    /// The threads must have synchronised by barriers of the block alone.
+    /// From the last barrier of the block to the next, a thread whose access it is must synchronise by these barriers
+    /// alone.
     ///
     /// # Panics
     /// More than [`MOST_ROWS`] rows follow each other.
     pub fn batches(&mut self, batches: &[Batch<'_>], local: &Range<usize>) {
+        self.view.between_barriers(true);
         for some in batches.chunk_by(|a, b| !a.is_gathered() && !b.is_gathered()) {
             match some {
                 [batch] if batch.is_gathered() => self.gathered(batch, local),
                 rows => self.rows(rows, local),
             }
         }
+        self.view.between_barriers(false);
     }
 
     /// Checks rows.
@@ -198,7 +207,7 @@ impl Block {
         ablation::is_on(Mechanism::RepeatedIntervals)
             && self.is_plain()
             && !self.view.copies
-            && self.has_no_sync()
+            && !self.sync.in_own_memory
             && self.benign.is_empty()
     }
 
@@ -271,6 +280,7 @@ pub(crate) fn record_reads(inner: &Inner, bytes: &Range<usize>, settled: u64, wr
         late.checks = 0;
         late.restart(launch, then.index, 0..0);
         late.view.order.set_clock(then.clock);
+        late.view.between_barriers(true);
         check(late, std::slice::from_ref(batch), &(0..0));
     });
     if let Some(mut late) = late {

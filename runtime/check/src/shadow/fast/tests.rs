@@ -69,7 +69,7 @@ fn view(synced: bool, late: bool) -> BlockView {
     if synced {
         assert!(view.order.syncwarp(0, !0));
     }
-    view.restart(0, Mode::Regular, false);
+    view.restart(0, false, false);
     view.late = late;
     view
 }

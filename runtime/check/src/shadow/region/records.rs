@@ -11,6 +11,13 @@ use crate::shadow::record_list::{ListRecord, RecordList};
 
 /// Bytes of a region.
 pub const BYTES: usize = REGION_WORDS * GRANULE;
+
+/// The bytes of the region that holds an address.
+pub(crate) fn bytes_at(address: usize) -> Range<usize> {
+    let first = address & !(BYTES - 1);
+    first..first + BYTES
+}
+
 /// The mask of all words of a region.
 const ALL: u32 = u32::MAX;
 const _: () = assert!(REGION_WORDS == u32::BITS as usize, "a mask has one bit per word");
