@@ -14,22 +14,30 @@ fn in_launch(p: &Protocol, scalars: &[u64], guard: u64) -> Vec<&'static str> {
 
 #[test]
 fn an_index_from_memory_is_kept_by_guards_alone() {
-    let kernel = |width: Width| {
+    // Each thread reads 4 bytes of an element.
+    let kernel = |width: Width, extend: fn(&mut Exprs, Width, ExprId) -> ExprId, element: i64| {
         let mut k = Kernel::new("gather");
         let (to, from) = (k.pointer("to"), k.pointer("from"));
         let (i, t) = (k.gid(), k.opaque("index", width, Uniform::Thread, &[]));
-        let wide = k.p.exprs.sext(Width::W64, t);
-        let by = k.p.exprs.c64(4);
+        let wide = extend(&mut k.p.exprs, Width::W64, t);
+        let by = k.p.exprs.c64(element);
         let offset = k.p.exprs.product(wide, by);
         k.access_bytes(Op::Read, from, offset, 4);
         k.write(to, i);
         k.done()
     };
-    let narrow = kernel(Width::W32);
+    let [signed, unsigned] = [Exprs::sext, Exprs::zext];
+    let narrow = kernel(Width::W32, signed, 4);
     assert_eq!(in_launch(&narrow, &[], GUARD), ["proved", "proved"]);
     assert_eq!(in_launch(&narrow, &[], 0), ["unknown", "unknown"]);
     assert_eq!(in_launch(&narrow, &[], 1 << 32), ["unknown", "unknown"]);
-    assert_eq!(in_launch(&kernel(Width::W64), &[], GUARD), ["unknown", "unknown"]);
+    assert_eq!(in_launch(&kernel(Width::W64, signed, 4), &[], GUARD), ["unknown", "unknown"]);
+    for (extend, element, is_kept) in
+        [(signed, 32, true), (signed, 33, false), (unsigned, 16, true), (unsigned, 17, false)]
+    {
+        let words = in_launch(&kernel(Width::W32, extend, element), &[], GUARD);
+        assert_eq!(words == ["proved", "proved"], is_kept, "{element}: {words:?}");
+    }
 }
 
 /// Each thread stores `ahead` words behind its own in one object, and reads the other one.

@@ -23,9 +23,9 @@ pub struct Launch {
     pub contents: Vec<Contents>,
 }
 
-/// The guard of allocations on the executor, as long as it has addresses to keep them apart. An offset
-/// of a 32-bit index to elements of up to 16 bytes stays within.
-pub const GUARD: u64 = (1 << 36) - (1 << 12);
+/// The guard of allocations on the executor, as long as it has addresses to keep them apart. An offset of a 32-bit
+/// index stays within: of an unsigned one to elements of up to 16 bytes, of a signed one to elements of up to 32.
+pub const GUARD: u64 = 1 << 36;
 
 /// The place of an object in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
