@@ -59,6 +59,8 @@ fn command(dir: &Path, args: &[&str]) -> Command {
     command
         .current_dir("/")
         .env_remove("GPURACE_OPTIONS")
+        // What is killed leaves its temporary folder.
+        .env("TMPDIR", dir)
         .arg("sweep")
         .arg(dir.join("sweep.toml"))
         .args(args);
