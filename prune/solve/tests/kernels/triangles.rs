@@ -1,6 +1,8 @@
 //! Rows that are only partly walked, by bounds that differ between threads: a column is below the row's width only where
 //! the loop runs.
 
+use gpurace_random::Random;
+
 use super::*;
 
 /// A quarter of a turn in place of a matrix of `n` rows: each thread turns one ring. The rows lie `n + wider` elements apart,
@@ -81,4 +83,56 @@ fn rows_that_reach_into_the_next_one_are_not() {
             }
         }
     }
+}
+
+/// Each thread has a row and walks columns up to a bound of its own. Accesses are at random sums of rows and columns, of
+/// a matrix whose rows may lie too close.
+fn random_walk(random: &mut Random) -> Protocol {
+    let mut k = Kernel::new("random_walk");
+    let (m, n, row) = (k.pointer("m"), k.scalar("n"), k.gid());
+    let stride = k.addc(n, random.below(5) as i64 - 1);
+    let end = k.addc(n, -1);
+    let half = k.binc(BinOp::UDiv, n, 2);
+    let rows = if random.below(2) == 0 { n } else { half };
+    let is_row = k.lt(row, rows);
+    k.when(is_row, |k| {
+        let last = k.sub(end, row);
+        let side = k.sub(last, row);
+        let bound = [row, last, side, n][random.below(4) as usize];
+        let to = k.addc(bound, random.below(3) as i64 - 1);
+        k.range(0, to, |k, column| {
+            let (back, ahead) = (k.sub(end, column), k.add(row, column));
+            let behind = k.sub(last, column);
+            let places = [row, column, last, back, ahead, behind];
+            for _ in 0..2 + random.below(2) {
+                let [r, c] = [0; 2].map(|_| places[random.below(6) as usize]);
+                let start = k.mul(r, stride);
+                let at = k.add(start, c);
+                if random.below(2) == 0 {
+                    k.read(m, at)
+                } else {
+                    k.write(m, at)
+                };
+            }
+        });
+    });
+    k.done()
+}
+
+#[test]
+fn random_walks_are_proved_only_where_no_threads_meet() {
+    let random = &mut Random(11);
+    let (mut proved, mut open) = (0, 0);
+    for _ in 0..400 {
+        let p = random_walk(random);
+        let at = launch([3, 1, 1], [3, 1, 1], &p, &[5 + random.below(5)]);
+        let racing = racing(&p, &at, 0);
+        for site in &prove_with(&p, &at).verdicts.sites {
+            let is_proved = matches!(site.verdict, Verdict::Proved | Verdict::ProvedIf(_));
+            assert!(!(is_proved && racing.contains(&site.site)), "{p:?}: {site:?}");
+            proved += usize::from(is_proved);
+            open += usize::from(!is_proved && !racing.contains(&site.site));
+        }
+    }
+    assert!(proved > 200 && open < proved / 4, "{proved} proved, {open} open");
 }
