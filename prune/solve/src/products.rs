@@ -3,7 +3,8 @@
 //! A product of unknowns is one more unknown, keyed by its factors. The query gets facts that hold
 //! of true products: two products that share a common factor `R` are compared by their other
 //! factors, since `x >= y + 1` gives `x R >= y R + R` for `R >= 0`. These facts tell the digits of
-//! `a[i * w + j]` or of a grid-stride loop apart, and they leave the query linear.
+//! `a[i * w + j]` or of a grid-stride loop apart, and they leave the query linear. Squares are compared by their roots:
+//! this tells the rows of a packed triangle apart, `a[i * (i + 1) / 2 + j]`.
 
 use gpurace_protocol::range::Range;
 
@@ -108,6 +109,12 @@ impl Encoder<'_> {
                     if ys.len() != xs.len() {
                         continue;
                     }
+                    if let ([x, again], [y, once_more]) = (&xs[..], &ys[..])
+                        && x == again
+                        && y == once_more
+                    {
+                        self.order_of_squares(x, y)?;
+                    }
                     for j in 0..ys.len() {
                         if j > 0 && ys[j] == ys[j - 1] {
                             continue;
@@ -180,6 +187,20 @@ impl Encoder<'_> {
                 Formula::lt(x, y)?.implies(Formula::le(&px.plus(1, &r)?, &py)?),
             ];
             self.facts.push(Formula::le(&zero, &r)?.implies(Formula::all(facts)));
+        }
+        Ok(())
+    }
+
+    /// Adds facts that compare `x x` with `y y`: `y >= x + 1` gives `y y - x x == (y - x) (y + x) >= y + x` for
+    /// `x >= 0`.
+    fn order_of_squares(&mut self, x: &Lin, y: &Lin) -> Encoded<()> {
+        let [xx, yy] = [x, y].map(|root| self.monomial(vec![root.clone(); 2]));
+        let (xx, yy) = (xx?, yy?);
+        self.facts.push(Formula::eq(x, y)?.implies(Formula::eq(&xx, &yy)?));
+        for ((less, square), (more, larger)) in [((x, &xx), (y, &yy)), ((y, &yy), (x, &xx))] {
+            let grows = Formula::all([Formula::le(&Lin::constant(0), less)?, Formula::lt(less, more)?]);
+            let least = square.plus(1, less)?.plus(1, more)?;
+            self.facts.push(grows.implies(Formula::le(&least, larger)?));
         }
         Ok(())
     }

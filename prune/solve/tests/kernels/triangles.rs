@@ -85,6 +85,45 @@ fn rows_that_reach_into_the_next_one_are_not() {
     }
 }
 
+/// Rows of a packed triangle: row `i` begins at `i * (i + more) / 2`, and its thread writes `i + longer` elements from there on.
+fn packed(more: i64, longer: i64) -> Protocol {
+    let mut k = Kernel::new("packed");
+    let (m, n, row) = (k.pointer("m"), k.scalar("n"), k.gid());
+    let is_row = k.lt(row, n);
+    k.when(is_row, |k| {
+        let next = k.addc(row, more);
+        let twice = k.mul(row, next);
+        let start = k.binc(BinOp::UDiv, twice, 2);
+        let to = k.addc(row, longer);
+        k.range(0, to, |k, column| {
+            let at = k.add(start, column);
+            k.write(m, at);
+        });
+    });
+    k.done()
+}
+
+#[test]
+fn rows_of_a_packed_triangle_are_apart_while_they_are_not_too_long() {
+    for (more, longer, are_apart) in [
+        (1, 1, true),
+        (1, 0, true),
+        (3, 1, true),
+        (3, 2, true),
+        (-1, 0, true),
+        (1, 2, false),
+        (0, 1, false),
+        (-1, 1, false),
+    ] {
+        let p = packed(more, longer);
+        let small = launch([3, 1, 1], [3, 1, 1], &p, &[8]);
+        assert_eq!(racing(&p, &small, 0).is_empty(), are_apart, "{more}, {longer}");
+        for at in [small, launch([16, 1, 1], [64, 1, 1], &p, &[1000])] {
+            assert_eq!(all_proved(&prove_with(&p, &at)), are_apart, "{more}, {longer}");
+        }
+    }
+}
+
 /// Each thread has a row and walks columns up to a bound of its own. Accesses are at random sums of rows and columns, of
 /// a matrix whose rows may lie too close.
 fn random_walk(random: &mut Random) -> Protocol {
