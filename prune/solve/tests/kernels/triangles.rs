@@ -124,6 +124,31 @@ fn rows_of_a_packed_triangle_are_apart_while_they_are_not_too_long() {
     }
 }
 
+#[test]
+fn squares_of_negative_numbers_are_not_ordered() {
+    // The square of -3 is 8 more than those of -1 and 1. Larger roots are not taken.
+    let mut k = Kernel::new("signed_roots");
+    let (m, t) = (k.pointer("m"), k.gid());
+    let eight = k.c(8);
+    let read = k.range(0, eight, |k, v| {
+        let root = k.sub(t, v);
+        let is_taken = k.ltc(root, 2);
+        k.when(is_taken, |k| {
+            let square = k.mul(root, root);
+            let further = k.addc(square, 8);
+            let read = k.read(m, square);
+            k.write(m, further);
+            read
+        })
+    });
+    let p = k.done();
+    let at = launch([1, 1, 1], [4, 1, 1], &p, &[]);
+    assert!(racing(&p, &at, 0).contains(&read));
+    for site in prove_with(&p, &at).verdicts.sites.iter().filter(|site| site.site == read) {
+        assert!(!matches!(site.verdict, Verdict::Proved | Verdict::ProvedIf(_)), "{site:?}");
+    }
+}
+
 /// Each thread has a row and walks columns up to a bound of its own. Accesses are at random sums of rows and columns, of
 /// a matrix whose rows may lie too close.
 fn random_walk(random: &mut Random) -> Protocol {

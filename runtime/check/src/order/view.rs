@@ -57,9 +57,9 @@ impl BlockView {
         self.exact = self.order.is_exact() && !(begins && self.order.cluster().is_none());
     }
 
-    /// True if threads that stand in this relation to a record, with this clock, may join it. Where vector clocks
-    /// order threads, a record of several blocks would be ordered before nobody, and a record that its block made
-    /// after a read that is checked late may be of a thread that has released it.
+    /// True if threads that stand in this relation to a record, with this clock, may join it. Where vector clocks order
+    /// threads, no barrier orders what several blocks did, so a record of several would be ordered before nobody. A read
+    /// that is checked late may meet a record that its block made since. The thread of that one may have released it.
     #[inline(always)]
     pub(crate) fn may_join(&self, relation: Relation, clock: u32) -> bool {
         !self.order.is_exact() || relation.in_block() && !self.is_newer(clock)
