@@ -11,6 +11,7 @@
 #include "llvm/IR/DebugInfo.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/PatternMatch.h"
@@ -192,6 +193,13 @@ char *gpurace_pointee(LLVMValueRef function, unsigned index) {
     }
   }
   return LLVMCreateMessage(out.c_str());
+}
+
+// Removes the permission to join a product with a sum. `LLVMSetFastMathFlags` of llvm-c only adds permissions.
+void gpurace_forbid_contraction(LLVMModuleRef module) {
+  for (llvm::Function &function : *llvm::unwrap(module))
+    for (llvm::Instruction &instruction : llvm::instructions(function))
+      if (llvm::isa<llvm::FPMathOperator>(instruction)) instruction.setHasAllowContract(false);
 }
 
 // Leaves of the debug info what clang gives optimised device code: lines.

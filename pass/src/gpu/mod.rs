@@ -35,11 +35,11 @@ use crate::analysis::reach;
 use crate::checks::sites;
 use crate::codegen::{self, describe, image, object};
 use crate::config::{Config, Gpu};
+use crate::ir;
 use crate::ir::address_space;
 use crate::ir::modules;
 use crate::ir::position::Positions;
-use crate::translate::{managed as variables, shared};
-use crate::{ir, translate};
+use crate::translate::{contraction, managed as variables, shared};
 
 /// For each `__managed__` variable, the cell from which code loads its address.
 type Cells = HashMap<LLVMValueRef, LLVMValueRef>;
@@ -67,7 +67,7 @@ pub unsafe fn write(
         let managed = variables::add_cells(module, address_space::GLOBAL);
         object::drop_lists(module);
         builtins::define(module);
-        translate::settle_contraction(module);
+        contraction::settle(module);
         let mut positions = Positions::new(&config.system_prefixes);
         let mut meta = if config.sanitize {
             keep_shared_apart(module);

@@ -7,10 +7,12 @@
 //!   [`crate::ir::entry_calls::CONTEXT_FUNCTION`]. Then [`thread_context`] gives every function the
 //!   context as its first parameter.
 //! * The `sync` argument of entry points is -1 or -2 until [`crate::checks::sync`] fills it in.
+//! * A product and a sum that may be joined become one instruction ([`contraction`]).
 //! * Shared variables become offsets from the block's base ([`shared`]). Code finds managed variables
 //!   through a cell ([`managed`]).
 
 pub mod atomics;
+pub mod contraction;
 pub mod managed;
 pub mod nvvm;
 pub mod ptx;
@@ -19,7 +21,6 @@ pub mod shared;
 pub mod thread_context;
 pub mod values;
 
-use llvm_sys::LLVMFastMathAllowContract;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
@@ -37,29 +38,10 @@ pub unsafe fn normalize(module: LLVMModuleRef) -> Vec<String> {
         let mut unsupported = ptx_to_ir::lower_ptx(module);
         unsupported.extend(nvvm::lower_nvvm(module).into_iter().map(|u| u.what));
         nvvm::make_division_total(module);
-        settle_contraction(module);
+        contraction::settle(module);
         unsupported.sort();
         unsupported.dedup();
         unsupported
-    }
-}
-
-/// Removes the permission to fuse a multiplication with an addition. Otherwise the result could
-/// depend on a check between the two.
-///
-/// # Safety
-/// `module` is live.
-pub unsafe fn settle_contraction(module: LLVMModuleRef) {
-    // SAFETY: by contract.
-    unsafe {
-        for function in ir::definitions(module) {
-            for instruction in ir::instructions(function) {
-                if LLVMCanValueUseFastMathFlags(instruction) != 0 {
-                    let flags = LLVMGetFastMathFlags(instruction);
-                    LLVMSetFastMathFlags(instruction, flags & !LLVMFastMathAllowContract);
-                }
-            }
-        }
     }
 }
 
