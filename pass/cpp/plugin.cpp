@@ -195,7 +195,8 @@ char *gpurace_pointee(LLVMValueRef function, unsigned index) {
   return LLVMCreateMessage(out.c_str());
 }
 
-// Removes the permission to join a product with a sum. `LLVMSetFastMathFlags` of llvm-c only adds permissions.
+// Removes the permission to join a product with a sum. `LLVMSetFastMathFlags` of llvm-c only adds
+// permissions.
 void gpurace_forbid_contraction(LLVMModuleRef module) {
   for (llvm::Function &function : *llvm::unwrap(module))
     for (llvm::Instruction &instruction : llvm::instructions(function))
