@@ -3,7 +3,11 @@
 // is all the rest.
 #include "llvm-c/Core.h"
 #include "llvm-c/TargetMachine.h"
+#include "llvm/Analysis/AliasAnalysis.h"
+#include "llvm/Analysis/LoopAccessAnalysis.h"
 #include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/LoopIterator.h"
+#include "llvm/Analysis/MemoryLocation.h"
 #include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/Analysis/ScalarEvolutionExpressions.h"
 #include "llvm/Analysis/Utils/Local.h"
@@ -126,6 +130,108 @@ struct KeepWidths : llvm::PassInfoMixin<KeepWidths> {
       use->set(llvm::IRBuilder<>(user).CreateFreeze(use->get()));
     }
     return llvm::PreservedAnalyses::none();
+  }
+};
+
+// LLVM 22 joins strided accesses of a loop: the loads move up to their first one, the stores down to their
+// last one. If the iterations of the loop are independent, LLVM takes the accesses of one iteration for
+// independent too, and moves a load over a store to the same memory. So no accesses are joined in a function
+// where that could change a result. To be used right before the loop vectoriser, function by function.
+struct KeepOrder : llvm::PassInfoMixin<KeepOrder> {
+  static constexpr const char *option = "enable-interleaved-mem-accesses";
+  // The time that the search takes grows with the square of their number.
+  static constexpr size_t most = 1000;
+
+  struct Access {
+    llvm::Instruction *instruction;
+    // Null if LLVM does not join the access with others.
+    const llvm::SCEV *address = nullptr;
+    // The stride in elements, the size of an element in bytes.
+    int64_t stride = 0, size = 0;
+
+    bool writes() const { return instruction->mayWriteToMemory(); }
+  };
+
+  // Lets the vectoriser join accesses, as it does without options, or forbids it.
+  static void allow(bool joined) {
+    auto &options = llvm::cl::getRegisteredOptions();
+    auto found = options.find(option);
+    if (found == options.end())
+      llvm::report_fatal_error("LLVM has no option `enable-interleaved-mem-accesses`");
+    found->second->reset();
+    if (!joined) found->second->addOccurrence(0, option, "false");
+  }
+
+  // Describes an access as the vectoriser does, under the same assumptions.
+  static Access describe(llvm::Instruction &instruction, llvm::Loop &loop, const llvm::LoopAccessInfo &info,
+                         llvm::PredicatedScalarEvolution &evolution, llvm::DominatorTree &tree) {
+    Access access{&instruction};
+    llvm::Value *pointer = llvm::getLoadStorePointerOperand(&instruction);
+    if (!pointer) return access;
+    llvm::Type *type = llvm::getLoadStoreType(&instruction);
+    const auto &strides = info.getSymbolicStrides();
+    access.stride =
+        std::abs(llvm::getPtrStride(evolution, type, pointer, &loop, tree, strides, /*Assume=*/true,
+                                    /*ShouldCheckWrap=*/false)
+                     .value_or(0));
+    access.size = instruction.getDataLayout().getTypeAllocSize(type).getKnownMinValue();
+    if (access.stride > 1) access.address = llvm::replaceSymbolicStrideSCEV(evolution, strides, pointer);
+    return access;
+  }
+
+  // True if LLVM may join two accesses.
+  static bool join(const Access &one, const Access &other, llvm::ScalarEvolution &evolution) {
+    if (!one.address || !other.address || one.writes() != other.writes() || one.stride != other.stride ||
+        one.size != other.size)
+      return false;
+    auto *distance = llvm::dyn_cast<llvm::SCEVConstant>(evolution.getMinusSCEV(one.address, other.address));
+    return distance && distance->getAPInt().abs().ult(one.stride * one.size);
+  }
+
+  // True if joined accesses of one iteration could pass each other.
+  static bool reorders(llvm::Loop &loop, llvm::Function &function, llvm::FunctionAnalysisManager &analyses) {
+    auto &info = analyses.getResult<llvm::LoopAccessAnalysis>(function).getInfo(loop);
+    auto &tree = analyses.getResult<llvm::DominatorTreeAnalysis>(function);
+    llvm::PredicatedScalarEvolution evolution(info.getPSE());
+    llvm::SmallVector<Access> all;
+    llvm::LoopBlocksRPO order(&loop);
+    order.perform(&analyses.getResult<llvm::LoopAnalysis>(function));
+    for (llvm::BasicBlock *block : order)
+      for (llvm::Instruction &instruction : *block)
+        if (instruction.mayReadOrWriteMemory())
+          all.push_back(describe(instruction, loop, info, evolution, tree));
+    if (all.size() > most) return true;
+    llvm::BatchAAResults batch(analyses.getResult<llvm::AAManager>(function));
+    auto conflict = [&](const Access &one, const Access &other) {
+      if (!one.writes() && !other.writes()) return false;
+      const auto at = llvm::MemoryLocation::get(one.instruction);
+      return llvm::isModOrRefSet(batch.getModRefInfo(other.instruction, at));
+    };
+    for (size_t moved = 0; moved < all.size(); moved++) {
+      size_t from = moved, to = moved;
+      for (size_t mate = 0; mate < all.size(); mate++) {
+        if (!join(all[moved], all[mate], *evolution.getSE())) continue;
+        if (all[moved].writes())
+          to = std::max(to, mate);
+        else
+          from = std::min(from, mate);
+      }
+      for (size_t passed = from; passed <= to; passed++)
+        if (passed != moved && conflict(all[moved], all[passed])) return true;
+    }
+    return false;
+  }
+
+  llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &analyses) {
+    auto &loops = analyses.getResult<llvm::LoopAnalysis>(function);
+    allow(llvm::none_of(loops.getLoopsInPreorder(), [&](llvm::Loop *loop) {
+      return loop->isInnermost() && groupOf(*loop) && reorders(*loop, function, analyses);
+    }));
+    auto kept = llvm::PreservedAnalyses::all();
+    // As in `KeepWidths`: the order of questions changes the answers.
+    kept.abandon<llvm::ScalarEvolutionAnalysis>();
+    kept.abandon<llvm::LoopAccessAnalysis>();
+    return kept;
   }
 };
 
@@ -364,6 +470,7 @@ void gpurace_optimize(LLVMModuleRef module, LLVMTargetMachineRef machine, unsign
     manager.addPass(llvm::InstCombinePass());
     manager.addPass(KeepGroups());
     manager.addPass(KeepWidths());
+    manager.addPass(KeepOrder());
   });
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
@@ -378,5 +485,6 @@ void gpurace_optimize(LLVMModuleRef module, LLVMTargetMachineRef machine, unsign
   instrumentations.registerCallbacks(callbacks, &modules);
   const OptimizationLevel levels[] = {OptimizationLevel::O1, OptimizationLevel::O2, OptimizationLevel::O3};
   builder.buildPerModuleDefaultPipeline(levels[level - 1]).run(m, modules);
+  KeepOrder::allow(true);
 }
 }
