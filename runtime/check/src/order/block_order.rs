@@ -116,6 +116,8 @@ pub struct BlockOrder {
     acquired_elsewhere: bool,
     /// What every thread knows of other blocks and of other launches.
     base: Clocks,
+    /// `base` has more than what happened before the launch.
+    base_has_grown: bool,
     /// The block's cluster, by the first uid of its first block; `None` in a launch without
     /// clusters.
     cluster: Option<u64>,
@@ -151,6 +153,7 @@ impl BlockOrder {
         self.any_acquired = false;
         self.acquired_elsewhere = false;
         self.base = before;
+        self.base_has_grown = false;
         self.cluster = cluster;
         self.arrivals.clear();
         self.set_all_keys();
@@ -309,6 +312,12 @@ impl BlockOrder {
         self.any_acquired || !self.base.is_empty()
     }
 
+    /// True if some thread may know something of other blocks of its launch.
+    #[inline]
+    pub fn knows_grid(&self) -> bool {
+        self.any_acquired || self.base_has_grown
+    }
+
     /// True if a thread may have acquired something of another block since this block began.
     pub fn has_acquired(&self) -> bool {
         self.acquired_elsewhere
@@ -354,6 +363,7 @@ impl BlockOrder {
                 s.acquired = Clocks::new();
             }
             self.base = base;
+            self.base_has_grown = true;
             self.any_acquired = false;
         }
         for known in &mut self.copies {

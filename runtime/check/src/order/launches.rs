@@ -91,6 +91,9 @@ pub(crate) struct LaunchOrder {
     pub(crate) unsettled: u64,
     /// The ids of earlier launches that do not happen before it.
     pub(crate) unordered: Vec<u64>,
+    /// The first uid of the first of them, or of this launch if there are none. Blocks with smaller uids happen before
+    /// this launch.
+    pub(crate) first_concurrent: u64,
     pub(crate) clusters: Option<Clusters>,
 }
 
@@ -113,17 +116,9 @@ impl LaunchOrder {
         self.settled_uid.saturating_sub(self.base)
     }
 
-    /// The smallest uid of a launch that is concurrent with this one, as records count uids.
+    /// The smallest uid of this launch and of earlier ones that are concurrent with it, as records count uids.
     pub(crate) fn first_concurrent_in_records(&self) -> u64 {
-        let launches = self.launches.all.read();
-        let first = launches
-            .iter()
-            .rev()
-            .take_while(|l| l.first_uid >= self.settled_uid)
-            .filter(|l| self.unordered.contains(&l.id))
-            .map(|l| l.first_uid)
-            .min();
-        first.unwrap_or(self.data.first_uid) - self.base
+        self.first_concurrent - self.base
     }
 
     /// How the launch of the block with this uid is ordered to this launch.

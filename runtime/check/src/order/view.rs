@@ -12,6 +12,7 @@ use crate::model::access::Access;
 use crate::model::entry::{COPIES, Entry, Member};
 use crate::model::record::{Key, OpCode, Record, RecordFields, SiteField};
 use crate::model::relation::{Relation, Span, Standing, Status};
+use crate::model::step;
 use crate::order::block_order::BlockOrder;
 use crate::order::launches::{LaunchData, LaunchOrder, Origin};
 
@@ -31,6 +32,8 @@ pub(crate) struct BlockView {
     pub(crate) transfers: bool,
     /// Records with smaller uids are of launches before everything still to come.
     settled: u64,
+    /// Records with smaller uids are of launches before this one.
+    before: u64,
     /// Uids, in records, with which blocks of this launch begin.
     mine: Range<u64>,
 }
@@ -40,14 +43,16 @@ impl BlockView {
     pub(crate) fn new(launch: Arc<LaunchOrder>) -> Self {
         let order = BlockOrder::default();
         let [exact, copies, late, transfers] = [false; 4];
-        Self { order, launch, index: 0, exact, copies, late, transfers, settled: 0, mine: 0..0 }
+        Self { order, launch, index: 0, exact, copies, late, transfers, settled: 0, before: 0, mine: 0..0 }
     }
 
     /// Sets what is known of a block of the launch that begins. Its clocks are set already.
     pub(crate) fn restart(&mut self, index: u64, copies: bool, transfers: bool) {
         (self.exact, self.copies) = (self.order.is_exact(), copies);
         (self.index, self.transfers) = (index, transfers);
-        (self.settled, self.mine) = (self.launch.settled_in_records(), self.launch.uids_in_records());
+        (self.settled, self.before) =
+            (self.launch.settled_in_records(), self.launch.first_concurrent_in_records());
+        self.mine = self.launch.uids_in_records();
     }
 
     /// Begins or ends the check of accesses whose threads synchronise by barriers alone from the last barrier to the
@@ -91,11 +96,22 @@ impl BlockView {
         if shared { uid != self.order.word_uid() || clock < self.order.floor() } else { uid < self.settled }
     }
 
+    /// True if the record of an access takes the place of a record: this one is settled, or of a launch before this one
+    /// and conflicts with nothing more. False for what is no record.
+    #[inline(always)]
+    pub(crate) fn is_replaced(&self, record: Record, op: OpCode, shared: bool) -> bool {
+        self.is_settled(record, shared)
+            || !shared
+                && record.is_record()
+                && record.uid() < self.before
+                && step::covers(op.touch(), record.op().touch(), false)
+    }
+
     /// True if nothing orders other blocks of this launch before an access of this block, as far as
     /// the uids of records tell blocks apart.
     #[inline(always)]
     pub(crate) fn is_unordered_to_grid(&self, span: Span) -> bool {
-        !self.order.knows_others() && (span == Span::Grid || !self.order.has_past())
+        !self.order.knows_grid() && (span == Span::Grid || !self.order.has_past())
     }
 
     /// The relation of a record, not settled, to an access by the thread with this key. `None`: ask
@@ -127,6 +143,9 @@ impl BlockView {
     /// The relation of a record by another block. `None`: ask [`BlockView::standing`].
     #[inline(always)]
     fn relation_in_grid(&self, record: Record, span: Span) -> Option<(Relation, Status)> {
+        if record.uid() < self.before {
+            return Some((Relation::Launch, Status::Synced));
+        }
         let unordered = self.mine.contains(&record.uid()) && self.is_unordered_to_grid(span);
         unordered.then_some((Relation::Grid, Status::Unsynced))
     }

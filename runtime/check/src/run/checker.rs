@@ -232,6 +232,8 @@ impl Checker {
         }
         l.unsettled.push(data.clone());
         inner.launches.push(data.clone());
+        let concurrent = l.unsettled.iter().filter(|e| unordered.contains(&e.id)).map(|e| e.first_uid);
+        let first_concurrent = concurrent.fold(first_uid, u64::min);
         let order = LaunchOrder {
             launches: inner.launches.clone(),
             data,
@@ -239,6 +241,7 @@ impl Checker {
             settled_uid,
             unsettled: for_all,
             unordered: unordered.to_vec(),
+            first_concurrent,
             clusters: info.clusters,
         };
         Arc::new(Launch {

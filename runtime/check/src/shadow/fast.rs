@@ -6,6 +6,7 @@
 //! | the word | a plain read | a plain write | an atomic access |
 //! |---|---|---|---|
 //! | empty, or settled | becomes it | becomes it | becomes it |
+//! | of a launch before, and conflicts with nothing more | becomes it | becomes it | becomes it |
 //! | this thread's, in this epoch, a plain write | stays | stays | stays |
 //! | this thread's, in this epoch, a plain read | stays | becomes it | – |
 //! | the same of other bytes, by the same instruction | gets these bytes too | gets these bytes too | – |
@@ -69,7 +70,7 @@ impl WordChecks {
             }
         }
         let starts = w == Record::EMPTY
-            || view.is_settled(w, shared)
+            || view.is_replaced(w, op, shared)
             || own && op == OpCode::WRITE && w.is_of_one(OpCode::READ);
         starts && put(place.word, &mut w, new, shared)
     }
@@ -102,7 +103,7 @@ impl BlockView {
         }
         let Some(site) = site else { return false };
         let starts = w == Record::EMPTY
-            || self.is_settled(w, shared)
+            || self.is_replaced(w, op, shared)
             || own && op == OpCode::WRITE && w.is_of_one(OpCode::READ);
         let next = if starts {
             Record::new(op, Span::Thread, site, key)

@@ -20,10 +20,12 @@ use crate::shadow::history;
 use crate::shadow::process::{BlockShadow, Shadow};
 
 const OPS: std::ops::Range<u64> = 0..op_code::OPS;
-/// Uids: of a settled launch, then of the launch of the block, which has the first of them.
+/// Uids: of a settled launch, of one before the block's launch, then of the block's launch, which has the first of
+/// them.
 const SETTLED: u64 = 1;
-const OWN: u64 = 2;
-const OTHER: u64 = 3;
+const BEFORE: u64 = 2;
+const OWN: u64 = 3;
+const OTHER: u64 = 4;
 
 #[derive(Default)]
 struct Races(usize);
@@ -50,7 +52,7 @@ fn view(synced: bool, late: bool) -> BlockView {
     };
     let launches = Arc::new(Launches::default());
     let own = data(OWN, 2);
-    for launch in [data(SETTLED, 1), own.clone()] {
+    for launch in [data(SETTLED, 1), data(BEFORE, 1), own.clone()] {
         assert_eq!([0, 1].map(|site| launch.sites.number(site)), [Some(0), Some(1)]);
         launches.push(launch);
     }
@@ -58,13 +60,16 @@ fn view(synced: bool, late: bool) -> BlockView {
         launches,
         data: own,
         base: 0,
-        settled_uid: OWN,
-        unsettled: OWN,
+        settled_uid: BEFORE,
+        unsettled: BEFORE,
         unordered: Vec::new(),
+        first_concurrent: OWN,
         clusters: None,
     };
     let mut view = BlockView::new(Arc::new(launch));
-    view.order.restart(Mode::Regular, 64, OWN, OWN, Clocks::new(), None);
+    let mut before = Clocks::new();
+    before.learn_launch(BEFORE);
+    view.order.restart(Mode::Regular, 64, OWN, OWN, before, None);
     view.order.barrier(None);
     if synced {
         assert!(view.order.syncwarp(0, !0));
@@ -88,7 +93,7 @@ fn records(ops: impl Iterator<Item = u64> + Clone) -> impl Iterator<Item = Recor
         Span::ALL.into_iter().flat_map(move |span| {
             [0, 1].into_iter().flat_map(move |site| {
                 [0, 1, 40].into_iter().flat_map(move |thread| {
-                    [SETTLED, OWN, OTHER].into_iter().flat_map(move |uid| {
+                    [SETTLED, BEFORE, OWN, OTHER].into_iter().flat_map(move |uid| {
                         (0..3).filter_map(move |clock| {
                             let key = Key::new(thread, uid, clock)?;
                             Some(Record::new(OpCode(op), span, SiteField::new(site), key))
