@@ -91,9 +91,9 @@ pub(crate) struct LaunchOrder {
     pub(crate) unsettled: u64,
     /// The ids of earlier launches that do not happen before it.
     pub(crate) unordered: Vec<u64>,
-    /// The first uid of the first of them, or of this launch if there are none. Blocks with smaller uids happen before
-    /// this launch.
-    pub(crate) first_concurrent: u64,
+    /// The launches that began before it and are not settled: their blocks' uids in ascending order. Neighbours that
+    /// happen before it are one.
+    pub(crate) earlier: Vec<Earlier>,
     pub(crate) clusters: Option<Clusters>,
 }
 
@@ -110,6 +110,33 @@ pub(crate) enum Origin {
     Concurrent(u64),
 }
 
+/// How some launches are ordered to a later one.
+#[derive(Clone, Debug)]
+pub(crate) struct Earlier {
+    /// The uids with which their blocks begin.
+    uids: Range<u64>,
+    origin: Origin,
+}
+
+impl Earlier {
+    /// Describes the launches among `all`, in the order in which they began, that are not settled for a later launch.
+    pub(crate) fn list(all: &[Arc<LaunchData>], unordered: &[u64]) -> Vec<Self> {
+        let mut list: Vec<Self> = Vec::new();
+        for launch in all {
+            let uids = launch.first_uid..launch.first_uid + launch.blocks;
+            let concurrent = unordered.contains(&launch.id);
+            let origin = if concurrent { Origin::Concurrent(launch.first_uid) } else { Origin::Before };
+            match list.last_mut() {
+                Some(last) if !concurrent && last.origin == origin && last.uids.end == uids.start => {
+                    last.uids.end = uids.end;
+                }
+                _ => list.push(Self { uids, origin }),
+            }
+        }
+        list
+    }
+}
+
 impl LaunchOrder {
     /// The uid below which all blocks are settled, as records count uids.
     pub(crate) fn settled_in_records(&self) -> u64 {
@@ -118,7 +145,15 @@ impl LaunchOrder {
 
     /// The smallest uid of this launch and of earlier ones that are concurrent with it, as records count uids.
     pub(crate) fn first_concurrent_in_records(&self) -> u64 {
-        self.first_concurrent - self.base
+        let concurrent = self.earlier.iter().find(|e| e.origin != Origin::Before);
+        concurrent.map_or(self.data.first_uid, |e| e.uids.start) - self.base
+    }
+
+    /// How the block that began with this uid is ordered to this launch, if it is of an earlier launch that is not
+    /// settled.
+    pub(crate) fn earlier(&self, uid: u64) -> Option<Origin> {
+        let i = self.earlier.partition_point(|e| e.uids.start <= uid).checked_sub(1)?;
+        self.earlier[i].uids.contains(&uid).then_some(self.earlier[i].origin)
     }
 
     /// How the launch of the block with this uid is ordered to this launch.
@@ -128,6 +163,8 @@ impl LaunchOrder {
             Origin::Settled
         } else if self.owns(uid) {
             Origin::Mine
+        } else if let Some(origin) = self.earlier(uid) {
+            origin
         } else {
             match self.launches.of(uid) {
                 // Only launches before the last clear are unknown.

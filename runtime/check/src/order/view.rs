@@ -103,8 +103,15 @@ impl BlockView {
         self.is_settled(record, shared)
             || !shared
                 && record.is_record()
-                && record.uid() < self.before
+                && self.is_of_launch_before(record.uid())
                 && step::covers(op.touch(), record.op().touch(), false)
+    }
+
+    /// True if the record's launch happens before this one, but not before everything to come.
+    #[inline(always)]
+    fn is_of_launch_before(&self, uid: u64) -> bool {
+        uid < self.mine.start
+            && (uid < self.before || self.launch.earlier(self.launch.base + uid) == Some(Origin::Before))
     }
 
     /// True if nothing orders other blocks of this launch before an access of this block, as far as
@@ -143,11 +150,31 @@ impl BlockView {
     /// The relation of a record by another block. `None`: ask [`BlockView::standing`].
     #[inline(always)]
     fn relation_in_grid(&self, record: Record, span: Span) -> Option<(Relation, Status)> {
-        if record.uid() < self.before {
-            return Some((Relation::Launch, Status::Synced));
+        if !self.mine.contains(&record.uid()) {
+            return self.relation_to_launch(record, span);
         }
-        let unordered = self.mine.contains(&record.uid()) && self.is_unordered_to_grid(span);
-        unordered.then_some((Relation::Grid, Status::Unsynced))
+        self.is_unordered_to_grid(span).then_some((Relation::Grid, Status::Unsynced))
+    }
+
+    /// The relation of a record by a block of an earlier launch. `None`: ask [`BlockView::standing`].
+    #[inline(never)]
+    fn relation_to_launch(&self, record: Record, span: Span) -> Option<(Relation, Status)> {
+        let (order, uid) = (&self.order, self.launch.base + record.uid());
+        let status = match self.launch.earlier(uid)? {
+            Origin::Before => Status::Synced,
+            // All threads know the same.
+            Origin::Concurrent(launch) if !order.knows_grid() => {
+                let (thread, clock) = (record.thread(), record.clock());
+                let passed = match span {
+                    Span::Grid => false,
+                    Span::Thread => order.known_lanes(0, uid, thread / 32, 1 << (thread % 32), clock) != 0,
+                    Span::Warp | Span::Block => clock < order.known_floor(0, uid),
+                };
+                if passed || order.knows_launch(0, launch) { Status::Synced } else { Status::Unsynced }
+            }
+            _ => return None,
+        };
+        Some((Relation::Launch, status))
     }
 
     /// The relation of a record by this block, under its present uid, to an access by `thread`.

@@ -18,7 +18,7 @@ use crate::batch::deferred::ReadLogs;
 use crate::model::race::{KernelKey, RaceRecord};
 use crate::model::record;
 use crate::order::kernel_sites::KernelSites;
-use crate::order::launches::{LaunchData, LaunchOrder, Launches};
+use crate::order::launches::{Earlier, LaunchData, LaunchOrder, Launches};
 use crate::order::syncvar::SyncVars;
 use crate::order::vector::Clocks;
 use crate::run::benign::Benign;
@@ -230,10 +230,9 @@ impl Checker {
         if let Some(touched) = touched {
             l.transfers.push(Arc::new(Copied { launch: data.clone(), touched }));
         }
+        let earlier = Earlier::list(&l.unsettled, unordered);
         l.unsettled.push(data.clone());
         inner.launches.push(data.clone());
-        let concurrent = l.unsettled.iter().filter(|e| unordered.contains(&e.id)).map(|e| e.first_uid);
-        let first_concurrent = concurrent.fold(first_uid, u64::min);
         let order = LaunchOrder {
             launches: inner.launches.clone(),
             data,
@@ -241,7 +240,7 @@ impl Checker {
             settled_uid,
             unsettled: for_all,
             unordered: unordered.to_vec(),
-            first_concurrent,
+            earlier,
             clusters: info.clusters,
         };
         Arc::new(Launch {

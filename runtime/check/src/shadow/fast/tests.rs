@@ -12,7 +12,7 @@ use crate::model::race::KernelKey;
 use crate::model::relation::Standing;
 use crate::order::block_order::Mode;
 use crate::order::kernel_sites::KernelSites;
-use crate::order::launches::{LaunchData, LaunchOrder, Launches};
+use crate::order::launches::{Earlier, LaunchData, LaunchOrder, Launches};
 use crate::order::vector::Clocks;
 use crate::shadow::RaceSink;
 use crate::shadow::chain::Chain;
@@ -20,12 +20,13 @@ use crate::shadow::history;
 use crate::shadow::process::{BlockShadow, Shadow};
 
 const OPS: std::ops::Range<u64> = 0..op_code::OPS;
-/// Uids: of a settled launch, of one before the block's launch, then of the block's launch, which has the first of
-/// them.
+/// Uids: of a settled launch, of one before the block's launch, of one beside it, then of the block's launch, which has
+/// the first of them.
 const SETTLED: u64 = 1;
 const BEFORE: u64 = 2;
-const OWN: u64 = 3;
-const OTHER: u64 = 4;
+const CONCURRENT: u64 = 3;
+const OWN: u64 = 4;
+const OTHER: u64 = 5;
 
 #[derive(Default)]
 struct Races(usize);
@@ -52,7 +53,8 @@ fn view(synced: bool, late: bool) -> BlockView {
     };
     let launches = Arc::new(Launches::default());
     let own = data(OWN, 2);
-    for launch in [data(SETTLED, 1), data(BEFORE, 1), own.clone()] {
+    let [before, concurrent] = [BEFORE, CONCURRENT].map(|uid| data(uid, 1));
+    for launch in [data(SETTLED, 1), before.clone(), concurrent.clone(), own.clone()] {
         assert_eq!([0, 1].map(|site| launch.sites.number(site)), [Some(0), Some(1)]);
         launches.push(launch);
     }
@@ -62,8 +64,8 @@ fn view(synced: bool, late: bool) -> BlockView {
         base: 0,
         settled_uid: BEFORE,
         unsettled: BEFORE,
-        unordered: Vec::new(),
-        first_concurrent: OWN,
+        unordered: vec![CONCURRENT],
+        earlier: Earlier::list(&[before, concurrent], &[CONCURRENT]),
         clusters: None,
     };
     let mut view = BlockView::new(Arc::new(launch));
@@ -93,7 +95,7 @@ fn records(ops: impl Iterator<Item = u64> + Clone) -> impl Iterator<Item = Recor
         Span::ALL.into_iter().flat_map(move |span| {
             [0, 1].into_iter().flat_map(move |site| {
                 [0, 1, 40].into_iter().flat_map(move |thread| {
-                    [SETTLED, BEFORE, OWN, OTHER].into_iter().flat_map(move |uid| {
+                    [SETTLED, BEFORE, CONCURRENT, OWN, OTHER].into_iter().flat_map(move |uid| {
                         (0..3).filter_map(move |clock| {
                             let key = Key::new(thread, uid, clock)?;
                             Some(Record::new(OpCode(op), span, SiteField::new(site), key))
