@@ -151,27 +151,19 @@ impl BlockView {
     #[inline(always)]
     fn relation_in_grid(&self, record: Record, span: Span) -> Option<(Relation, Status)> {
         if !self.mine.contains(&record.uid()) {
-            return self.relation_to_launch(record, span);
+            return self.relation_to_launch(record);
         }
         self.is_unordered_to_grid(span).then_some((Relation::Grid, Status::Unsynced))
     }
 
     /// The relation of a record by a block of an earlier launch. `None`: ask [`BlockView::standing`].
     #[inline(never)]
-    fn relation_to_launch(&self, record: Record, span: Span) -> Option<(Relation, Status)> {
-        let (order, uid) = (&self.order, self.launch.base + record.uid());
-        let status = match self.launch.earlier(uid)? {
+    fn relation_to_launch(&self, record: Record) -> Option<(Relation, Status)> {
+        let status = match self.launch.earlier(self.launch.base + record.uid())? {
             Origin::Before => Status::Synced,
-            // All threads know the same.
-            Origin::Concurrent(launch) if !order.knows_grid() => {
-                let (thread, clock) = (record.thread(), record.clock());
-                let passed = match span {
-                    Span::Grid => false,
-                    Span::Thread => order.known_lanes(0, uid, thread / 32, 1 << (thread % 32), clock) != 0,
-                    Span::Warp | Span::Block => clock < order.known_floor(0, uid),
-                };
-                if passed || order.knows_launch(0, launch) { Status::Synced } else { Status::Unsynced }
-            }
+            // A launch before this one may have learnt of it. Then the record stays needlessly, and where it seems to race,
+            // `standing` tells.
+            Origin::Concurrent(_) if !self.order.knows_grid() => Status::Unsynced,
             _ => return None,
         };
         Some((Relation::Launch, status))
