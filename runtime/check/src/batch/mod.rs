@@ -78,9 +78,12 @@ impl<'a> Batch<'a> {
     }
 
     /// True if some of its accesses may be of some of these bytes.
-    fn may_meet(&self, bytes: &Range<usize>) -> bool {
+    pub(crate) fn may_meet(&self, bytes: &Range<usize>) -> bool {
         match self.addresses {
-            Addresses::Each(_) => true,
+            Addresses::Each(all) => {
+                let size = self.size as usize;
+                all.iter().any(|&at| at != 0 && overlap(&(at as usize..at as usize + size), bytes))
+            }
             Addresses::Affine(affine) => {
                 let (size, mut met) = (self.size as usize, false);
                 !affine.runs(size, |run, _| met |= overlap(&(run.address..run.end(size)), bytes)) || met

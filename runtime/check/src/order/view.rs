@@ -28,7 +28,7 @@ pub(crate) struct BlockView {
     pub(crate) copies: bool,
     /// It stands in for a block whose reads are checked later than they were made.
     pub(crate) late: bool,
-    /// Copies and fills are concurrent with the launch.
+    /// Copies and fills are concurrent with the launch, and may meet the accesses that are checked.
     pub(crate) transfers: bool,
     /// Records with smaller uids are of launches before everything still to come.
     settled: u64,
@@ -109,7 +109,7 @@ impl BlockView {
 
     /// True if the record's launch happens before this one, but not before everything to come.
     #[inline(always)]
-    fn is_of_launch_before(&self, uid: u64) -> bool {
+    pub(crate) fn is_of_launch_before(&self, uid: u64) -> bool {
         uid < self.mine.start
             && (uid < self.before || self.launch.earlier(self.launch.base + uid) == Some(Origin::Before))
     }

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::batch::Value;
+use crate::batch::{Batch, Value};
 use crate::model::access::{Access, GRANULE, Op, Touch, overlap, touched};
 use crate::model::entry::{Entry, Member};
 use crate::model::race::KernelKey;
@@ -20,12 +20,15 @@ use crate::model::step;
 use crate::order::launches::LaunchData;
 use crate::run::block::Block;
 use crate::run::checker::Checker;
-use crate::run::launch::{LaunchInfo, ProvedSites};
+use crate::run::launch::{Launch, LaunchInfo, ProvedSites};
 use crate::run::sighting::RaceReporter;
 use crate::shadow::RaceSink;
 use crate::shadow::process::{Stored, each_stored};
 use crate::shadow::region;
 use crate::shadow::word::{load, put};
+
+/// A batch is compared with each range of a transfer that has so many at most.
+const MOST_COMPARED: usize = 4;
 
 /// A copy or fill.
 #[derive(Clone, Copy, Debug)]
@@ -145,6 +148,23 @@ impl Copied {
     }
 }
 
+impl Launch {
+    /// True if a transfer that is concurrent with the launch touches some of these bytes.
+    pub(crate) fn meets_transfers(&self, bytes: &Range<usize>) -> bool {
+        self.transfers.iter().any(|copied| copied.touched.meeting(bytes.clone()).next().is_some())
+    }
+
+    /// True if one may touch what a batch accesses.
+    pub(crate) fn may_meet_transfers(&self, batch: &Batch<'_>) -> bool {
+        self.transfers.iter().any(|copied| match &copied.touched {
+            Ranges { list, .. } if list.len() <= MOST_COMPARED => {
+                list.iter().any(|t| batch.may_meet(&t.bytes))
+            }
+            Ranges { bounds, .. } => batch.may_meet(bounds),
+        })
+    }
+}
+
 impl RaceReporter<'_> {
     /// Compares an access with the transfers that are concurrent with the launch.
     #[inline]
@@ -218,17 +238,20 @@ impl Block {
                 copied.entries(word, a.touch.mask).for_each(|entry| races.compare(&entry, &a));
             }
         }
-        let first = launch.order.first_concurrent_in_records();
         let inner = self.inner.clone();
         inner.shadow.map.regions(bytes, |start, place| {
             if region::is_closed(load(place.region)) {
+                let is_before = |record: Record| self.view.is_of_launch_before(record.uid());
+                if region::all_records(place.region, is_before) {
+                    return;
+                }
                 self.shadow.open(&inner.shadow, &self.view, place, false);
             }
             let (mut races, ..) = self.reporter(Value::Unknown);
             for (word, cell) in (start..).step_by(GRANULE).zip(place.words()) {
                 let w = load(cell);
                 let beside = word + GRANULE <= bytes.start || bytes.end <= word;
-                if beside || w == Record::EMPTY || w.is_record() && w.uid() < first {
+                if beside || w == Record::EMPTY || w.is_record() && races.view.is_of_launch_before(w.uid()) {
                     continue;
                 }
                 races.compare_with_word(cell, w, &access(word));

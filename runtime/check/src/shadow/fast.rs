@@ -97,8 +97,7 @@ impl BlockView {
         if own && (w.is_of_one(OpCode::WRITE) || w.is_of_one(op)) {
             return true;
         }
-        // No word has the records of transfers that are concurrent.
-        if key == Key::NONE || !shared && self.transfers {
+        if key == Key::NONE {
             return false;
         }
         let Some(site) = site else { return false };

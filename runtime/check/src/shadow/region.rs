@@ -37,7 +37,7 @@ pub(crate) use crate::shadow::record_list::RECORDS;
 use crate::shadow::record_list::RecordList;
 use crate::shadow::word::{load, put};
 
-pub(crate) use past::{forget, is_closed, list_of, prefetch, records_of};
+pub(crate) use past::{all_records, forget, is_closed, list_of, prefetch, records_of};
 pub use records::BYTES;
 use records::RegionContent;
 pub(crate) use records::{BYTE_STEPS, FALLS, ONE_THREAD, RegionList, RegionRecord, bytes_at, mask_of_bytes};

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use gpurace_check::batch::{Addresses, Batch};
-use gpurace_check::{Block, Checker, KernelKey, LaunchInfo, RaceRecord, SyncFeatures};
+use gpurace_check::{Block, Checker, KernelKey, LaunchInfo, RaceRecord, SyncFeatures, Touched, Transfer};
 use gpurace_random::Random;
 
 /// Where global memory lies.
@@ -155,6 +155,20 @@ impl Both<'_> {
     }
 }
 
+/// What a copy beside a launch touches: mostly nothing.
+fn transfers(random: &mut Random) -> Vec<Touched> {
+    let range = |random: &mut Random, writes| {
+        let start = GLOBAL + random.below(0x800) as usize;
+        Touched { bytes: start..start + 1 + random.below(0x80) as usize, writes, site: u32::from(writes) }
+    };
+    match random.below(8) {
+        0 => vec![range(random, false)],
+        1 => vec![range(random, true)],
+        2 => (0..6).map(|_| range(random, true)).collect(),
+        _ => Vec::new(),
+    }
+}
+
 /// Runs a random history of up to three launches, each with less than `steps` steps. A step is a
 /// barrier of a block, once in `barriers` times, or what `access` does and describes. Returns the
 /// number of races.
@@ -170,9 +184,18 @@ pub fn history(
     let (mut found, mut log, mut accessed) = (0, Vec::new(), Accessed::default());
     for id in 1..=1 + random.below(3) {
         // Some launches keep records for a concurrent one.
-        let settled = if random.below(2) == 0 { id - 1 } else { 0 } * u64::from(seed.is_multiple_of(2));
-        let info = LaunchInfo { features, settled, ..launch(id, threads) };
-        let launches = checkers.each_ref().map(|checker| checker.begin_launch(info, &[]));
+        let settled = if random.below(2) == 0 { 2 * id - 2 } else { 0 } * u64::from(seed.is_multiple_of(2));
+        let info = LaunchInfo { features, settled, ..launch(2 * id, threads) };
+        let transfers = transfers(random);
+        for checker in checkers.iter().filter(|_| !transfers.is_empty()) {
+            let transfer = Transfer { id: 2 * id - 1, site_base: 900, stream: 2, settled: 0 };
+            checker.transfer(transfer, &[], transfers.clone());
+        }
+        if !transfers.is_empty() {
+            log.push(format!("beside {transfers:?}"));
+        }
+        let unordered: &[u64] = if transfers.is_empty() { &[] } else { &[2 * id - 1] };
+        let launches = checkers.each_ref().map(|checker| checker.begin_launch(info, unordered));
         let mut blocks = [0, 1, 2].map(|b| {
             launches.each_ref().map(|launch| {
                 let at = SHARED + b * SHARED_APART;

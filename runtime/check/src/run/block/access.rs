@@ -155,6 +155,10 @@ impl Block {
         }
         let shadow = &self.inner.shadow;
         let w = self.shadow.opened_word(shadow, &self.view, place, shared);
+        // No word has the records of transfers that are concurrent.
+        if self.view.transfers && !shared && self.launch.meets_transfers(&(word..word + GRANULE)) {
+            return Some(w);
+        }
         let done = self.view.check_fast(place.word, w, thread, entry.field(), code, shared);
         (!done).then_some(w)
     }

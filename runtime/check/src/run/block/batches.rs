@@ -116,12 +116,15 @@ impl Block {
     /// More than [`MOST_ROWS`] rows follow each other.
     pub fn batches(&mut self, batches: &[Batch<'_>], local: &Range<usize>) {
         self.view.between_barriers(true);
+        let beside = self.view.transfers;
+        self.view.transfers = beside && batches.iter().any(|batch| self.launch.may_meet_transfers(batch));
         for some in batches.chunk_by(|a, b| !a.is_gathered() && !b.is_gathered()) {
             match some {
                 [batch] if batch.is_gathered() => self.gathered(batch, local),
                 rows => self.rows(rows, local),
             }
         }
+        self.view.transfers = beside;
         self.view.between_barriers(false);
     }
 

@@ -9,11 +9,31 @@ use crate::model::access::GRANULE;
 use crate::model::record::Record;
 use crate::shadow::map;
 use crate::shadow::process::Shadow;
-use crate::shadow::word::load;
+use crate::shadow::word::{load, put};
 
 /// True if a region has records of its words together.
 pub(crate) fn is_closed(region: Record) -> bool {
     !matches!(RegionContent::of(region), RegionContent::Empty | RegionContent::Open)
+}
+
+/// True if no record of a closed region fails a test.
+pub(crate) fn all_records(region: &AtomicU64, test: impl Fn(Record) -> bool) -> bool {
+    loop {
+        let mut w = load(region);
+        let content = RegionContent::of(w);
+        match content {
+            RegionContent::Empty | RegionContent::Open => return true,
+            RegionContent::Busy => std::thread::yield_now(),
+            RegionContent::Alone(r) => return test(r.record),
+            RegionContent::List(_) => {
+                if put(region, &mut w, Record::BUSY, false) {
+                    let all = content.records().as_slice().iter().all(|r| test(r.record));
+                    region.store(w.bits(), Ordering::Release);
+                    return all;
+                }
+            }
+        }
+    }
 }
 
 /// The list that the word of a region points to.
