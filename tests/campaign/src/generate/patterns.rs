@@ -1,4 +1,4 @@
-//! Patterns of real kernels: trees, scans, stencils, double buffers, tiles, histograms.
+//! Patterns of real kernels: trees, scans, stencils, double buffers, tiles, histograms, rows of threads.
 
 use super::maps::{Map, add, binary, less, mul, rem, u};
 use super::{Maker, THREAD};
@@ -7,7 +7,7 @@ use crate::scalar::{Op, Scalar, Test};
 
 impl Maker<'_> {
     pub(super) fn pattern(&mut self) -> Vec<Stmt> {
-        match self.r.below(8) {
+        match self.r.below(9) {
             0 => self.tree(),
             1 => self.scan(),
             2 => self.stencil(),
@@ -16,6 +16,7 @@ impl Maker<'_> {
             4 => self.scan(),
             5 => self.histogram(),
             6 => self.products(),
+            7 => self.own_rows(),
             _ => self.odd_even(),
         }
     }
@@ -278,6 +279,29 @@ impl Maker<'_> {
         body.push(one);
         let t = self.thread();
         body.push(self.mix_load(&region, t));
+        self.barrier(&mut body);
+        body
+    }
+    /// Rows that are each thread's own: it reads and writes their elements in turn. The kernel may not know before it
+    /// runs which element that is.
+    fn own_rows(&mut self) -> Vec<Stmt> {
+        let width = self.r.pick(&[2, 3, 4]);
+        let s = self.scalar();
+        let region = self.region(width * self.active, Element::Scalar(s));
+        let mut body = self.first_values(&region);
+        self.barrier(&mut body);
+        let element = |m: &mut Self| {
+            let column = m.r.below(u64::from(width)) as u32;
+            let column = m.number(column);
+            add(mul(m.thread(), u(width)), column)
+        };
+        for _ in 0..3 + self.r.below(4) {
+            let [to, one, other] = [(); 3].map(|()| element(self));
+            let sum = add(self.load(&region, one, 0), self.load(&region, other, 0));
+            body.push(Kind::Store(self.place(&region, to, 0), sum).into());
+        }
+        let last = element(self);
+        body.push(self.mix_load(&region, last));
         self.barrier(&mut body);
         body
     }
