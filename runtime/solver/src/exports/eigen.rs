@@ -11,7 +11,7 @@ use crate::types::{Type, Wide, numbers};
 
 /// What eigenvalues are asked of.
 #[derive(Clone, Copy)]
-struct Problem {
+struct EigenProblem {
     /// One triangle of the matrix.
     a: Place,
     /// The eigenvectors replace the matrix.
@@ -21,7 +21,7 @@ struct Problem {
     info: Ints,
 }
 
-impl Problem {
+impl EigenProblem {
     /// By the parameters of a function: `mode` is a `cusolverEigMode_t`.
     fn new(
         ty: Type,
@@ -74,12 +74,12 @@ impl Problem {
     }
 }
 
-unsafe fn run<W: Wide>(problem: Problem) {
+unsafe fn run<W: Wide>(problem: EigenProblem) {
     // SAFETY: as above.
     unsafe { problem.store(&eigen(problem.a.load_hermitian::<W>())) }
 }
 
-unsafe fn run_generalized<W: Wide>(problem: Problem, kind: u32, b: Place) {
+unsafe fn run_generalized<W: Wide>(problem: EigenProblem, kind: u32, b: Place) {
     // SAFETY: as above.
     unsafe {
         let mut factor = b.load_lower::<W>();
@@ -93,32 +93,32 @@ gpurace_library::functions! { name:
     fn cusolverDnSsyevd_bufferSize | cusolverDnDsyevd_bufferSize | cusolverDnCheevd_bufferSize | cusolverDnZheevd_bufferSize
         (handle: Raw, mode: u32, fill: u32, n: i32, a: usize, lda: i32, values: usize, to: *mut i32) {
         let (_, ty) = Call::typed(name, handle)?;
-        Problem::new(ty, mode, fill, n.into(), (a, lda.into()), values, 0)?;
+        EigenProblem::new(ty, mode, fill, n.into(), (a, lda.into()), values, 0)?;
         put_elements(to)
     }
 
     fn cusolverDnSsyevd | cusolverDnDsyevd | cusolverDnCheevd | cusolverDnZheevd
         (handle: Raw, mode: u32, fill: u32, n: i32, a: usize, lda: i32, values: usize, work: usize, count: i32, info: usize) {
         let (call, ty) = Call::typed(name, handle)?;
-        Problem::new(ty, mode, fill, n.into(), (a, lda.into()), values, info)?.submit(call, Touched::work(work, ty, count)?)
+        EigenProblem::new(ty, mode, fill, n.into(), (a, lda.into()), values, info)?.submit(call, Touched::work(work, ty, count)?)
     }
 
     fn cusolverDnXsyevd_bufferSize(handle: Raw, params: Raw, mode: u32, fill: u32, n: i64, ty: u32, a: usize, lda: i64, of_values: u32, values: usize, computed: u32, device: *mut usize, host: *mut usize) {
         Call::new(name, handle)?;
-        Problem::new(same(&[ty, computed], &[of_values])?, mode, fill, n, (a, lda), values, 0)?;
+        EigenProblem::new(same(&[ty, computed], &[of_values])?, mode, fill, n, (a, lda), values, 0)?;
         put_bytes(device, host)
     }
 
     fn cusolverDnXsyevd(handle: Raw, params: Raw, mode: u32, fill: u32, n: i64, ty: u32, a: usize, lda: i64, of_values: u32, values: usize, computed: u32, device: usize, bytes: usize, host: usize, host_bytes: usize, info: usize) {
         let (call, work) = (Call::new(name, handle)?, Touched::bytes(device, bytes)?);
-        Problem::new(same(&[ty, computed], &[of_values])?, mode, fill, n, (a, lda), values, info)?.submit(call, work)
+        EigenProblem::new(same(&[ty, computed], &[of_values])?, mode, fill, n, (a, lda), values, info)?.submit(call, work)
     }
 
     fn cusolverDnSsyevj_bufferSize | cusolverDnDsyevj_bufferSize | cusolverDnCheevj_bufferSize | cusolverDnZheevj_bufferSize
         (handle: Raw, mode: u32, fill: u32, n: i32, a: usize, lda: i32, values: usize, to: *mut i32, params: Raw) {
         let (_, ty) = Call::typed(name, handle)?;
         JACOBI.get(params)?;
-        Problem::new(ty, mode, fill, n.into(), (a, lda.into()), values, 0)?;
+        EigenProblem::new(ty, mode, fill, n.into(), (a, lda.into()), values, 0)?;
         put_elements(to)
     }
 
@@ -126,14 +126,14 @@ gpurace_library::functions! { name:
         (handle: Raw, mode: u32, fill: u32, n: i32, a: usize, lda: i32, values: usize, work: usize, count: i32, info: usize, params: Raw) {
         let (call, ty) = Call::typed(name, handle)?;
         JACOBI.get(params)?;
-        Problem::new(ty, mode, fill, n.into(), (a, lda.into()), values, info)?.submit(call, Touched::work(work, ty, count)?)
+        EigenProblem::new(ty, mode, fill, n.into(), (a, lda.into()), values, info)?.submit(call, Touched::work(work, ty, count)?)
     }
 
     fn cusolverDnSsyevjBatched_bufferSize | cusolverDnDsyevjBatched_bufferSize | cusolverDnCheevjBatched_bufferSize | cusolverDnZheevjBatched_bufferSize
         (handle: Raw, mode: u32, fill: u32, n: i32, a: usize, lda: i32, values: usize, to: *mut i32, params: Raw, batches: i32) {
         let (_, ty) = Call::typed(name, handle)?;
         JACOBI.get(params)?;
-        Problem::new(ty, mode, fill, n.into(), (a, lda.into()), values, 0)?;
+        EigenProblem::new(ty, mode, fill, n.into(), (a, lda.into()), values, 0)?;
         size(batches.into())?;
         put_elements(to)
     }
@@ -143,14 +143,14 @@ gpurace_library::functions! { name:
         (handle: Raw, mode: u32, fill: u32, n: i32, a: usize, lda: i32, values: usize, work: usize, count: i32, info: usize, params: Raw, batches: i32) {
         let (call, ty) = Call::typed(name, handle)?;
         JACOBI.get(params)?;
-        let first = Problem::new(ty, mode, fill, n.into(), (a, lda.into()), values, info)?;
-        let each = |index| Problem {
+        let first = EigenProblem::new(ty, mode, fill, n.into(), (a, lda.into()), values, info)?;
+        let each = |index| EigenProblem {
             a: first.a.of_batch(index, first.a.leading * first.a.n),
             values: first.values.of_batch(index, first.a.n),
             info: first.info.of_batch(index),
             ..first
         };
-        let all: Vec<Problem> = (0..size(batches.into())?).map(each).collect();
+        let all: Vec<EigenProblem> = (0..size(batches.into())?).map(each).collect();
         let touched = all.iter().fold(Touched::work(work, ty, count)?, |touched, problem| problem.touched(touched));
         // SAFETY: as above.
         call.submit(touched, move || all.iter().for_each(|&problem| unsafe { numbers!(ty, run(problem)) }))
@@ -159,7 +159,7 @@ gpurace_library::functions! { name:
     fn cusolverDnSsygvd_bufferSize | cusolverDnDsygvd_bufferSize | cusolverDnChegvd_bufferSize | cusolverDnZhegvd_bufferSize
         (handle: Raw, kind: u32, mode: u32, fill: u32, n: i32, a: usize, lda: i32, b: usize, ldb: i32, values: usize, to: *mut i32) {
         let (_, ty) = Call::typed(name, handle)?;
-        Problem::new(ty, mode, fill, n.into(), (a, lda.into()), values, 0)?;
+        EigenProblem::new(ty, mode, fill, n.into(), (a, lda.into()), values, 0)?;
         Place::triangle(b, ty, fill, n.into(), ldb.into())?;
         put_elements(to)
     }
@@ -168,7 +168,7 @@ gpurace_library::functions! { name:
         (handle: Raw, kind: u32, mode: u32, fill: u32, n: i32, a: usize, lda: i32, b: usize, ldb: i32, values: usize, work: usize, count: i32, info: usize) {
         let (call, ty) = Call::typed(name, handle)?;
         let b = Place::triangle(b, ty, fill, n.into(), ldb.into())?;
-        let problem = Problem::new(ty, mode, fill, n.into(), (a, lda.into()), values, info)?;
+        let problem = EigenProblem::new(ty, mode, fill, n.into(), (a, lda.into()), values, info)?;
         problem.submit_generalized(call, kind, b, Touched::work(work, ty, count)?)
     }
 
@@ -176,7 +176,7 @@ gpurace_library::functions! { name:
         (handle: Raw, kind: u32, mode: u32, fill: u32, n: i32, a: usize, lda: i32, b: usize, ldb: i32, values: usize, to: *mut i32, params: Raw) {
         let (_, ty) = Call::typed(name, handle)?;
         JACOBI.get(params)?;
-        Problem::new(ty, mode, fill, n.into(), (a, lda.into()), values, 0)?;
+        EigenProblem::new(ty, mode, fill, n.into(), (a, lda.into()), values, 0)?;
         Place::triangle(b, ty, fill, n.into(), ldb.into())?;
         put_elements(to)
     }
@@ -186,7 +186,7 @@ gpurace_library::functions! { name:
         let (call, ty) = Call::typed(name, handle)?;
         JACOBI.get(params)?;
         let b = Place::triangle(b, ty, fill, n.into(), ldb.into())?;
-        let problem = Problem::new(ty, mode, fill, n.into(), (a, lda.into()), values, info)?;
+        let problem = EigenProblem::new(ty, mode, fill, n.into(), (a, lda.into()), values, info)?;
         problem.submit_generalized(call, kind, b, Touched::work(work, ty, count)?)
     }
 }

@@ -11,7 +11,7 @@ use crate::types::{Type, Wide, numbers};
 
 /// What singular values are asked of.
 #[derive(Clone, Copy)]
-struct Problem {
+struct SingularProblem {
     a: Place,
     /// Where the values go.
     values: Place,
@@ -24,7 +24,7 @@ struct Problem {
     info: Ints,
 }
 
-impl Problem {
+impl SingularProblem {
     /// By the parameters of `gesvd`: a letter says what is asked of each side. Matrices have their leading dimensions.
     fn by_letters(
         ty: Type,
@@ -97,7 +97,7 @@ impl Problem {
     }
 }
 
-unsafe fn run<W: Wide>(problem: Problem) {
+unsafe fn run<W: Wide>(problem: SingularProblem) {
     // SAFETY: as above.
     unsafe {
         let all = problem.u.into_iter().chain(problem.v).any(|vectors| vectors.n > problem.values.m);
@@ -132,20 +132,20 @@ gpurace_library::functions! { name:
         (handle: Raw, letter_u: i8, letter_v: i8, m: i32, n: i32, a: usize, lda: i32, values: usize, u: usize, ldu: i32, v: usize, ldv: i32, work: usize, count: i32, real_work: usize, info: usize) {
         let (call, ty) = Call::typed(name, handle)?;
         let places = [(a, lda.into()), (u, ldu.into()), (v, ldv.into())];
-        let problem = Problem::by_letters(ty, [letter_u, letter_v], [m.into(), n.into()], places, values, info)?;
+        let problem = SingularProblem::by_letters(ty, [letter_u, letter_v], [m.into(), n.into()], places, values, info)?;
         problem.submit(call, Touched::work(work, ty, count)?)
     }
 
     fn cusolverDnXgesvd_bufferSize(handle: Raw, params: Raw, letter_u: i8, letter_v: i8, m: i64, n: i64, ty: u32, a: usize, lda: i64, of_values: u32, values: usize, of_u: u32, u: usize, ldu: i64, of_v: u32, v: usize, ldv: i64, computed: u32, device: *mut usize, host: *mut usize) {
         Call::new(name, handle)?;
         let ty = same(&[ty, of_u, of_v, computed], &[of_values])?;
-        Problem::by_letters(ty, [letter_u, letter_v], [m, n], [(a, lda), (u, ldu), (v, ldv)], values, 0)?;
+        SingularProblem::by_letters(ty, [letter_u, letter_v], [m, n], [(a, lda), (u, ldu), (v, ldv)], values, 0)?;
         put_bytes(device, host)
     }
 
     fn cusolverDnXgesvd(handle: Raw, params: Raw, letter_u: i8, letter_v: i8, m: i64, n: i64, ty: u32, a: usize, lda: i64, of_values: u32, values: usize, of_u: u32, u: usize, ldu: i64, of_v: u32, v: usize, ldv: i64, computed: u32, device: usize, bytes: usize, host: usize, host_bytes: usize, info: usize) {
         let ty = same(&[ty, of_u, of_v, computed], &[of_values])?;
-        let problem = Problem::by_letters(ty, [letter_u, letter_v], [m, n], [(a, lda), (u, ldu), (v, ldv)], values, info)?;
+        let problem = SingularProblem::by_letters(ty, [letter_u, letter_v], [m, n], [(a, lda), (u, ldu), (v, ldv)], values, info)?;
         problem.submit(Call::new(name, handle)?, Touched::bytes(device, bytes)?)
     }
 
@@ -154,7 +154,7 @@ gpurace_library::functions! { name:
         let (_, ty) = Call::typed(name, handle)?;
         JACOBI.get(params)?;
         let places = [(a, lda.into()), (u, ldu.into()), (v, ldv.into())];
-        Problem::by_mode(ty, mode, [m.into(), n.into(), columns(thin, m, n)], places, values, 0)?;
+        SingularProblem::by_mode(ty, mode, [m.into(), n.into(), columns(thin, m, n)], places, values, 0)?;
         put_elements(to)
     }
 
@@ -163,7 +163,7 @@ gpurace_library::functions! { name:
         let (call, ty) = Call::typed(name, handle)?;
         JACOBI.get(params)?;
         let places = [(a, lda.into()), (u, ldu.into()), (v, ldv.into())];
-        let problem = Problem::by_mode(ty, mode, [m.into(), n.into(), columns(thin, m, n)], places, values, info)?;
+        let problem = SingularProblem::by_mode(ty, mode, [m.into(), n.into(), columns(thin, m, n)], places, values, info)?;
         problem.submit(call, Touched::work(work, ty, count)?)
     }
 
@@ -172,7 +172,7 @@ gpurace_library::functions! { name:
         let (_, ty) = Call::typed(name, handle)?;
         JACOBI.get(params)?;
         let places = [(a, lda.into()), (u, ldu.into()), (v, ldv.into())];
-        Problem::by_mode(ty, mode, [m.into(), n.into(), i64::MAX], places, values, 0)?;
+        SingularProblem::by_mode(ty, mode, [m.into(), n.into(), i64::MAX], places, values, 0)?;
         size(batches.into())?;
         put_elements(to)
     }
@@ -185,10 +185,10 @@ gpurace_library::functions! { name:
         // As cuSOLVER documents.
         valid(m <= 32 && n <= 32)?;
         let places = [(a, lda.into()), (u, ldu.into()), (v, ldv.into())];
-        let first = Problem::by_mode(ty, mode, [m.into(), n.into(), i64::MAX], places, values, info)?;
+        let first = SingularProblem::by_mode(ty, mode, [m.into(), n.into(), i64::MAX], places, values, info)?;
         let each = |place: Option<Place>| place.map_or(0, |place| place.leading * place.n);
         let strides = [first.a.leading * first.a.n, first.values.m, each(first.u), each(first.v)];
-        let all: Vec<Problem> = (0..size(batches.into())?).map(|index| first.of_batch(index, strides)).collect();
+        let all: Vec<SingularProblem> = (0..size(batches.into())?).map(|index| first.of_batch(index, strides)).collect();
         let touched = all.iter().fold(Touched::work(work, ty, count)?, |touched, problem| problem.touched(touched));
         // SAFETY: as above.
         call.submit(touched, move || all.iter().for_each(|&problem| unsafe { numbers!(ty, run(problem)) }))
