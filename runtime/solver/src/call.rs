@@ -29,15 +29,12 @@ impl Touched {
     /// # Errors
     /// The size is negative.
     pub fn work(start: usize, ty: Type, count: i32) -> Outcome<Self> {
-        Self::bytes(start, size(count.into())?.saturating_mul(ty.size()))
+        Ok(Self::bytes(start, size(count.into())?.saturating_mul(ty.size())))
     }
 
     /// A workspace of this many bytes.
-    ///
-    /// # Errors
-    /// None.
-    pub fn bytes(start: usize, bytes: usize) -> Outcome<Self> {
-        Ok(Self { work: Some((start, bytes.min(WORKSPACE))), ..Self::default() })
+    pub fn bytes(start: usize, bytes: usize) -> Self {
+        Self { work: Some((start, bytes.min(WORKSPACE))), ..Self::default() }
     }
 
     /// Also reads this.

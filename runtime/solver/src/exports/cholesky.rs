@@ -122,7 +122,7 @@ gpurace_library::functions! { name:
 
     fn cusolverDnXpotrf(handle: Raw, params: Raw, fill: u32, n: i64, ty: u32, a: usize, lda: i64, computed: u32, device: usize, bytes: usize, host: usize, host_bytes: usize, info: usize) {
         let a = Place::triangle(a, same(&[ty, computed], &[])?, fill, n, lda)?;
-        submit_factor(Call::new(name, handle)?, a, Touched::bytes(device, bytes)?, Ints::one(info))
+        submit_factor(Call::new(name, handle)?, a, Touched::bytes(device, bytes), Ints::one(info))
     }
 
     fn cusolverDnSpotrs | cusolverDnDpotrs | cusolverDnCpotrs | cusolverDnZpotrs
@@ -165,7 +165,7 @@ gpurace_library::functions! { name:
     fn cusolverDnXtrtri(handle: Raw, fill: u32, diagonal: u32, n: i64, ty: u32, a: usize, lda: i64, device: usize, bytes: usize, host: usize, host_bytes: usize, info: usize) {
         let (call, unit, info) = (Call::new(name, handle)?, choice(diagonal)?, Ints::one(info));
         let a = Place::triangle(a, Type::new(ty)?, fill, n, lda)?;
-        let touched = Touched::bytes(device, bytes)?.reads(a).writes(a).ints(info, true);
+        let touched = Touched::bytes(device, bytes).reads(a).writes(a).ints(info, true);
         // SAFETY: as above.
         call.submit(touched, move || unsafe { numbers!(a.ty, invert_triangle(a, unit, info)) })
     }

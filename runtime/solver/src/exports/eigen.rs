@@ -110,7 +110,7 @@ gpurace_library::functions! { name:
     }
 
     fn cusolverDnXsyevd(handle: Raw, params: Raw, mode: u32, fill: u32, n: i64, ty: u32, a: usize, lda: i64, of_values: u32, values: usize, computed: u32, device: usize, bytes: usize, host: usize, host_bytes: usize, info: usize) {
-        let (call, work) = (Call::new(name, handle)?, Touched::bytes(device, bytes)?);
+        let (call, work) = (Call::new(name, handle)?, Touched::bytes(device, bytes));
         EigenProblem::new(same(&[ty, computed], &[of_values])?, mode, fill, n, (a, lda), values, info)?.submit(call, work)
     }
 

@@ -75,7 +75,7 @@ gpurace_library::functions! { name:
 
     fn cusolverDnXgetrf(handle: Raw, params: Raw, m: i64, n: i64, ty: u32, a: usize, lda: i64, pivots: usize, computed: u32, device: usize, bytes: usize, host: usize, host_bytes: usize, info: usize) {
         let a = Place::new(a, same(&[ty, computed], &[])?, m, n, lda)?;
-        let (call, work) = (Call::new(name, handle)?, Touched::bytes(device, bytes)?);
+        let (call, work) = (Call::new(name, handle)?, Touched::bytes(device, bytes));
         submit_factor(call, a, (pivots, true), work, Ints::one(info))
     }
 

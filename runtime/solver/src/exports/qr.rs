@@ -86,7 +86,7 @@ gpurace_library::functions! { name:
 
     fn cusolverDnXgeqrf(handle: Raw, params: Raw, m: i64, n: i64, ty: u32, a: usize, lda: i64, of_taus: u32, taus: usize, computed: u32, device: usize, bytes: usize, host: usize, host_bytes: usize, info: usize) {
         let a = Place::new(a, same(&[ty, of_taus, computed], &[])?, m, n, lda)?;
-        submit_factor(Call::new(name, handle)?, a, taus, Touched::bytes(device, bytes)?, Ints::one(info))
+        submit_factor(Call::new(name, handle)?, a, taus, Touched::bytes(device, bytes), Ints::one(info))
     }
 
     fn cusolverDnSorgqr_bufferSize | cusolverDnDorgqr_bufferSize | cusolverDnCungqr_bufferSize | cusolverDnZungqr_bufferSize

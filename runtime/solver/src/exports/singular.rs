@@ -146,7 +146,7 @@ gpurace_library::functions! { name:
     fn cusolverDnXgesvd(handle: Raw, params: Raw, letter_u: i8, letter_v: i8, m: i64, n: i64, ty: u32, a: usize, lda: i64, of_values: u32, values: usize, of_u: u32, u: usize, ldu: i64, of_v: u32, v: usize, ldv: i64, computed: u32, device: usize, bytes: usize, host: usize, host_bytes: usize, info: usize) {
         let ty = same(&[ty, of_u, of_v, computed], &[of_values])?;
         let problem = SingularProblem::by_letters(ty, [letter_u, letter_v], [m, n], [(a, lda), (u, ldu), (v, ldv)], values, info)?;
-        problem.submit(Call::new(name, handle)?, Touched::bytes(device, bytes)?)
+        problem.submit(Call::new(name, handle)?, Touched::bytes(device, bytes))
     }
 
     fn cusolverDnSgesvdj_bufferSize | cusolverDnDgesvdj_bufferSize | cusolverDnCgesvdj_bufferSize | cusolverDnZgesvdj_bufferSize
