@@ -203,6 +203,9 @@ mod tests {
             ("gpurace_fft", "/c/lib64/libcufft.so.12"),
             ("gpurace_sparse", "-lcusparse"),
             ("gpurace_sparse", "-lcusparse_static -lculibos"),
+            ("gpurace_solver", "-lcusolver"),
+            ("gpurace_solver", "-lcusolver_static -lcusolver_lapack_static"),
+            ("gpurace_solver", "/c/lib64/libcusolver.so.12"),
         ] {
             let found = &["libcublas.so", "libcurand.so"];
             assert_eq!(taken(&format!("-fgpurace-exec=cpu a.cu {library}"), found), [own], "{library}");

@@ -245,7 +245,7 @@ fn driver_api() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A program that calls cuBLAS, cuRAND, cuFFT and cuSPARSE: their libraries are targets, and a C++ file includes their headers.
+/// A program that calls cuBLAS, cuRAND, cuFFT, cuSPARSE and cuSOLVER: their libraries are targets, and a C++ file includes their headers.
 const LIBRARIES: &str = "\
 cmake_minimum_required(VERSION 3.25)
 project(libraries LANGUAGES CXX CUDA)
@@ -254,7 +254,8 @@ enable_testing()
 foreach(kind \"\" _static)
   add_executable(app${kind} main.cu norm.cpp)
   target_link_libraries(app${kind} PRIVATE CUDA::cublas${kind} CUDA::cublasLt CUDA::curand${kind}
-    CUDA::cufft${kind} CUDA::cusparse${kind})
+    CUDA::cufft${kind} CUDA::cusparse${kind}
+    CUDA::cusolver${kind})
   add_test(NAME app${kind} COMMAND app${kind})
 endforeach()
 ";
@@ -264,6 +265,7 @@ const LIBRARIES_NORM: &str = "\
 #include <cublas_v2.h>
 #include <cufft.h>
 #include <curand.h>
+#include <cusolverDn.h>
 #include <cusparse.h>
 float norm(cublasHandle_t handle, const float* x, int n) {
     float found = 0, random = 0;
@@ -274,6 +276,7 @@ float norm(cublasHandle_t handle, const float* x, int n) {
     int version = 0;
     if (cufftGetVersion(&version) != CUFFT_SUCCESS || version != CUFFT_VERSION) return -1;
     if (cusparseGetProperty(MAJOR_VERSION, &version) || version != CUSPARSE_VER_MAJOR) return -1;
+    if (cusolverGetVersion(&version) || version != CUSOLVER_VERSION) return -1;
     return cublasSnrm2(handle, n, x, 1, &found) == CUBLAS_STATUS_SUCCESS ? found : -1;
 }
 ";

@@ -169,6 +169,7 @@ fn libraries_are_there_under_each_of_their_names() {
 #include <cublas_v2.h>
 #include <cufft.h>
 #include <curand.h>
+#include <cusolverDn.h>
 #include <cusparse.h>
 int main() {
     cublasHandle_t handle;
@@ -178,12 +179,13 @@ int main() {
     right &= curandGetVersion(&version) == CURAND_STATUS_SUCCESS && version == CURAND_VERSION;
     right &= cufftGetVersion(&version) == CUFFT_SUCCESS && version == CUFFT_VERSION;
     right &= cusparseGetProperty(MAJOR_VERSION, &version) == CUSPARSE_STATUS_SUCCESS && version == CUSPARSE_VER_MAJOR;
+    right &= cusolverGetVersion(&version) == CUSOLVER_STATUS_SUCCESS && version == CUSOLVER_VERSION;
     right &= cublasLtGetVersion() != 0 && cublasDestroy(handle) == CUBLAS_STATUS_SUCCESS;
     return !right;
 }
 ";
     for (test, libraries) in [
-        ("shared", vec!["-lcublas", "-lcublasLt", "-lcurand", "-lcufft", "-lcusparse"]),
+        ("shared", vec!["-lcublas", "-lcublasLt", "-lcurand", "-lcufft", "-lcusparse", "-lcusolver"]),
         (
             "static",
             vec![
@@ -192,6 +194,8 @@ int main() {
                 "-lcurand_static",
                 "-lcufft_static",
                 "-lcusparse_static",
+                "-lcusolver_static",
+                "-lcusolver_lapack_static",
                 "-lculibos",
             ],
         ),
@@ -203,6 +207,7 @@ int main() {
                 "/usr/local/cuda/lib64/libcurand.so.10",
                 "/usr/local/cuda/lib64/libcufft.so.12",
                 "/usr/local/cuda/lib64/libcusparse.so.12",
+                "/usr/local/cuda/lib64/libcusolver.so.12",
             ],
         ),
     ] {
@@ -213,7 +218,7 @@ int main() {
 
 #[test]
 fn a_missing_library_that_nothing_calls_is_left_out() {
-    let run = built("uncalled", "int main() {}\n", &["-lcudnn", "-lcusolver_static"]);
+    let run = built("uncalled", "int main() {}\n", &["-lcudnn", "-lnppc_static"]);
     assert_eq!((run.outcome.status, run.outcome.stderr.as_str()), (Some(0), ""));
     // An error before the link has nothing to do with it.
     let said = refused("misspelt", "int main() { return none; }\n", &["-lcudnn"]).stderr;

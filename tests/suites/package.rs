@@ -142,6 +142,7 @@ fn the_debian_package_holds_no_llvm() -> Result<(), Failed> {
         "./usr/lib/gpurace/libgpurace_rand.so",
         "./usr/lib/gpurace/libgpurace_fft.so",
         "./usr/lib/gpurace/libgpurace_sparse.so",
+        "./usr/lib/gpurace/libgpurace_solver.so",
         &link,
     ] {
         assert!(files.contains(file), "{file}: {files}");

@@ -87,11 +87,11 @@ macro_rules! statuses {
 }
 
 /// Defines exported functions of a library. A body returns an `Outcome` and may use its function's name, which the
-/// first word names. Two functions may share a body: `fn one | two (…) {…}`.
+/// first word names. Functions may share a body: `fn one | two (…) {…}`.
 #[macro_export]
 macro_rules! functions {
-    ($name:ident: $(fn $function:ident $(| $twin:ident)? ($($params:tt)*) $body:block)*) => {$(
-        $crate::functions!(@each $name [$function $($twin)?] ($($params)*) $body);
+    ($name:ident: $(fn $function:ident $(| $twin:ident)* ($($params:tt)*) $body:block)*) => {$(
+        $crate::functions!(@each $name [$function $($twin)*] ($($params)*) $body);
     )*};
     (@each $name:ident [$($function:ident)*] $params:tt $body:block) => {$(
         $crate::functions!(@one $name $function $params $body);
