@@ -210,7 +210,11 @@ impl Extraction<'_> {
             }
             let stmt =
                 Stmt::Access(p::Access { site: SiteId(site), op: op_of(&access), object, offset, size });
-            match aim.guard {
+            // A race with a target that the pointer may not have here is no witness.
+            let unknown = (aim.guard.is_none() && pointer.aims.len() > 1).then(|| {
+                self.b.opaque("which memory a pointer is to", Width::W1, p::Uniform::Thread, f.inner(place))
+            });
+            match aim.guard.or(unknown) {
                 Some(guard) if self.b.is_truth(guard, false) => {}
                 Some(guard) if !self.b.is_truth(guard, true) => {
                     out.push(Stmt::If { cond: guard, then: vec![stmt], otherwise: Vec::new() });

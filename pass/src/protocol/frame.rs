@@ -97,6 +97,19 @@ pub struct HeaderVar {
     pub aims: Option<Vec<Aim>>,
 }
 
+/// The number of iterations of a loop before this one, as a variable of the protocol's loop.
+#[derive(Clone, Copy, Debug)]
+pub struct Count {
+    /// The loop, in the function.
+    pub of: usize,
+    /// Which threads execute the same iterations together.
+    pub uniform: Uniform,
+    /// The variable.
+    pub id: VarId,
+    /// The variable as an expression of 32 bits.
+    pub expr: ExprId,
+}
+
 /// A way that control may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Way {
@@ -139,6 +152,8 @@ pub struct Frame {
     pub ways: HashMap<Way, ExprId>,
     /// Variables of loops.
     pub vars: Vec<HeaderVar>,
+    /// Numbers of iterations that values rest on.
+    pub counts: Vec<Count>,
     /// Activations of the functions that it calls.
     pub calls: HashMap<LLVMValueRef, Result<Box<Frame>, String>>,
     /// Number of activations around this one.

@@ -9,6 +9,7 @@
 //! | [`copies`] | asynchronous copies that are waited for |
 //! | [`managed`] | managed memory, which the host may access too |
 //! | [`rows`] | rows that loops walk in part |
+//! | [`swapped`] | buffers that change places in loops |
 //! | [`covered`] | reads that another access's check stands for |
 //! | [`warnings`] | warnings, remarks and facts of the compiler |
 
@@ -18,6 +19,7 @@ mod indices;
 mod managed;
 mod objects;
 mod rows;
+mod swapped;
 mod warnings;
 
 use std::path::{Path, PathBuf};

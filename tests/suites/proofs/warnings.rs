@@ -56,6 +56,19 @@ fn a_race_within_each_block_is_a_warning_though_blocks_race_too() {
 }
 
 #[test]
+fn no_warning_rests_on_a_pointer_that_may_be_to_another_array() {
+    let turned = "__global__ void turned(float* a, float* b, float* c) {\n    int i = threadIdx.x;\n    \
+                  for (int k = 0; k < 8; k++) {\n        b[i] = i ? a[i - 1] : 0;\n        __syncthreads();\n        \
+                  float* t = a;\n        a = b;\n        b = c;\n        c = t;\n    }\n}\n";
+    assert_eq!(diagnostics("turned", turned, &[]).stderr, "");
+    let swapped = turned.replace("b = c;", "").replace("c = t;", "b = t;");
+    assert_eq!(diagnostics("swapped", &swapped, &[]).stderr, "");
+    let racy = swapped.replace("b[i] = i", "a[i] = i");
+    let said = diagnostics("swapped_racy", &racy, &[]).stderr;
+    assert!(said.starts_with("w.cu:4:"), "{said}");
+}
+
+#[test]
 fn remarks_say_what_is_proved_and_what_is_not() {
     let said = diagnostics("remarks", RACY_AND_FINE, &["-Rpass=gpurace", "-Wno-gpurace"]).stderr;
     assert!(
