@@ -182,7 +182,10 @@ impl Session {
         let mut at = 0;
         while at < report.findings.len() {
             let fingerprint = report.findings[at].fingerprint.clone();
-            let races = of_finding.get(&fingerprint).filter(|_| fix::may_need_barriers(&report.findings[at]));
+            let finding = &report.findings[at];
+            let may_need_barriers =
+                fix::may_need_barriers(finding) && !join::keeps_one_value(report, finding);
+            let races = of_finding.get(&fingerprint).filter(|_| may_need_barriers);
             let Some(mut fixed) = races.and_then(|races| self.barriers_for(races, None)) else {
                 at += 1;
                 continue;
@@ -218,6 +221,7 @@ impl Session {
         let traces =
             of_finding.iter().filter_map(|(fingerprint, races)| Some((&**fingerprint, traced(races)?)));
         join::join(report, &traces.collect());
+        join::name_several_writers(report);
         join::share_barriers(report);
     }
 
