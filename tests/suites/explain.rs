@@ -132,7 +132,7 @@ const MISTAKES: [(&str, &str, &str, &str); 20] = [
     ("half_atomic", "missing-atomic", "make both atomic, or order them", "give each block bytes of its own"),
     ("scope", "narrow-scope", "use a device-scope one (such as atomicAdd)", ""),
     ("rounds", "loop-back-edge", "no __syncthreads() orders line", "n"),
-    ("mask", "mask", "name the lanes of both threads: lanes", "put a barrier between this access and"),
+    ("mask", "mask", "whose mask names their lanes: ", "put a barrier between this access and"),
     (
         "fence",
         "missing-fence",

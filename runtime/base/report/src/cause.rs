@@ -44,7 +44,8 @@ pub fn of(race: &Race, mut facts: [SideFacts; 2], kernel: Option<InKernel<'_>>) 
         // Then it makes no difference that a copy makes the access.
         facts.iter_mut().for_each(|side| side.asynchronous = false);
     }
-    let update = kernel.and_then(|kernel| updates::of(kernel.flow, kernel.pair));
+    let update = kernel.filter(|kernel| !flags::is_checked_twice(kernel.flow, kernel.pair));
+    let update = update.and_then(|kernel| updates::of(kernel.flow, kernel.pair, race.scope > Scope::Block));
     let kind = kind(race, facts, kernel, relation, update);
     let update = update.filter(|_| kind == CauseKind::Other);
     let strays = facts.iter().find_map(|side| side.strays_from);
@@ -74,7 +75,10 @@ pub fn of(race: &Race, mut facts: [SideFacts; 2], kernel: Option<InKernel<'_>>) 
     let order = Order::of(race, relation);
     let hint = match kind {
         CauseKind::Other if strays.is_some() => Some(hint::of_stray(race, facts)),
-        CauseKind::Other if update.is_some() => Some(hint::of_update(race)),
+        CauseKind::Other if update.is_some() => {
+            Some(hint::of_update(race, update.is_some_and(|update| update.by_value)))
+        }
+        CauseKind::Other if is_plain_set(race, kernel) => Some(hint::of_plain_set(race)),
         CauseKind::Other if is_either_or(race, relation) => Some(hint::of_branches(race)),
         CauseKind::MissingFence => Some(hint::of_flag_or_lock(race)),
         CauseKind::UnwaitedCopy => {
@@ -218,7 +222,9 @@ fn kind(
             if race.scope <= Scope::Block
                 && relation.is_some_and(|relation| relation.is_sequence && !relation.may_poll) => {}
         (Effect::Atomic, _) | (_, Effect::Atomic) => return CauseKind::Other,
-        (Effect::Write, Effect::Write) if race.same_value == Some(true) && is_one_place(race) => {
+        (Effect::Write, Effect::Write)
+            if race.same_value == Some(true) && is_one_place(race) && update.is_none() =>
+        {
             return CauseKind::SameValue;
         }
         _ => {}
@@ -268,9 +274,20 @@ fn is_flag(race: &Race, facts: [SideFacts; 2], kernel: Option<InKernel<'_>>) -> 
     spins(kernel) || race.scope > Scope::Block && facts.iter().any(|side| side.volatile)
 }
 
-/// True if one side is in a loop that waits for the bytes to change.
+/// True if one side is in a loop that waits for the bytes to change, or looks at them before a lock is taken.
 fn spins(kernel: Option<InKernel<'_>>) -> bool {
-    kernel.is_some_and(|kernel| kernel.pair.into_iter().any(|site| flags::spins(kernel.flow, site)))
+    kernel.is_some_and(|kernel| {
+        kernel.pair.into_iter().any(|site| flags::spins(kernel.flow, site))
+            || flags::is_checked_twice(kernel.flow, kernel.pair)
+    })
+}
+
+/// True if one side is a plain write, and the other one an atomic in a loop that waits.
+fn is_plain_set(race: &Race, kernel: Option<InKernel<'_>>) -> bool {
+    let effects = [race.kind.earlier(), race.kind.later()];
+    effects.contains(&Effect::Write)
+        && effects.contains(&Effect::Atomic)
+        && kernel.is_some_and(|kernel| flags::is_waited_for(kernel.flow, kernel.pair))
 }
 
 fn of_atomics(scope: Scope, facts: [SideFacts; 2]) -> CauseKind {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use gpurace_abi::flow::{Flow, Step};
+use gpurace_abi::flow::{Flow, Step, Update};
 
 use crate::barriers::{Pair, is_one_statement, loops, places, reversed};
 
@@ -32,30 +32,109 @@ pub fn is_handed_over(flow: &Flow, [earlier, later]: Pair) -> bool {
         })
 }
 
-/// True if a plain flag seems to order two accesses: one side of the race on the flag is in a loop that waits or looks
-/// for a value to change. A thread comes to one of the accesses through this loop only, and to the other one before it
-/// sets the flag.
+/// True if a plain flag, or a lock with a plain access, seems to order two accesses: one side of the race on it is a look
+/// (see [`Look`]). A thread comes to one of the accesses past this look only, and to the other one before it sets the
+/// flag or frees the lock. Who frees a lock has taken it, and only what comes between is ordered.
 pub fn is_told_of(flow: &Flow, pair: Pair, flag: Pair) -> bool {
-    let (places, reverse) = (places(flow), reversed(flow));
-    let is_before = |a: u32, b: u32| match (places.get(&a), places.get(&b)) {
+    let orders = |look, set, may_come_first: bool| {
+        both(pair).into_iter().any(|[given, taken]| {
+            is_before(flow, given, set)
+                && is_behind(flow, taken, look)
+                && (may_come_first || is_behind(flow, given, look))
+        })
+    };
+    both(flag).into_iter().any(|[look, set]| {
+        let waits = Look::Loop(look);
+        spins(flow, look) && orders(waits, set, true)
+            || waits_alone(flow, look) && orders(waits, set, !is_behind(flow, set, waits))
+            || is_checked_again(flow, [look, set]) && orders(Look::Once(look), set, false)
+    })
+}
+
+/// True if one side is the look at a plain flag before a lock is taken. Behind the lock, the thread looks again and
+/// then sets the flag, which is the other side.
+pub fn is_checked_twice(flow: &Flow, pair: Pair) -> bool {
+    both(pair).into_iter().any(|pair| is_checked_again(flow, pair))
+}
+
+fn is_checked_again(flow: &Flow, [look, set]: Pair) -> bool {
+    let is_look = |update: &&Update| update.change == set && update.read == look;
+    let atomics = || flow.blocks.iter().flat_map(|block| &block.steps);
+    let locks = atomics().filter_map(|step| if let Step::Atomic(site) = *step { Some(site) } else { None });
+    let mut locks = locks.filter(|&lock| waits_alone(flow, lock));
+    flow.updates.iter().any(|update| is_look(&update))
+        && locks.any(|lock| {
+            let is_locked = |access| is_behind(flow, access, Look::Loop(lock));
+            let looks_again = |update: &Update| update.change == set && is_locked(update.read);
+            !is_locked(look) && is_before(flow, look, lock) && flow.updates.iter().any(looks_again)
+        })
+}
+
+/// True if one side is an atomic in a loop that waits for the other one.
+pub fn is_waited_for(flow: &Flow, pair: Pair) -> bool {
+    pair.into_iter().any(|site| waits_alone(flow, site))
+}
+
+/// True if an access is an atomic in a loop that has no plain accesses and ends by what an atomic has read. A loop of
+/// compare-and-swaps after a plain read of the same bytes is an update, and does not wait.
+fn waits_alone(flow: &Flow, site: u32) -> bool {
+    let places = places(flow);
+    let is_atomic = |step: &Step| matches!(step, Step::Atomic(_));
+    let is_update = flow.updates.iter().any(|update| update.change == site);
+    places.get(&site).is_some_and(|&(block, at)| {
+        !is_update
+            && is_atomic(&flow.blocks[block].steps[at])
+            && innermost(flow, block).is_some_and(|(_, blocks)| {
+                let steps = || blocks.iter().flat_map(|&block| &flow.blocks[block].steps);
+                blocks.iter().any(|&block| flow.blocks[block].decides)
+                    && !steps().any(|step| matches!(step, Step::Access(_)))
+            })
+    })
+}
+
+/// An access at which a thread learns that others have set a flag or freed a lock.
+#[derive(Clone, Copy)]
+enum Look {
+    /// It is in a loop, which the thread leaves then.
+    Loop(u32),
+    /// It is not in such a loop.
+    Once(u32),
+}
+
+/// True if a thread comes to an access past a look only.
+fn is_behind(flow: &Flow, access: u32, look: Look) -> bool {
+    let places = places(flow);
+    let (Look::Loop(site) | Look::Once(site)) = look;
+    let (Some(&look_at), Some(access)) = (places.get(&site), places.get(&access)) else { return false };
+    let is_reached_past = |block| block != 0 && reached_without(flow, 0, block).contains(&access.0);
+    match look {
+        Look::Loop(_) => innermost(flow, look_at.0)
+            .is_some_and(|(header, blocks)| !blocks.contains(&access.0) && !is_reached_past(header)),
+        Look::Once(_) if access.0 == look_at.0 => look_at.1 < access.1,
+        Look::Once(_) => !is_reached_past(look_at.0),
+    }
+}
+
+/// True if a thread may come from one access to another one.
+fn is_before(flow: &Flow, a: u32, b: u32) -> bool {
+    let places = places(flow);
+    match (places.get(&a), places.get(&b)) {
         (Some(a), Some(b)) => {
             a.0 == b.0 && a.1 < b.1 || a.0 != b.0 && reached(flow, a.0, true).contains(&b.0)
         }
         _ => false,
-    };
-    let is_behind = |access: u32, look: u32| {
-        let (Some(look), Some(access)) = (places.get(&look), places.get(&access)) else { return false };
-        let around = loops(flow, &reverse).filter(|(_, blocks)| blocks.contains(&look.0));
-        let innermost = around.min_by_key(|(_, blocks)| blocks.len());
-        innermost.is_some_and(|(header, blocks)| {
-            let is_reached_past = header != 0 && reached_without(flow, 0, header).contains(&access.0);
-            !blocks.contains(&access.0) && !is_reached_past
-        })
-    };
-    let both = |[a, b]: Pair| [[a, b], [b, a]];
-    both(flag).into_iter().filter(|&[look, _]| spins(flow, look)).any(|[look, set]| {
-        both(pair).into_iter().any(|[given, taken]| is_before(given, set) && is_behind(taken, look))
-    })
+    }
+}
+
+fn both([a, b]: Pair) -> [Pair; 2] {
+    [[a, b], [b, a]]
+}
+
+/// Returns the header and the blocks of the innermost loop around a block.
+fn innermost(flow: &Flow, block: usize) -> Option<(usize, BTreeSet<usize>)> {
+    let reverse = reversed(flow);
+    let around = loops(flow, &reverse).filter(|(_, blocks)| blocks.contains(&block));
+    around.min_by_key(|(_, blocks)| blocks.len())
 }
 
 /// True if an access is in a loop that waits for a plain value to change.
@@ -131,5 +210,49 @@ mod tests {
         assert!(!told(&wait.replace("u 1,2:", "u 1,2,3:")));
         assert!(!told(&wait.replace("s 2,3", "2,3")));
         assert!(spins(&flow("s 0,1: a0\nu: a1"), 0) && !spins(&flow("s 0,1: a0\nu: a1"), 1));
+    }
+
+    #[test]
+    fn a_lock_with_a_plain_access_tells_of_what_it_guards() {
+        let told = |text: &str| is_told_of(&flow(text), [0, 1], [2, 3]);
+        let lock = "u 1:\nd 1,2: L1 x2\n: L2 a0 a1 L3 a3";
+        assert!(told(lock) && is_waited_for(&flow(lock), [2, 3]) && is_waited_for(&flow(lock), [3, 2]));
+        // It is freed first, another way leads past the lock, or the access stands before it.
+        assert!(!told(&lock.replace("L2 a0 a1 L3 a3", "L3 a3 L2 a0 a1")));
+        assert!(!told(&lock.replace("u 1:", "u 1,2:")));
+        assert!(!told(&lock.replace("u 1:", "u 1: a0").replace("L2 a0 a1", "L2").replace("a3", "a3 a1")));
+        // Who sets a flag has not waited for it: what comes before is handed over.
+        assert!(told("u 1,2:\n 4: L1 a0 L2 a3\nd 2,3: L5 x2\n 4: L6 a1\nu:"));
+        // Nobody waits, or the loop does other things.
+        for other in [lock.replace("d 1,2", "1,2"), lock.replace("d 1,2", "d 2"), lock.replace("x2", "x2 a9")]
+        {
+            assert!(!told(&other) && !is_waited_for(&flow(&other), [2, 3]), "{other}");
+        }
+        // A loop of compare-and-swaps after a plain read updates.
+        let updates = vec![Update { read: 9, change: 2, by_value: false }];
+        let swaps = Flow { updates, ..flow(&lock.replace("u 1:", "u 1: a9")) };
+        assert!(!is_waited_for(&swaps, [2, 3]) && !is_told_of(&swaps, [0, 1], [2, 3]));
+    }
+
+    #[test]
+    fn a_flag_that_is_checked_twice_tells_of_what_the_lock_guards() {
+        // Sites: 0 and 1 are the data, 2 the first look, 3 the second one, 4 the store, 5 and 6 the lock.
+        let text = "u 1,4: L1 a2\nd 1,2: L2 x5\n 3,4: L3 a3\n 4: L4 a0 L5 a4 L6 x6\nu: L7 a1";
+        let update = |read| Update { read, change: 4, by_value: true };
+        let with = |text: &str, reads: &[u32]| Flow {
+            updates: reads.iter().map(|&read| update(read)).collect(),
+            ..flow(text)
+        };
+        let twice = with(text, &[2, 3]);
+        assert!(is_checked_twice(&twice, [2, 4]) && is_checked_twice(&twice, [4, 2]));
+        assert!(is_told_of(&twice, [0, 1], [2, 4]) && is_told_of(&twice, [1, 0], [4, 2]));
+        // The second look is that of the lock's holder.
+        assert!(!is_checked_twice(&twice, [3, 4]));
+        // The flag does not order what comes before the first look.
+        let before = text.replace("L1 a2", "L1 a1 a2").replace("L7 a1", "L7");
+        assert!(!is_told_of(&with(&before, &[2, 3]), [0, 1], [2, 4]));
+        // Nobody looks again, or there is no lock: an update that is not atomic.
+        assert!(!is_checked_twice(&with(text, &[2]), [2, 4]));
+        assert!(!is_checked_twice(&with(&text.replace("d 1,2", "1,2"), &[2, 3]), [2, 4]));
     }
 }

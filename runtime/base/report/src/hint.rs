@@ -61,6 +61,10 @@ pub(crate) const IF_UPDATE: &str = "; if the line is an update, make it atomic (
 /// What a hint says of an asynchronous copy in a loop that waits for copies.
 pub(crate) const IF_PIPELINE: &str = "; if the loop's waits are right, the copy goes to a stage that is still in use: let it go to the next free one";
 
+/// What a hint says of two writes at different lines.
+const ONE_STAYS: &str = "; a barrier lets only one of the two values stay: if both are needed, give each thread bytes of \
+                         its own (an index or the size of an array is wrong)";
+
 /// Returns the hint if threads of two branches write the same bytes.
 pub(crate) fn of_branches(race: &Race) -> String {
     let places = match [race.earlier(), race.later()].map(position) {
@@ -96,14 +100,14 @@ pub(crate) fn of_mask(race: &Race, order: Order) -> String {
         Some((x + width * (y + height * z)) % 32)
     };
     let lanes = match sides.map(lane) {
-        [Some(a), Some(b)] => format!(": lanes {a} and {b}"),
+        [Some(a), Some(b)] => format!(": {a} and {b}"),
         _ => String::new(),
     };
     let places = match sides.map(position) {
         [Some(a), Some(b)] if a != b => format!(" between {a} and {b}"),
         _ => String::new(),
     };
-    format!("let the mask of one __syncwarp(){places} name the lanes of both threads{lanes}")
+    format!("let both threads reach one __syncwarp(){places} whose mask names their lanes{lanes}")
 }
 
 /// Returns the hint if a barrier is missing, whatever the accesses are.
@@ -115,8 +119,9 @@ pub(crate) fn of_barrier(race: &Race, order: Order) -> String {
     in_one_launch(race, order, missing, "threads")
 }
 
-/// Returns the hint if several threads update bytes, and the update is not atomic.
-pub(crate) fn of_update(race: &Race) -> String {
+/// Returns the hint if several threads update bytes, and the update is not atomic. With `by_value`, the index does not go
+/// by the thread.
+pub(crate) fn of_update(race: &Race, by_value: bool) -> String {
     let is_plain = |effect| effect != Effect::Atomic;
     let [earlier, later] = [race.kind.earlier(), race.kind.later()];
     if !is_plain(earlier) || !is_plain(later) {
@@ -136,9 +141,27 @@ pub(crate) fn of_update(race: &Race) -> String {
         [Some(a), Some(b)] => format!(" (read at {b}, written at {a})"),
         _ => String::new(),
     };
+    let of_its_own = match by_value {
+        true => String::new(),
+        false => format!("; if {who} should update bytes of their own, the index or its stride is wrong"),
+    };
     format!(
         "several {who} update the same bytes{places}: make the update one atomic operation (such as atomicAdd, \
-         atomicMax or atomicCAS), or use a reduction"
+         atomicMax or atomicCAS), or use a reduction{of_its_own}"
+    )
+}
+
+/// Returns the hint if a loop waits by an atomic for what a plain write stores.
+pub(crate) fn of_plain_set(race: &Race) -> String {
+    let (write, atomic) = match race.kind.later() {
+        Effect::Atomic => (race.earlier(), race.later()),
+        _ => (race.later(), race.earlier()),
+    };
+    let [write, atomic] =
+        [write, atomic].map(|side| position(side).map_or_else(String::new, |at| format!(" at {at}")));
+    format!(
+        "the write{write} is plain, and a loop looks for it by the atomic{atomic}: write by atomicExch(&x, value); if \
+         it frees a lock or tells of other data, put a __threadfence() before the write and after the loop"
     )
 }
 
@@ -276,6 +299,11 @@ fn two_plain(race: &Race, facts: [SideFacts; 2], order: Order) -> Option<String>
         }
         Scope::System => return None,
     };
+    let is_write = [race.kind.earlier(), race.kind.later()].map(|effect| effect == Effect::Write);
+    let lines = [race.earlier(), race.later()].map(|access| (&access.file, access.line));
+    if is_write == [true, true] && race.scope <= Scope::Cluster && lines[0] != lines[1] {
+        hint.push_str(ONE_STAYS);
+    }
     let volatile = facts.iter().any(|side| side.volatile);
     if race.scope <= Scope::Block && volatile {
         hint.push_str("; `volatile` does not order threads");

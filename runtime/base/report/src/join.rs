@@ -7,6 +7,7 @@ use crate::cause::InKernel;
 use crate::flags;
 use crate::schema::{Access, CauseKind, Finding, Op, Race, RaceKind, Report};
 use crate::updates;
+use crate::words;
 
 /// Between the objects of a finding.
 const AND: &str = " and ";
@@ -25,7 +26,8 @@ pub type Traces<'a> = HashMap<&'a str, Vec<InKernel<'a>>>;
 /// - what each warp orders for itself, if several warps write there: each needs memory of its own;
 /// - an update under a lock without a fence: the lock orders nothing;
 /// - what one statement of a loop writes in several iterations, if the loop lacks a barrier anyway;
-/// - what a plain flag tells of, on other objects too: the flag must become atomic;
+/// - what a plain flag tells of, or a lock with a plain access guards, on other objects too: the flag or the lock must
+///   become atomic;
 /// - what a flag or a lock of too narrow a scope lets race, on other objects too;
 /// - what lacks a barrier within the iterations of one loop, and from one iteration to the next.
 pub fn join(report: &mut Report, traces: &Traces<'_>) {
@@ -42,7 +44,7 @@ pub fn join(report: &mut Report, traces: &Traces<'_>) {
             }
             let same_object = known.object == finding.object;
             match (finding.cause, known.cause) {
-                (MissingBarrier | MissingFence, Other) if is_told_of(finding, known, traces) => true,
+                (MissingBarrier | MissingFence | Other, Other) if is_told_of(finding, known, traces) => true,
                 (MissingBarrier | LoopBackEdge, Other) => {
                     let updates = updated(report, known);
                     let is_with_update =
@@ -88,7 +90,7 @@ fn is_of_iterations(report: &Report, finding: &Finding, known: &Finding, traces:
         let is_with = |other: &InKernel<'_>| other.pair.contains(&a) && crosses(other);
         a == b
             && crosses(race)
-            && updates::of(race.flow, race.pair).is_none()
+            && updates::of(race.flow, race.pair, false).is_none()
             && of(known).iter().any(is_with)
     };
     report.races_of(finding).all(|race| race.kind == RaceKind::WriteWrite)
@@ -96,7 +98,7 @@ fn is_of_iterations(report: &Report, finding: &Finding, known: &Finding, traces:
         && of(finding).iter().all(repeats)
 }
 
-/// True if the plain flag that one finding is about tells of what the other one is about.
+/// True if the plain flag or the lock that one finding is about orders what the other one is about.
 fn is_told_of(finding: &Finding, flag: &Finding, traces: &Traces<'_>) -> bool {
     let [told, flag] =
         [finding, flag].map(|finding| traces.get(&*finding.fingerprint).map_or(&[][..], Vec::as_slice));
@@ -144,6 +146,38 @@ fn join_into(report: &mut Report, from: usize, into: usize) {
     report.findings.remove(from);
     for (number, finding) in (1..).zip(&mut report.findings) {
         finding.id = format!("F{number}");
+    }
+}
+
+/// True if a finding is of plain writes alone, and none of them is of an update, which also reads. Whatever the order,
+/// the bytes keep one of two values, so a barrier may only hide a wrong index.
+pub fn keeps_one_value<'a>(
+    finding: &Finding,
+    mut races: impl Iterator<Item = (RaceKind, Option<InKernel<'a>>)>,
+) -> bool {
+    let updates =
+        |kernel: InKernel<'_>| kernel.flow.updates.iter().any(|update| kernel.pair.contains(&update.change));
+    matches!(finding.cause, CauseKind::MissingBarrier | CauseKind::LoopBackEdge)
+        && races.all(|(kind, kernel)| kind == RaceKind::WriteWrite && !kernel.is_some_and(updates))
+}
+
+/// Says of each finding that `keeps_one_value` that it has several writers.
+pub fn name_several_writers(report: &mut Report, keeps_one_value: impl Fn(&Finding) -> bool) {
+    for at in 0..report.findings.len() {
+        let finding = &report.findings[at];
+        if !keeps_one_value(finding) {
+            continue;
+        }
+        let Some(race) = report.races_of(finding).next() else { continue };
+        let mut sides = [(race.earlier(), true), (race.later(), false)];
+        sides.sort_by_key(|(access, _)| (&access.file, access.line));
+        let [one, other] = sides.map(|(_, is_earlier)| words::effect_at(race, is_earlier));
+        let why = format!("{one} and {other} go to the same bytes, and only one value stays");
+        let rest = finding.title.find(':').map_or("", |colon| &finding.title[colon..]);
+        let title = format!("{}{rest}", words::SEVERAL_WRITERS);
+        let finding = &mut report.findings[at];
+        (finding.cause, finding.title, finding.why) = (CauseKind::Other, title, why);
+        finding.fix.diff = None;
     }
 }
 

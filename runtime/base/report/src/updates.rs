@@ -11,6 +11,8 @@ use crate::barriers::{Pair, StepPlace, is_one_statement, loops, places, reversed
 pub struct FoundUpdate {
     /// The change is atomic, so only the read is plain.
     pub is_atomic: bool,
+    /// See [`Update::by_value`].
+    pub by_value: bool,
 }
 
 /// True if the sides of a race are the read and the change of the same bytes by one thread, or both are the change.
@@ -26,8 +28,9 @@ fn is_of(update: &Update, [a, b]: Pair) -> bool {
 /// Returns the update that a race is of: its sides are the read and the change of one, or both are the change.
 ///
 /// A barrier in the loop could also be what lacks, if the bytes go by the thread and the iteration: then threads may
-/// have the same bytes in different iterations only.
-pub fn of(flow: &Flow, pair: Pair) -> Option<FoundUpdate> {
+/// have the same bytes in different iterations only. With `across_blocks` they are of different blocks, and it does not
+/// help.
+pub fn of(flow: &Flow, pair: Pair, across_blocks: bool) -> Option<FoundUpdate> {
     let places = places(flow);
     let found = flow.updates.iter().filter(|update| is_of(update, pair)).find(|update| {
         let (Some(&read), Some(&change)) = (places.get(&update.read), places.get(&update.change)) else {
@@ -37,10 +40,11 @@ pub fn of(flow: &Flow, pair: Pair) -> Option<FoundUpdate> {
             || reaches(flow, change, read, Walk { back: true, stops: |step| step == Step::Barrier });
         let is_atomic = matches!(flow.blocks[change.0].steps[change.1], Step::Atomic(_));
         reaches(flow, read, change, Walk { back: false, stops: |step| step == Step::Barrier })
-            && (is_atomic || update.by_value || !leads_back())
+            && (is_atomic || update.by_value || across_blocks || !leads_back())
     })?;
     let &(block, at) = places.get(&found.change)?;
-    Some(FoundUpdate { is_atomic: matches!(flow.blocks[block].steps[at], Step::Atomic(_)) })
+    let is_atomic = matches!(flow.blocks[block].steps[at], Step::Atomic(_));
+    Some(FoundUpdate { is_atomic, by_value: found.by_value })
 }
 
 /// True if a thread comes from an asynchronous copy to another access only through a wait for copies. If no barrier
@@ -104,7 +108,7 @@ mod tests {
 
     fn update(text: &str, by_value: bool, pair: Pair) -> Option<bool> {
         let updates = vec![Update { read: 0, change: 1, by_value }];
-        of(&Flow { updates, ..flow(text) }, pair).map(|update| update.is_atomic)
+        of(&Flow { updates, ..flow(text) }, pair, false).map(|update| update.is_atomic)
     }
 
     #[test]
@@ -132,6 +136,11 @@ mod tests {
         assert_eq!(update(round, true, [0, 1]), Some(false));
         // With a barrier in the loop, they have them in one.
         assert_eq!(update(&round.replace("a1", "a1 B"), false, [0, 1]), Some(false));
+        // No barrier in the loop orders blocks.
+        let updates = vec![Update { read: 0, change: 1, by_value: false }];
+        let looped = Flow { updates, ..flow(round) };
+        assert_eq!(of(&looped, [0, 1], false), None);
+        assert_eq!(of(&looped, [0, 1], true), Some(FoundUpdate { is_atomic: false, by_value: false }));
         // A plain read before an atomic, as of a loop of compare-and-swaps.
         assert_eq!(update(&round.replace("a1", "x1"), false, [0, 1]), Some(true));
     }

@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-barrier
+//@[racy] findings: several-writers
 // What a thread has allocated in the kernel another one writes to, without waiting for it. What was freed has no history where it is allocated again.
 #include "check.h"
 

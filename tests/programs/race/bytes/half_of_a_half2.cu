@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-barrier
+//@[racy] findings: several-writers
 // A pair of halves is one word of 4 bytes: adding to the pair touches both.
 #include <cuda_fp16.h>
 #include "check.h"

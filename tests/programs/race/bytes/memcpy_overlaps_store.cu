@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-barrier
+//@[racy] findings: several-writers
 // `memcpy` in a kernel writes its whole destination.
 #include "check.h"
 

@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-barrier
+//@[racy] findings: several-writers
 // An unaligned field covers bytes of two words; the race is on the second one.
 #include "check.h"
 

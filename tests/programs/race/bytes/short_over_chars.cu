@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-barrier
+//@[racy] findings: several-writers
 // A 2-byte store against a 1-byte store of its second byte.
 #include "check.h"
 

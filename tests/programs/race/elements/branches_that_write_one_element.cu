@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-barrier
+//@[racy] findings: several-writers
 // Two branches, of different threads, write one element. A compiler may make one store of both, which would
 // have the line of neither.
 #include "check.h"

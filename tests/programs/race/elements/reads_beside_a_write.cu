@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-barrier
+//@[racy] findings: several-writers
 // A thread reads its element, writes it and reads it again, each on a line of its own. Where a
 // neighbour writes it too, the report names the write, and the reads where they were looked at before it.
 #include "check.h"

@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-barrier
+//@[racy] findings: several-writers
 // Threads step over the elements of others. In the racy form each also writes the element of the next thread.
 #include "check.h"
 

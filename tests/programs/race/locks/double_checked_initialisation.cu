@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-atomic missing-fence
+//@[racy] findings: missing-atomic
 // The first one in initialises a table under a lock; others look at a plain
 // `ready` first, without the lock.
 #include "check.h"

@@ -4,7 +4,7 @@ use gpurace_abi::scope::Scope as AtomicScope;
 
 use super::{access, race};
 use crate::cause::{Order, Ways};
-use crate::hint::{SideFacts, hint, of_mask};
+use crate::hint::{SideFacts, hint, of_mask, of_plain_set, of_update};
 use crate::schema::*;
 
 const NONE: [SideFacts; 2] = [SideFacts {
@@ -56,6 +56,32 @@ fn two_lines_name_the_missing_order() {
     ] {
         assert_eq!(said(&at(RaceKind::WriteRead, scope, (17, 13), (18, 15))), words);
     }
+}
+
+#[test]
+fn a_barrier_loses_one_of_two_values() {
+    let loses = "; a barrier lets only one of the two values stay: if both are needed, give each thread bytes of its \
+                 own (an index or the size of an array is wrong)";
+    let words = "no __syncthreads() orders line 17 before line 18";
+    let of = |kind| said(&at(kind, Scope::Block, (17, 13), (18, 15)));
+    assert_eq!(of(RaceKind::WriteWrite), format!("{words}{loses}"));
+    assert_eq!(of(RaceKind::ReadWrite), words);
+}
+
+#[test]
+fn an_update_of_bytes_that_go_by_the_thread_may_have_a_wrong_index() {
+    let update = at(RaceKind::WriteRead, Scope::Grid, (4, 10), (4, 10));
+    let own = "; if blocks should update bytes of their own, the index or its stride is wrong";
+    assert_eq!(of_update(&update, false), of_update(&update, true) + own);
+}
+
+#[test]
+fn a_plain_write_that_a_loop_of_atomics_waits_for() {
+    let wanted = "the write at line 9 is plain, and a loop looks for it by the atomic at line 3: write by \
+                  atomicExch(&x, value); if it frees a lock or tells of other data, put a __threadfence() before the \
+                  write and after the loop";
+    assert_eq!(of_plain_set(&at(RaceKind::AtomicWrite, Scope::Grid, (3, 1), (9, 1))), wanted);
+    assert_eq!(of_plain_set(&at(RaceKind::WriteAtomic, Scope::Grid, (9, 1), (3, 1))), wanted);
 }
 
 #[test]
@@ -310,7 +336,8 @@ fn the_hint_on_a_mask_names_the_lanes() {
     let mut race = at(RaceKind::WriteRead, Scope::Warp, (5, 3), (7, 3));
     race.accesses[0].thread = Some([7, 2, 0]);
     race.launch = race.launch.map(|launch| Launch { block: [8, 4, 1], ..launch });
-    let wanted = "let the mask of one __syncwarp() between line 5 and line 7 name the lanes of both threads";
+    let wanted =
+        "let both threads reach one __syncwarp() between line 5 and line 7 whose mask names their lanes";
     assert!(of_mask(&race, Order::default()).starts_with(wanted));
-    assert!(of_mask(&race, Order::default()).ends_with(": lanes 0 and 23"));
+    assert!(of_mask(&race, Order::default()).ends_with(": 0 and 23"));
 }

@@ -1,13 +1,13 @@
 //! Tests which findings the whole run shows to be one, and which not.
 
-use gpurace_abi::flow::Flow;
+use gpurace_abi::flow::{Flow, Update};
 
 use super::{access, race};
 use crate::barriers::Pair;
 use crate::barriers::tests::flow;
 use crate::cause::{Cause, InKernel};
 use crate::collect::Collector;
-use crate::join::{Traces, join, join_mended};
+use crate::join::{Traces, join, join_mended, keeps_one_value, name_several_writers};
 use crate::schema::CauseKind::{LoopBackEdge, MissingBarrier, MissingFence, NarrowScope, Other};
 use crate::schema::Op::{Atomic, Read, Write};
 use crate::schema::*;
@@ -132,6 +132,17 @@ fn what_a_plain_flag_tells_of_is_the_flags_mistake() {
 }
 
 #[test]
+fn an_update_under_a_lock_with_a_plain_release_is_the_locks_mistake() {
+    let lock = (Other, [(Atomic, 1), (Write, 9)], "lock", Scope::Grid);
+    let text = "u 1:\nd 1,2: L1 x2\n: L8 a0 a1 L9 a3";
+    let pairs: [&[Pair]; 2] = [&[[2, 3]], &[[0, 1]]];
+    assert_eq!(joined_as(report(&[lock, UPDATE]), &flow(text), &pairs), [(Other, 2)]);
+    // The update stands behind the release.
+    let behind = flow(&text.replace("L8 a0 a1 L9 a3", "L9 a3 L8 a0 a1"));
+    assert_eq!(joined_as(report(&[lock, UPDATE]), &behind, &pairs), [(Other, 1), (Other, 1)]);
+}
+
+#[test]
 fn an_update_under_a_lock_without_a_fence_is_the_locks_mistake() {
     let lock = (MissingFence, [(Read, 7), (Write, 8)], "n", Scope::Block);
     assert_eq!(joined(report(&[lock, UPDATE])), [(MissingFence, 2)]);
@@ -173,4 +184,43 @@ fn what_one_barrier_mends_names_its_objects() {
     let named = "device variable `a` and device variable `b` and device variable `c`";
     assert_eq!((finding.object.as_deref(), finding.pairs), (Some(named), 4));
     assert!(finding.title.starts_with(&format!("loop back edge: {named}")), "{}", finding.title);
+}
+
+#[test]
+fn two_writes_leave_one_value_whatever_the_order() {
+    let of = |kinds: &[RaceKind], cause| {
+        let one = (cause, [(Write, 11), (Write, 8)], "s", Scope::Block);
+        let mut report = report(&[one, (cause, [(Write, 20), (Write, 8)], "s", Scope::Block)]);
+        join_mended(&mut report, 1, 0);
+        report.races.iter_mut().zip(kinds).for_each(|(race, &kind)| race.kind = kind);
+        report.findings[0].fix.diff = Some("a diff".to_owned());
+        name_several_writers(&mut report, |finding| {
+            keeps_one_value(finding, kinds.iter().map(|&k| (k, None)))
+        });
+        let Finding { cause, title, why, fix, .. } = report.findings.remove(0);
+        (cause, title, why, fix.diff)
+    };
+    let (cause, title, why, diff) = of(&[RaceKind::WriteWrite; 2], MissingBarrier);
+    assert_eq!((cause, diff), (Other, None));
+    assert_eq!(title, "several writers: device variable `s` in `scan`");
+    assert_eq!(
+        why,
+        "the write at line 8 and the write at line 11 go to the same bytes, and only one value stays"
+    );
+    // Somebody reads between, so a barrier is missing. Other causes are not of barriers.
+    let mixed = [RaceKind::WriteWrite, RaceKind::WriteRead];
+    for (kinds, cause) in [(mixed, MissingBarrier), (mixed, LoopBackEdge), ([RaceKind::WriteWrite; 2], Other)]
+    {
+        let (found, title, _, diff) = of(&kinds, cause);
+        assert_eq!((found, diff), (cause, Some("a diff".to_owned())));
+        assert!(!title.starts_with("several writers"), "{title}");
+    }
+    // One of the writes is that of an update, which reads what the other one has stored.
+    let writes = report(&[(MissingBarrier, [(Write, 11), (Write, 8)], "s", Scope::Block)]);
+    for (change, keeps) in [(1, false), (7, true)] {
+        let updates = vec![Update { read: 2, change, by_value: false }];
+        let flow = Flow { updates, ..flow("u: L8 a0 L11 a2 a1") };
+        let race = (RaceKind::WriteWrite, Some(InKernel { flow: &flow, pair: [0, 1] }));
+        assert_eq!(keeps_one_value(&writes.findings[0], [race].into_iter()), keeps);
+    }
 }
