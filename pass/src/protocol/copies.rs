@@ -34,7 +34,7 @@ struct Since {
     later: u64,
     /// The block barriers that the thread has passed.
     barriers: u32,
-    /// It has made a sync of lanes, or has ended: the copy is no longer one of its interval alone.
+    /// It has made a sync of lanes: only a barrier of the block ends the copy then.
     other: bool,
 }
 
@@ -67,7 +67,8 @@ pub unsafe fn barriers_in_flight(facts: &Facts<'_>, copy: LLVMValueRef) -> Optio
                 if !is_kernel {
                     return None;
                 }
-                most = most.max(Since { other: true, ..since }.passes());
+                // Its last interval is that of its end, as for a plain access there.
+                most = most.max(since.passes());
             }
             for block in next {
                 if !seen.insert((block, since)) {
