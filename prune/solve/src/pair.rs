@@ -394,12 +394,11 @@ fn gap<'a>(
         Gap::Few(few) => {
             let early = if few.late == Side::A { Side::B } else { Side::A };
             let mut barriers = Lin::constant(0);
-            for (of, each) in &few.before {
-                barriers = barriers.plus(i128::from(*each), &counter(&few.late, of))?;
+            for (of, each) in few.before.iter().chain(&few.between) {
+                barriers = barriers.plus((*each).into(), &counter(&few.late, of))?;
             }
             if let Some((of, each)) = &few.between {
-                let between = counter(&few.late, of).minus(&counter(&early, of))?.shifted(-1)?;
-                barriers = barriers.plus(i128::from(*each), &between)?;
+                barriers = barriers.plus(-i128::from(*each), &counter(&early, of).shifted(1)?)?;
             }
             Formula::le(&barriers, &Lin::constant(few.most.into()))?
         }
