@@ -86,7 +86,7 @@ fn barriers_over_which_copies_are_in_flight() {
         ("COPY(tid); COMMIT(); sync(); COMMIT(); sync(); WAIT(1); sync();", vec![2]),
         ("COPY(tid); COMMIT(); sync(); COMMIT(); sync(); WAIT(2); sync(); WAIT(0);", vec![3]),
         ("COPY(tid); COMMIT(); COPY(tid); COMMIT(); WAIT(1); sync(); WAIT(0); sync();", vec![0, 1]),
-        ("for (int i = 0; i < n; ++i) { WAIT(0); sync(); COPY(tid); COMMIT(); }", vec![1]),
+        ("for (int i = 0; i < n; ++i) { WAIT(0); sync(); COPY(tid); COMMIT(); }", vec![0]),
         ("for (int i = 0; i < n; ++i) { WAIT(1); sync(); COPY(tid); COMMIT(); }", vec![1]),
         ("for (int i = 0; i < n; ++i) { WAIT(2); sync(); COPY(tid); COMMIT(); }", vec![2]),
         ("for (int i = 0; i < n; ++i) { WAIT(2); sync(); if (i & 1) COPY(tid); COMMIT(); }", vec![2]),
