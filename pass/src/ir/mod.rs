@@ -444,21 +444,24 @@ pub unsafe fn set_string_attribute(function: LLVMValueRef, name: &str, value: &s
 /// The attribute with the most threads of a kernel's blocks in each dimension: `128` or `16,16,1`.
 pub const MAX_THREADS: &str = "nvvm.maxntid";
 
+/// True if a function is a kernel.
+pub unsafe fn is_kernel(function: LLVMValueRef) -> bool {
+    // SAFETY: by contract.
+    unsafe { LLVMGetFunctionCallConv(function) == llvm_sys::LLVMCallConv::LLVMPTXKernelCallConv as u32 }
+}
+
 /// The kernels that a module defines, each with the product of its `maxntid`; 0 if the program gives
 /// no bound.
 pub unsafe fn kernels(module: LLVMModuleRef) -> Vec<(LLVMValueRef, u32)> {
     // SAFETY: by contract.
     unsafe {
-        let is_kernel = |f: &LLVMValueRef| {
-            LLVMGetFunctionCallConv(*f) == llvm_sys::LLVMCallConv::LLVMPTXKernelCallConv as u32
-        };
         let bound = |f| {
             let dims = string_attribute(f, MAX_THREADS)?;
             dims.split(',')
                 .map(|dim| dim.trim().parse().ok())
                 .try_fold(1u32, |all, dim: Option<u32>| all.checked_mul(dim?))
         };
-        definitions(module).filter(is_kernel).map(|f| (f, bound(f).unwrap_or(0))).collect()
+        definitions(module).filter(|f| is_kernel(*f)).map(|f| (f, bound(f).unwrap_or(0))).collect()
     }
 }
 

@@ -1,10 +1,15 @@
-//! Asynchronous copies that their thread waits for before its next sync. Such a copy accesses memory in the interval in
-//! which it starts, so barriers order it like a plain access. Only what its own thread does until the wait may meet it.
+//! Asynchronous copies, and over how many barriers they are in flight. A copy's group is done at a wait that leaves no
+//! more groups in flight than its thread has made after it. So the groups, waits and barriers after a copy are counted on
+//! every way. Most kernels wait before the next barrier. A ring of tiles has copies in flight over some.
+//!
+//! Conditions on the way are not looked at. Where a loop may end at once, ways exist that the kernel never takes. They
+//! count too.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use gpurace_abi::entry::{Effect as EntryEffect, Entry};
+use gpurace_protocol::protocol::Sync;
 use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
@@ -13,51 +18,85 @@ use crate::ir;
 use crate::ir::entry_calls::EntryCall;
 use crate::protocol::effects::{Effect, Facts};
 
-/// The largest number of basic blocks between a copy and its waits.
-const MOST_BLOCKS: usize = 200;
+/// The most barriers over which a copy may be in flight.
+const MOST_BARRIERS: u32 = 8;
+/// The most groups after a copy's own that are counted.
+const MOST_GROUPS: u64 = 16;
+/// The most combinations of a basic block with what is known at its start.
+const MOST_STATES: usize = 4000;
 
-/// True if a thread that starts this copy waits for it on every way, before it meets a sync, ends or returns.
+/// What a thread has done since it started a copy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct Since {
+    /// A group has the copy.
+    committed: bool,
+    /// The groups after it, at most [`MOST_GROUPS`].
+    later: u64,
+    /// The block barriers that the thread has passed.
+    barriers: u32,
+    /// It has made a sync of lanes: only a barrier of the block ends the copy then.
+    other: bool,
+}
+
+/// Returns the most block barriers that a thread passes after it has started this copy and before it waits for it, on
+/// every way ([`Op::Copy`](gpurace_protocol::protocol::Op::Copy)). `None` if it may pass too many, or another sync
+/// than those of the block and of lanes.
 ///
 /// # Safety
 /// `copy` is a live instruction of the module.
-pub unsafe fn is_waited_for(facts: &Facts<'_>, copy: LLVMValueRef) -> bool {
+pub unsafe fn barriers_in_flight(facts: &Facts<'_>, copy: LLVMValueRef) -> Option<u32> {
     // SAFETY: by contract.
     unsafe {
         let start = LLVMGetInstructionParent(copy);
+        let is_kernel = ir::is_kernel(LLVMGetBasicBlockParent(start));
         let rest = ir::block_instructions(start).skip_while(|i| *i != copy).skip(1);
         let mut seen = HashSet::new();
         let mut left = vec![];
-        match walk(facts, rest, false) {
-            ControlFlow::Break(waited) => return waited,
-            ControlFlow::Continue(committed) => left.push((start, committed)),
+        let mut most = 0;
+        match walk(facts, rest, Since::default()) {
+            ControlFlow::Break(barriers) => return barriers,
+            ControlFlow::Continue(since) => left.push((start, since)),
         }
-        while let Some((block, committed)) = left.pop() {
+        while let Some((block, since)) = left.pop() {
             let next = ir::successors(block);
-            if next.is_empty() || seen.len() > MOST_BLOCKS {
-                return false;
+            if seen.len() > MOST_STATES {
+                return None;
+            }
+            if next.is_empty() {
+                // A function's end is not the end of its thread.
+                if !is_kernel {
+                    return None;
+                }
+                // Its last interval is that of its end, as for a plain access there.
+                most = most.max(since.passes());
             }
             for block in next {
-                if !seen.insert((block, committed)) {
+                if !seen.insert((block, since)) {
                     continue;
                 }
-                match walk(facts, ir::block_instructions(block), committed) {
-                    ControlFlow::Break(true) => {}
-                    ControlFlow::Break(false) => return false,
-                    ControlFlow::Continue(committed) => left.push((block, committed)),
+                match walk(facts, ir::block_instructions(block), since) {
+                    ControlFlow::Break(barriers) => most = most.max(barriers?),
+                    ControlFlow::Continue(since) => left.push((block, since)),
                 }
             }
         }
-        true
+        Some(most)
     }
 }
 
-/// Follows a thread through instructions of a basic block. Breaks with true where it waits for the copy, with false
-/// where it may sync before. Else returns whether a group has the copy.
+impl Since {
+    fn passes(self) -> u32 {
+        self.barriers.max(self.other.into())
+    }
+}
+
+/// Follows a thread through instructions of a basic block. Breaks where it waits for the copy, with the barriers that it
+/// has passed, or where they cannot be counted. Else returns what it has done.
 unsafe fn walk(
     facts: &Facts<'_>,
     instructions: impl Iterator<Item = LLVMValueRef>,
-    mut committed: bool,
-) -> ControlFlow<bool, bool> {
+    mut since: Since,
+) -> ControlFlow<Option<u32>, Since> {
     for instruction in instructions {
         // SAFETY: by contract; the entry point has this operand.
         unsafe {
@@ -69,24 +108,35 @@ unsafe fn walk(
                 Effect::Function(callee) => {
                     let summary = facts.summary(callee);
                     if summary.syncs || summary.leaves || summary.clusters {
-                        return ControlFlow::Break(false);
+                        return ControlFlow::Break(None);
                     }
                 }
-                Effect::Sync(_) | Effect::Lanes(_) | Effect::Unknown(_) => return ControlFlow::Break(false),
+                Effect::Sync(Sync::Block) if since.barriers < MOST_BARRIERS => {
+                    since.barriers += 1;
+                    continue;
+                }
+                Effect::Lanes(_) => {
+                    since.other = true;
+                    continue;
+                }
+                Effect::Sync(_) | Effect::Unknown(_) => return ControlFlow::Break(None),
             }
             let Some(call) = EntryCall::of(instruction) else { continue };
             match call.entry {
-                Entry::AsyncCommit => committed = true,
-                Entry::AsyncWait if committed && call.constant(0) == Some(0) => {
-                    return ControlFlow::Break(true);
+                Entry::AsyncCommit if since.committed => since.later = MOST_GROUPS.min(since.later + 1),
+                Entry::AsyncCommit => since.committed = true,
+                Entry::AsyncWait => {
+                    let in_flight = call.constant(0);
+                    if since.committed && in_flight.is_some_and(|groups| groups <= since.later) {
+                        return ControlFlow::Break(Some(since.passes()));
+                    }
                 }
-                Entry::AsyncWait => {}
-                entry if may_sync(entry) => return ControlFlow::Break(false),
+                entry if may_sync(entry) => return ControlFlow::Break(None),
                 _ => {}
             }
         }
     }
-    ControlFlow::Continue(committed)
+    ControlFlow::Continue(since)
 }
 
 /// True if other threads may learn at this call how far the thread has come, by more than atomics and fences, or if the

@@ -116,19 +116,18 @@ impl Extraction<'_> {
         unsafe {
             for &instruction in &graph.instructions[block] {
                 let sites = facts.sites(instruction);
-                let copies = sites.iter().any(|site| op_of(&facts.accesses[*site as usize]).is_copy());
-                let in_flight = copies && !copies::is_waited_for(facts, instruction);
+                let copies = sites.iter().any(|site| op_of(&facts.accesses[*site as usize], 0).is_copy());
+                let passes = if copies { copies::barriers_in_flight(facts, instruction) } else { Some(0) };
                 for &site in sites {
-                    if in_flight {
-                        let why = "an asynchronous copy that the thread does not wait for before it syncs"
-                            .to_owned();
+                    if passes.is_none() {
+                        let why = "an asynchronous copy for which no wait was found".to_owned();
                         out.push(Stmt::Unknown(p::Unknown {
                             why,
                             touches: Some(p::Space::Generic),
                             syncs: false,
                         }));
                     }
-                    self.access(f, block, site, out);
+                    self.access(f, block, site, passes.unwrap_or_default(), out);
                 }
                 if ir::opcode(instruction) != LLVMOpcode::LLVMCall {
                     continue;
@@ -174,7 +173,7 @@ impl Extraction<'_> {
         Ok(())
     }
 
-    unsafe fn access(&mut self, f: &mut Frame, block: usize, site: u32, out: &mut Vec<Stmt>) {
+    unsafe fn access(&mut self, f: &mut Frame, block: usize, site: u32, passes: u32, out: &mut Vec<Stmt>) {
         let access = self.facts.accesses[site as usize];
         let place = f.graph.loop_of[block];
         // SAFETY: by contract.
@@ -208,8 +207,13 @@ impl Extraction<'_> {
             {
                 self.b.protocol.stored.push(p::Stored { site: SiteId(site), value });
             }
-            let stmt =
-                Stmt::Access(p::Access { site: SiteId(site), op: op_of(&access), object, offset, size });
+            let stmt = Stmt::Access(p::Access {
+                site: SiteId(site),
+                op: op_of(&access, passes),
+                object,
+                offset,
+                size,
+            });
             // A race with a target that the pointer may not have here is no witness.
             let unknown = (aim.guard.is_none() && pointer.aims.len() > 1).then(|| {
                 self.b.opaque("which memory a pointer is to", Width::W1, p::Uniform::Thread, f.inner(place))
@@ -321,13 +325,13 @@ unsafe fn rests_on_addition(value: LLVMValueRef, steps: u32) -> bool {
     }
 }
 
-/// The protocol's operation for an access.
-fn op_of(access: &AccessSite) -> Op {
+/// The protocol's operation for an access. If it is of an asynchronous copy, that is in flight over `passes` barriers.
+fn op_of(access: &AccessSite, passes: u32) -> Op {
     match access.access {
         Access::Load | Access::ReadRange { .. } => Op::Read,
         Access::Store | Access::WriteRange { .. } => Op::Write,
-        Access::AsyncRead { .. } => Op::Copy { writes: false },
-        Access::AsyncWrite { .. } => Op::Copy { writes: true },
+        Access::AsyncRead { .. } => Op::Copy { writes: false, passes },
+        Access::AsyncWrite { .. } => Op::Copy { writes: true, passes },
         Access::Atomic { kind: AtomicKind::VolatileLoad, .. } => Op::Volatile { writes: false },
         Access::Atomic { kind: AtomicKind::VolatileStore, .. } => Op::Volatile { writes: true },
         Access::Atomic { kind, scope, .. } => {

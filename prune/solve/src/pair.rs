@@ -391,6 +391,17 @@ fn gap<'a>(
             let mut frame = moment(encoder, way, &at, looped.breaks.is_none())?;
             encoder.cond(&mut frame, looped.cond)?.negated()
         }
+        Gap::Few(few) => {
+            let early = if few.late == Side::A { Side::B } else { Side::A };
+            let mut barriers = Lin::constant(0);
+            for (of, each) in few.before.iter().chain(&few.between) {
+                barriers = barriers.plus((*each).into(), &counter(&few.late, of))?;
+            }
+            if let Some((of, each)) = &few.between {
+                barriers = barriers.plus(-i128::from(*each), &counter(&early, of).shifted(1)?)?;
+            }
+            Formula::le(&barriers, &Lin::constant(few.most.into()))?
+        }
         Gap::Adjacent(of) | Gap::Apart(of) => {
             let Some((_, early)) = later else { return Ok(Formula::True) };
             let late = if early == Side::A { Side::B } else { Side::A };

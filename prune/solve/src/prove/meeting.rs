@@ -68,7 +68,8 @@ impl<'a> Prover<'a> {
             Err(failure) => {
                 // Syncs within warps order only threads of one set of lanes, so each kind of set needs a
                 // proof of its own, and so do different warps.
-                let sets = self.ordered_sets();
+                let passes = [i, j].iter().any(|of| self.places[*of].access.op.passes() > 0);
+                let sets = if passes { Vec::new() } else { self.ordered_sets() };
                 if sets.is_empty() {
                     return Err(failure);
                 }
@@ -181,6 +182,7 @@ impl<'a> Prover<'a> {
     ) -> Result<BTreeSet<Condition>, Failure> {
         let Ask { i, j, related, meeting } = ask;
         let places = (&self.places[i], &self.places[j]);
+        let passes = [places.0, places.1].iter().any(|place| place.access.op.passes() > 0);
         let about = format!(
             "site {} and site {}, {:?}, {fixed:?}",
             places.0.access.site.0, places.1.access.site.0, related.relation
@@ -205,6 +207,10 @@ impl<'a> Prover<'a> {
             Err(_) if !fixed.is_empty() => Err(Failure::Why("for some values of loop variables".into())),
             Err(Answer::Sat(_)) if related.relation == Relation::OwnThread => {
                 Err(Failure::Why("an asynchronous copy of the same thread may touch the same bytes".into()))
+            }
+            // A copy may take place before the barriers that it may pass.
+            Err(Answer::Sat(_)) if passes => {
+                Err(Failure::Why("an asynchronous copy may still be in flight".into()))
             }
             Err(Answer::Sat(solution)) => {
                 if let Some(witness) = self.witness(i, j, &mut built, solution) {

@@ -2,8 +2,8 @@
 
 use super::*;
 
-const COPIED: Op = Op::Copy { writes: true };
-const SOURCE: Op = Op::Copy { writes: false };
+const COPIED: Op = Op::Copy { writes: true, passes: 0 };
+const SOURCE: Op = Op::Copy { writes: false, passes: 0 };
 
 impl Kernel {
     /// `__pipeline_memcpy_async(&tile[to], &from[at], 4)`, for which the thread waits before it syncs. Returns the
@@ -136,4 +136,116 @@ fn a_ticket_does_not_keep_a_thread_apart_from_itself() {
     proved(list(Op::Write).0);
     let (k, sites) = list(COPIED);
     not_proved(k, &sites);
+}
+
+/// A ring of `stages` tiles. Each round waits for its tile, which a copy has fetched `ahead` rounds before. The copies in
+/// flight pass `passes` barriers.
+fn ring(stages: i64, ahead: i64, passes: u32) -> (Kernel, Vec<SiteId>) {
+    let mut k = Kernel::new("ring");
+    let (from, rounds) = (k.pointer("from"), k.scalar("rounds"));
+    let tile = k.shared("tiles", 4096);
+    let (t, last) = (k.tid(), k.c(63));
+    let across = k.sub(last, t);
+    let in_tile = |k: &mut Kernel, round: E, at: E| {
+        let stage = k.binc(BinOp::URem, round, stages);
+        let start = k.mulc(stage, 64);
+        k.add(start, at)
+    };
+    let few = k.ltc(t, 64);
+    let copied = |passes: u32| Op::Copy { writes: true, passes };
+    let mut sites = Vec::new();
+    for stage in 0..ahead {
+        let round = k.c(stage);
+        let to = in_tile(&mut k, round, t);
+        k.access(Op::Copy { writes: false, passes: stage as u32 }, from, to, 4);
+        sites.push(k.when(few, |k| k.access(copied(stage as u32), tile, to, 4)));
+    }
+    let more = k.range(0, rounds, |k, r| {
+        k.sync();
+        let own = in_tile(k, r, across);
+        let read = k.when(few, |k| k.read(tile, own));
+        let next = k.addc(r, ahead);
+        let goes_on = k.lt(next, rounds);
+        let goes_on = k.p.exprs.both(few, goes_on);
+        let to = in_tile(k, next, t);
+        let written = k.when(goes_on, |k| k.access(copied(passes), tile, to, 4));
+        vec![read, written]
+    });
+    sites.extend(more);
+    (k, sites)
+}
+
+/// In a block of 64 threads these sites race by the oracle. None of them is proved.
+#[track_caller]
+fn open_where_the_oracle_finds_races(k: Kernel, sites: &[SiteId], scalars: &[u64]) {
+    let p = k.done();
+    let launch = launch([1; 3], [64, 1, 1], &p, scalars);
+    let found = racing(&p, &launch, 0);
+    assert!(sites.iter().all(|site| found.contains(site)), "{found:?}");
+    for s in prove_with(&p, &launch).verdicts.sites.iter().filter(|s| sites.contains(&s.site)) {
+        assert!(matches!(s.verdict, Verdict::Unknown(_)), "site {} is {:?}", s.site.0, s.verdict);
+    }
+}
+
+#[test]
+fn a_ring_of_tiles_with_copies_in_flight_over_barriers() {
+    for stages in [2, 3, 4, 5] {
+        let passes = stages as u32 - 2;
+        proved(ring(stages, stages - 1, passes).0);
+    }
+}
+
+#[test]
+fn a_ring_whose_copies_are_in_flight_too_long_or_come_too_early() {
+    for (stages, ahead, passes) in [(3, 2, 2), (4, 3, 3), (3, 3, 1), (4, 4, 2)] {
+        let (k, sites) = ring(stages, ahead, passes);
+        open_where_the_oracle_finds_races(k, &sites[sites.len() - 2..], &[9]);
+    }
+}
+
+#[test]
+fn a_copy_over_one_barrier_meets_what_comes_behind_it() {
+    let one = |barriers: u32, passes: u32| {
+        let mut k = Kernel::new("one copy");
+        let tile = k.shared("tile", 256);
+        let (t, last) = (k.tid(), k.c(63));
+        let few = k.ltc(t, 64);
+        let written = k.when(few, |k| k.access(Op::Copy { writes: true, passes }, tile, t, 4));
+        for _ in 0..barriers {
+            k.sync();
+        }
+        let across = k.sub(last, t);
+        let read = k.when(few, |k| k.read(tile, across));
+        (k, vec![written, read])
+    };
+    for passes in 0..4 {
+        proved(one(passes + 1, passes).0);
+        let (k, sites) = one(passes, passes);
+        if passes > 0 {
+            open_where_the_oracle_finds_races(k, &sites, &[]);
+        }
+    }
+}
+
+/// Syncs of a warp do not end a copy that passes a barrier.
+#[test]
+fn a_copy_over_a_barrier_passes_syncs_of_its_warp() {
+    let one = |barrier: bool| {
+        let mut k = Kernel::new("in a warp");
+        let tile = k.shared("tile", 128);
+        let t = k.tid();
+        let few = k.ltc(t, 32);
+        let other = k.binc(BinOp::Xor, t, 1);
+        let written = k.when(few, |k| k.access(Op::Copy { writes: true, passes: 1 }, tile, t, 4));
+        k.sync();
+        k.warp_sync();
+        if barrier {
+            k.sync();
+        }
+        let read = k.when(few, |k| k.read(tile, other));
+        (k, vec![written, read])
+    };
+    proved(one(true).0);
+    let (k, sites) = one(false);
+    open_where_the_oracle_finds_races(k, &sites, &[]);
 }

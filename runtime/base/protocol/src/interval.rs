@@ -13,12 +13,15 @@
 //! Of several iterations in between, a gap constrains only the first. So a gap may hold more often
 //! than it should, never less.
 //!
+//! An asynchronous copy may take place behind some barriers after its start: see [`crate::in_flight`].
+//!
 //! If one barrier of a group is under control that is not uniform, no barrier of the group orders
 //! anything: threads may count them differently. Threads may end before others do: see [`crate::early_exits`].
 
 use crate::early_exits::EarlyExit;
 use crate::expr::{Expr, ExprId, Exprs, LoopId};
 use crate::group::{Barriers, Group};
+use crate::in_flight::{self, Few};
 use crate::place::{Place, Turn};
 use crate::protocol::{Loop, Protocol, Step, Stmt, Sync, Test, Uniform};
 
@@ -74,6 +77,8 @@ pub enum Gap {
     Adjacent(LoopId),
     /// The later access is at least two iterations of the loop after the earlier one.
     Apart(LoopId),
+    /// An asynchronous copy may still be in flight at the later access.
+    Few(Few),
 }
 
 impl Gap {
@@ -153,11 +158,16 @@ pub fn meetings(a: &Place, b: &Place, barriers: Barriers<'_>) -> Vec<Meeting> {
         (Some(Turn::At { body, index: i }), Some(Turn::At { index: j, .. })) => {
             let (first, last, side) = if i < j { (i, j, Side::A) } else { (j, i, Side::B) };
             let (early, late) = sides(a, b, side);
-            Gap::all([
-                to_end(early, common + 1, barriers),
-                free(&body[first + 1..*last], barriers, &mut Passing::of(side)),
-                from_start(late, common + 1, barriers),
-            ])
+            let between = &body[first + 1..*last];
+            if early.1.access.op.passes() > 0 {
+                in_flight::same_iteration(early.1, late, common + 1, between, barriers)
+            } else {
+                Gap::all([
+                    to_end(early, common + 1, barriers),
+                    free(between, barriers, &mut Passing::of(side)),
+                    from_start(late, common + 1, barriers),
+                ])
+            }
         }
         _ => Gap::Always,
     };
@@ -170,14 +180,18 @@ pub fn meetings(a: &Place, b: &Place, barriers: Barriers<'_>) -> Vec<Meeting> {
             let mut between = Passing::of(side);
             between.at.push((of.id, At::Next));
             between.certain = false;
-            let gap = Gap::all([
-                to_end(early, depth + 1, barriers),
-                Gap::any([
-                    Gap::Adjacent(of.id),
-                    Gap::all([Gap::Apart(of.id), free(&of.body, barriers, &mut between)]),
-                ]),
-                from_start(late, depth + 1, barriers),
-            ]);
+            let gap = if early.1.access.op.passes() > 0 {
+                in_flight::later_iteration(early.1, late, depth + 1, of, barriers)
+            } else {
+                Gap::all([
+                    to_end(early, depth + 1, barriers),
+                    Gap::any([
+                        Gap::Adjacent(of.id),
+                        Gap::all([Gap::Apart(of.id), free(&of.body, barriers, &mut between)]),
+                    ]),
+                    from_start(late, depth + 1, barriers),
+                ])
+            };
             push(Meeting { same: ids(n), later: Some((of.id, side)), gap });
         }
     }

@@ -40,6 +40,7 @@ pub mod expr;
 pub mod fold;
 pub mod further_barrier;
 pub mod group;
+pub mod in_flight;
 pub mod interval;
 pub mod lanes;
 pub mod last;

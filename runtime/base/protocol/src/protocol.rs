@@ -24,7 +24,7 @@ pub use gpurace_abi::scope::Scope;
 use crate::expr::{ExprId, Exprs, LoopId, ParamId, VarId, Width};
 
 /// Version of the serialised form; raised with each change of the types.
-pub const PROTOCOL_VERSION: u32 = 17;
+pub const PROTOCOL_VERSION: u32 = 18;
 
 /// What a kernel does to memory that threads share.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -282,11 +282,14 @@ pub enum Op {
         /// False for a load.
         writes: bool,
     },
-    /// The read or the write of an asynchronous copy that its thread waits for before its next sync. Until then nothing
-    /// orders it with what the thread does after it.
+    /// The read or the write of an asynchronous copy. It takes place between the copy's start and its wait. Until then
+    /// nothing orders it with what the thread does after it.
     Copy {
         /// False for the read.
         writes: bool,
+        /// The most block barriers that the thread passes between the copy's start and its wait. It passes no grid
+        /// barrier there. With 0 it makes no sync at all.
+        passes: u32,
     },
 }
 
@@ -296,13 +299,21 @@ impl Op {
         match self {
             Self::Read => false,
             Self::Write => true,
-            Self::Atomic { writes, .. } | Self::Volatile { writes } | Self::Copy { writes } => writes,
+            Self::Atomic { writes, .. } | Self::Volatile { writes } | Self::Copy { writes, .. } => writes,
         }
     }
 
     /// True for a side of an asynchronous copy.
     pub const fn is_copy(self) -> bool {
         matches!(self, Self::Copy { .. })
+    }
+
+    /// The most block barriers that the thread passes before the access has taken place.
+    pub const fn passes(self) -> u32 {
+        match self {
+            Self::Copy { passes, .. } => passes,
+            Self::Read | Self::Write | Self::Atomic { .. } | Self::Volatile { .. } => 0,
+        }
     }
 
     /// The scope in which it is atomic; `None` for a plain access.

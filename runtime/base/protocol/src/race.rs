@@ -32,6 +32,10 @@ pub fn unordered(
     let same_warp = same_block && threads[0].warp(launch) == threads[1].warp(launch);
     let [_, ab, ag] = touches[0].passed;
     let [_, bb, bg] = touches[1].passed;
+    if touches.iter().any(|touch| touch.op.passes() > 0) {
+        let [a, b] = touches;
+        return ag == bg && (!same_block || is_before_wait(a, b) || is_before_wait(b, a));
+    }
     let parted = || {
         let lanes = threads.map(|thread| thread.lane(launch));
         lanes::parted(lanes, syncs, touches.map(|touch| touch.lane_syncs))
@@ -39,8 +43,18 @@ pub fn unordered(
     ag == bg && (!same_block || ab == bb) && (!same_warp || !parted())
 }
 
+/// True if an access takes place at its start or over so many block barriers that another one may meet it, which starts
+/// not before it. What syncs of lanes order is left out.
+fn is_before_wait(access: &Touch, later: &Touch) -> bool {
+    let [from, to] = [access, later].map(|touch| touch.passed[1]);
+    to.checked_sub(from).is_some_and(|passed| passed <= access.op.passes())
+}
+
 /// True if an access of a thread is one of an asynchronous copy that a later access of the thread may meet.
 fn is_in_flight(access: &Touch, later: &Touch) -> bool {
+    if access.op.passes() > 0 {
+        return access.passed[2] == later.passed[2] && is_before_wait(access, later);
+    }
     access.op.is_copy() && access.passed == later.passed && access.lane_syncs == later.lane_syncs
 }
 
