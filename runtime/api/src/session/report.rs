@@ -183,7 +183,8 @@ impl Session {
         while at < report.findings.len() {
             let fingerprint = report.findings[at].fingerprint.clone();
             let finding = &report.findings[at];
-            let may_need_barriers = fix::may_need_barriers(finding) && !keeps_one_value(finding, &of_finding);
+            let may_need_barriers =
+                fix::may_need_barriers(finding) && !join::keeps_one_value(report, finding);
             let races = of_finding.get(&fingerprint).filter(|_| may_need_barriers);
             let Some(mut fixed) = races.and_then(|races| self.barriers_for(races, None)) else {
                 at += 1;
@@ -220,7 +221,7 @@ impl Session {
         let traces =
             of_finding.iter().filter_map(|(fingerprint, races)| Some((&**fingerprint, traced(races)?)));
         join::join(report, &traces.collect());
-        join::name_several_writers(report, |finding| keeps_one_value(finding, &of_finding));
+        join::name_several_writers(report);
         join::share_barriers(report);
     }
 
@@ -364,11 +365,4 @@ impl Session {
             self.log().write(&text);
         }
     }
-}
-
-fn keeps_one_value(finding: &schema::Finding, of_finding: &HashMap<String, Vec<&FoundResolved>>) -> bool {
-    of_finding.get(&finding.fingerprint).is_some_and(|races| {
-        let known = races.iter().map(|found| (found.race.kind, found.in_kernel.map(InKernel::flow_and_pair)));
-        join::keeps_one_value(finding, known)
-    })
 }

@@ -149,23 +149,19 @@ fn join_into(report: &mut Report, from: usize, into: usize) {
     }
 }
 
-/// True if a finding is of plain writes alone, and none of them is of an update, which also reads. Whatever the order,
-/// the bytes keep one of two values, so a barrier may only hide a wrong index.
-pub fn keeps_one_value<'a>(
-    finding: &Finding,
-    mut races: impl Iterator<Item = (RaceKind, Option<InKernel<'a>>)>,
-) -> bool {
-    let updates =
-        |kernel: InKernel<'_>| kernel.flow.updates.iter().any(|update| kernel.pair.contains(&update.change));
+/// True if all races of a finding are of two plain writes. Whatever the order, the bytes keep one of the two values, so
+/// a barrier may only hide a wrong index.
+pub fn keeps_one_value(report: &Report, finding: &Finding) -> bool {
     matches!(finding.cause, CauseKind::MissingBarrier | CauseKind::LoopBackEdge)
-        && races.all(|(kind, kernel)| kind == RaceKind::WriteWrite && !kernel.is_some_and(updates))
+        && !finding.races.is_empty()
+        && report.races_of(finding).all(|race| race.kind == RaceKind::WriteWrite)
 }
 
-/// Says of each finding that `keeps_one_value` that it has several writers.
-pub fn name_several_writers(report: &mut Report, keeps_one_value: impl Fn(&Finding) -> bool) {
+/// Says of each finding that [`keeps_one_value`] that it has several writers.
+pub fn name_several_writers(report: &mut Report) {
     for at in 0..report.findings.len() {
         let finding = &report.findings[at];
-        if !keeps_one_value(finding) {
+        if !keeps_one_value(report, finding) {
             continue;
         }
         let Some(race) = report.races_of(finding).next() else { continue };

@@ -28,8 +28,7 @@ fn is_of(update: &Update, [a, b]: Pair) -> bool {
 /// Returns the update that a race is of: its sides are the read and the change of one, or both are the change.
 ///
 /// A barrier in the loop could also be what lacks, if the bytes go by the thread and the iteration: then threads may
-/// have the same bytes in different iterations only. With `across_blocks` they are of different blocks, and it does not
-/// help.
+/// have the same bytes in different iterations only. It does not order the blocks of `across_blocks`.
 pub fn of(flow: &Flow, pair: Pair, across_blocks: bool) -> Option<FoundUpdate> {
     let places = places(flow);
     let found = flow.updates.iter().filter(|update| is_of(update, pair)).find(|update| {

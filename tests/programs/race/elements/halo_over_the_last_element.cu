@@ -10,7 +10,7 @@ __global__ void stencil(const int* in, int* out) {
     int t = threadIdx.x;
     tile[t + 1] = in[t + 1]; //~ A
 #ifdef REREAD
-    if (t == 0) tile[64] *= 2; //~ C
+    if (t == 0) tile[64] = 2 * tile[64]; //~ C
 #endif
     if (t == 0) {
         tile[0] = in[0];
