@@ -215,30 +215,15 @@ pub unsafe fn emit(
 mod tests {
     use super::*;
 
-    /// A module at `-O2`.
-    fn optimised_module(text: &str) -> String {
-        let machine = machine("x86-64-v3", 2).expect("a host");
-        // SAFETY: the module is live.
-        ir::testing::with_module(text, |module| unsafe {
-            retarget(module, &machine);
-            optimize(module, &machine, 2);
-            ir::text(LLVMPrintModuleToString(module))
-        })
-    }
-
-    /// A loop in which one access has lost its group.
-    fn optimised(properties: &str) -> String {
-        optimised_module(&format!(
+    /// A loop at `-O2`, in which some accesses have no group.
+    fn optimised(properties: &str, body: &str) -> String {
+        let text = format!(
             "define void @k(ptr %a, ptr %b, i64 %n) {{
              start:
                br label %loop
              loop:
                %i = phi i64 [ 0, %start ], [ %next, %loop ]
-               %from = getelementptr inbounds i32, ptr %a, i64 %i
-               %value = load i32, ptr %from, !llvm.access.group !0
-               %more = add i32 %value, 1
-               %to = getelementptr inbounds i32, ptr %b, i64 %i
-               store i32 %more, ptr %to
+               {body}
                %next = add nuw i64 %i, 1
                %again = icmp ult i64 %next, %n
                br i1 %again, label %loop, label %end, !llvm.loop !1
@@ -248,50 +233,45 @@ mod tests {
              !0 = distinct !{{}}
              !1 = distinct !{{!1{properties}}}
              !2 = !{{!\"llvm.loop.parallel_accesses\", !0}}"
-        ))
-    }
-
-    /// A loop over threads that copies pairs from `%a` to `%b`. `%a0`, `%a1` are the addresses of what a thread
-    /// reads, `%b0`, `%b1` of what it writes.
-    fn pairs(body: &str) -> String {
-        optimised_module(&format!(
-            "define void @k(ptr %a, ptr %b, i64 %n) {{
-             start:
-               br label %loop
-             loop:
-               %i = phi i64 [ 0, %start ], [ %next, %loop ]
-               %first = shl nuw i64 %i, 1
-               %second = or disjoint i64 %first, 1
-               %a0 = getelementptr inbounds i32, ptr %a, i64 %first
-               %a1 = getelementptr inbounds i32, ptr %a, i64 %second
-               %b0 = getelementptr inbounds i32, ptr %b, i64 %first
-               %b1 = getelementptr inbounds i32, ptr %b, i64 %second
-               {body}
-               %next = add nuw i64 %i, 1
-               %again = icmp ult i64 %next, %n
-               br i1 %again, label %loop, label %end, !llvm.loop !1
-             end:
-               ret void
-             }}
-             !0 = distinct !{{}}
-             !1 = distinct !{{!1, !2}}
-             !2 = !{{!\"llvm.loop.parallel_accesses\", !0}}"
-        ))
+        );
+        let machine = machine("x86-64-v3", 2).expect("a host");
+        // SAFETY: the module is live.
+        ir::testing::with_module(&text, |module| unsafe {
+            retarget(module, &machine);
+            optimize(module, &machine, 2);
+            ir::text(LLVMPrintModuleToString(module))
+        })
     }
 
     #[test]
     fn loops_over_threads_compare_no_addresses() {
-        let threads = optimised(", !2");
+        let body = "%from = getelementptr inbounds i32, ptr %a, i64 %i
+            %value = load i32, ptr %from, !llvm.access.group !0
+            %more = add i32 %value, 1
+            %to = getelementptr inbounds i32, ptr %b, i64 %i
+            store i32 %more, ptr %to";
+        let threads = optimised(", !2", body);
         assert!(threads.contains("vector.body") && !threads.contains("diff.check"), "{threads}");
-        let other = optimised("");
+        let other = optimised("", body);
         assert!(other.contains("diff.check"), "{other}");
     }
+
     #[test]
     fn no_load_moves_over_a_store_that_may_write_it() {
+        // Each thread has a pair of elements in each array.
+        let addresses = "%first = shl nuw i64 %i, 1
+            %second = or disjoint i64 %first, 1
+            %a0 = getelementptr inbounds i32, ptr %a, i64 %first
+            %a1 = getelementptr inbounds i32, ptr %a, i64 %second
+            %b0 = getelementptr inbounds i32, ptr %b, i64 %first
+            %b1 = getelementptr inbounds i32, ptr %b, i64 %second";
         let first = "%u = load i32, ptr %a0 %more = mul i32 %u, 3";
         let second = "%v = load i32, ptr %a1 %less = sub i32 5, %v";
         let [write_first, write_second] = ["store i32 %more, ptr %b0", "store i32 %less, ptr %b1"];
-        let is_joined = |body: [&str; 4]| pairs(&body.join("\n")).contains("shufflevector");
+        let is_joined = |accesses: [&str; 4]| {
+            let body = [&[addresses], &accesses[..]].concat().join("\n");
+            optimised(", !2", &body).contains("shufflevector")
+        };
         assert!(is_joined([first, second, write_first, write_second]));
         assert!(!is_joined([first, write_first, second, write_second]));
     }

@@ -17,22 +17,17 @@ unsafe extern "C" {
 }
 
 /// Joins each sum that allows it with a product that allows it, and forbids every other contraction. Of two
-/// products, the first one is joined. A product that has further uses stays for them.
+/// products, the first one is joined. Products stay: some have further uses, and LLVM removes the others.
 ///
 /// # Safety
 /// `module` is live.
 pub unsafe fn settle(module: LLVMModuleRef) {
-    // SAFETY: by contract; the builder is disposed of once. Each sum is erased right after it was visited, and a
-    // product stands before its sums or in another loop iteration, where `instructions` has passed it.
+    // SAFETY: by contract; the builder is disposed of once. Only the visited sum is erased.
     unsafe {
         let builder = LLVMCreateBuilderInContext(ir::context(module));
         for function in ir::definitions(module) {
             for sum in ir::instructions(function) {
-                if let Some(product) = join(module, builder, sum)
-                    && LLVMGetFirstUse(product).is_null()
-                {
-                    LLVMInstructionEraseFromParent(product);
-                }
+                join(module, builder, sum);
             }
         }
         LLVMDisposeBuilder(builder);
@@ -40,17 +35,17 @@ pub unsafe fn settle(module: LLVMModuleRef) {
     }
 }
 
-/// Replaces `sum` by a call of `llvm.fma` if it may be joined with a product. Returns the product.
-unsafe fn join(module: LLVMModuleRef, builder: LLVMBuilderRef, sum: LLVMValueRef) -> Option<LLVMValueRef> {
+/// Replaces `sum` by a call of `llvm.fma` if it may be joined with a product.
+unsafe fn join(module: LLVMModuleRef, builder: LLVMBuilderRef, sum: LLVMValueRef) {
     // SAFETY: by `settle`'s contract; argument arrays are as long as said.
     unsafe {
         if !may_join(sum, &[LLVMFAdd, LLVMFSub]) {
-            return None;
+            return;
         }
         let [first, second] = [LLVMGetOperand(sum, 0), LLVMGetOperand(sum, 1)];
         let is_first = may_join(first, &[LLVMFMul]);
         if !is_first && !may_join(second, &[LLVMFMul]) {
-            return None;
+            return;
         }
         let (product, mut other) = if is_first { (first, second) } else { (second, first) };
         let [mut factor, by] = [LLVMGetOperand(product, 0), LLVMGetOperand(product, 1)];
@@ -67,7 +62,6 @@ unsafe fn join(module: LLVMModuleRef, builder: LLVMBuilderRef, sum: LLVMValueRef
         let joined = LLVMBuildCall2(builder, ty, function, arguments.as_mut_ptr(), 3, name);
         LLVMReplaceAllUsesWith(sum, joined);
         LLVMInstructionEraseFromParent(sum);
-        Some(product)
     }
 }
 
@@ -116,7 +110,7 @@ mod tests {
             let body = format!("%p = fmul contract float %a, %b\n %s = {sum}\n ret float %s\n");
             let ir = settled("float", &body);
             assert!(ir.contains(call) && ir.contains(negation), "{ir}");
-            assert!(!ir.contains("fmul") && !ir.contains("contract"), "{ir}");
+            assert!(!ir.contains("fadd") && !ir.contains("fsub") && !ir.contains("contract"), "{ir}");
         }
     }
 
