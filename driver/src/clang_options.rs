@@ -106,7 +106,7 @@ pub struct OwnLibrary {
 }
 
 /// The libraries beside the runtime.
-pub const OWN_LIBRARIES: [OwnLibrary; 5] = [
+pub const OWN_LIBRARIES: [OwnLibrary; 6] = [
     OwnLibrary {
         name: "gpurace_blas",
         known: "cuBLAS",
@@ -120,11 +120,18 @@ pub const OWN_LIBRARIES: [OwnLibrary; 5] = [
     },
     OwnLibrary { name: "gpurace_sparse", known: "cuSPARSE", replaces: &["cusparse", "cusparse_static"] },
     OwnLibrary { name: "gpurace_solver", known: "cuSOLVER", replaces: &["cusolver", "cusolver_static"] },
+    OwnLibrary { name: "gpurace_nvrtc", known: "NVRTC", replaces: &["nvrtc", "nvrtc_static"] },
 ];
 
 /// The libraries that the toolkit's static libraries need. Those of gpurace do not need them.
-pub const OF_STATIC_LIBRARIES: &[&str] =
-    &["culibos", "culibos_static", "cusolver_lapack_static", "cusolver_metis_static"];
+pub const OF_STATIC_LIBRARIES: &[&str] = &[
+    "culibos",
+    "culibos_static",
+    "cusolver_lapack_static",
+    "cusolver_metis_static",
+    "nvrtc-builtins_static",
+    "nvptxcompiler_static",
+];
 
 /// GCC's OpenMP library. `-fopenmp` links clang's, which has the same functions: with both, a thread would ask one
 /// of them about threads that the other has made.

@@ -11,7 +11,7 @@ use crate::flags::Prune;
 pub const VARIABLE: &str = "GPURACE_PASS";
 
 /// The version of the plugin's configuration that this driver writes.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// The value of [`PassConfig::exec`] for a compilation that only makes code for a GPU of another architecture.
 pub const ANOTHER_ARCH: &str = "another-arch";
@@ -61,6 +61,8 @@ pub struct PassConfig {
     pub cuda: u32,
     /// The module has the debug info of types, of which only the description keeps anything.
     pub strip_types: bool,
+    /// The device code goes into a file of its own, so the host program is not known.
+    pub alone: bool,
     /// Where to write the bitcode of a separately compiled unit. The plugin then writes nothing else.
     pub part: Option<PathBuf>,
 }

@@ -206,6 +206,8 @@ mod tests {
             ("gpurace_solver", "-lcusolver"),
             ("gpurace_solver", "-lcusolver_static -lcusolver_lapack_static"),
             ("gpurace_solver", "/c/lib64/libcusolver.so.12"),
+            ("gpurace_nvrtc", "-lnvrtc"),
+            ("gpurace_nvrtc", "-lnvrtc_static -lnvrtc-builtins_static -lnvptxcompiler_static"),
         ] {
             let found = &["libcublas.so", "libcurand.so"];
             assert_eq!(taken(&format!("-fgpurace-exec=cpu a.cu {library}"), found), [own], "{library}");

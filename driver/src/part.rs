@@ -439,6 +439,7 @@ mod tests {
             rpass_missed: false,
             main_file: name.into(),
             strip_types: false,
+            alone: false,
             cuda: 13000,
             part: None,
         };

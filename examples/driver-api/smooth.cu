@@ -5,6 +5,8 @@
 //   cd rust; gpurace run -- cargo run ../smooth.fatbin
 //   pip install cuda-bindings; gpurace run -- python3 python/smooth.py smooth.fatbin
 //
+// The program in `python` also takes this file, which it compiles itself: `gpurace run -- python3 python/smooth.py smooth.cu`.
+//
 // A thread reads its neighbours' values before they are there. `-DFIXED` adds the barrier.
 
 extern "C" __global__ void smooth(const float* in, float* out, int n) {

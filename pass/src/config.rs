@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The environment variable that carries the [`Config`].
 pub const VARIABLE: &str = "GPURACE_PASS";
 /// [`Config::version`] of this build.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// [`Config::exec`] of a compilation that makes [`Config::gpu`] for another architecture than
 /// the executor's, and nothing else.
@@ -58,6 +58,8 @@ pub struct Config {
     pub cuda: u32,
     /// The module has the debug info of types, of which only the description keeps anything.
     pub strip_types: bool,
+    /// The device code goes into a file of its own, so the host program is not known.
+    pub alone: bool,
     /// Separate compilation: where to write the module as bitcode. The names
     /// in it go to `meta`, and nothing else is made.
     pub part: Option<String>,

@@ -224,6 +224,9 @@ unsafe fn prepare(module: LLVMModuleRef, config: &Config) -> Result<Clusters, St
             }
         }
         let clusters = annotations::cluster_dims(module);
+        if config.alone {
+            prepare::open_static_variables(module);
+        }
         prepare::prepare(module)?;
         Ok(clusters)
     }

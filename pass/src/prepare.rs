@@ -10,10 +10,12 @@ use std::sync::OnceLock;
 
 use inkwell::OptimizationLevel;
 use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target, TargetTriple};
-use llvm_sys::core::{LLVMIsExternallyInitialized, LLVMSetGlobalConstant};
+use llvm_sys::LLVMLinkage;
+use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use crate::ir;
+use crate::ir::address_space;
 use crate::ir::passes::run_passes;
 
 /// The preparation's passes before it inlines what is worth it, in `opt -passes=` form.
@@ -52,6 +54,29 @@ fn keep_stores() -> Result<(), String> {
     match KEPT.get_or_init(|| unsafe { gpurace_keep_stores() }) {
         true => Ok(()),
         false => Err("LLVM has no options that keep stores in their branches".into()),
+    }
+}
+
+/// How the mangled names of static variables begin.
+const STATIC: &str = "_ZL";
+
+/// Lets a host program that is not known find and change static variables. clang knows that programs change those that
+/// the source's own host code names.
+///
+/// # Safety
+/// `module` is live and used by this thread alone.
+pub unsafe fn open_static_variables(module: LLVMModuleRef) {
+    // SAFETY: by contract.
+    unsafe {
+        for variable in ir::globals(module) {
+            let space = LLVMGetPointerAddressSpace(LLVMTypeOf(variable));
+            let is_of_device = [address_space::GLOBAL, address_space::CONSTANT].contains(&space);
+            let is_static = LLVMGetLinkage(variable) == LLVMLinkage::LLVMInternalLinkage;
+            if is_of_device && is_static && ir::name(variable).starts_with(STATIC) {
+                LLVMSetLinkage(variable, LLVMLinkage::LLVMExternalLinkage);
+                LLVMSetExternallyInitialized(variable, 1);
+            }
+        }
     }
 }
 
@@ -97,6 +122,31 @@ mod tests {
                 ir::text(llvm_sys::core::LLVMPrintModuleToString(module))
             }
         })
+    }
+
+    #[test]
+    fn unknown_hosts_change_static_variables() {
+        let text = "@_ZL3one = internal addrspace(4) constant i32 0\n\
+            @_ZZ1fvE3two = internal addrspace(1) global i32 0\n\
+            @_ZL4tile = internal addrspace(3) global i32 undef\n\
+            define i32 @f() {\n%one = load i32, ptr addrspace(4) @_ZL3one\nret i32 %one\n}\n";
+        let opened = with_module(text, |module| {
+            // SAFETY: the module lives and is this thread's.
+            unsafe {
+                open_static_variables(module);
+                prepare(module).unwrap();
+                ir::text(llvm_sys::core::LLVMPrintModuleToString(module))
+            }
+        });
+        assert!(opened.contains("@_ZL3one = externally_initialized addrspace(4) global i32 0"), "{opened}");
+        assert!(opened.contains("load i32, ptr addrspace(4) @_ZL3one"), "{opened}");
+        // A variable of a function has no name for the host, and shared memory is nobody's but its block's.
+        assert!(
+            !opened.contains("_ZZ1fvE3two = externally") && !opened.contains("_ZL4tile = externally"),
+            "{opened}"
+        );
+        // Another program's code computes with the value that nothing changes.
+        assert!(!prepared(text).contains("load i32"), "{}", prepared(text));
     }
 
     #[test]

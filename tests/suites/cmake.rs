@@ -245,7 +245,7 @@ fn driver_api() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A program that calls cuBLAS, cuRAND, cuFFT, cuSPARSE and cuSOLVER: their libraries are targets, and a C++ file includes their headers.
+/// A program that calls the libraries beside the runtime: they are targets, and a C++ file includes their headers.
 const LIBRARIES: &str = "\
 cmake_minimum_required(VERSION 3.25)
 project(libraries LANGUAGES CXX CUDA)
@@ -255,7 +255,7 @@ foreach(kind \"\" _static)
   add_executable(app${kind} main.cu norm.cpp)
   target_link_libraries(app${kind} PRIVATE CUDA::cublas${kind} CUDA::cublasLt CUDA::curand${kind}
     CUDA::cufft${kind} CUDA::cusparse${kind}
-    CUDA::cusolver${kind})
+    CUDA::cusolver${kind} CUDA::nvrtc)
   add_test(NAME app${kind} COMMAND app${kind})
 endforeach()
 ";
@@ -267,6 +267,7 @@ const LIBRARIES_NORM: &str = "\
 #include <curand.h>
 #include <cusolverDn.h>
 #include <cusparse.h>
+#include <nvrtc.h>
 float norm(cublasHandle_t handle, const float* x, int n) {
     float found = 0, random = 0;
     curandGenerator_t generator;
@@ -277,6 +278,7 @@ float norm(cublasHandle_t handle, const float* x, int n) {
     if (cufftGetVersion(&version) != CUFFT_SUCCESS || version != CUFFT_VERSION) return -1;
     if (cusparseGetProperty(MAJOR_VERSION, &version) || version != CUSPARSE_VER_MAJOR) return -1;
     if (cusolverGetVersion(&version) || version != CUSOLVER_VERSION) return -1;
+    if (nvrtcGetNumSupportedArchs(&version) != NVRTC_SUCCESS || version == 0) return -1;
     return cublasSnrm2(handle, n, x, 1, &found) == CUBLAS_STATUS_SUCCESS ? found : -1;
 }
 ";

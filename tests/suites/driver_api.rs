@@ -21,7 +21,8 @@ fn main() -> ExitCode {
     });
     let named = Trial::test("a_program_that_opens_the_driver_by_name_finds_it", opened_by_name);
     let host = Trial::test("other_linkers_find_the_driver", other_linker);
-    let trials = vec![rust, python.with_ignored_flag(is_ignored), named, host];
+    let memory = Trial::test("a_report_shows_a_source_that_was_never_on_disk", source_in_memory);
+    let trials = vec![rust, python.with_ignored_flag(is_ignored), named, host, memory];
     libtest_mimic::run(&args, trials).exit_code()
 }
 
@@ -71,13 +72,21 @@ fn run_with_driver(command: &mut Command, folder: &Path) -> Result<Outcome, Stri
 fn check(name: &str, program: impl Fn(&Path) -> Command) -> Result<(), Failed> {
     let folder = work_folder(name)?;
     let racy = kernel(&folder, &[])?;
-    let outcome = run_with_driver(&mut program(&racy), &folder)?;
+    check_racy(run_with_driver(&mut program(&racy), &folder)?, &folder)?;
+
+    let fixed = kernel(&folder, &["-DFIXED"])?;
+    check_fixed(run_with_driver(&mut program(&fixed), &folder)?, &folder)
+}
+
+/// The run of a program with the racy kernel.
+fn check_racy(outcome: Outcome, folder: &Path) -> Result<(), Failed> {
     assert_eq!(outcome.status, Some(66), "{}{}", outcome.stdout, outcome.stderr);
     assert!(outcome.stderr.contains("#0 smooth "), "{}", outcome.stderr);
     // The page shows this report.
     let page = std::fs::read_to_string(workspace().join("docs/driver-api.md"))?;
     let shown = page.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap_or("nothing");
-    let said = outcome.stderr.replace(&format!("{}/", example().display()), "");
+    let folders = [example().as_path(), folder].map(|folder| format!("{}/", folder.display()));
+    let said = outcome.stderr.replace(&folders[0], "").replace(&folders[1], "");
     assert!(said.contains(shown), "{said}");
     let text = std::fs::read_to_string(example().join("smooth.cu"))?;
     let line = |part: &str| text.lines().position(|line| line.contains(part)).map(|at| at as u32 + 1);
@@ -86,9 +95,11 @@ fn check(name: &str, program: impl Fn(&Path) -> Command) -> Result<(), Failed> {
     let lines = |accesses: &[Option<u32>]| accesses.contains(&write) && accesses.contains(&read);
     let found = report.races.iter().any(|race| lines(&race.accesses.each_ref().map(|access| access.line)));
     assert!(found, "{}", outcome.stderr);
+    Ok(())
+}
 
-    let fixed = kernel(&folder, &["-DFIXED"])?;
-    let outcome = run_with_driver(&mut program(&fixed), &folder)?;
+/// The run of a program with the corrected kernel.
+fn check_fixed(outcome: Outcome, folder: &Path) -> Result<(), Failed> {
     assert_eq!((outcome.status, &outcome.stdout[..]), (Some(0), "right\n"), "{}", outcome.stderr);
     assert_eq!(outcome.stderr, "");
     let report = Report::parse(&std::fs::read_to_string(folder.join("report.json"))?)?;
@@ -112,11 +123,18 @@ fn rust_program() -> Result<(), Failed> {
 }
 
 fn python_program(binding: &Path) -> Result<(), Failed> {
-    check("driver_api_python", |kernel| {
+    let program = |kernel: &Path| {
         let mut command = Command::new("python3");
         command.arg(example().join("python/smooth.py")).arg(kernel).env("PYTHONPATH", binding);
         command
-    })
+    };
+    check("driver_api_python", program)?;
+    // It compiles the kernel itself. The report shows the source that it had.
+    let folder = work_folder("driver_api_python_compiles")?;
+    let copy = folder.join("smooth.cu");
+    std::fs::copy(example().join("smooth.cu"), &copy)?;
+    check_racy(run_with_driver(&mut program(&copy), &folder)?, &folder)?;
+    check_fixed(run_with_driver(program(&copy).arg("-DFIXED"), &folder)?, &folder)
 }
 
 /// A program in C that opens `libcuda.so.1`, and takes its functions by name.
@@ -156,5 +174,54 @@ fn other_linker() -> Result<(), Failed> {
     assert_eq!(built.status, Some(0), "{}", built.stderr);
     let outcome = run_with_driver(&mut Command::new("./program"), &folder)?;
     assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+    Ok(())
+}
+
+/// A program that compiles its kernel with NVRTC. Its header races.
+const IN_MEMORY: &str = r##"
+#include <cuda.h>
+#include <nvrtc.h>
+#include <vector>
+int main() {
+  const char *source = "#include \"shift.h\"\n"
+                       "extern \"C\" __global__ void move(int *data) {\n"
+                       "  shift(data, threadIdx.x);\n"
+                       "}\n";
+  const char *header = "__device__ void shift(int *data, int t) {\n"
+                       "  data[t] = data[t + 1]; // in the header\n"
+                       "}\n", *name = "shift.h";
+  nvrtcProgram program;
+  size_t size;
+  if (nvrtcCreateProgram(&program, source, "move.cu", 1, &header, &name)) return 2;
+  if (nvrtcCompileProgram(program, 0, nullptr) || nvrtcGetPTXSize(program, &size)) return 3;
+  std::vector<char> code(size);
+  if (nvrtcGetPTX(program, code.data()) || nvrtcDestroyProgram(&program)) return 4;
+  CUcontext context;
+  CUmodule module;
+  CUfunction kernel;
+  CUdeviceptr data;
+  if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context)) return 5;
+  if (cuModuleLoadData(&module, code.data()) || cuModuleGetFunction(&kernel, module, "move")) return 6;
+  if (cuMemAlloc(&data, 65 * 4)) return 7;
+  void *arguments[] = {&data};
+  return cuLaunchKernel(kernel, 1, 1, 1, 64, 1, 1, 0, nullptr, arguments, nullptr) || cuCtxSynchronize();
+}
+"##;
+
+fn source_in_memory() -> Result<(), Failed> {
+    let folder = work_folder("driver_api_source_in_memory")?;
+    std::fs::write(folder.join("program.cpp"), IN_MEMORY)?;
+    compile(&["-fsanitize=gpurace", "program.cpp", "-lnvrtc", "-o", "program"], &folder)?;
+    let mut command = Command::new("./program");
+    command.env("GPURACE_OPTIONS", "device=cpu:json=report.json").current_dir(&folder);
+    let temporary = folder.join("temporary");
+    std::fs::create_dir(&temporary)?;
+    command.env("TMPDIR", &temporary);
+    let outcome = run(&mut command, &folder)?;
+    assert_eq!(outcome.status, Some(66), "{}{}", outcome.stdout, outcome.stderr);
+    for part in ["#0 shift shift.h:2:", "#1 move move.cu:3:", "data[t] = data[t + 1]; // in the header"] {
+        assert!(outcome.stderr.contains(part), "{}", outcome.stderr);
+    }
+    assert_eq!(std::fs::read_dir(&temporary)?.count(), 0, "the compiler's files are gone");
     Ok(())
 }

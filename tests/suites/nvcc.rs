@@ -171,6 +171,7 @@ fn libraries_are_there_under_each_of_their_names() {
 #include <curand.h>
 #include <cusolverDn.h>
 #include <cusparse.h>
+#include <nvrtc.h>
 int main() {
     cublasHandle_t handle;
     int version;
@@ -180,12 +181,16 @@ int main() {
     right &= cufftGetVersion(&version) == CUFFT_SUCCESS && version == CUFFT_VERSION;
     right &= cusparseGetProperty(MAJOR_VERSION, &version) == CUSPARSE_STATUS_SUCCESS && version == CUSPARSE_VER_MAJOR;
     right &= cusolverGetVersion(&version) == CUSOLVER_STATUS_SUCCESS && version == CUSOLVER_VERSION;
+    right &= nvrtcGetNumSupportedArchs(&version) == NVRTC_SUCCESS && version > 0;
     right &= cublasLtGetVersion() != 0 && cublasDestroy(handle) == CUBLAS_STATUS_SUCCESS;
     return !right;
 }
 ";
     for (test, libraries) in [
-        ("shared", vec!["-lcublas", "-lcublasLt", "-lcurand", "-lcufft", "-lcusparse", "-lcusolver"]),
+        (
+            "shared",
+            vec!["-lcublas", "-lcublasLt", "-lcurand", "-lcufft", "-lcusparse", "-lcusolver", "-lnvrtc"],
+        ),
         (
             "static",
             vec![
@@ -196,6 +201,9 @@ int main() {
                 "-lcusparse_static",
                 "-lcusolver_static",
                 "-lcusolver_lapack_static",
+                "-lnvrtc_static",
+                "-lnvrtc-builtins_static",
+                "-lnvptxcompiler_static",
                 "-lculibos",
             ],
         ),
@@ -208,6 +216,7 @@ int main() {
                 "/usr/local/cuda/lib64/libcufft.so.12",
                 "/usr/local/cuda/lib64/libcusparse.so.12",
                 "/usr/local/cuda/lib64/libcusolver.so.12",
+                "/usr/local/cuda/lib64/libnvrtc.so.13",
             ],
         ),
     ] {

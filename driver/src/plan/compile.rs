@@ -175,6 +175,7 @@ impl Planner<'_> {
             main_file: main_file.to_owned(),
             // A debugger on the host reads them. Code for a GPU with them would not be optimised.
             strip_types: self.adds_types() && !(self.args.full_debug_info && asked.exec == Some(Exec::Cpu)),
+            alone: self.args.device_only.is_some(),
             cuda: self.toolchain.toolkit.as_ref().map_or(0, |toolkit| toolkit.version.number()),
             part: self
                 .args

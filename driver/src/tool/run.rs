@@ -1,7 +1,7 @@
 //! `gpurace run`: a program that finds gpurace's driver API where it looks for NVIDIA's.
 //!
-//! The folder `driver/lib64` beside the runtime library has links to it, under the names of CUDA's driver. The
-//! program's linker and loader search this folder first.
+//! The folder `driver/lib64` beside the runtime library has links to it, under the names of CUDA's driver, and to the
+//! compiler of NVRTC. The program's linker and loader search this folder first.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -19,11 +19,15 @@ use crate::toolchain::World;
 
 /// The runtime library.
 const RUNTIME: &str = "libgpurace_rt.so";
-/// The folder with the runtime library under other names, as seen from the library, and the target of its links.
+/// The folder with the libraries under other names, as seen from them.
 const FOLDER: &str = "driver/lib64";
-const TARGET: &str = "../../libgpurace_rt.so";
-/// The names: for the linker, for the loader, and the one that linked programs record.
-const NAMES: [&str; 3] = ["libcuda.so", "libcuda.so.1", RUNTIME];
+/// The compiler's library, which programs open by name too.
+const COMPILER: &str = "libgpurace_nvrtc.so";
+/// The names of each library: for the linker, for the loader, and the one that linked programs record.
+const NAMES: [(&str, &[&str]); 2] = [
+    (RUNTIME, &["libcuda.so", "libcuda.so.1", RUNTIME]),
+    (COMPILER, &["libnvrtc.so", "libnvrtc.so.12", "libnvrtc.so.13", COMPILER]),
+];
 
 /// Arguments of `gpurace run`.
 #[derive(Args)]
@@ -63,22 +67,32 @@ fn before(folder: &Path, others: Option<&OsStr>) -> OsString {
 /// The folder with the links. They are made if they are not there: a wheel has no links.
 fn links(library_dir: &Path) -> Result<PathBuf, Error> {
     let folder = library_dir.join(FOLDER);
-    let own = fs::canonicalize(library_dir.join(RUNTIME)).ok();
     let cannot = |e| {
         Error::new(format!("cannot make `{}`: {e}", folder.display()))
             .hint("run `gpurace run -- true` once as a user who may write there")
     };
-    for name in NAMES {
+    for (library, name) in names() {
         let link = folder.join(name);
+        let own = fs::canonicalize(library_dir.join(library)).ok();
         if own.is_some() && fs::canonicalize(&link).ok() == own {
             continue;
         }
         fs::create_dir_all(&folder).map_err(cannot)?;
         // Another run may make the same link. So it appears at once, with its final content.
         let new = folder.join(format!(".{name}.{}", std::process::id()));
-        symlink(TARGET, &new).and_then(|()| fs::rename(&new, &link)).map_err(cannot)?;
+        symlink(target(library), &new).and_then(|()| fs::rename(&new, &link)).map_err(cannot)?;
     }
     Ok(folder)
+}
+
+/// Each library with each of its names.
+fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
+    NAMES.into_iter().flat_map(|(library, names)| names.iter().map(move |&name| (library, name)))
+}
+
+/// What a link in the folder names.
+fn target(library: &str) -> String {
+    format!("../../{library}")
 }
 
 #[cfg(test)]
@@ -95,17 +109,19 @@ mod tests {
     #[test]
     fn links_are_made_where_they_lack() {
         let place = tempfile::tempdir().unwrap();
-        fs::write(place.path().join(RUNTIME), "library").unwrap();
+        for library in [RUNTIME, COMPILER] {
+            fs::write(place.path().join(library), library).unwrap();
+        }
         // A copy, as a wheel would hold it.
         fs::create_dir_all(place.path().join(FOLDER)).unwrap();
         fs::write(place.path().join(FOLDER).join("libcuda.so.1"), "copy").unwrap();
         for _ in 0..2 {
             let folder = links(place.path()).unwrap();
-            for name in NAMES {
-                assert_eq!(fs::read_link(folder.join(name)).unwrap().as_os_str(), TARGET);
-                assert_eq!(fs::read_to_string(folder.join(name)).unwrap(), "library");
+            for (library, name) in names() {
+                assert_eq!(fs::read_link(folder.join(name)).unwrap().as_os_str(), &*target(library));
+                assert_eq!(fs::read_to_string(folder.join(name)).unwrap(), library);
             }
-            assert_eq!(fs::read_dir(folder).unwrap().count(), NAMES.len());
+            assert_eq!(fs::read_dir(folder).unwrap().count(), names().count());
         }
     }
 }

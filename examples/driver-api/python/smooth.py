@@ -1,9 +1,10 @@
-"""Loads a kernel that gclang has compiled and launches it, with NVIDIA's binding of the driver API."""
+"""Launches a kernel with NVIDIA's binding of the driver API: one that gclang has compiled, or a source, which it compiles
+with NVRTC."""
 
 import ctypes
 import sys
 
-from cuda.bindings import driver
+from cuda.bindings import driver, nvrtc
 
 N = 256
 BLOCK = 64
@@ -12,9 +13,29 @@ BLOCK = 64
 def done(result):
     """The values of a call. A call that fails ends the program."""
     error, *values = result
-    if error != driver.CUresult.CUDA_SUCCESS:
+    if error != 0:
         sys.exit(f"smooth.py: {error.name}")
     return values[0] if len(values) == 1 else values
+
+
+def compiled(path):
+    """The code of a source."""
+    with open(path, "rb") as file:
+        program = done(nvrtc.nvrtcCreateProgram(file.read(), path.encode(), 0, [], []))
+    options = [option.encode() for option in sys.argv[2:]]
+    done(nvrtc.nvrtcCompileProgram(program, len(options), options))
+    code = bytearray(done(nvrtc.nvrtcGetPTXSize(program)))
+    done(nvrtc.nvrtcGetPTX(program, code))
+    done(nvrtc.nvrtcDestroyProgram(program))
+    return bytes(code)
+
+
+def code_of(path):
+    """The code in a file, or of the source in it."""
+    if path.endswith(".cu"):
+        return compiled(path)
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def main():
@@ -22,8 +43,7 @@ def main():
     device = done(driver.cuDeviceGet(0))
     context = done(driver.cuDevicePrimaryCtxRetain(device))
     done(driver.cuCtxSetCurrent(context))
-    with open(sys.argv[1], "rb") as file:
-        module = done(driver.cuModuleLoadData(file.read()))
+    module = done(driver.cuModuleLoadData(code_of(sys.argv[1])))
     smooth = done(driver.cuModuleGetFunction(module, b"smooth"))
     stream = done(driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
 

@@ -92,7 +92,7 @@ impl Positions {
         }
         let at = self.files.len() as u32;
         let system = self.is_system(&key.0, &key.1);
-        self.files.push(SourceFile { name: key.0.clone(), directory: key.1.clone(), system });
+        self.files.push(SourceFile { name: key.0.clone(), directory: key.1.clone(), system, text: None });
         self.known.insert(key, at);
         at
     }

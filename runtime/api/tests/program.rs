@@ -33,8 +33,12 @@ fn site(op: Op, line: u32, function: &str) -> Site {
 }
 
 fn meta() -> ModuleMeta {
-    let file =
-        |name: &str, system| SourceFile { name: name.to_owned(), directory: "/src".to_owned(), system };
+    let file = |name: &str, system| SourceFile {
+        name: name.to_owned(),
+        directory: "/src".to_owned(),
+        system,
+        text: None,
+    };
     let param = |offset, size| Param { offset, size, ..Param::default() };
     let kernel = |name: &str, params: Vec<Param>, params_size, sites: Vec<u32>| KernelMeta {
         name: name.to_owned(),

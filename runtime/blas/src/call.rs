@@ -118,14 +118,7 @@ impl Call {
         runs: impl Fn() + 'static,
     ) -> Outcome {
         let touches = move |touches| touched_by(&mut Touches(touches));
-        operation::submit(self.name, self.settings.stream, waits, touches, runs).map_err(
-            |error| match error {
-                1 => Status::INVALID_VALUE,
-                // cudaErrorNotSupported
-                801 => Status::NOT_SUPPORTED,
-                _ => Status::EXECUTION_FAILED,
-            },
-        )
+        operation::submit(self.name, self.settings.stream, waits, touches, runs).map_err(Status::of_runtime)
     }
 
     /// Says that this call has no counterpart here, and why.

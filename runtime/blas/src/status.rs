@@ -13,54 +13,7 @@ gpurace_library::statuses! { "`cublasStatus_t`":
     LICENSE_ERROR = 16, "CUBLAS_STATUS_LICENSE_ERROR", "a license check failed";
 }
 
-/// `Ok` if the condition holds, otherwise `CUBLAS_STATUS_INVALID_VALUE`.
-///
-/// # Errors
-/// See above.
-pub fn valid(condition: bool) -> Outcome {
-    Status::INVALID_VALUE.unless(condition)
-}
-
-/// `cublasOperation_t`
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
-    /// The matrix itself.
-    Plain,
-    /// Its transpose.
-    Transposed,
-    /// Its conjugate transpose.
-    ConjugateTransposed,
-}
-
-impl Operation {
-    /// The operation with this number.
-    ///
-    /// # Errors
-    /// `CUBLAS_STATUS_INVALID_VALUE` if there is none.
-    pub fn new(number: u32) -> Outcome<Self> {
-        match number {
-            0 => Ok(Self::Plain),
-            1 => Ok(Self::Transposed),
-            2 => Ok(Self::ConjugateTransposed),
-            _ => Err(Status::INVALID_VALUE),
-        }
-    }
-
-    /// Rows and columns change places.
-    pub fn transposes(self) -> bool {
-        self != Self::Plain
-    }
-
-    /// Elements are conjugated.
-    pub fn conjugates(self) -> bool {
-        self == Self::ConjugateTransposed
-    }
-
-    /// Rows and columns, as they are stored, of a matrix that has these after the operation.
-    pub fn stored(self, rows: usize, columns: usize) -> (usize, usize) {
-        if self.transposes() { (columns, rows) } else { (rows, columns) }
-    }
-}
+gpurace_library::parameters!();
 
 /// `cublasFillMode_t`: the part of a matrix that is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,14 +56,6 @@ pub fn is_left(number: u32) -> Outcome<bool> {
 pub fn is_unit(number: u32) -> Outcome<bool> {
     valid(number < 2)?;
     Ok(number == 1)
-}
-
-/// A size as a parameter has it.
-///
-/// # Errors
-/// `CUBLAS_STATUS_INVALID_VALUE` if it is negative.
-pub fn size(number: i64) -> Outcome<usize> {
-    usize::try_from(number).map_err(|_| Status::INVALID_VALUE)
 }
 
 /// The leading dimension of a matrix with this many rows.

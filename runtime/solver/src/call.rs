@@ -108,11 +108,6 @@ impl Call {
     ) -> Outcome {
         let stream = with_exposed_provenance_mut::<c_void>(self.stream);
         let touches = move |mut touches| touched(&mut touches);
-        operation::submit(self.name, stream, false, touches, runs).map_err(|error| match error {
-            1 => Status::INVALID_VALUE,
-            // cudaErrorNotSupported
-            801 => Status::NOT_SUPPORTED,
-            _ => Status::EXECUTION_FAILED,
-        })
+        operation::submit(self.name, stream, false, touches, runs).map_err(Status::of_runtime)
     }
 }

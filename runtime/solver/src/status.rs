@@ -13,21 +13,7 @@ gpurace_library::statuses! { "`cusolverStatus_t`":
     NOT_SUPPORTED = 9, "CUSOLVER_STATUS_NOT_SUPPORTED";
 }
 
-/// `Ok` if the condition holds, otherwise `CUSOLVER_STATUS_INVALID_VALUE`.
-///
-/// # Errors
-/// See above.
-pub fn valid(condition: bool) -> Outcome {
-    Status::INVALID_VALUE.unless(condition)
-}
-
-/// A size or a count.
-///
-/// # Errors
-/// `CUSOLVER_STATUS_INVALID_VALUE` if it is negative.
-pub fn size(size: i64) -> Outcome<usize> {
-    usize::try_from(size).map_err(|_| Status::INVALID_VALUE)
-}
+gpurace_library::parameters!();
 
 /// A parameter with two values, 0 and 1: true for 1.
 ///
@@ -36,30 +22,4 @@ pub fn size(size: i64) -> Outcome<usize> {
 pub fn choice(number: u32) -> Outcome<bool> {
     valid(number < 2)?;
     Ok(number == 1)
-}
-
-/// `cublasOperation_t`
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
-    /// The matrix itself.
-    Plain,
-    /// Its transpose.
-    Transposed,
-    /// Its conjugate transpose.
-    ConjugateTransposed,
-}
-
-impl Operation {
-    /// The operation with this number.
-    ///
-    /// # Errors
-    /// `CUSOLVER_STATUS_INVALID_VALUE` if there is none.
-    pub fn new(number: u32) -> Outcome<Self> {
-        match number {
-            0 => Ok(Self::Plain),
-            1 => Ok(Self::Transposed),
-            2 => Ok(Self::ConjugateTransposed),
-            _ => Err(Status::INVALID_VALUE),
-        }
-    }
 }

@@ -5,31 +5,8 @@ use std::ops::Range;
 use gpurace_abi::library::LibraryRows;
 use gpurace_library::touched::Touches;
 
-use crate::status::{Outcome, Status, valid};
+use crate::status::{Outcome, Status};
 use crate::types::{Number, Type, Values};
-
-/// `cusparseOperation_t`
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Operation {
-    /// Rows and columns change places.
-    pub transposes: bool,
-    /// Values are conjugated.
-    pub conj: bool,
-}
-
-impl Operation {
-    /// The matrix itself.
-    pub const NONE: Self = Self { transposes: false, conj: false };
-
-    /// The operation with this number.
-    ///
-    /// # Errors
-    /// `CUSPARSE_STATUS_INVALID_VALUE` if there is none.
-    pub fn new(number: u32) -> Outcome<Self> {
-        valid(number < 3)?;
-        Ok(Self { transposes: number > 0, conj: number == 2 })
-    }
-}
 
 /// A dense matrix, or a batch of them.
 #[derive(Clone, Copy, Debug)]

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::call::Param;
-use crate::dense::{DnMat, Operation};
+use crate::dense::DnMat;
 use crate::sparse::{Format, SpMat, SpVec};
+use crate::status::Operation;
 use crate::types::{Indices, Number, Values, Wide};
 
 /// `c = alpha * op(a) * b + beta * c`, with `b` as it is used. `conj`: its values are conjugated.
@@ -26,7 +27,7 @@ pub unsafe fn multiply<S: Number>(
         let (alpha, beta): (S, S) = (alpha.get(), beta.get());
         if alpha != S::ZERO {
             a.entries(operation, |row, col, k| {
-                let value = a.values.get::<S>(k).conj_if(operation.conj);
+                let value = a.values.get::<S>(k).conj_if(operation.conjugates());
                 for j in 0..n {
                     sums[row * n + j] += value * b.get::<S>(col, j).conj_if(conj);
                 }
@@ -52,13 +53,13 @@ pub unsafe fn solve<S: Number>(
     c: DnMat,
     alpha: Param,
 ) {
-    let upper = (a.fill == 1) != operation.transposes;
+    let upper = (a.fill == 1) != operation.transposes();
     let mut rows = vec![Vec::new(); c.rows];
     let mut diagonal = vec![S::ZERO; c.rows];
     // SAFETY: by the contract above.
     unsafe {
         a.entries(operation, |row, col, k| {
-            let value = a.values.get::<S>(k).conj_if(operation.conj);
+            let value = a.values.get::<S>(k).conj_if(operation.conjugates());
             if row == col {
                 diagonal[row] = value;
             } else if (col > row) == upper {
@@ -98,7 +99,7 @@ pub unsafe fn sampled<S: Number>(
     // SAFETY: by the contract above.
     unsafe {
         let (alpha, beta): (S, S) = (alpha.get(), beta.get());
-        c.entries(Operation::NONE, |row, col, k| {
+        c.entries(Operation::Plain, |row, col, k| {
             let mut sum = S::ZERO;
             for i in 0..a.cols {
                 sum += a.get::<S>(row, i).conj_if(conj_a) * b.get::<S>(i, col).conj_if(conj_b);
@@ -118,8 +119,8 @@ pub unsafe fn product<S: Number>(_: S, a: SpMat, b: SpMat) -> Vec<Vec<(usize, Wi
     let mut sums = vec![BTreeMap::new(); a.rows];
     // SAFETY: by the contract above.
     unsafe {
-        b.entries(Operation::NONE, |row, col, k| of_b[row].push((col, b.values.get::<S>(k))));
-        a.entries(Operation::NONE, |row, middle, k| {
+        b.entries(Operation::Plain, |row, col, k| of_b[row].push((col, b.values.get::<S>(k))));
+        a.entries(Operation::Plain, |row, middle, k| {
             let value = a.values.get::<S>(k);
             for &(col, other) in &of_b[middle] {
                 *sums[row].entry(col).or_insert(S::ZERO) += value * other;
@@ -181,7 +182,7 @@ pub unsafe fn to_dense(a: SpMat, b: DnMat) {
     // SAFETY: by the contract above.
     unsafe {
         (0..b.rows * b.cols).for_each(|at| b.set(at / b.cols, at % b.cols, Wide::ZERO));
-        a.entries(Operation::NONE, |row, col, k| b.set(row, col, a.values.get::<Wide>(k)));
+        a.entries(Operation::Plain, |row, col, k| b.set(row, col, a.values.get::<Wide>(k)));
     }
 }
 
@@ -248,7 +249,7 @@ pub unsafe fn compress_columns(a: SpMat, offsets: Indices, rows: Indices, values
     let mut columns = vec![Vec::new(); a.cols];
     // SAFETY: by the contract above.
     unsafe {
-        a.entries(Operation::NONE, |row, col, k| columns[col].push((row, k)));
+        a.entries(Operation::Plain, |row, col, k| columns[col].push((row, k)));
         let each = || columns.iter().enumerate();
         write_offsets(offsets, a.cols, each().flat_map(|(col, column)| column.iter().map(move |_| col)));
         for (to, &(row, k)) in columns.iter().flatten().enumerate() {
@@ -270,7 +271,7 @@ pub unsafe fn factor<S: Number>(_: S, a: SpMat) -> Option<usize> {
     let mut missing = None;
     // SAFETY: by the contract above.
     unsafe {
-        a.entries(Operation::NONE, |row, col, k| {
+        a.entries(Operation::Plain, |row, col, k| {
             rows[row].insert(col, (k, a.values.get(k)));
         });
         for i in 0..rows.len() {

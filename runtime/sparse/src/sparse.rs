@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use gpurace_library::touched::Touches;
 
-use crate::dense::{DnMat, Operation};
+use crate::dense::DnMat;
+use crate::status::Operation;
 use crate::types::{Indices, Values};
 
 /// A sparse vector.
@@ -97,7 +98,7 @@ pub struct SpMat {
 impl SpMat {
     /// Rows and columns, after an operation.
     pub fn size(&self, operation: Operation) -> (usize, usize) {
-        if operation.transposes { (self.cols, self.rows) } else { (self.rows, self.cols) }
+        operation.stored(self.rows, self.cols)
     }
 
     /// Compressed rows or columns.
@@ -125,7 +126,7 @@ impl SpMat {
 
     /// Calls the function with row, column and place of each element after an operation, in range or not.
     unsafe fn all(&self, operation: Operation, mut body: impl FnMut(i64, i64, usize)) {
-        let swaps = operation.transposes != (self.format == Format::Csc);
+        let swaps = operation.transposes() != (self.format == Format::Csc);
         let mut give = |major, minor, k| match swaps {
             true => body(minor, major, k),
             false => body(major, minor, k),

@@ -15,18 +15,4 @@ gpurace_library::statuses! { "`cusparseStatus_t`":
     INSUFFICIENT_RESOURCES = 11, "CUSPARSE_STATUS_INSUFFICIENT_RESOURCES", "insufficient resources";
 }
 
-/// `Ok` if the condition holds, otherwise `CUSPARSE_STATUS_INVALID_VALUE`.
-///
-/// # Errors
-/// See above.
-pub fn valid(condition: bool) -> Outcome {
-    Status::INVALID_VALUE.unless(condition)
-}
-
-/// A size or a count.
-///
-/// # Errors
-/// `CUSPARSE_STATUS_INVALID_VALUE` if it is negative.
-pub fn size(size: i64) -> Outcome<usize> {
-    usize::try_from(size).map_err(|_| Status::INVALID_VALUE)
-}
+gpurace_library::parameters!();

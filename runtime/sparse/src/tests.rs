@@ -3,9 +3,10 @@
 use gpurace_random::Random;
 
 use crate::call::Param;
-use crate::dense::{DnMat, Operation};
+use crate::dense::DnMat;
 use crate::numeric;
 use crate::sparse::{Format, SpMat};
+use crate::status::{Operation, as_operation};
 use crate::types::{Indices, Number, Type, Values, Wide, numbers};
 
 const TYPES: [Type; 8] = [
@@ -104,7 +105,7 @@ fn products_agree_with_plain_loops() {
                         })
                         .collect();
                     let (a, kept) = stored(&rows, n, format, ty, index, base);
-                    let operation = Operation::new(op).unwrap();
+                    let operation = as_operation(op).unwrap();
                     let (length_y, length_x) = a.size(operation);
                     let (of_x, x) = memory(16 * length_x);
                     let (of_y, y) = memory(16 * length_y);
@@ -128,8 +129,8 @@ fn products_agree_with_plain_loops() {
                     };
                     let wanted: Vec<Wide> = (0..length_y)
                         .map(|i| {
-                            let element = |j: usize| match operation.transposes {
-                                true => rows[j][i].conj_if(operation.conj),
+                            let element = |j: usize| match operation.transposes() {
+                                true => rows[j][i].conj_if(operation.conjugates()),
                                 false => rows[i][j],
                             };
                             (0..length_x).map(|j| element(j) * values[j] * 2.0).sum()
@@ -171,8 +172,8 @@ fn what_is_out_of_range_is_left_out() {
     unsafe {
         a.indices.set(1, 5);
         a.offsets.set(2, 1 << 40);
-        a.entries(Operation::NONE, |row, col, k| entries.push((row, col, k)));
-        assert_eq!(a.used_cols(Operation::NONE), [0..2, 5..6]);
+        a.entries(Operation::Plain, |row, col, k| entries.push((row, col, k)));
+        assert_eq!(a.used_cols(Operation::Plain), [0..2, 5..6]);
     }
     assert_eq!(entries, [(0, 0, 0), (1, 0, 2), (1, 1, 3)]);
     drop(kept);

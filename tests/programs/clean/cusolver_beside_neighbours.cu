@@ -22,26 +22,26 @@ int main() {
     for (int i = 0; i < N; i++) a[i * LD + i] = 4, b[i * LD + i] = float(i + 1), c[i * LD + i] = 1;
     a.upload(), b.upload(), c.upload();
     cusolverDnHandle_t handle;
-    SOLVER(cusolverDnCreate(&handle));
-    SOLVER(cusolverDnSetStream(handle, second));
+    CUDA(cusolverDnCreate(&handle));
+    CUDA(cusolverDnSetStream(handle, second));
     others<<<N, LD, 0, first>>>(a.device, b.device, c.device, u.device);
     const auto lower = CUBLAS_FILL_MODE_LOWER;
-    SOLVER(cusolverDnSpotrf(handle, lower, N, a.device, LD, work.device, 256, info.device));
-    SOLVER(cusolverDnSpotrs(handle, lower, N, N, a.device, LD, b.device, LD, info.device));
-    SOLVER(cusolverDnSpotri(handle, lower, N, a.device, LD, work.device, 256, info.device));
+    CUDA(cusolverDnSpotrf(handle, lower, N, a.device, LD, work.device, 256, info.device));
+    CUDA(cusolverDnSpotrs(handle, lower, N, N, a.device, LD, b.device, LD, info.device));
+    CUDA(cusolverDnSpotri(handle, lower, N, a.device, LD, work.device, 256, info.device));
     // Without vectors the other triangle stays as it is.
-    SOLVER(cusolverDnSsyevd(handle, CUSOLVER_EIG_MODE_NOVECTOR, lower, N, a.device, LD, eigen.device, work.device, 256,
-                            info.device));
-    SOLVER(cusolverDnSgesvd(handle, 'N', 'A', N, N, b.device, LD, values.device, u.device, LD, v.device, LD, work.device,
-                            256, nullptr, info.device));
-    SOLVER(cusolverDnSgeqrf(handle, N, N - 1, c.device, LD, tau.device, work.device, 256, info.device));
-    SOLVER(cusolverDnSormqr(handle, CUBLAS_SIDE_LEFT, CUBLAS_OP_T, N, N, N - 1, c.device, LD, tau.device, v.device, LD,
-                            work.device, 256, info.device));
+    CUDA(cusolverDnSsyevd(handle, CUSOLVER_EIG_MODE_NOVECTOR, lower, N, a.device, LD, eigen.device, work.device, 256,
+                          info.device));
+    CUDA(cusolverDnSgesvd(handle, 'N', 'A', N, N, b.device, LD, values.device, u.device, LD, v.device, LD, work.device,
+                          256, nullptr, info.device));
+    CUDA(cusolverDnSgeqrf(handle, N, N - 1, c.device, LD, tau.device, work.device, 256, info.device));
+    CUDA(cusolverDnSormqr(handle, CUBLAS_SIDE_LEFT, CUBLAS_OP_T, N, N, N - 1, c.device, LD, tau.device, v.device, LD,
+                          work.device, 256, info.device));
     SYNC();
     values.download();
     eigen.download();
     bool right = std::abs(values[0] - 1) < 1e-5 && std::abs(values[N - 1] - 0.25f) < 1e-5;
     right &= std::abs(eigen[0] - 0.25f) < 1e-5;
-    SOLVER(cusolverDnDestroy(handle));
+    CUDA(cusolverDnDestroy(handle));
     return finish(right);
 }

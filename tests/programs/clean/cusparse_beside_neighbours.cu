@@ -20,8 +20,8 @@ int main() {
     Plain<float> plain(M, K);
     plain.at(0, 0) = 1, plain.at(1, 2) = 2, plain.at(2, 3) = 3, plain.at(3, 0) = 4;
     cusparseHandle_t handle;
-    SPARSE(cusparseCreate(&handle));
-    SPARSE(cusparseSetStream(handle, second));
+    CUDA(cusparseCreate(&handle));
+    CUDA(cusparseSetStream(handle, second));
     bool right = true;
     for (cusparseFormat_t format : {CUSPARSE_FORMAT_CSR, CUSPARSE_FORMAT_CSC, CUSPARSE_FORMAT_COO}) {
         Stored<float, int> a(plain, format, CUSPARSE_INDEX_BASE_ONE);
@@ -34,28 +34,28 @@ int main() {
         cusparseDnMatDescr_t factor, result;
         cusparseSpVecDescr_t sparse;
         cusparseDnVecDescr_t dense;
-        SPARSE(cusparseCreateDnMat(&factor, K, N, LD, b.device, CUDA_R_32F, CUSPARSE_ORDER_COL));
-        SPARSE(cusparseCreateDnMat(&result, M, N, LD, c.device, CUDA_R_32F, CUSPARSE_ORDER_COL));
-        SPARSE(cusparseCreateSpVec(&sparse, K, 2, indices.device, x.device, CUSPARSE_INDEX_32I,
-                                   CUSPARSE_INDEX_BASE_ZERO, CUDA_R_32F));
-        SPARSE(cusparseCreateDnVec(&dense, K, y.device, CUDA_R_32F));
+        CUDA(cusparseCreateDnMat(&factor, K, N, LD, b.device, CUDA_R_32F, CUSPARSE_ORDER_COL));
+        CUDA(cusparseCreateDnMat(&result, M, N, LD, c.device, CUDA_R_32F, CUSPARSE_ORDER_COL));
+        CUDA(cusparseCreateSpVec(&sparse, K, 2, indices.device, x.device, CUSPARSE_INDEX_32I,
+                                 CUSPARSE_INDEX_BASE_ZERO, CUDA_R_32F));
+        CUDA(cusparseCreateDnVec(&dense, K, y.device, CUDA_R_32F));
 
         others<<<N, LD, 0, first>>>(b.device, c.device, y.device);
         float alpha = 1, beta = 0, one = 1;
-        SPARSE(cusparseSpMM(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_NON_TRANSPOSE, &alpha,
-                            a.descriptor, factor, &beta, result, CUDA_R_32F, CUSPARSE_SPMM_ALG_DEFAULT, nullptr));
-        SPARSE(cusparseGather(handle, dense, sparse));
-        SPARSE(cusparseAxpby(handle, &alpha, sparse, &one, dense));
-        SPARSE(cusparseScatter(handle, sparse, dense));
+        CUDA(cusparseSpMM(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_NON_TRANSPOSE, &alpha,
+                          a.descriptor, factor, &beta, result, CUDA_R_32F, CUSPARSE_SPMM_ALG_DEFAULT, nullptr));
+        CUDA(cusparseGather(handle, dense, sparse));
+        CUDA(cusparseAxpby(handle, &alpha, sparse, &one, dense));
+        CUDA(cusparseScatter(handle, sparse, dense));
         SYNC();
         c.download();
         for (int j = 0; j < N; j++)
             right &= c[j * LD] == 1 && c[j * LD + 1] == 6 && c[j * LD + 2] == 12 && c[j * LD + 3] == 4;
-        SPARSE(cusparseDestroyDnMat(factor));
-        SPARSE(cusparseDestroyDnMat(result));
-        SPARSE(cusparseDestroySpVec(sparse));
-        SPARSE(cusparseDestroyDnVec(dense));
+        CUDA(cusparseDestroyDnMat(factor));
+        CUDA(cusparseDestroyDnMat(result));
+        CUDA(cusparseDestroySpVec(sparse));
+        CUDA(cusparseDestroyDnVec(dense));
     }
-    SPARSE(cusparseDestroy(handle));
+    CUDA(cusparseDestroy(handle));
     return finish(right);
 }

@@ -10,7 +10,7 @@ int main() {
     cublasHandle_t handle;
     Elements<float> b(16), c(16);
     float a[16] = {}, one = 1, zero = 0;
-    BLAS(cublasCreate(&handle));
+    CUDA(cublasCreate(&handle));
     bool ok = cublasSgelsBatched(handle, CUBLAS_OP_N, 1, 1, 1, nullptr, 1, nullptr, 1, nullptr, nullptr, 1) ==
               CUBLAS_STATUS_NOT_SUPPORTED;
     ok &= cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 4, 4, 4, &one, a, 4, b.device, 4, &zero, c.device, 4) ==

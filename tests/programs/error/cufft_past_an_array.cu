@@ -17,10 +17,10 @@ int main() {
     void *routine = nullptr, *info = nullptr;
     cufftHandle plan, half;
     Buffer<float> x(64), padded(66);
-    FFT(cufftPlan1d(&plan, 64, CUFFT_R2C, 1));
+    CUDA(cufftPlan1d(&plan, 64, CUFFT_R2C, 1));
     bool ok = cufftXtSetCallback(plan, &routine, CUFFT_CB_LD_REAL, &info) == CUFFT_NOT_SUPPORTED;
     ok &= cufftXtSetGPUs(plan, 1, nullptr) == CUFFT_NOT_SUPPORTED;
-    FFT(cufftCreate(&half));
+    CUDA(cufftCreate(&half));
     ok &= cufftXtMakePlanMany(half, 1, n, nullptr, 1, 1, CUDA_C_16F, nullptr, 1, 1, CUDA_C_16F, 1, &size, CUDA_C_16F) ==
           CUFFT_NOT_SUPPORTED;
     ok &= cufftExecR2C(plan, padded.device, reinterpret_cast<cufftComplex*>(padded.device)) == CUFFT_SUCCESS;

@@ -16,7 +16,7 @@ int main() {
         return cusolverDnDpotrf(of, cublasFillMode_t(fill), n, at, leading, work.device, 256, info.device);
     };
     bool ok = factor(nullptr, 0, N, N, a.device) == CUSOLVER_STATUS_NOT_INITIALIZED;
-    SOLVER(cusolverDnCreate(&handle));
+    CUDA(cusolverDnCreate(&handle));
     ok &= factor(handle, 0, -1, N, a.device) == invalid;
     ok &= factor(handle, 0, N, N - 1, a.device) == invalid;
     ok &= factor(handle, 2, N, N, a.device) == invalid;

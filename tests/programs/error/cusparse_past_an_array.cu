@@ -15,20 +15,20 @@ int main() {
     Stored<float, int> a(plain, CUSPARSE_FORMAT_CSR, CUSPARSE_INDEX_BASE_ZERO);
     Buffer<float> x(3), y(2);
     cusparseDnVecDescr_t vec_x, vec_y;
-    SPARSE(cusparseCreateDnVec(&vec_x, 3, x.device, CUDA_R_32F));
-    SPARSE(cusparseCreateDnVec(&vec_y, 2, y.device, CUDA_R_32F));
+    CUDA(cusparseCreateDnVec(&vec_x, 3, x.device, CUDA_R_32F));
+    CUDA(cusparseCreateDnVec(&vec_y, 2, y.device, CUDA_R_32F));
     cusparseHandle_t handle;
     float alpha = 1, beta = 0;
     size_t size;
     auto multiply = [&](cusparseOperation_t operation, cusparseDnVecDescr_t from) {
         return cusparseSpMV(handle, operation, &alpha, a.descriptor, from, &beta, vec_y, CUDA_R_32F, any, nullptr);
     };
-    SPARSE(cusparseCreate(&handle));
+    CUDA(cusparseCreate(&handle));
     bool ok = multiply(plainly, nullptr) == CUSPARSE_STATUS_INVALID_VALUE;
     ok &= multiply(transposed, vec_x) == CUSPARSE_STATUS_INVALID_VALUE;
     ok &= multiply(plainly, vec_y) == CUSPARSE_STATUS_INVALID_VALUE;
     cusparseSpGEMMDescr_t product;
-    SPARSE(cusparseSpGEMM_createDescr(&product));
+    CUDA(cusparseSpGEMM_createDescr(&product));
     ok &= cusparseSpGEMM_workEstimation(handle, transposed, plainly, &alpha, a.descriptor, a.descriptor, &beta,
                                         a.descriptor, CUDA_R_32F, CUSPARSE_SPGEMM_DEFAULT, product, &size,
                                         nullptr) == CUSPARSE_STATUS_NOT_SUPPORTED;

@@ -13,22 +13,22 @@ int main() {
     bool ok = true;
     const int n = 8;
     Elements<float> a(n * n, 1), b(n * n, 2), c(n * n, 3), before(n * n, 3), factor(1);
-    BLAS(cublasCreate(&handle));
+    CUDA(cublasCreate(&handle));
     CUDA(cudaStreamCreate(&stream));
-    BLAS(cublasSetStream(handle, stream));
+    CUDA(cublasSetStream(handle, stream));
     cudaStream_t set;
-    BLAS(cublasGetStream(handle, &set));
+    CUDA(cublasGetStream(handle, &set));
     ok &= set == stream;
 
     CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     {
         float one = 1, zero = 0;
-        BLAS(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_T, n, n, n, &one, a.device, n, b.device, n, &zero, c.device, n));
+        CUDA(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_T, n, n, n, &one, a.device, n, b.device, n, &zero, c.device, n));
         one = 100;
     }
-    BLAS(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE));
-    BLAS(cublasSscal(handle, n * n, factor.device, c.device, 1));
-    BLAS(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_HOST));
+    CUDA(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE));
+    CUDA(cublasSscal(handle, n * n, factor.device, c.device, 1));
+    CUDA(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_HOST));
     CUDA(cudaStreamEndCapture(stream, &graph));
     c.download();
     for (int i = 0; i < n * n; i++) ok &= near(c.at(i), before.at(i));
@@ -53,6 +53,6 @@ int main() {
     ok &= cublasSnrm2(handle, n, a.device, 1, &norm) != CUBLAS_STATUS_SUCCESS;
     ok &= cudaStreamEndCapture(stream, &graph) != cudaSuccess;
     cudaGetLastError();
-    BLAS(cublasDestroy(handle));
+    CUDA(cublasDestroy(handle));
     return finish(ok);
 }

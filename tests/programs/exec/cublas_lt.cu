@@ -12,12 +12,12 @@ bool ok = true;
 
 template <class V>
 void set(cublasLtMatmulDesc_t to, cublasLtMatmulDescAttributes_t attribute, V value) {
-    BLAS(cublasLtMatmulDescSetAttribute(to, attribute, &value, sizeof value));
+    CUDA(cublasLtMatmulDescSetAttribute(to, attribute, &value, sizeof value));
 }
 
 template <class V>
 void set(cublasLtMatrixLayout_t to, cublasLtMatrixLayoutAttribute_t attribute, V value) {
-    BLAS(cublasLtMatrixLayoutSetAttribute(to, attribute, &value, sizeof value));
+    CUDA(cublasLtMatrixLayoutSetAttribute(to, attribute, &value, sizeof value));
 }
 
 double gelu(double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
@@ -36,7 +36,7 @@ void test(cudaDataType type, cublasLtEpilogue_t epilogue, bool in_rows, int coun
     cublasLtMatmulDesc_t operation;
     cublasLtMatrixLayout_t layouts[4];
     cublasLtMatmulPreference_t preference;
-    BLAS(cublasLtMatmulDescCreate(&operation, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+    CUDA(cublasLtMatmulDescCreate(&operation, CUBLAS_COMPUTE_32F, CUDA_R_32F));
     // In columns, op(a) is a transposition.
     set(operation, CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
     set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
@@ -51,10 +51,10 @@ void test(cudaDataType type, cublasLtEpilogue_t epilogue, bool in_rows, int coun
         set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, int64_t(lde));
         set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, int64_t(se));
     }
-    BLAS(cublasLtMatrixLayoutCreate(&layouts[0], type, k, m, lda));
-    BLAS(cublasLtMatrixLayoutCreate(&layouts[1], type, k, n, ldb));
-    BLAS(cublasLtMatrixLayoutCreate(&layouts[2], type, m, n, ldc));
-    BLAS(cublasLtMatrixLayoutCreate(&layouts[3], type, m, n, ldc));
+    CUDA(cublasLtMatrixLayoutCreate(&layouts[0], type, k, m, lda));
+    CUDA(cublasLtMatrixLayoutCreate(&layouts[1], type, k, n, ldb));
+    CUDA(cublasLtMatrixLayoutCreate(&layouts[2], type, m, n, ldc));
+    CUDA(cublasLtMatrixLayoutCreate(&layouts[3], type, m, n, ldc));
     int64_t strides[] = {sa, sb, sc, sc};
     for (int i = 0; i < 4; i++) {
         set(layouts[i], CUBLASLT_MATRIX_LAYOUT_ORDER, in_rows ? CUBLASLT_ORDER_ROW : CUBLASLT_ORDER_COL);
@@ -62,15 +62,15 @@ void test(cudaDataType type, cublasLtEpilogue_t epilogue, bool in_rows, int coun
         set(layouts[i], CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, strides[i]);
     }
     size_t bytes = 1 << 20;
-    BLAS(cublasLtMatmulPreferenceCreate(&preference));
-    BLAS(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof bytes));
+    CUDA(cublasLtMatmulPreferenceCreate(&preference));
+    CUDA(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof bytes));
     cublasLtMatmulHeuristicResult_t result;
     int found;
-    BLAS(cublasLtMatmulAlgoGetHeuristic(handle, operation, layouts[0], layouts[1], layouts[2], layouts[3], preference, 1,
+    CUDA(cublasLtMatmulAlgoGetHeuristic(handle, operation, layouts[0], layouts[1], layouts[2], layouts[3], preference, 1,
                                         &result, &found));
     ok &= found == 1 && result.state == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= bytes;
     float alpha = 0.5;
-    BLAS(cublasLtMatmul(handle, operation, &alpha, a.device, layouts[0], b.device, layouts[1], &beta, c.device, layouts[2],
+    CUDA(cublasLtMatmul(handle, operation, &alpha, a.device, layouts[0], b.device, layouts[1], &beta, c.device, layouts[2],
                         d.device, layouts[3], &result.algo, nullptr, 0, nullptr));
     SYNC();
     d.download(), kept.download(), bias.download(), mask.download();
@@ -123,15 +123,15 @@ void test(cudaDataType type, cublasLtEpilogue_t epilogue, bool in_rows, int coun
     }
     uint64_t rows;
     size_t written;
-    BLAS(cublasLtMatrixLayoutGetAttribute(layouts[3], CUBLASLT_MATRIX_LAYOUT_ROWS, &rows, sizeof rows, &written));
+    CUDA(cublasLtMatrixLayoutGetAttribute(layouts[3], CUBLASLT_MATRIX_LAYOUT_ROWS, &rows, sizeof rows, &written));
     ok &= rows == m && written == 8;
-    BLAS(cublasLtMatmulPreferenceDestroy(preference));
-    for (auto layout : layouts) BLAS(cublasLtMatrixLayoutDestroy(layout));
-    BLAS(cublasLtMatmulDescDestroy(operation));
+    CUDA(cublasLtMatmulPreferenceDestroy(preference));
+    for (auto layout : layouts) CUDA(cublasLtMatrixLayoutDestroy(layout));
+    CUDA(cublasLtMatmulDescDestroy(operation));
 }
 
 int main() {
-    BLAS(cublasLtCreate(&handle));
+    CUDA(cublasLtCreate(&handle));
     for (auto epilogue :
          {CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_RELU, CUBLASLT_EPILOGUE_GELU_BIAS,
           CUBLASLT_EPILOGUE_GELU_AUX_BIAS, CUBLASLT_EPILOGUE_RELU_AUX_BIAS, CUBLASLT_EPILOGUE_DGELU,
@@ -146,12 +146,12 @@ int main() {
     cublasLtMatrixLayoutOpaque_t layout;
     cublasLtMatmulHeuristicResult_t result;
     int found;
-    BLAS(cublasLtMatmulDescInit(&operation, CUBLAS_COMPUTE_32F, CUDA_R_32F));
-    BLAS(cublasLtMatrixLayoutInit(&layout, CUDA_R_32F, 4, 4, 4));
+    CUDA(cublasLtMatmulDescInit(&operation, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+    CUDA(cublasLtMatrixLayoutInit(&layout, CUDA_R_32F, 4, 4, 4));
     set(&layout, CUBLASLT_MATRIX_LAYOUT_ORDER, CUBLASLT_ORDER_COL32);
     ok &= cublasLtMatmulAlgoGetHeuristic(handle, &operation, &layout, &layout, &layout, &layout, nullptr, 1, &result,
                                          &found) == CUBLAS_STATUS_NOT_SUPPORTED;
     ok &= found == 0;
-    BLAS(cublasLtDestroy(handle));
+    CUDA(cublasLtDestroy(handle));
     return finish(ok);
 }

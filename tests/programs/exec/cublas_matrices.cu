@@ -47,11 +47,11 @@ const T complex_scalar = narrow<T>({2, is_complex<T> ? -1.0 : 0.0});
         T alpha = complex_scalar<T>;                                                                                  \
         Elements<T> a(lda * order, 1), b(ldb * n, 2), c(ldb * n, 0, false), x(ldb * n, 2), y(ldb * n, 2);             \
         keep(a, lda, order, part, diagonal == CUBLAS_DIAG_UNIT);                                                      \
-        BLAS(cublas##letter##trmm(handle, side, part, op, diagonal, m, n, &alpha, a.device, lda, b.device, ldb,       \
+        CUDA(cublas##letter##trmm(handle, side, part, op, diagonal, m, n, &alpha, a.device, lda, b.device, ldb,       \
                                   c.device, ldb));                                                                    \
-        BLAS(cublas##letter##trmm(handle, side, part, op, diagonal, m, n, &alpha, a.device, lda, y.device, ldb,       \
+        CUDA(cublas##letter##trmm(handle, side, part, op, diagonal, m, n, &alpha, a.device, lda, y.device, ldb,       \
                                   y.device, ldb));                                                                    \
-        BLAS(cublas##letter##trsm(handle, side, part, op, diagonal, m, n, &alpha, a.device, lda, x.device, ldb));     \
+        CUDA(cublas##letter##trsm(handle, side, part, op, diagonal, m, n, &alpha, a.device, lda, x.device, ldb));     \
         c.download(), x.download(), y.download();                                                                     \
         for (int j = 0; j < n; j++)                                                                                   \
             for (int i = 0; i < ldb; i++) {                                                                           \
@@ -83,7 +83,7 @@ TRIANGLES(cuDoubleComplex, Z)
         T alpha = complex_scalar<T>, beta = narrow<T>(3);                                                           \
         Elements<T> a(lda * order, 1), b(ldb * n, 2), c(ldb * n, 3), given(ldb * n, 3);                             \
         keep(a, lda, order, part, false);                                                                           \
-        BLAS(cublas##symm(handle, side, part, m, n, &alpha, a.device, lda, b.device, ldb, &beta, c.device, ldb));   \
+        CUDA(cublas##symm(handle, side, part, m, n, &alpha, a.device, lda, b.device, ldb, &beta, c.device, ldb));   \
         c.download();                                                                                               \
         for (int j = 0; j < n; j++)                                                                                 \
             for (int i = 0; i < m; i++) {                                                                           \
@@ -112,11 +112,11 @@ SYMMETRIC(cuDoubleComplex, Zhemm, true)
             if (beta_value != 0) keep(c, ldc, n, part, false);                                                    \
             Elements<T> before(ldc * n, 0);                                                                       \
             for (int i = 0; i < ldc * n; i++) before[i] = c[i];                                                   \
-            if (kind == 0) BLAS(rk(handle, part, op, n, k, ALPHA, a.device, lda, BETA, c.device, ldc));           \
+            if (kind == 0) CUDA(rk(handle, part, op, n, k, ALPHA, a.device, lda, BETA, c.device, ldc));           \
             if (kind == 1)                                                                                        \
-                BLAS(rkx(handle, part, op, n, k, &alpha, a.device, lda, b.device, lda, BETA, c.device, ldc));     \
+                CUDA(rkx(handle, part, op, n, k, &alpha, a.device, lda, b.device, lda, BETA, c.device, ldc));     \
             if (kind == 2)                                                                                        \
-                BLAS(r2k(handle, part, op, n, k, &alpha, a.device, lda, b.device, lda, BETA, c.device, ldc));     \
+                CUDA(r2k(handle, part, op, n, k, &alpha, a.device, lda, b.device, lda, BETA, c.device, ldc));     \
             c.download();                                                                                         \
             auto other = [&](Wide z) { return hermitian ? std::conj(z) : z; };                                    \
             auto row = [&](Elements<T>& e, int i, int l) {                                                        \
@@ -172,15 +172,15 @@ UPDATES(cuDoubleComplex, double, cublasZherk, cublasZherkx, cublasZher2k, true)
         as.upload(), bs.upload(), cs.upload();                                                                       \
         int* p = pivots ? pivot.device : nullptr;                                                                    \
         int wrong = 1;                                                                                               \
-        BLAS(cublas##letter##matinvBatched(handle, n, as.device, lda, cs.device, n, info.device, count));            \
+        CUDA(cublas##letter##matinvBatched(handle, n, as.device, lda, cs.device, n, info.device, count));            \
         c.download();                                                                                                \
         Elements<T> direct(n * n * count);                                                                           \
         for (int i = 0; i < n * n * count; i++) direct[i] = c[i];                                                    \
-        BLAS(cublas##letter##getrfBatched(handle, n, as.device, lda, p, info.device, count));                        \
+        CUDA(cublas##letter##getrfBatched(handle, n, as.device, lda, p, info.device, count));                        \
         info.download();                                                                                             \
         for (int i = 0; i < count; i++) ok &= info[i] == 0;                                                          \
-        BLAS(cublas##letter##getriBatched(handle, n, as.device, lda, p, cs.device, n, info.device, count));          \
-        BLAS(cublas##letter##getrsBatched(handle, CUBLAS_OP_T, n, 2, as.device, lda, p, bs.device, n, &wrong,        \
+        CUDA(cublas##letter##getriBatched(handle, n, as.device, lda, p, cs.device, n, info.device, count));          \
+        CUDA(cublas##letter##getrsBatched(handle, CUBLAS_OP_T, n, 2, as.device, lda, p, bs.device, n, &wrong,        \
                                           count));                                                                   \
         ok &= wrong == 0;                                                                                            \
         c.download(), b.download();                                                                                  \
@@ -215,7 +215,7 @@ void all() {
 }
 
 int main() {
-    BLAS(cublasCreate(&handle));
+    CUDA(cublasCreate(&handle));
     all<float>();
     all<double>();
     all<cuComplex>();
@@ -234,7 +234,7 @@ int main() {
         }
     }
     Elements<float> a(20, 1), x(4, 2), c(20, 0, false);
-    BLAS(cublasSdgmm(handle, CUBLAS_SIDE_RIGHT, 5, 4, a.device, 5, x.device, 1, c.device, 5));
+    CUDA(cublasSdgmm(handle, CUBLAS_SIDE_RIGHT, 5, 4, a.device, 5, x.device, 1, c.device, 5));
     c.download();
     for (int i = 0; i < 20; i++) ok &= near(c.at(i), a.at(i) * x.at(i / 5));
     // The transposition of a real matrix is no argument for a complex one.
@@ -242,6 +242,6 @@ int main() {
     float one = 1;
     ok &= cublasCherk(handle, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_T, 2, 2, &one, z.device, 2, &one, z.device + 8, 2) ==
           CUBLAS_STATUS_INVALID_VALUE;
-    BLAS(cublasDestroy(handle));
+    CUDA(cublasDestroy(handle));
     return finish(ok);
 }

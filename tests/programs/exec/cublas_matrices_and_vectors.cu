@@ -60,14 +60,14 @@ void check(Elements<T>& y, int step, int n, std::vector<Wide> wanted) {
                 return kind == 0 ? i + j * lda : kind == 1 ? s.band(i, j, k, ldb) : s.packed(i, j);              \
             });                                                                                                  \
             if (kind == 0) {                                                                                     \
-                BLAS(cublas##letter##trmv(handle, part, op, diagonal, n, a.device, lda, x.device, 2));           \
-                BLAS(cublas##letter##trsv(handle, part, op, diagonal, n, a.device, lda, solved.device, 2));      \
+                CUDA(cublas##letter##trmv(handle, part, op, diagonal, n, a.device, lda, x.device, 2));           \
+                CUDA(cublas##letter##trsv(handle, part, op, diagonal, n, a.device, lda, solved.device, 2));      \
             } else if (kind == 1) {                                                                              \
-                BLAS(cublas##letter##tbmv(handle, part, op, diagonal, n, k, a.device, ldb, x.device, 2));        \
-                BLAS(cublas##letter##tbsv(handle, part, op, diagonal, n, k, a.device, ldb, solved.device, 2));   \
+                CUDA(cublas##letter##tbmv(handle, part, op, diagonal, n, k, a.device, ldb, x.device, 2));        \
+                CUDA(cublas##letter##tbsv(handle, part, op, diagonal, n, k, a.device, ldb, solved.device, 2));   \
             } else {                                                                                             \
-                BLAS(cublas##letter##tpmv(handle, part, op, diagonal, n, a.device, x.device, 2));                \
-                BLAS(cublas##letter##tpsv(handle, part, op, diagonal, n, a.device, solved.device, 2));           \
+                CUDA(cublas##letter##tpmv(handle, part, op, diagonal, n, a.device, x.device, 2));                \
+                CUDA(cublas##letter##tpsv(handle, part, op, diagonal, n, a.device, solved.device, 2));           \
             }                                                                                                    \
             std::vector<Wide> product(n), back(n);                                                               \
             solved.download();                                                                                   \
@@ -101,9 +101,9 @@ TRIANGLES(cuDoubleComplex, Z)
                 return kind == 0 ? i + j * lda : kind == 1 ? s.band(i, j, k, ldb) : s.packed(i, j);               \
             };                                                                                                    \
             s.store(a, beside, false, place);                                                                     \
-            if (kind == 0) BLAS(mv(handle, part, n, &alpha, a.device, lda, x.device, 1, &beta, y.device, 1));     \
-            if (kind == 1) BLAS(bmv(handle, part, n, k, &alpha, a.device, ldb, x.device, 1, &beta, y.device, 1)); \
-            if (kind == 2) BLAS(pmv(handle, part, n, &alpha, a.device, x.device, 1, &beta, y.device, 1));         \
+            if (kind == 0) CUDA(mv(handle, part, n, &alpha, a.device, lda, x.device, 1, &beta, y.device, 1));     \
+            if (kind == 1) CUDA(bmv(handle, part, n, k, &alpha, a.device, ldb, x.device, 1, &beta, y.device, 1)); \
+            if (kind == 2) CUDA(pmv(handle, part, n, &alpha, a.device, x.device, 1, &beta, y.device, 1));         \
             std::vector<Wide> product(n);                                                                         \
             for (int i = 0; i < n; i++) {                                                                         \
                 product[i] = -given.at(i);                                                                        \
@@ -112,10 +112,10 @@ TRIANGLES(cuDoubleComplex, Z)
             check(y, 1, n, product);                                                                              \
             if (kind == 1) continue;                                                                              \
             y.upload();                                                                                           \
-            if (kind == 0) BLAS(r(handle, part, n, RANK_1, x.device, 1, a.device, lda));                          \
-            if (kind == 2) BLAS(pr(handle, part, n, RANK_1, x.device, 1, a.device));                              \
-            if (kind == 0) BLAS(r2(handle, part, n, &alpha, x.device, 1, y.device, 1, a.device, lda));            \
-            if (kind == 2) BLAS(pr2(handle, part, n, &alpha, x.device, 1, y.device, 1, a.device));                \
+            if (kind == 0) CUDA(r(handle, part, n, RANK_1, x.device, 1, a.device, lda));                          \
+            if (kind == 2) CUDA(pr(handle, part, n, RANK_1, x.device, 1, a.device));                              \
+            if (kind == 0) CUDA(r2(handle, part, n, &alpha, x.device, 1, y.device, 1, a.device, lda));            \
+            if (kind == 2) CUDA(pr2(handle, part, n, &alpha, x.device, 1, y.device, 1, a.device));                \
             a.download(), y.download();                                                                           \
             for (int j = 0; j < n; j++)                                                                           \
                 for (int i = 0; i < n; i++) {                                                                     \
@@ -154,10 +154,10 @@ SYMMETRIC(cuDoubleComplex, double, cublasZhemv, cublasZhbmv, cublasZhpmv, cublas
             for (int i = std::max(0, j - above); i < std::min(m, j + below + 1); i++)                             \
                 band[j * ldb + above + i - j] = a[i + j * lda];                                                   \
         band.upload();                                                                                            \
-        BLAS(cublas##letter##gemv(handle, op, m, n, &alpha, a.device, lda, x.device, 2, &beta, y.device, -1));    \
-        BLAS(cublas##letter##gbmv(handle, op, m, n, below, above, &alpha, band.device, ldb, x.device, 2, &beta,   \
+        CUDA(cublas##letter##gemv(handle, op, m, n, &alpha, a.device, lda, x.device, 2, &beta, y.device, -1));    \
+        CUDA(cublas##letter##gbmv(handle, op, m, n, below, above, &alpha, band.device, ldb, x.device, 2, &beta,   \
                                   z.device, 1));                                                                  \
-        BLAS(cublas##letter##gemvStridedBatched(handle, op, m, n, &alpha, a.device, lda, 0, x.device, 2, 1, &beta, \
+        CUDA(cublas##letter##gemvStridedBatched(handle, op, m, n, &alpha, a.device, lda, 0, x.device, 2, 1, &beta, \
                                                 w.device, 1, length_y, 2));                                       \
         y.download(), z.download(), w.download();                                                                 \
         for (int i = 0; i < length_y; i++) {                                                                      \
@@ -172,7 +172,7 @@ SYMMETRIC(cuDoubleComplex, double, cublasZhemv, cublasZhbmv, cublasZhpmv, cublas
             ok &= near(w.at(i), sum) && near(w.at(length_y + i), second);                                         \
         }                                                                                                         \
         Elements<T> before(n * lda, 1);                                                                           \
-        BLAS(cublas##letter##product(handle, m, n, &alpha, u.device, 1, v.device, 1, a.device, lda));             \
+        CUDA(cublas##letter##product(handle, m, n, &alpha, u.device, 1, v.device, 1, a.device, lda));             \
         a.download();                                                                                             \
         for (int j = 0; j < n; j++)                                                                               \
             for (int i = 0; i < lda; i++) {                                                                       \
@@ -198,11 +198,11 @@ void all() {
 }
 
 int main() {
-    BLAS(cublasCreate(&handle));
+    CUDA(cublasCreate(&handle));
     all<float>();
     all<double>();
     all<cuComplex>();
     all<cuDoubleComplex>();
-    BLAS(cublasDestroy(handle));
+    CUDA(cublasDestroy(handle));
     return finish(ok);
 }

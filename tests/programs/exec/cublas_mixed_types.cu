@@ -18,10 +18,10 @@ void product(cudaDataType a_type, cudaDataType c_type, cublasComputeType_t compu
                 Elements<A> a(sa * count, 1), b(sb * count, 2);
                 Elements<C> c(sc * count, 0, std::is_same_v<C, int>);
                 if (way == 0)
-                    BLAS(cublasGemmEx(handle, ta, tb, m, n, k, scalars, a.device, a_type, lda, b.device, a_type, ldb,
+                    CUDA(cublasGemmEx(handle, ta, tb, m, n, k, scalars, a.device, a_type, lda, b.device, a_type, ldb,
                                       scalars + 1, c.device, c_type, ldc, compute, CUBLAS_GEMM_DEFAULT));
                 if (way == 1)
-                    BLAS(cublasGemmStridedBatchedEx(handle, ta, tb, m, n, k, scalars, a.device, a_type, lda, sa,
+                    CUDA(cublasGemmStridedBatchedEx(handle, ta, tb, m, n, k, scalars, a.device, a_type, lda, sa,
                                                     b.device, a_type, ldb, sb, scalars + 1, c.device, c_type, ldc, sc,
                                                     count, compute, CUBLAS_GEMM_DEFAULT_TENSOR_OP));
                 Buffer<void*> as(count), bs(count), cs(count);
@@ -29,7 +29,7 @@ void product(cudaDataType a_type, cudaDataType c_type, cublasComputeType_t compu
                     as[i] = a.device + i * sa, bs[i] = b.device + i * sb, cs[i] = c.device + i * sc;
                 as.upload(), bs.upload(), cs.upload();
                 if (way == 2)
-                    BLAS(cublasGemmBatchedEx(handle, ta, tb, m, n, k, scalars, as.device, a_type, lda, bs.device,
+                    CUDA(cublasGemmBatchedEx(handle, ta, tb, m, n, k, scalars, as.device, a_type, lda, bs.device,
                                              a_type, ldb, scalars + 1, cs.device, c_type, ldc, count, compute,
                                              CUBLAS_GEMM_DEFAULT));
                 c.download();
@@ -45,7 +45,7 @@ void product(cudaDataType a_type, cudaDataType c_type, cublasComputeType_t compu
 }
 
 int main() {
-    BLAS(cublasCreate(&handle));
+    CUDA(cublasCreate(&handle));
     product<__half, __half, __half>(CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_16F, 2e-3);
     product<__half, __half, float>(CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_32F, 2e-3);
     product<__half, float, float>(CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 1e-6);
@@ -60,9 +60,9 @@ int main() {
     // A type of elements stands for the type of the computation.
     Elements<float> a(16, 1), b(16, 2), c(16, 0, false);
     float one = 1, zero = 0;
-    BLAS(cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, 4, 4, 4, &one, a.device, CUDA_R_32F, 4, b.device, CUDA_R_32F, 4,
+    CUDA(cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, 4, 4, 4, &one, a.device, CUDA_R_32F, 4, b.device, CUDA_R_32F, 4,
                       &zero, c.device, CUDA_R_32F, 4, CUDA_R_32F, CUBLAS_GEMM_DEFAULT));
-    BLAS(cublasSgemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, 4, 4, 4, &one, a.device, CUDA_R_32F, 4, b.device, CUDA_R_32F,
+    CUDA(cublasSgemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, 4, 4, 4, &one, a.device, CUDA_R_32F, 4, b.device, CUDA_R_32F,
                        4, &one, c.device, CUDA_R_32F, 4));
     c.download();
     for (int j = 0; j < 4; j++)
@@ -77,11 +77,11 @@ int main() {
     float alpha = 3;
     __half dot, norm;
     int most;
-    BLAS(cublasDotEx(handle, n, x.device, CUDA_R_16F, 2, y.device, CUDA_R_16F, 1, &dot, CUDA_R_16F, CUDA_R_32F));
-    BLAS(cublasNrm2Ex(handle, n, y.device, CUDA_R_16F, 1, &norm, CUDA_R_16F, CUDA_R_32F));
-    BLAS(cublasIamaxEx(handle, n, y.device, CUDA_R_16F, 1, &most));
-    BLAS(cublasAxpyEx(handle, n, &alpha, CUDA_R_32F, x.device, CUDA_R_16F, 2, y.device, CUDA_R_16F, 1, CUDA_R_32F));
-    BLAS(cublasScalEx(handle, n, &alpha, CUDA_R_32F, y.device, CUDA_R_16F, 1, CUDA_R_32F));
+    CUDA(cublasDotEx(handle, n, x.device, CUDA_R_16F, 2, y.device, CUDA_R_16F, 1, &dot, CUDA_R_16F, CUDA_R_32F));
+    CUDA(cublasNrm2Ex(handle, n, y.device, CUDA_R_16F, 1, &norm, CUDA_R_16F, CUDA_R_32F));
+    CUDA(cublasIamaxEx(handle, n, y.device, CUDA_R_16F, 1, &most));
+    CUDA(cublasAxpyEx(handle, n, &alpha, CUDA_R_32F, x.device, CUDA_R_16F, 2, y.device, CUDA_R_16F, 1, CUDA_R_32F));
+    CUDA(cublasScalEx(handle, n, &alpha, CUDA_R_32F, y.device, CUDA_R_16F, 1, CUDA_R_32F));
     y.download();
     Wide sum = 0;
     double squares = 0;
@@ -96,6 +96,6 @@ int main() {
     ok &= cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, 4, 4, 4, &one, a.device, CUDA_R_4I, 4, b.device, CUDA_R_4I, 4,
                        &zero, c.device, CUDA_R_32F, 4, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT) ==
           CUBLAS_STATUS_NOT_SUPPORTED;
-    BLAS(cublasDestroy(handle));
+    CUDA(cublasDestroy(handle));
     return finish(ok);
 }

@@ -44,21 +44,21 @@ void test(cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k, Way w
     device[0] = scalars[0], device[1] = scalars[1];
     device.upload();
     if (on_device) alphas = device.device;
-    BLAS(cublasSetPointerMode(handle, on_device ? CUBLAS_POINTER_MODE_DEVICE : CUBLAS_POINTER_MODE_HOST));
+    CUDA(cublasSetPointerMode(handle, on_device ? CUBLAS_POINTER_MODE_DEVICE : CUBLAS_POINTER_MODE_HOST));
     if (way == SINGLE) {
-        BLAS(gemm(ta, tb, m, n, k, alphas, a.device, lda, b.device, ldb, alphas + 1, c.device, ldc));
+        CUDA(gemm(ta, tb, m, n, k, alphas, a.device, lda, b.device, ldb, alphas + 1, c.device, ldc));
     } else if (way == STRIDED) {
-        BLAS(strided(ta, tb, m, n, k, alphas, a.device, lda, sa, b.device, ldb, sb, alphas + 1, c.device, ldc, sc,
+        CUDA(strided(ta, tb, m, n, k, alphas, a.device, lda, sa, b.device, ldb, sb, alphas + 1, c.device, ldc, sc,
                      count));
     } else {
         Buffer<T*> as(count), bs(count), cs(count);
         for (int i = 0; i < count; i++)
             as[i] = a.device + i * sa, bs[i] = b.device + i * sb, cs[i] = c.device + i * sc;
         as.upload(), bs.upload(), cs.upload();
-        BLAS(batched(ta, tb, m, n, k, alphas, as.device, lda, bs.device, ldb, alphas + 1, cs.device, ldc, count));
+        CUDA(batched(ta, tb, m, n, k, alphas, as.device, lda, bs.device, ldb, alphas + 1, cs.device, ldc, count));
         SYNC();
     }
-    BLAS(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_HOST));
+    CUDA(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_HOST));
     c.download();
     for (int s = 0; s < count; s++)
         for (int j = 0; j < n; j++)
@@ -120,7 +120,7 @@ void sums() {
             int lda = (ta == CUBLAS_OP_N ? m : n) + 1, ldb = (tb == CUBLAS_OP_N ? m : n) + 2;
             Elements<cuComplex> a(lda * 6, 1), b(ldb * 6, 2), c(m * n, 0, false);
             cuComplex alpha = {2, 1}, beta = {0, 3};
-            BLAS(cublasCgeam(handle, ta, tb, m, n, &alpha, a.device, lda, &beta, b.device, ldb, c.device, m));
+            CUDA(cublasCgeam(handle, ta, tb, m, n, &alpha, a.device, lda, &beta, b.device, ldb, c.device, m));
             c.download();
             for (int j = 0; j < n; j++)
                 for (int i = 0; i < m; i++)
@@ -128,7 +128,7 @@ void sums() {
         }
     Elements<float> a(m * n, 1), none(m * n, 0, false);
     float two = 2, zero = 0;
-    BLAS(cublasSgeam(handle, CUBLAS_OP_N, CUBLAS_OP_T, m, n, &two, a.device, m, &zero, none.device, n, a.device, m));
+    CUDA(cublasSgeam(handle, CUBLAS_OP_N, CUBLAS_OP_T, m, n, &two, a.device, m, &zero, none.device, n, a.device, m));
     Elements<float> given(m * n, 1);
     a.download();
     for (int i = 0; i < m * n; i++) ok &= near(a.at(i), 2.0 * given.at(i));
@@ -137,7 +137,7 @@ void sums() {
 }
 
 int main() {
-    BLAS(cublasCreate(&handle));
+    CUDA(cublasCreate(&handle));
     all<float>();
     all<double>();
     all<cuComplex>();
@@ -145,7 +145,7 @@ int main() {
     all<__half>();
     arguments();
     sums();
-    BLAS(cublasDestroy(handle));
+    CUDA(cublasDestroy(handle));
     ok &= cublasDestroy(handle) == CUBLAS_STATUS_NOT_INITIALIZED;
     return finish(ok);
 }

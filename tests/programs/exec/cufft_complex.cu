@@ -20,7 +20,7 @@ bool agrees(cufftHandle plan, Sizes n, int batch) {
             Buffer<Complex> from(n.count() * batch), to(n.count() * batch);
             for (size_t i = 0; i < from.count; i++) narrow(from[i], number(i));
             from.upload();
-            FFT(execute(plan, from.device, in_place ? from.device : to.device, direction));
+            CUDA(execute(plan, from.device, in_place ? from.device : to.device, direction));
             Buffer<Complex>& found = in_place ? from : to;
             std::vector<Wide> values(n.count());
             for (int array = 0; array < batch; array++) {
@@ -35,7 +35,7 @@ bool agrees(cufftHandle plan, Sizes n, int batch) {
             for (size_t i = 0; i < from.count; i++) ok &= wide(from[i]) == number(i);
         }
     }
-    FFT(cufftDestroy(plan));
+    CUDA(cufftDestroy(plan));
     return ok;
 }
 
@@ -43,23 +43,23 @@ int main() {
     bool ok = true;
     cufftHandle plan;
     for (int n : {1, 2, 3, 8, 12, 17, 30, 97, 128, 243}) {
-        FFT(cufftPlan1d(&plan, n, CUFFT_C2C, 3));
+        CUDA(cufftPlan1d(&plan, n, CUFFT_C2C, 3));
         ok &= agrees<float, cufftComplex>(plan, {1, 1, n}, 3);
-        FFT(cufftPlan1d(&plan, n, CUFFT_Z2Z, 2));
+        CUDA(cufftPlan1d(&plan, n, CUFFT_Z2Z, 2));
         ok &= agrees<double, cufftDoubleComplex>(plan, {1, 1, n}, 2);
     }
     for (Sizes n : {Sizes{1, 4, 6}, {1, 5, 7}, {1, 16, 1}, {1, 3, 32}}) {
-        FFT(cufftPlan2d(&plan, n.y, n.z, CUFFT_C2C));
+        CUDA(cufftPlan2d(&plan, n.y, n.z, CUFFT_C2C));
         ok &= agrees<float, cufftComplex>(plan, n, 1);
-        FFT(cufftPlan2d(&plan, n.y, n.z, CUFFT_Z2Z));
+        CUDA(cufftPlan2d(&plan, n.y, n.z, CUFFT_Z2Z));
         ok &= agrees<double, cufftDoubleComplex>(plan, n, 1);
     }
     for (Sizes n : {Sizes{2, 3, 4}, {5, 1, 7}, {8, 8, 8}}) {
         size_t size = 0;
-        FFT(cufftPlan3d(&plan, n.x, n.y, n.z, CUFFT_C2C));
+        CUDA(cufftPlan3d(&plan, n.x, n.y, n.z, CUFFT_C2C));
         ok &= agrees<float, cufftComplex>(plan, n, 1);
-        FFT(cufftCreate(&plan));
-        FFT(cufftMakePlan3d(plan, n.x, n.y, n.z, CUFFT_Z2Z, &size));
+        CUDA(cufftCreate(&plan));
+        CUDA(cufftMakePlan3d(plan, n.x, n.y, n.z, CUFFT_Z2Z, &size));
         ok &= agrees<double, cufftDoubleComplex>(plan, n, 1);
     }
     return finish(ok);

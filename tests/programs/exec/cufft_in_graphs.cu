@@ -15,10 +15,10 @@ int main() {
     for (int i = 0; i < N; i++) narrow(x[i], number(i)), values.push_back(number(i));
     x.upload();
     CUDA(cudaStreamCreate(&stream));
-    FFT(cufftPlan1d(&plan, N, CUFFT_C2C, 1));
-    FFT(cufftSetStream(plan, stream));
+    CUDA(cufftPlan1d(&plan, N, CUFFT_C2C, 1));
+    CUDA(cufftSetStream(plan, stream));
     CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    FFT(cufftExecC2C(plan, x.device, x.device, CUFFT_FORWARD));
+    CUDA(cufftExecC2C(plan, x.device, x.device, CUFFT_FORWARD));
     CUDA(cudaStreamEndCapture(stream, &graph));
     CUDA(cudaGraphInstantiate(&launched, graph, nullptr, nullptr, 0));
     x.download();
@@ -29,7 +29,7 @@ int main() {
         x.download();
         values = transformed(values, {1, 1, N}, CUFFT_FORWARD);
         for (int i = 0; i < N; i++) ok &= near(wide(x[i]), values[i], tolerance<float>());
-        if (launch == 0) FFT(cufftDestroy(plan));
+        if (launch == 0) CUDA(cufftDestroy(plan));
     }
     CUDA(cudaGraphExecDestroy(launched));
     CUDA(cudaGraphDestroy(graph));

@@ -24,24 +24,24 @@ cufftHandle planned(By by, int rank, Sizes n, Side from, Side to, cufftType type
     size_t size = 0, wanted = 0;
     int sizes[3] = {n.x, n.y, n.z}, skip = 3 - rank;
     if (by == By::Many) {
-        FFT(cufftPlanMany(&plan, rank, sizes + skip, from.embed + skip, from.stride, from.distance, to.embed + skip, to.stride,
-                          to.distance, type, batch));
+        CUDA(cufftPlanMany(&plan, rank, sizes + skip, from.embed + skip, from.stride, from.distance, to.embed + skip, to.stride,
+                           to.distance, type, batch));
         return plan;
     }
     long long sizes64[3] = {n.x, n.y, n.z}, input[3], output[3];
     for (int i = 0; i < 3; i++) input[i] = from.embed[i], output[i] = to.embed[i];
-    FFT(cufftCreate(&plan));
+    CUDA(cufftCreate(&plan));
     if (by == By::Many64) {
-        FFT(cufftGetSizeMany64(plan, rank, sizes64 + skip, input + skip, from.stride, from.distance, output + skip, to.stride,
-                               to.distance, type, batch, &wanted));
-        FFT(cufftMakePlanMany64(plan, rank, sizes64 + skip, input + skip, from.stride, from.distance, output + skip, to.stride,
-                                to.distance, type, batch, &size));
+        CUDA(cufftGetSizeMany64(plan, rank, sizes64 + skip, input + skip, from.stride, from.distance, output + skip, to.stride,
+                                to.distance, type, batch, &wanted));
+        CUDA(cufftMakePlanMany64(plan, rank, sizes64 + skip, input + skip, from.stride, from.distance, output + skip, to.stride,
+                                 to.distance, type, batch, &size));
     } else {
         cudaDataType executed = in == CUDA_R_32F ? out : in;
-        FFT(cufftXtGetSizeMany(plan, rank, sizes64 + skip, input + skip, from.stride, from.distance, in, output + skip,
-                               to.stride, to.distance, out, batch, &wanted, executed));
-        FFT(cufftXtMakePlanMany(plan, rank, sizes64 + skip, input + skip, from.stride, from.distance, in, output + skip,
-                                to.stride, to.distance, out, batch, &size, executed));
+        CUDA(cufftXtGetSizeMany(plan, rank, sizes64 + skip, input + skip, from.stride, from.distance, in, output + skip,
+                                to.stride, to.distance, out, batch, &wanted, executed));
+        CUDA(cufftXtMakePlanMany(plan, rank, sizes64 + skip, input + skip, from.stride, from.distance, in, output + skip,
+                                 to.stride, to.distance, out, batch, &size, executed));
     }
     if (size != wanted || size == 0) printf("sizes %zu and %zu\n", size, wanted), exit(1);
     return plan;
@@ -69,10 +69,10 @@ bool complex_agrees(By by, int rank, Sizes n, Side from, Side to, int batch) {
     input.upload(), output.upload();
     cufftHandle plan = planned(by, rank, n, from, to, CUFFT_C2C, CUDA_C_32F, CUDA_C_32F, batch);
     if (by == By::Xt)
-        FFT(cufftXtExec(plan, input.device, output.device, CUFFT_FORWARD));
+        CUDA(cufftXtExec(plan, input.device, output.device, CUFFT_FORWARD));
     else
-        FFT(cufftExecC2C(plan, input.device, output.device, CUFFT_FORWARD));
-    FFT(cufftDestroy(plan));
+        CUDA(cufftExecC2C(plan, input.device, output.device, CUFFT_FORWARD));
+    CUDA(cufftDestroy(plan));
     output.download();
     bool ok = true;
     for (int array = 0; array < batch; array++) {
@@ -100,9 +100,9 @@ bool real_agrees(By by, Sizes n, Side from, Side to, int batch) {
     cufftHandle plan = planned(by, 2, n, from, to, CUFFT_R2C, CUDA_R_32F, CUDA_C_32F, batch);
     cufftHandle back = planned(by, 2, n, to, from, CUFFT_C2R, CUDA_C_32F, CUDA_R_32F, batch);
     if (by == By::Xt)
-        FFT(cufftXtExec(plan, input.device, output.device, CUFFT_INVERSE));
+        CUDA(cufftXtExec(plan, input.device, output.device, CUFFT_INVERSE));
     else
-        FFT(cufftExecR2C(plan, input.device, output.device));
+        CUDA(cufftExecR2C(plan, input.device, output.device));
     output.download();
     bool ok = true;
     for (int array = 0; array < batch; array++) {
@@ -114,14 +114,14 @@ bool real_agrees(By by, Sizes n, Side from, Side to, int batch) {
     }
     for (size_t i = 0; i < ROOM; i++) ok &= is_written[i] || wide(output[i]) == PADDING;
     if (by == By::Xt)
-        FFT(cufftXtExec(back, output.device, input.device, CUFFT_FORWARD));
+        CUDA(cufftXtExec(back, output.device, input.device, CUFFT_FORWARD));
     else
-        FFT(cufftExecC2R(back, output.device, input.device));
+        CUDA(cufftExecC2R(back, output.device, input.device));
     input.download();
     for (size_t i = 0; i < ROOM; i++)
         ok &= is_read[i] ? near(input[i] / double(n.count()), number(i).real(), tolerance<float>()) : std::isnan(input[i]);
-    FFT(cufftDestroy(plan));
-    FFT(cufftDestroy(back));
+    CUDA(cufftDestroy(plan));
+    CUDA(cufftDestroy(back));
     return ok;
 }
 
@@ -144,13 +144,13 @@ int main() {
     int n[1] = {3};
     for (int i = 0; i < 6; i++) narrow(x[i], number(i));
     x.upload();
-    FFT(cufftPlanMany(&plan, 1, n, nullptr, 50, 7, nullptr, -3, 1000, CUFFT_C2C, 2));
-    FFT(cufftExecC2C(plan, x.device, y.device, CUFFT_INVERSE));
+    CUDA(cufftPlanMany(&plan, 1, n, nullptr, 50, 7, nullptr, -3, 1000, CUFFT_C2C, 2));
+    CUDA(cufftExecC2C(plan, x.device, y.device, CUFFT_INVERSE));
     y.download();
     for (int array = 0; array < 2; array++) {
         std::vector<Wide> wanted = transformed({number(3 * array), number(3 * array + 1), number(3 * array + 2)}, {1, 1, 3}, CUFFT_INVERSE);
         for (int i = 0; i < 3; i++) ok &= near(wide(y[3 * array + i]), wanted[i], tolerance<float>());
     }
-    FFT(cufftDestroy(plan));
+    CUDA(cufftDestroy(plan));
     return finish(ok);
 }

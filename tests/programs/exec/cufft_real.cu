@@ -17,8 +17,8 @@ bool agrees(int rank, Sizes n, int batch, bool in_place) {
     size_t rows = size_t(n.x) * n.y * batch;
     cufftHandle to_complex, to_real;
     int* last = sizes + 3 - rank;
-    FFT(cufftPlanMany(&to_complex, rank, last, nullptr, 1, 0, nullptr, 1, 0, is_double ? CUFFT_D2Z : CUFFT_R2C, batch));
-    FFT(cufftPlanMany(&to_real, rank, last, nullptr, 1, 0, nullptr, 1, 0, is_double ? CUFFT_Z2D : CUFFT_C2R, batch));
+    CUDA(cufftPlanMany(&to_complex, rank, last, nullptr, 1, 0, nullptr, 1, 0, is_double ? CUFFT_D2Z : CUFFT_R2C, batch));
+    CUDA(cufftPlanMany(&to_real, rank, last, nullptr, 1, 0, nullptr, 1, 0, is_double ? CUFFT_Z2D : CUFFT_C2R, batch));
 
     Buffer<Real> real(rows * pitch + 8);
     Buffer<Complex> separate(rows * kept + 8);
@@ -28,7 +28,7 @@ bool agrees(int rank, Sizes n, int batch, bool in_place) {
         for (int i = 0; i < n.z; i++) real[row * pitch + i] = Real(number(row * n.z + i).real());
     real.upload(), separate.upload();
     Complex* found = in_place ? reinterpret_cast<Complex*>(real.device) : separate.device;
-    FFT(forward(to_complex, real.device, found));
+    CUDA(forward(to_complex, real.device, found));
     std::vector<Complex> complex(rows * kept);
     CUDA(cudaMemcpy(complex.data(), found, complex.size() * sizeof(Complex), cudaMemcpyDeviceToHost));
 
@@ -41,7 +41,7 @@ bool agrees(int rank, Sizes n, int batch, bool in_place) {
             ok &= near(wide(complex[array * wanted.size() + i]), wanted[i], tolerance<Real>());
     }
     // Back again: each number times the number of elements.
-    FFT(inverse(to_real, found, real.device));
+    CUDA(inverse(to_real, found, real.device));
     real.download(), separate.download();
     for (size_t row = 0; row < rows; row++)
         for (int i = 0; i < n.z; i++)
@@ -50,8 +50,8 @@ bool agrees(int rank, Sizes n, int batch, bool in_place) {
         ok &= real[rows * pitch + i] == Real(PADDING);
         ok &= separate[rows * kept + i].x == Real(PADDING) && separate[rows * kept + i].y == Real(PADDING);
     }
-    FFT(cufftDestroy(to_complex));
-    FFT(cufftDestroy(to_real));
+    CUDA(cufftDestroy(to_complex));
+    CUDA(cufftDestroy(to_real));
     return ok;
 }
 
@@ -77,13 +77,13 @@ int main() {
     for (size_t i = 0; i < x.count; i++) x[i] = float(number(i).real());
     x.upload();
     cufftHandle plan;
-    FFT(cufftPlan2d(&plan, 4, 6, CUFFT_R2C));
-    FFT(cufftExecR2C(plan, x.device, y.device));
+    CUDA(cufftPlan2d(&plan, 4, 6, CUFFT_R2C));
+    CUDA(cufftExecR2C(plan, x.device, y.device));
     y.download();
     std::vector<Wide> values(4 * 6);
     for (size_t i = 0; i < values.size(); i++) values[i] = x[i];
     std::vector<Wide> wanted = half(transformed(values, {1, 4, 6}, CUFFT_FORWARD), {1, 4, 6});
     for (size_t i = 0; i < wanted.size(); i++) ok &= near(wide(y[i]), wanted[i], tolerance<float>());
-    FFT(cufftDestroy(plan));
+    CUDA(cufftDestroy(plan));
     return finish(ok);
 }

@@ -18,12 +18,12 @@ __global__ void draw(curandDiscreteDistribution_t distribution, unsigned* to) {
 template <class State>
 bool draws(double lambda) {
     curandDiscreteDistribution_t distribution;
-    RAND(curandCreatePoissonDistribution(lambda, &distribution));
+    CUDA(curandCreatePoissonDistribution(lambda, &distribution));
     Buffer<unsigned> found(THREADS * EACH);
     draw<State><<<1, THREADS>>>(distribution, found.device);
     SYNC();
     found.download();
-    RAND(curandDestroyDistribution(distribution));
+    CUDA(curandDestroyDistribution(distribution));
     bool ok = has_moments("Poisson", std::vector<unsigned>(found.host, found.host + found.count), lambda, lambda);
     return ok & (curandDestroyDistribution(distribution) == CURAND_STATUS_NOT_INITIALIZED);
 }

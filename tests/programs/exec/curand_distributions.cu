@@ -56,8 +56,8 @@ int main() {
     for (curandRngType_t type : PSEUDO)
         for (bool on_host : {false, true}) {
             Generator generator(type, on_host);
-            RAND(curandSetPseudoRandomGeneratorSeed(generator, 1234));
-            RAND(curandGenerateSeeds(generator));
+            CUDA(curandSetPseudoRandomGeneratorSeed(generator, 1234));
+            CUDA(curandGenerateSeeds(generator));
             bool right = distributions_of(generator);
             if (!right) printf("generator %d, %s\n", int(type), on_host ? "host" : "device");
             ok &= right;

@@ -16,12 +16,12 @@ int main() {
 
     Buffer<float> x(N);
     CUDA(cudaStreamCreate(&stream));
-    RAND(curandCreateGenerator(&generator, CURAND_RNG_PSEUDO_PHILOX4_32_10));
-    RAND(curandSetStream(generator, stream));
+    CUDA(curandCreateGenerator(&generator, CURAND_RNG_PSEUDO_PHILOX4_32_10));
+    CUDA(curandSetStream(generator, stream));
     CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    RAND(curandGenerateUniform(generator, x.device, N));
+    CUDA(curandGenerateUniform(generator, x.device, N));
     CUDA(cudaStreamEndCapture(stream, &graph));
-    RAND(curandDestroyGenerator(generator));
+    CUDA(curandDestroyGenerator(generator));
     CUDA(cudaGraphInstantiate(&launched, graph, nullptr, nullptr, 0));
     x.download();
     bool ok = x[0] == 0;

@@ -32,8 +32,8 @@ bool agrees(curandRngType_t type, Buffer<Number>& wanted, Fill fill) {
     bool ok = true;
     for (bool on_host : {false, true}) {
         Generator generator(type, on_host);
-        RAND(curandSetQuasiRandomGeneratorDimensions(generator, DIMENSIONS));
-        RAND(curandSetGeneratorOffset(generator, OFFSET));
+        CUDA(curandSetQuasiRandomGeneratorDimensions(generator, DIMENSIONS));
+        CUDA(curandSetGeneratorOffset(generator, OFFSET));
         ok &= numbers<Number>(generator, wanted.count, [&](Number* to, size_t n) { return fill(generator, to, n); }) ==
               expected;
     }
@@ -64,9 +64,9 @@ int main() {
     {
         curandDirectionVectors32_t *host, *scrambled;
         unsigned* constants;
-        RAND(curandGetDirectionVectors32(&host, CURAND_DIRECTION_VECTORS_32_JOEKUO6));
-        RAND(curandGetDirectionVectors32(&scrambled, CURAND_SCRAMBLED_DIRECTION_VECTORS_32_JOEKUO6));
-        RAND(curandGetScrambleConstants32(&constants));
+        CUDA(curandGetDirectionVectors32(&host, CURAND_DIRECTION_VECTORS_32_JOEKUO6));
+        CUDA(curandGetDirectionVectors32(&scrambled, CURAND_SCRAMBLED_DIRECTION_VECTORS_32_JOEKUO6));
+        CUDA(curandGetScrambleConstants32(&constants));
         Buffer<unsigned> wanted(n);
         points<curandStateSobol32_t><<<1, DIMENSIONS>>>(wanted.device, copied(host, DIMENSIONS));
         SYNC();
@@ -80,9 +80,9 @@ int main() {
     {
         curandDirectionVectors64_t *host, *scrambled;
         unsigned long long* constants;
-        RAND(curandGetDirectionVectors64(&host, CURAND_DIRECTION_VECTORS_64_JOEKUO6));
-        RAND(curandGetDirectionVectors64(&scrambled, CURAND_SCRAMBLED_DIRECTION_VECTORS_64_JOEKUO6));
-        RAND(curandGetScrambleConstants64(&constants));
+        CUDA(curandGetDirectionVectors64(&host, CURAND_DIRECTION_VECTORS_64_JOEKUO6));
+        CUDA(curandGetDirectionVectors64(&scrambled, CURAND_SCRAMBLED_DIRECTION_VECTORS_64_JOEKUO6));
+        CUDA(curandGetScrambleConstants64(&constants));
         Buffer<unsigned long long> wanted(n);
         points<curandStateSobol64_t><<<1, DIMENSIONS>>>(wanted.device, copied(host, DIMENSIONS));
         SYNC();

@@ -15,15 +15,15 @@ int main() {
     for (int i = 0; i < 6; i++) {
         Generator first(PSEUDO[i]), second(PSEUDO[i]), on_host(PSEUDO[i], true);
         for (curandGenerator_t generator : {first.raw, second.raw, on_host.raw})
-            RAND(curandSetPseudoRandomGeneratorSeed(generator, 42));
+            CUDA(curandSetPseudoRandomGeneratorSeed(generator, 42));
         Numbers all = uniform(first, 1000);
         ok &= all == uniform(second, 1000) && all == uniform(on_host, 1000);
         // It goes on, also in parts of odd length.
         Numbers more = uniform(first, 300);
         ok &= more == uniform(second, 300) && more != part(all, 0, 300);
-        RAND(curandSetPseudoRandomGeneratorSeed(first, 42));
+        CUDA(curandSetPseudoRandomGeneratorSeed(first, 42));
         ok &= uniform(first, 333) == part(all, 0, 333) && uniform(first, 667) == part(all, 333, 667);
-        RAND(curandSetPseudoRandomGeneratorSeed(first, 43));
+        CUDA(curandSetPseudoRandomGeneratorSeed(first, 43));
         ok &= uniform(first, 1000) != all;
 
         bool skips = PSEUDO[i] != CURAND_RNG_PSEUDO_MTGP32 && PSEUDO[i] != CURAND_RNG_PSEUDO_MT19937;
@@ -41,8 +41,8 @@ int main() {
     for (int i = 0; i < 12; i++) around[i] = 77;
     around.upload();
     Generator generator(CURAND_RNG_PSEUDO_DEFAULT);
-    RAND(curandGenerate(generator, around.device + 1, 10));
-    RAND(curandGenerate(generator, around.device, 0));
+    CUDA(curandGenerate(generator, around.device + 1, 10));
+    CUDA(curandGenerate(generator, around.device, 0));
     around.download();
     ok &= around[0] == 77 && around[11] == 77 && around[1] != 77 && around[10] != 77;
     return finish(ok);

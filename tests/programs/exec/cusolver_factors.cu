@@ -35,18 +35,18 @@ void cholesky(cusolverDnHandle_t handle) {
         Matrix<T> a(half), b(right);
         Buffer<int> info(1);
         int size = 0;
-        SOLVER(potrf_size(T(), handle, fill, N, a.device(), a.leading, &size));
+        CUDA(potrf_size(T(), handle, fill, N, a.device(), a.leading, &size));
         Buffer<T> work(size);
-        SOLVER(potrf(T(), handle, fill, N, a.device(), a.leading, raw(work), size, info.device));
+        CUDA(potrf(T(), handle, fill, N, a.device(), a.leading, raw(work), size, info.device));
         wrong += number(info) != 0;
         auto found = a.plain();
         for (int j = 0; j < N; j++)
             for (int i = 0; i < N; i++)
                 if (fill == CUBLAS_FILL_MODE_LOWER ? i < j : i > j) wrong += found.at(i, j) != T(99);
-        SOLVER(potrs(T(), handle, fill, N, COLUMNS, a.device(), a.leading, b.device(), b.leading, info.device));
+        CUDA(potrs(T(), handle, fill, N, COLUMNS, a.device(), a.leading, b.device(), b.leading, info.device));
         wrong += !whole.times(b.plain()).near(right);
-        SOLVER(potri_size(T(), handle, fill, N, a.device(), a.leading, &size));
-        SOLVER(potri(T(), handle, fill, N, a.device(), a.leading, raw(work), size, info.device));
+        CUDA(potri_size(T(), handle, fill, N, a.device(), a.leading, &size));
+        CUDA(potri(T(), handle, fill, N, a.device(), a.leading, raw(work), size, info.device));
         auto inverse = a.plain();
         for (int j = 0; j < N; j++)
             for (int i = 0; i < N; i++)
@@ -58,7 +58,7 @@ void cholesky(cusolverDnHandle_t handle) {
         // The third leading minor is negative.
         whole.at(2, 2) = T(-1);
         Matrix<T> broken(whole);
-        SOLVER(potrf(T(), handle, fill, N, broken.device(), broken.leading, raw(work), size, info.device));
+        CUDA(potrf(T(), handle, fill, N, broken.device(), broken.leading, raw(work), size, info.device));
         wrong += number(info) != 3;
     }
 }
@@ -75,11 +75,11 @@ void batches(cusolverDnHandle_t handle) {
     columns[0] = x.device(), columns[1] = y.device();
     matrices.upload(), columns.upload();
     Buffer<int> infos(3);
-    SOLVER(potrf_batched(T(), handle, CUBLAS_FILL_MODE_LOWER, N, matrices.device, a.leading, infos.device, 3));
+    CUDA(potrf_batched(T(), handle, CUBLAS_FILL_MODE_LOWER, N, matrices.device, a.leading, infos.device, 3));
     infos.download();
     wrong += infos[0] != 0 || infos[1] != 0 || infos[2] != 1;
-    SOLVER(potrs_batched(T(), handle, CUBLAS_FILL_MODE_LOWER, N, 1, matrices.device, a.leading, columns.device, x.leading,
-                         infos.device, 2));
+    CUDA(potrs_batched(T(), handle, CUBLAS_FILL_MODE_LOWER, N, 1, matrices.device, a.leading, columns.device, x.leading,
+                       infos.device, 2));
     wrong += !first.times(x.plain()).near(right) + !second.times(y.plain()).near(right);
 }
 
@@ -92,14 +92,14 @@ void lu(cusolverDnHandle_t handle) {
             Matrix<T> a(whole), b(right);
             Buffer<int> info(1), pivots(N);
             int size = 0;
-            SOLVER(getrf_size(T(), handle, N, N, a.device(), a.leading, &size));
+            CUDA(getrf_size(T(), handle, N, N, a.device(), a.leading, &size));
             Buffer<T> work(size);
             int* rows = pivoting ? pivots.device : nullptr;
-            SOLVER(getrf(T(), handle, N, N, a.device(), a.leading, raw(work), rows, info.device));
+            CUDA(getrf(T(), handle, N, N, a.device(), a.leading, raw(work), rows, info.device));
             wrong += number(info) != 0;
             auto operation = cublasOperation_t(op);
-            SOLVER(getrs(T(), handle, operation, N, COLUMNS, a.device(), a.leading, rows, b.device(), b.leading,
-                         info.device));
+            CUDA(getrs(T(), handle, operation, N, COLUMNS, a.device(), a.leading, rows, b.device(), b.leading,
+                       info.device));
             auto used = op == CUBLAS_OP_N ? whole : whole.adjoint();
             if (op == CUBLAS_OP_T)
                 for (T& value : used.values) value = conjugate(value);
@@ -115,19 +115,19 @@ void qr(cusolverDnHandle_t handle) {
     Buffer<T> tau(N);
     Buffer<int> info(1);
     int size = 0;
-    SOLVER(geqrf_size(T(), handle, M, N, a.device(), a.leading, &size));
+    CUDA(geqrf_size(T(), handle, M, N, a.device(), a.leading, &size));
     Buffer<T> work(size);
-    SOLVER(geqrf(T(), handle, M, N, a.device(), a.leading, raw(tau), raw(work), size, info.device));
+    CUDA(geqrf(T(), handle, M, N, a.device(), a.leading, raw(tau), raw(work), size, info.device));
     auto r = a.plain().upper(N);
     // Twice, so that all of Q is seen.
     for (auto op : {CUBLAS_OP_C, CUBLAS_OP_N}) {
-        SOLVER(ormqr(T(), handle, CUBLAS_SIDE_LEFT, op, M, COLUMNS, N, a.device(), a.leading, raw(tau), b.device(),
-                     b.leading, raw(work), size, info.device));
-        SOLVER(ormqr(T(), handle, CUBLAS_SIDE_RIGHT, op, COLUMNS, M, N, a.device(), a.leading, raw(tau), c.device(),
-                     c.leading, raw(work), size, info.device));
+        CUDA(ormqr(T(), handle, CUBLAS_SIDE_LEFT, op, M, COLUMNS, N, a.device(), a.leading, raw(tau), b.device(),
+                   b.leading, raw(work), size, info.device));
+        CUDA(ormqr(T(), handle, CUBLAS_SIDE_RIGHT, op, COLUMNS, M, N, a.device(), a.leading, raw(tau), c.device(),
+                   c.leading, raw(work), size, info.device));
         if (op == CUBLAS_OP_N) wrong += !b.plain().near(right) + !c.plain().near(left);
     }
-    SOLVER(orgqr(T(), handle, M, N, N, a.device(), a.leading, raw(tau), raw(work), size, info.device));
+    CUDA(orgqr(T(), handle, M, N, N, a.device(), a.leading, raw(tau), raw(work), size, info.device));
     auto q = a.plain();
     wrong += !q.orthonormal() + !q.times(r).near(whole);
 }
@@ -143,30 +143,30 @@ void wide(cusolverDnHandle_t handle) {
     Buffer<T> tau(N);
     size_t device_size = 0, host_size = 1;
     cusolverDnParams_t params;
-    SOLVER(cusolverDnCreateParams(&params));
-    SOLVER(cusolverDnXgetrf_bufferSize(handle, params, N, N, type, a.device(), a.leading, type, &device_size, &host_size));
+    CUDA(cusolverDnCreateParams(&params));
+    CUDA(cusolverDnXgetrf_bufferSize(handle, params, N, N, type, a.device(), a.leading, type, &device_size, &host_size));
     wrong += host_size != 0;
     Buffer<char> work(device_size);
-    SOLVER(cusolverDnXgetrf(handle, params, N, N, type, a.device(), a.leading, pivots.device, type, work.device,
-                            device_size, nullptr, 0, info.device));
-    SOLVER(cusolverDnXgetrs(handle, params, CUBLAS_OP_N, N, COLUMNS, type, a.device(), a.leading, pivots.device, type,
-                            b.device(), b.leading, info.device));
+    CUDA(cusolverDnXgetrf(handle, params, N, N, type, a.device(), a.leading, pivots.device, type, work.device,
+                          device_size, nullptr, 0, info.device));
+    CUDA(cusolverDnXgetrs(handle, params, CUBLAS_OP_N, N, COLUMNS, type, a.device(), a.leading, pivots.device, type,
+                          b.device(), b.leading, info.device));
     wrong += !whole.times(b.plain()).near(right);
-    SOLVER(cusolverDnXpotrf(handle, params, CUBLAS_FILL_MODE_UPPER, N, type, c.device(), c.leading, type, work.device,
-                            device_size, nullptr, 0, info.device));
-    SOLVER(cusolverDnXpotrs(handle, params, CUBLAS_FILL_MODE_UPPER, N, COLUMNS, type, c.device(), c.leading, type,
-                            d.device(), d.leading, info.device));
+    CUDA(cusolverDnXpotrf(handle, params, CUBLAS_FILL_MODE_UPPER, N, type, c.device(), c.leading, type, work.device,
+                          device_size, nullptr, 0, info.device));
+    CUDA(cusolverDnXpotrs(handle, params, CUBLAS_FILL_MODE_UPPER, N, COLUMNS, type, c.device(), c.leading, type,
+                          d.device(), d.leading, info.device));
     wrong += !square.times(d.plain()).near(right);
     auto factor = c.plain().upper(N);
-    SOLVER(cusolverDnXtrtri(handle, CUBLAS_FILL_MODE_UPPER, CUBLAS_DIAG_NON_UNIT, N, type, c.device(), c.leading,
-                            work.device, device_size, nullptr, 0, info.device));
+    CUDA(cusolverDnXtrtri(handle, CUBLAS_FILL_MODE_UPPER, CUBLAS_DIAG_NON_UNIT, N, type, c.device(), c.leading,
+                          work.device, device_size, nullptr, 0, info.device));
     auto one = factor.times(c.plain().upper(N));
     wrong += !one.orthonormal();
-    SOLVER(cusolverDnXgeqrf(handle, params, N, N, type, e.device(), e.leading, type, raw(tau), type, work.device,
-                            device_size, nullptr, 0, info.device));
+    CUDA(cusolverDnXgeqrf(handle, params, N, N, type, e.device(), e.leading, type, raw(tau), type, work.device,
+                          device_size, nullptr, 0, info.device));
     auto r = e.plain().upper(N);
     wrong += !r.adjoint().times(r).near(whole.adjoint().times(whole));
-    SOLVER(cusolverDnDestroyParams(params));
+    CUDA(cusolverDnDestroyParams(params));
 }
 
 template <class T>
@@ -180,11 +180,11 @@ void all(cusolverDnHandle_t handle) {
 
 int main() {
     cusolverDnHandle_t handle;
-    SOLVER(cusolverDnCreate(&handle));
+    CUDA(cusolverDnCreate(&handle));
     all<float>(handle);
     all<double>(handle);
     all<Complex>(handle);
     all<DoubleComplex>(handle);
-    SOLVER(cusolverDnDestroy(handle));
+    CUDA(cusolverDnDestroy(handle));
     return finish(wrong == 0);
 }

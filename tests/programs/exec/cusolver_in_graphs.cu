@@ -21,15 +21,15 @@ int main() {
     Buffer<int> pivots(N), info(1);
     cusolverDnHandle_t handle;
     CUDA(cudaStreamCreate(&stream));
-    SOLVER(cusolverDnCreate(&handle));
-    SOLVER(cusolverDnSetStream(handle, stream));
+    CUDA(cusolverDnCreate(&handle));
+    CUDA(cusolverDnSetStream(handle, stream));
     CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     fill<<<1, N, 0, stream>>>(a.device, b.device, step.device);
-    SOLVER(cusolverDnDgetrf(handle, N, N, a.device, N, work.device, pivots.device, info.device));
-    SOLVER(cusolverDnDgetrs(handle, CUBLAS_OP_N, N, 1, a.device, N, pivots.device, b.device, N, info.device));
+    CUDA(cusolverDnDgetrf(handle, N, N, a.device, N, work.device, pivots.device, info.device));
+    CUDA(cusolverDnDgetrs(handle, CUBLAS_OP_N, N, 1, a.device, N, pivots.device, b.device, N, info.device));
     CUDA(cudaStreamEndCapture(stream, &graph));
     CUDA(cudaGraphInstantiate(&instance, graph, 0));
-    SOLVER(cusolverDnDestroy(handle));
+    CUDA(cusolverDnDestroy(handle));
     bool right = true;
     for (int i = 1; i < 3; i++) {
         CUDA(cudaGraphLaunch(instance, stream));

@@ -28,9 +28,9 @@ void eigenvalues(cusolverDnHandle_t handle) {
     Buffer<int> info(1);
     Matrix<T> a(whole);
     int size = 0;
-    SOLVER(syevd_size(T(), handle, VECTOR, LOWER, N, a.device(), a.leading, values.device, &size));
+    CUDA(syevd_size(T(), handle, VECTOR, LOWER, N, a.device(), a.leading, values.device, &size));
     Buffer<T> work(size);
-    SOLVER(syevd(T(), handle, VECTOR, LOWER, N, a.device(), a.leading, values.device, raw(work), size, info.device));
+    CUDA(syevd(T(), handle, VECTOR, LOWER, N, a.device(), a.leading, values.device, raw(work), size, info.device));
     values.download();
     auto vectors = a.plain();
     wrong += number(info) != 0 || !vectors.orthonormal();
@@ -38,12 +38,12 @@ void eigenvalues(cusolverDnHandle_t handle) {
     for (int i = 1; i < N; i++) wrong += values[i] < values[i - 1];
 
     syevjInfo_t params;
-    SOLVER(cusolverDnCreateSyevjInfo(&params));
-    SOLVER(cusolverDnXsyevjSetTolerance(params, 1e-7));
-    SOLVER(cusolverDnXsyevjSetMaxSweeps(params, 15));
+    CUDA(cusolverDnCreateSyevjInfo(&params));
+    CUDA(cusolverDnXsyevjSetTolerance(params, 1e-7));
+    CUDA(cusolverDnXsyevjSetMaxSweeps(params, 15));
     Matrix<T> b(whole);
-    SOLVER(syevj(T(), handle, CUSOLVER_EIG_MODE_NOVECTOR, UPPER, N, b.device(), b.leading, again.device, raw(work), size,
-                 info.device, params));
+    CUDA(syevj(T(), handle, CUSOLVER_EIG_MODE_NOVECTOR, UPPER, N, b.device(), b.leading, again.device, raw(work), size,
+               info.device, params));
     again.download();
     for (int i = 0; i < N; i++) wrong += !(std::abs(values[i] - again[i]) < 1e-3);
 
@@ -55,8 +55,8 @@ void eigenvalues(cusolverDnHandle_t handle) {
         for (int i = 0; i < N; i++)
             both.buffer[size_t(j) * both.leading + i] = j < N ? whole.at(i, j) : metric.at(i, j - N);
     both.buffer.upload();
-    SOLVER(syevj_batched(T(), handle, VECTOR, LOWER, N, both.device(), both.leading, of_both.device, raw(work), size,
-                         infos.device, params, 2));
+    CUDA(syevj_batched(T(), handle, VECTOR, LOWER, N, both.device(), both.leading, of_both.device, raw(work), size,
+                       infos.device, params, 2));
     of_both.download();
     auto all = both.plain();
     for (int k = 0; k < 2; k++) {
@@ -88,7 +88,7 @@ void eigenvalues(cusolverDnHandle_t handle) {
                     wrong += !(std::abs(one.values[i] - scaled.values[i]) < 1e-4 * (1 + std::abs(values[N - 1])));
             }
         }
-    SOLVER(cusolverDnDestroySyevjInfo(params));
+    CUDA(cusolverDnDestroySyevjInfo(params));
 }
 
 template <class T>
@@ -98,12 +98,12 @@ void singular_values(cusolverDnHandle_t handle) {
     Buffer<R> values(N);
     Buffer<int> info(1);
     int size = 0;
-    SOLVER(gesvd_size(T(), handle, M, N, &size));
+    CUDA(gesvd_size(T(), handle, M, N, &size));
     Buffer<T> work(size);
     for (signed char job : {'A', 'S', 'O', 'N'}) {
         Matrix<T> a(whole), u(M, job == 'A' ? M : N), v(N, N);
-        SOLVER(gesvd(T(), handle, job, job == 'O' ? 'A' : job, M, N, a.device(), a.leading, values.device, u.device(),
-                     u.leading, v.device(), v.leading, raw(work), size, nullptr, info.device));
+        CUDA(gesvd(T(), handle, job, job == 'O' ? 'A' : job, M, N, a.device(), a.leading, values.device, u.device(),
+                   u.leading, v.device(), v.leading, raw(work), size, nullptr, info.device));
         wrong += number(info) != 0;
         values.download();
         for (int i = 1; i < N; i++) wrong += values[i] > values[i - 1];
@@ -115,14 +115,14 @@ void singular_values(cusolverDnHandle_t handle) {
 
     // These have `v` itself, and wide matrices too.
     gesvdjInfo_t params;
-    SOLVER(cusolverDnCreateGesvdjInfo(&params));
+    CUDA(cusolverDnCreateGesvdjInfo(&params));
     for (int thin = 0; thin < 2; thin++)
         for (int turned = 0; turned < 2; turned++) {
             auto used = turned ? whole.adjoint() : whole;
             int m = used.rows, n = used.cols;
             Matrix<T> a(used), u(m, thin ? N : m), v(n, thin ? N : n);
-            SOLVER(gesvdj(T(), handle, VECTOR, thin, m, n, a.device(), a.leading, values.device, u.device(), u.leading,
-                          v.device(), v.leading, raw(work), size, info.device, params));
+            CUDA(gesvdj(T(), handle, VECTOR, thin, m, n, a.device(), a.leading, values.device, u.device(), u.leading,
+                        v.device(), v.leading, raw(work), size, info.device, params));
             values.download();
             auto left = u.plain(), right = v.plain();
             wrong += !left.orthonormal() || !right.orthonormal();
@@ -134,12 +134,12 @@ void singular_values(cusolverDnHandle_t handle) {
     for (int j = 0; j < 2 * N; j++)
         for (int i = 0; i < M; i++) a.buffer[size_t(j) * a.leading + i] = whole.at(i, j % N) * T(1 + j / N);
     a.buffer.upload();
-    SOLVER(gesvdj_batched(T(), handle, VECTOR, M, N, a.device(), a.leading, of_both.device, u.device(), u.leading,
-                          v.device(), v.leading, raw(work), size, infos.device, params, 2));
+    CUDA(gesvdj_batched(T(), handle, VECTOR, M, N, a.device(), a.leading, of_both.device, u.device(), u.leading,
+                        v.device(), v.leading, raw(work), size, infos.device, params, 2));
     of_both.download();
     for (int i = 0; i < N; i++)
         wrong += !(std::abs(of_both[i] - values[i]) < 1e-3) + !(std::abs(of_both[N + i] - 2 * values[i]) < 1e-3);
-    SOLVER(cusolverDnDestroyGesvdjInfo(params));
+    CUDA(cusolverDnDestroyGesvdjInfo(params));
 }
 
 template <class T>
@@ -151,17 +151,17 @@ void wide(cusolverDnHandle_t handle) {
     Buffer<R> values(N);
     Buffer<int> info(1);
     size_t device_size = 0, host_size = 1;
-    SOLVER(cusolverDnXsyevd_bufferSize(handle, nullptr, VECTOR, UPPER, N, type, a.device(), a.leading, real, values.device,
-                                       type, &device_size, &host_size));
+    CUDA(cusolverDnXsyevd_bufferSize(handle, nullptr, VECTOR, UPPER, N, type, a.device(), a.leading, real, values.device,
+                                     type, &device_size, &host_size));
     Buffer<char> work(device_size);
-    SOLVER(cusolverDnXsyevd(handle, nullptr, VECTOR, UPPER, N, type, a.device(), a.leading, real, values.device, type,
-                            work.device, device_size, nullptr, 0, info.device));
+    CUDA(cusolverDnXsyevd(handle, nullptr, VECTOR, UPPER, N, type, a.device(), a.leading, real, values.device, type,
+                          work.device, device_size, nullptr, 0, info.device));
     values.download();
     auto vectors = a.plain();
     wrong += !square.times(vectors).near(vectors.times(Plain<T>::diagonal(N, N, values)));
-    SOLVER(cusolverDnXgesvd(handle, nullptr, 'S', 'S', M, N, type, b.device(), b.leading, real, values.device, type,
-                            u.device(), u.leading, type, v.device(), v.leading, type, work.device, device_size, nullptr,
-                            0, info.device));
+    CUDA(cusolverDnXgesvd(handle, nullptr, 'S', 'S', M, N, type, b.device(), b.leading, real, values.device, type,
+                          u.device(), u.leading, type, v.device(), v.leading, type, work.device, device_size, nullptr,
+                          0, info.device));
     values.download();
     wrong += !u.plain().times(Plain<T>::diagonal(N, N, values)).times(v.plain()).near(whole);
 }
@@ -175,11 +175,11 @@ void all(cusolverDnHandle_t handle) {
 
 int main() {
     cusolverDnHandle_t handle;
-    SOLVER(cusolverDnCreate(&handle));
+    CUDA(cusolverDnCreate(&handle));
     all<float>(handle);
     all<double>(handle);
     all<Complex>(handle);
     all<DoubleComplex>(handle);
-    SOLVER(cusolverDnDestroy(handle));
+    CUDA(cusolverDnDestroy(handle));
     return finish(wrong == 0);
 }

@@ -23,21 +23,21 @@ int main() {
     cusparseHandle_t handle;
     cusparseDnVecDescr_t vec_x, vec_y;
     CUDA(cudaStreamCreate(&stream));
-    SPARSE(cusparseCreate(&handle));
-    SPARSE(cusparseSetStream(handle, stream));
-    SPARSE(cusparseSetPointerMode(handle, CUSPARSE_POINTER_MODE_DEVICE));
-    SPARSE(cusparseCreateDnVec(&vec_x, N, x.device, CUDA_R_32F));
-    SPARSE(cusparseCreateDnVec(&vec_y, N, y.device, CUDA_R_32F));
+    CUDA(cusparseCreate(&handle));
+    CUDA(cusparseSetStream(handle, stream));
+    CUDA(cusparseSetPointerMode(handle, CUSPARSE_POINTER_MODE_DEVICE));
+    CUDA(cusparseCreateDnVec(&vec_x, N, x.device, CUDA_R_32F));
+    CUDA(cusparseCreateDnVec(&vec_y, N, y.device, CUDA_R_32F));
     Stored<float, int> a(plain, CUSPARSE_FORMAT_CSR, CUSPARSE_INDEX_BASE_ZERO);
     CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     step<<<1, N, 0, stream>>>(x.device, scalars.device);
-    SPARSE(cusparseSpMV(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, scalars.device, a.descriptor, vec_x,
-                        scalars.device + 1, vec_y, CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, nullptr));
+    CUDA(cusparseSpMV(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, scalars.device, a.descriptor, vec_x,
+                      scalars.device + 1, vec_y, CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, nullptr));
     CUDA(cudaStreamEndCapture(stream, &graph));
     CUDA(cudaGraphInstantiate(&instance, graph, 0));
-    SPARSE(cusparseDestroyDnVec(vec_x));
-    SPARSE(cusparseDestroyDnVec(vec_y));
-    SPARSE(cusparseDestroy(handle));
+    CUDA(cusparseDestroyDnVec(vec_x));
+    CUDA(cusparseDestroyDnVec(vec_y));
+    CUDA(cusparseDestroy(handle));
     for (int i = 0; i < 2; i++) CUDA(cudaGraphLaunch(instance, stream));
     CUDA(cudaStreamSynchronize(stream));
     y.download();

@@ -24,9 +24,9 @@ struct Room {
         for (int i = 0; i < rows; i++)
             for (int j = 0; j < cols; j++) buffer[place(i, j)] = plain.at(i, j);
         buffer.upload();
-        SPARSE(cusparseCreateDnMat(&descriptor, rows, cols, ld, buffer.device, TypeOf<T>::value, order));
+        CUDA(cusparseCreateDnMat(&descriptor, rows, cols, ld, buffer.device, TypeOf<T>::value, order));
     }
-    ~Room() { SPARSE(cusparseDestroyDnMat(descriptor)); }
+    ~Room() { CUDA(cusparseDestroyDnMat(descriptor)); }
     size_t place(int i, int j) { return by_rows ? size_t(i) * ld + j : size_t(j) * ld + i; }
     bool holds(Plain<T> wanted) {
         buffer.download();
@@ -56,7 +56,7 @@ int wrong_products(cusparseHandle_t handle) {
                 for (int op_b = 0; op_b < 3; op_b++)
                     for (int orders = 0; orders < 4; orders++) {
                         T alpha, beta;
-                        small_number(alpha), small_number(beta);
+                        random_number(alpha, 4, RealOf<T>(1)), random_number(beta, 4, RealOf<T>(1));
                         auto a = cusparseOperation_t(op_a), b = cusparseOperation_t(op_b);
                         auto plain_a = op_a ? Plain<T>::random(K, M, 40) : Plain<T>::random(M, K, 40);
                         auto plain_b = op_b ? Plain<T>::random(N, K, 90) : Plain<T>::random(K, N, 90);
@@ -65,11 +65,11 @@ int wrong_products(cusparseHandle_t handle) {
                         Room<T> factor(plain_b, orders & 1 ? CUSPARSE_ORDER_ROW : CUSPARSE_ORDER_COL);
                         Room<T> result(before, orders & 2 ? CUSPARSE_ORDER_ROW : CUSPARSE_ORDER_COL);
                         size_t size = 0;
-                        SPARSE(cusparseSpMM_bufferSize(handle, a, b, &alpha, stored.descriptor, factor.descriptor, &beta,
-                                                       result.descriptor, type, CUSPARSE_SPMM_ALG_DEFAULT, &size));
+                        CUDA(cusparseSpMM_bufferSize(handle, a, b, &alpha, stored.descriptor, factor.descriptor, &beta,
+                                                     result.descriptor, type, CUSPARSE_SPMM_ALG_DEFAULT, &size));
                         Buffer<char> buffer(size);
-                        SPARSE(cusparseSpMM(handle, a, b, &alpha, stored.descriptor, factor.descriptor, &beta,
-                                            result.descriptor, type, CUSPARSE_SPMM_ALG_DEFAULT, buffer.device));
+                        CUDA(cusparseSpMM(handle, a, b, &alpha, stored.descriptor, factor.descriptor, &beta,
+                                          result.descriptor, type, CUSPARSE_SPMM_ALG_DEFAULT, buffer.device));
                         auto product = plain_a.after(a).times(plain_b.after(b));
                         wrong += !result.holds(combined(alpha, product, beta, before));
                         if (op_b || orders) continue;
@@ -81,27 +81,27 @@ int wrong_products(cusparseHandle_t handle) {
                         for (int i = 0; i < M; i++) on_y[i] = y.values[i];
                         on_x.upload(), on_y.upload();
                         cusparseDnVecDescr_t vec_x, vec_y;
-                        SPARSE(cusparseCreateDnVec(&vec_x, K, on_x.device, type));
-                        SPARSE(cusparseCreateDnVec(&vec_y, M, on_y.device, type));
-                        SPARSE(cusparseSpMV_preprocess(handle, a, &alpha, stored.descriptor, vec_x, &beta, vec_y, type,
-                                                       CUSPARSE_SPMV_ALG_DEFAULT, buffer.device));
-                        SPARSE(cusparseSpMV(handle, a, &alpha, stored.descriptor, vec_x, &beta, vec_y, type,
-                                            CUSPARSE_SPMV_ALG_DEFAULT, buffer.device));
+                        CUDA(cusparseCreateDnVec(&vec_x, K, on_x.device, type));
+                        CUDA(cusparseCreateDnVec(&vec_y, M, on_y.device, type));
+                        CUDA(cusparseSpMV_preprocess(handle, a, &alpha, stored.descriptor, vec_x, &beta, vec_y, type,
+                                                     CUSPARSE_SPMV_ALG_DEFAULT, buffer.device));
+                        CUDA(cusparseSpMV(handle, a, &alpha, stored.descriptor, vec_x, &beta, vec_y, type,
+                                          CUSPARSE_SPMV_ALG_DEFAULT, buffer.device));
                         on_y.download();
                         auto wanted = combined(alpha, plain_a.after(a).times(x), beta, y);
                         for (int i = 0; i < M; i++) wrong += on_y[i] != wanted.values[i];
-                        SPARSE(cusparseDestroyDnVec(vec_x));
-                        SPARSE(cusparseDestroyDnVec(vec_y));
+                        CUDA(cusparseDestroyDnVec(vec_x));
+                        CUDA(cusparseDestroyDnVec(vec_y));
                     }
     return wrong;
 }
 
 int main() {
     cusparseHandle_t handle;
-    SPARSE(cusparseCreate(&handle));
+    CUDA(cusparseCreate(&handle));
     int wrong = wrong_products<float, int>(handle) + wrong_products<double, int64_t>(handle) +
                 wrong_products<Complex, int64_t>(handle) + wrong_products<DoubleComplex, int>(handle);
-    SPARSE(cusparseDestroy(handle));
+    CUDA(cusparseDestroy(handle));
     printf("%d wrong\n", wrong);
     return finish(wrong == 0);
 }

@@ -13,7 +13,7 @@ int wrong = 0;
 template <class T>
 cusparseDnMatDescr_t by_rows(Buffer<T>& buffer, int rows, int cols) {
     cusparseDnMatDescr_t descriptor;
-    SPARSE(cusparseCreateDnMat(&descriptor, rows, cols, cols, buffer.device, TypeOf<T>::value, CUSPARSE_ORDER_ROW));
+    CUDA(cusparseCreateDnMat(&descriptor, rows, cols, cols, buffer.device, TypeOf<T>::value, CUSPARSE_ORDER_ROW));
     return descriptor;
 }
 
@@ -52,40 +52,40 @@ void triangles(cusparseHandle_t handle) {
                     Stored<T, int> a(all, CUSPARSE_FORMAT_CSR, CUSPARSE_INDEX_BASE_ONE);
                     auto fill_mode = cusparseFillMode_t(upper);
                     auto diagonal = cusparseDiagType_t(unit);
-                    SPARSE(cusparseSpMatSetAttribute(a.descriptor, CUSPARSE_SPMAT_FILL_MODE, &fill_mode, sizeof fill_mode));
-                    SPARSE(cusparseSpMatSetAttribute(a.descriptor, CUSPARSE_SPMAT_DIAG_TYPE, &diagonal, sizeof diagonal));
+                    CUDA(cusparseSpMatSetAttribute(a.descriptor, CUSPARSE_SPMAT_FILL_MODE, &fill_mode, sizeof fill_mode));
+                    CUDA(cusparseSpMatSetAttribute(a.descriptor, CUSPARSE_SPMAT_DIAG_TYPE, &diagonal, sizeof diagonal));
                     Buffer<T> b(N * columns), c(N * columns);
                     fill(b, right);
                     T alpha = T(2);
                     size_t size = 0;
                     auto from = by_rows(b, N, columns), to = by_rows(c, N, columns);
                     cusparseSpSMDescr_t solver;
-                    SPARSE(cusparseSpSM_createDescr(&solver));
-                    SPARSE(cusparseSpSM_bufferSize(handle, operation, PLAINLY, &alpha, a.descriptor, from, to, type,
-                                                   CUSPARSE_SPSM_ALG_DEFAULT, solver, &size));
+                    CUDA(cusparseSpSM_createDescr(&solver));
+                    CUDA(cusparseSpSM_bufferSize(handle, operation, PLAINLY, &alpha, a.descriptor, from, to, type,
+                                                 CUSPARSE_SPSM_ALG_DEFAULT, solver, &size));
                     Buffer<char> buffer(size);
-                    SPARSE(cusparseSpSM_analysis(handle, operation, PLAINLY, &alpha, a.descriptor, from, to, type,
-                                                 CUSPARSE_SPSM_ALG_DEFAULT, solver, buffer.device));
-                    SPARSE(cusparseSpSM_solve(handle, operation, PLAINLY, &alpha, a.descriptor, from, to, type,
-                                              CUSPARSE_SPSM_ALG_DEFAULT, solver));
+                    CUDA(cusparseSpSM_analysis(handle, operation, PLAINLY, &alpha, a.descriptor, from, to, type,
+                                               CUSPARSE_SPSM_ALG_DEFAULT, solver, buffer.device));
+                    CUDA(cusparseSpSM_solve(handle, operation, PLAINLY, &alpha, a.descriptor, from, to, type,
+                                            CUSPARSE_SPSM_ALG_DEFAULT, solver));
                     expect(c, wanted);
-                    SPARSE(cusparseSpSM_destroyDescr(solver));
-                    SPARSE(cusparseDestroyDnMat(from));
-                    SPARSE(cusparseDestroyDnMat(to));
+                    CUDA(cusparseSpSM_destroyDescr(solver));
+                    CUDA(cusparseDestroyDnMat(from));
+                    CUDA(cusparseDestroyDnMat(to));
                     if (columns > 1) continue;
 
                     // In place.
                     cusparseDnVecDescr_t x;
-                    SPARSE(cusparseCreateDnVec(&x, N, b.device, type));
+                    CUDA(cusparseCreateDnVec(&x, N, b.device, type));
                     cusparseSpSVDescr_t vector_solver;
-                    SPARSE(cusparseSpSV_createDescr(&vector_solver));
-                    SPARSE(cusparseSpSV_analysis(handle, operation, &alpha, a.descriptor, x, x, type,
-                                                 CUSPARSE_SPSV_ALG_DEFAULT, vector_solver, buffer.device));
-                    SPARSE(cusparseSpSV_solve(handle, operation, &alpha, a.descriptor, x, x, type,
-                                              CUSPARSE_SPSV_ALG_DEFAULT, vector_solver));
+                    CUDA(cusparseSpSV_createDescr(&vector_solver));
+                    CUDA(cusparseSpSV_analysis(handle, operation, &alpha, a.descriptor, x, x, type,
+                                               CUSPARSE_SPSV_ALG_DEFAULT, vector_solver, buffer.device));
+                    CUDA(cusparseSpSV_solve(handle, operation, &alpha, a.descriptor, x, x, type,
+                                            CUSPARSE_SPSV_ALG_DEFAULT, vector_solver));
                     expect(b, wanted);
-                    SPARSE(cusparseSpSV_destroyDescr(vector_solver));
-                    SPARSE(cusparseDestroyDnVec(x));
+                    CUDA(cusparseSpSV_destroyDescr(vector_solver));
+                    CUDA(cusparseDestroyDnVec(x));
                 }
 }
 
@@ -96,19 +96,19 @@ void conversions(cusparseHandle_t handle) {
         Stored<double, int64_t> empty(Plain<double>(N, N + 2), format, CUSPARSE_INDEX_BASE_ONE);
         Buffer<double> dense(plain.values.size()), again(plain.values.size());
         auto matrix = by_rows(dense, N, N + 2), other = by_rows(again, N, N + 2);
-        SPARSE(cusparseSparseToDense(handle, stored.descriptor, matrix, CUSPARSE_SPARSETODENSE_ALG_DEFAULT, nullptr));
+        CUDA(cusparseSparseToDense(handle, stored.descriptor, matrix, CUSPARSE_SPARSETODENSE_ALG_DEFAULT, nullptr));
         expect(dense, plain);
         // And back.
         int64_t rows, cols, nnz, wanted;
-        SPARSE(cusparseDenseToSparse_analysis(handle, matrix, empty.descriptor, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT, nullptr));
-        SPARSE(cusparseSpMatGetSize(empty.descriptor, &rows, &cols, &nnz));
-        SPARSE(cusparseSpMatGetSize(stored.descriptor, &rows, &cols, &wanted));
+        CUDA(cusparseDenseToSparse_analysis(handle, matrix, empty.descriptor, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT, nullptr));
+        CUDA(cusparseSpMatGetSize(empty.descriptor, &rows, &cols, &nnz));
+        CUDA(cusparseSpMatGetSize(stored.descriptor, &rows, &cols, &wanted));
         wrong += rows != N || cols != N + 2 || nnz != wanted;
-        SPARSE(cusparseDenseToSparse_convert(handle, matrix, empty.descriptor, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT, nullptr));
-        SPARSE(cusparseSparseToDense(handle, empty.descriptor, other, CUSPARSE_SPARSETODENSE_ALG_DEFAULT, nullptr));
+        CUDA(cusparseDenseToSparse_convert(handle, matrix, empty.descriptor, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT, nullptr));
+        CUDA(cusparseSparseToDense(handle, empty.descriptor, other, CUSPARSE_SPARSETODENSE_ALG_DEFAULT, nullptr));
         expect(again, plain);
-        SPARSE(cusparseDestroyDnMat(matrix));
-        SPARSE(cusparseDestroyDnMat(other));
+        CUDA(cusparseDestroyDnMat(matrix));
+        CUDA(cusparseDestroyDnMat(other));
     }
 }
 
@@ -123,21 +123,21 @@ void sparse_products(cusparseHandle_t handle) {
     float alpha = 3, beta = 0;
     size_t size = 0;
     cusparseSpGEMMDescr_t product;
-    SPARSE(cusparseSpGEMM_createDescr(&product));
+    CUDA(cusparseSpGEMM_createDescr(&product));
     for (int pass = 0; pass < 2; pass++) {
         Buffer<char> buffer(size + 1);
         void* work = pass ? buffer.device : nullptr;
-        SPARSE(cusparseSpGEMM_workEstimation(handle, PLAINLY, PLAINLY, &alpha, a.descriptor, b.descriptor, &beta,
-                                             c.descriptor, CUDA_R_32F, CUSPARSE_SPGEMM_DEFAULT, product, &size, work));
-        SPARSE(cusparseSpGEMM_compute(handle, PLAINLY, PLAINLY, &alpha, a.descriptor, b.descriptor, &beta, c.descriptor,
-                                      CUDA_R_32F, CUSPARSE_SPGEMM_DEFAULT, product, &size, work));
+        CUDA(cusparseSpGEMM_workEstimation(handle, PLAINLY, PLAINLY, &alpha, a.descriptor, b.descriptor, &beta,
+                                           c.descriptor, CUDA_R_32F, CUSPARSE_SPGEMM_DEFAULT, product, &size, work));
+        CUDA(cusparseSpGEMM_compute(handle, PLAINLY, PLAINLY, &alpha, a.descriptor, b.descriptor, &beta, c.descriptor,
+                                    CUDA_R_32F, CUSPARSE_SPGEMM_DEFAULT, product, &size, work));
     }
-    SPARSE(cusparseSpGEMM_copy(handle, PLAINLY, PLAINLY, &alpha, a.descriptor, b.descriptor, &beta, c.descriptor,
-                               CUDA_R_32F, CUSPARSE_SPGEMM_DEFAULT, product));
-    SPARSE(cusparseSpGEMM_destroyDescr(product));
+    CUDA(cusparseSpGEMM_copy(handle, PLAINLY, PLAINLY, &alpha, a.descriptor, b.descriptor, &beta, c.descriptor,
+                             CUDA_R_32F, CUSPARSE_SPGEMM_DEFAULT, product));
+    CUDA(cusparseSpGEMM_destroyDescr(product));
     Buffer<float> dense(N * M), left(N * K), right(K * M);
     auto matrix = by_rows(dense, N, M), factor = by_rows(left, N, K), other = by_rows(right, K, M);
-    SPARSE(cusparseSparseToDense(handle, c.descriptor, matrix, CUSPARSE_SPARSETODENSE_ALG_DEFAULT, nullptr));
+    CUDA(cusparseSparseToDense(handle, c.descriptor, matrix, CUSPARSE_SPARSETODENSE_ALG_DEFAULT, nullptr));
     expect(dense, wanted);
 
     // A dense product at the places of a sparse matrix.
@@ -145,13 +145,13 @@ void sparse_products(cusparseHandle_t handle) {
     auto sample = Plain<float>::random(N, M, 50), sampled = sample;
     Stored<float, int> places(sample, CUSPARSE_FORMAT_CSR, CUSPARSE_INDEX_BASE_ZERO);
     beta = 2;
-    SPARSE(cusparseSDDMM(handle, PLAINLY, PLAINLY, &alpha, factor, other, &beta, places.descriptor, CUDA_R_32F,
-                         CUSPARSE_SDDMM_ALG_DEFAULT, nullptr));
+    CUDA(cusparseSDDMM(handle, PLAINLY, PLAINLY, &alpha, factor, other, &beta, places.descriptor, CUDA_R_32F,
+                       CUSPARSE_SDDMM_ALG_DEFAULT, nullptr));
     for (size_t i = 0; i < sample.values.size(); i++)
         if (sample.values[i] != 0) sampled.values[i] = wanted.values[i] + 2 * sample.values[i];
-    SPARSE(cusparseSparseToDense(handle, places.descriptor, matrix, CUSPARSE_SPARSETODENSE_ALG_DEFAULT, nullptr));
+    CUDA(cusparseSparseToDense(handle, places.descriptor, matrix, CUSPARSE_SPARSETODENSE_ALG_DEFAULT, nullptr));
     expect(dense, sampled);
-    for (auto each : {matrix, factor, other}) SPARSE(cusparseDestroyDnMat(each));
+    for (auto each : {matrix, factor, other}) CUDA(cusparseDestroyDnMat(each));
 }
 
 // Complete factors, since the matrix is full.
@@ -176,25 +176,25 @@ void factors(cusparseHandle_t handle) {
     cusparseMatDescr_t descriptor;
     csrilu02Info_t info;
     int position, size;
-    SPARSE(cusparseCreateMatDescr(&descriptor));
-    SPARSE(cusparseCreateCsrilu02Info(&info));
+    CUDA(cusparseCreateMatDescr(&descriptor));
+    CUDA(cusparseCreateCsrilu02Info(&info));
     for (int is_singular = 0; is_singular < 2; is_singular++) {
         if (is_singular) product = Plain<double>(N, N);
         fill(values, product);
-        SPARSE(cusparseDcsrilu02_bufferSize(handle, N, N * N, descriptor, values.device, offsets.device, columns.device,
-                                            info, &size));
+        CUDA(cusparseDcsrilu02_bufferSize(handle, N, N * N, descriptor, values.device, offsets.device, columns.device,
+                                          info, &size));
         Buffer<char> buffer(size);
-        SPARSE(cusparseDcsrilu02_analysis(handle, N, N * N, descriptor, values.device, offsets.device, columns.device,
-                                          info, CUSPARSE_SOLVE_POLICY_USE_LEVEL, buffer.device));
-        SPARSE(cusparseDcsrilu02(handle, N, N * N, descriptor, values.device, offsets.device, columns.device, info,
-                                 CUSPARSE_SOLVE_POLICY_USE_LEVEL, buffer.device));
+        CUDA(cusparseDcsrilu02_analysis(handle, N, N * N, descriptor, values.device, offsets.device, columns.device,
+                                        info, CUSPARSE_SOLVE_POLICY_USE_LEVEL, buffer.device));
+        CUDA(cusparseDcsrilu02(handle, N, N * N, descriptor, values.device, offsets.device, columns.device, info,
+                               CUSPARSE_SOLVE_POLICY_USE_LEVEL, buffer.device));
         auto status = cusparseXcsrilu02_zeroPivot(handle, info, &position);
         wrong += status != (is_singular ? CUSPARSE_STATUS_ZERO_PIVOT : CUSPARSE_STATUS_SUCCESS);
         wrong += position != (is_singular ? 0 : -1);
         if (!is_singular) expect(values, wanted);
     }
-    SPARSE(cusparseDestroyCsrilu02Info(info));
-    SPARSE(cusparseDestroyMatDescr(descriptor));
+    CUDA(cusparseDestroyCsrilu02Info(info));
+    CUDA(cusparseDestroyMatDescr(descriptor));
 }
 
 template <class T>
@@ -217,62 +217,62 @@ void vectors(cusparseHandle_t handle) {
     put(indices, {1, 4, 5}), put(values, {10.0f, 20.0f, 30.0f}), put(dense, {1.0f, 2.0f, 3.0f, 4.0f, 5.0f});
     cusparseSpVecDescr_t x;
     cusparseDnVecDescr_t y;
-    SPARSE(cusparseCreateSpVec(&x, 5, 3, indices.device, values.device, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ONE,
-                               CUDA_R_32F));
-    SPARSE(cusparseCreateDnVec(&y, 5, dense.device, CUDA_R_32F));
+    CUDA(cusparseCreateSpVec(&x, 5, 3, indices.device, values.device, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ONE,
+                             CUDA_R_32F));
+    CUDA(cusparseCreateDnVec(&y, 5, dense.device, CUDA_R_32F));
     float alpha = 2, beta = 3, result = 0;
-    SPARSE(cusparseSpVV(handle, PLAINLY, x, y, &result, CUDA_R_32F, nullptr));
+    CUDA(cusparseSpVV(handle, PLAINLY, x, y, &result, CUDA_R_32F, nullptr));
     wrong += result != 10 + 80 + 150;
-    SPARSE(cusparseAxpby(handle, &alpha, x, &beta, y));
+    CUDA(cusparseAxpby(handle, &alpha, x, &beta, y));
     expect(dense, {23.0f, 6.0f, 9.0f, 52.0f, 75.0f});
-    SPARSE(cusparseGather(handle, y, x));
+    CUDA(cusparseGather(handle, y, x));
     expect(values, {23.0f, 52.0f, 75.0f});
     put(values, {7.0f, 8.0f, 9.0f});
-    SPARSE(cusparseScatter(handle, x, y));
+    CUDA(cusparseScatter(handle, x, y));
     expect(dense, {7.0f, 6.0f, 9.0f, 8.0f, 9.0f});
-    SPARSE(cusparseDestroySpVec(x));
-    SPARSE(cusparseDestroyDnVec(y));
+    CUDA(cusparseDestroySpVec(x));
+    CUDA(cusparseDestroyDnVec(y));
 }
 
 void older_interface(cusparseHandle_t handle) {
     Buffer<int> rows(4), offsets(4), columns(4), order(4), of_columns(4), of_rows(4), counts(3);
     Buffer<float> values(4), transposed(4);
     put(rows, {2, 0, 2, 0}), put(columns, {1, 2, 0, 0});
-    SPARSE(cusparseCreateIdentityPermutation(handle, 4, order.device));
-    SPARSE(cusparseXcoosortByRow(handle, 3, 3, 4, rows.device, columns.device, order.device, nullptr));
+    CUDA(cusparseCreateIdentityPermutation(handle, 4, order.device));
+    CUDA(cusparseXcoosortByRow(handle, 3, 3, 4, rows.device, columns.device, order.device, nullptr));
     expect(rows, {0, 0, 2, 2}), expect(columns, {0, 2, 0, 1}), expect(order, {3, 1, 2, 0});
-    SPARSE(cusparseXcoo2csr(handle, rows.device, 4, 3, offsets.device, CUSPARSE_INDEX_BASE_ZERO));
+    CUDA(cusparseXcoo2csr(handle, rows.device, 4, 3, offsets.device, CUSPARSE_INDEX_BASE_ZERO));
     expect(offsets, {0, 2, 2, 4});
-    SPARSE(cusparseXcsr2coo(handle, offsets.device, 4, 3, order.device, CUSPARSE_INDEX_BASE_ZERO));
+    CUDA(cusparseXcsr2coo(handle, offsets.device, 4, 3, order.device, CUSPARSE_INDEX_BASE_ZERO));
     expect(order, {0, 0, 2, 2});
     put(values, {1.0f, 2.0f, 3.0f, 4.0f});
-    SPARSE(cusparseCsr2cscEx2(handle, 3, 3, 4, values.device, offsets.device, columns.device, transposed.device,
-                              of_columns.device, of_rows.device, CUDA_R_32F, CUSPARSE_ACTION_NUMERIC,
-                              CUSPARSE_INDEX_BASE_ZERO, CUSPARSE_CSR2CSC_ALG1, nullptr));
+    CUDA(cusparseCsr2cscEx2(handle, 3, 3, 4, values.device, offsets.device, columns.device, transposed.device,
+                            of_columns.device, of_rows.device, CUDA_R_32F, CUSPARSE_ACTION_NUMERIC,
+                            CUSPARSE_INDEX_BASE_ZERO, CUSPARSE_CSR2CSC_ALG1, nullptr));
     expect(of_columns, {0, 2, 3, 4}), expect(of_rows, {0, 2, 2, 0}), expect(transposed, {1.0f, 3.0f, 4.0f, 2.0f});
     cusparseMatDescr_t descriptor;
-    SPARSE(cusparseCreateMatDescr(&descriptor));
+    CUDA(cusparseCreateMatDescr(&descriptor));
     put(columns, {2, 0, 1, 0});
-    SPARSE(cusparseCreateIdentityPermutation(handle, 4, order.device));
-    SPARSE(cusparseXcsrsort(handle, 3, 3, 4, descriptor, offsets.device, columns.device, order.device, nullptr));
+    CUDA(cusparseCreateIdentityPermutation(handle, 4, order.device));
+    CUDA(cusparseXcsrsort(handle, 3, 3, 4, descriptor, offsets.device, columns.device, order.device, nullptr));
     expect(columns, {0, 2, 0, 1}), expect(order, {1, 0, 3, 2});
     // Two rows and two columns.
     int total = 0;
     put(values, {1.0f, 0.0f, 2.0f, 3.0f});
-    SPARSE(cusparseSnnz(handle, CUSPARSE_DIRECTION_COLUMN, 2, 2, descriptor, values.device, 2, counts.device, &total));
+    CUDA(cusparseSnnz(handle, CUSPARSE_DIRECTION_COLUMN, 2, 2, descriptor, values.device, 2, counts.device, &total));
     expect(counts, {1, 2});
     wrong += total != 3;
-    SPARSE(cusparseSnnz(handle, CUSPARSE_DIRECTION_ROW, 2, 2, descriptor, values.device, 2, counts.device, &total));
+    CUDA(cusparseSnnz(handle, CUSPARSE_DIRECTION_ROW, 2, 2, descriptor, values.device, 2, counts.device, &total));
     expect(counts, {2, 1});
-    SPARSE(cusparseDestroyMatDescr(descriptor));
+    CUDA(cusparseDestroyMatDescr(descriptor));
 }
 
 int main() {
     cusparseHandle_t handle;
-    SPARSE(cusparseCreate(&handle));
+    CUDA(cusparseCreate(&handle));
     triangles<float>(handle), triangles<DoubleComplex>(handle);
     conversions(handle), sparse_products(handle), factors(handle), vectors(handle), older_interface(handle);
-    SPARSE(cusparseDestroy(handle));
+    CUDA(cusparseDestroy(handle));
     wrong += cusparseDestroy(handle) != CUSPARSE_STATUS_NOT_INITIALIZED;
     printf("%d wrong\n", wrong);
     return finish(wrong == 0);

@@ -8,17 +8,6 @@
 
 #include "check.h"
 
-// Ends the program, status 2, where a call of cuBLAS fails.
-#define BLAS(call)                                                                            \
-    do {                                                                                      \
-        cublasStatus_t blas_status = (call);                                                  \
-        if (blas_status != CUBLAS_STATUS_SUCCESS) {                                           \
-            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call,                     \
-                    cublasGetStatusName(blas_status));                                        \
-            exit(2);                                                                          \
-        }                                                                                     \
-    } while (0)
-
 using Wide = std::complex<double>;
 
 inline Wide wide(float x) { return x; }

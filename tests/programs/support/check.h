@@ -4,16 +4,18 @@
 #include <cstdlib>
 #include <cstring>
 
-// Ends the program, status 2, where a call of the CUDA runtime fails.
-#define CUDA(call)                                                                            \
-    do {                                                                                      \
-        cudaError_t cuda_error = (call);                                                      \
-        if (cuda_error != cudaSuccess) {                                                      \
-            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call,                     \
-                    cudaGetErrorString(cuda_error));                                          \
-            exit(2);                                                                          \
-        }                                                                                     \
-    } while (0)
+inline const char* text_of(cudaError_t error) { return cudaGetErrorString(error); }
+template <class Status>
+const char* text_of(Status) { return "failed"; }
+
+// Ends the program, status 2, where a call fails. All of CUDA's libraries return 0 for success.
+template <class Status>
+void succeed(Status status, const char* file, int line, const char* call) {
+    if (int(status) == 0) return;
+    fprintf(stderr, "%s:%d: %s: %s (status %d)\n", file, line, call, text_of(status), int(status));
+    exit(2);
+}
+#define CUDA(call) succeed((call), __FILE__, __LINE__, #call)
 
 // Waits for the launch before it; a failed launch ends the program.
 #define SYNC()                                                                                \

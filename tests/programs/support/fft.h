@@ -8,17 +8,6 @@
 
 #include "check.h"
 
-// Ends the program, status 2, where a call of cuFFT fails.
-#define FFT(call)                                                                             \
-    do {                                                                                      \
-        cufftResult fft_status = (call);                                                      \
-        if (fft_status != CUFFT_SUCCESS) {                                                    \
-            fprintf(stderr, "%s:%d: %s: status %d\n", __FILE__, __LINE__, #call,              \
-                    int(fft_status));                                                         \
-            exit(2);                                                                          \
-        }                                                                                     \
-    } while (0)
-
 using Wide = std::complex<double>;
 
 inline Wide wide(float x) { return x; }

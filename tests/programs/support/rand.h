@@ -7,24 +7,13 @@
 
 #include "check.h"
 
-// Ends the program, status 2, where a call of cuRAND fails.
-#define RAND(call)                                                                            \
-    do {                                                                                      \
-        curandStatus_t rand_status = (call);                                                  \
-        if (rand_status != CURAND_STATUS_SUCCESS) {                                           \
-            fprintf(stderr, "%s:%d: %s: status %d\n", __FILE__, __LINE__, #call,              \
-                    int(rand_status));                                                        \
-            exit(2);                                                                          \
-        }                                                                                     \
-    } while (0)
-
 // A generator, which is destroyed at the end of its scope.
 struct Generator {
     curandGenerator_t raw;
     bool on_host;
 
     explicit Generator(curandRngType_t type, bool on_host = false) : on_host(on_host) {
-        RAND(on_host ? curandCreateGeneratorHost(&raw, type) : curandCreateGenerator(&raw, type));
+        CUDA(on_host ? curandCreateGeneratorHost(&raw, type) : curandCreateGenerator(&raw, type));
     }
     Generator(const Generator&) = delete;
     ~Generator() { curandDestroyGenerator(raw); }
@@ -36,11 +25,11 @@ template <class T, class Fill>
 std::vector<T> numbers(const Generator& generator, size_t n, Fill fill) {
     if (generator.on_host) {
         std::vector<T> found(n);
-        RAND(fill(found.data(), n));
+        CUDA(fill(found.data(), n));
         return found;
     }
     Buffer<T> buffer(n);
-    RAND(fill(buffer.device, n));
+    CUDA(fill(buffer.device, n));
     buffer.download();
     return {buffer.host, buffer.host + n};
 }

@@ -1,40 +1,12 @@
 // What the test programs of cuSOLVER share: matrices of random numbers in columns, and the functions of each type.
 #pragma once
 #include <cmath>
-#include <complex>
 #include <vector>
 
 #include <cusolverDn.h>
 
 #include "check.h"
-
-// Ends the program, status 2, where a call of cuSOLVER fails.
-#define SOLVER(call)                                                                          \
-    do {                                                                                      \
-        cusolverStatus_t solver_status = (call);                                              \
-        if (solver_status != CUSOLVER_STATUS_SUCCESS) {                                       \
-            fprintf(stderr, "%s:%d: %s: status %d\n", __FILE__, __LINE__, #call,              \
-                    int(solver_status));                                                      \
-            exit(2);                                                                          \
-        }                                                                                     \
-    } while (0)
-
-using Complex = std::complex<float>;
-using DoubleComplex = std::complex<double>;
-
-// The types, as cuSOLVER names them.
-template <class T>
-struct TypeOf;
-template <>
-struct TypeOf<float> { using Real = float; using Device = float; static constexpr cudaDataType value = CUDA_R_32F; };
-template <>
-struct TypeOf<double> { using Real = double; using Device = double; static constexpr cudaDataType value = CUDA_R_64F; };
-template <>
-struct TypeOf<Complex> { using Real = float; using Device = cuComplex; static constexpr cudaDataType value = CUDA_C_32F; };
-template <>
-struct TypeOf<DoubleComplex> { using Real = double; using Device = cuDoubleComplex; static constexpr cudaDataType value = CUDA_C_64F; };
-template <class T>
-using RealOf = typename TypeOf<T>::Real;
+#include "numbers.h"
 
 // The address of a buffer, as functions of cuSOLVER take it.
 template <class T>
@@ -51,25 +23,6 @@ typename TypeOf<T>::Device* raw(Buffer<T>& buffer) { return reinterpret_cast<typ
     template <class... Arguments>                                                             \
     cusolverStatus_t name(DoubleComplex, Arguments... arguments) { return cusolverDnZ##z(arguments...); }
 
-inline unsigned next_random() {
-    static unsigned state = 1;
-    return (state = state * 1664525u + 1013904223u) >> 8;
-}
-
-inline void random_number(float& to) { to = float(int(next_random() % 201)) / 100 - 1; }
-inline void random_number(double& to) { to = double(int(next_random() % 201)) / 100 - 1; }
-template <class R>
-void random_number(std::complex<R>& to) {
-    R re, im;
-    random_number(re), random_number(im);
-    to = {re, im};
-}
-
-inline float conjugate(float x) { return x; }
-inline double conjugate(double x) { return x; }
-template <class R>
-std::complex<R> conjugate(std::complex<R> x) { return std::conj(x); }
-
 // A matrix in columns.
 template <class T>
 struct Plain {
@@ -81,7 +34,7 @@ struct Plain {
 
     static Plain random(int m, int n) {
         Plain made(m, n);
-        for (T& value : made.values) random_number(value);
+        for (T& value : made.values) random_number(value, 100, RealOf<T>(100));
         return made;
     }
     // Hermitian and positive definite.

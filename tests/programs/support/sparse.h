@@ -1,62 +1,17 @@
 // What the test programs of cuSPARSE share: matrices of random numbers, stored in several ways.
 #pragma once
 #include <cmath>
-#include <complex>
 #include <vector>
 
 #include <cusparse.h>
 
 #include "check.h"
-
-// Ends the program, status 2, where a call of cuSPARSE fails.
-#define SPARSE(call)                                                                          \
-    do {                                                                                      \
-        cusparseStatus_t sparse_status = (call);                                              \
-        if (sparse_status != CUSPARSE_STATUS_SUCCESS) {                                       \
-            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call,                     \
-                    cusparseGetErrorString(sparse_status));                                   \
-            exit(2);                                                                          \
-        }                                                                                     \
-    } while (0)
-
-using Complex = std::complex<float>;
-using DoubleComplex = std::complex<double>;
-
-template <class T>
-struct TypeOf;
-template <>
-struct TypeOf<float> { static constexpr cudaDataType value = CUDA_R_32F; };
-template <>
-struct TypeOf<double> { static constexpr cudaDataType value = CUDA_R_64F; };
-template <>
-struct TypeOf<Complex> { static constexpr cudaDataType value = CUDA_C_32F; };
-template <>
-struct TypeOf<DoubleComplex> { static constexpr cudaDataType value = CUDA_C_64F; };
+#include "numbers.h"
 
 template <class I>
 constexpr cusparseIndexType_t INDEX = sizeof(I) == 4 ? CUSPARSE_INDEX_32I : CUSPARSE_INDEX_64I;
 
-inline unsigned next_random() {
-    static unsigned state = 1;
-    return (state = state * 1664525u + 1013904223u) >> 8;
-}
-
-// Small whole numbers, with which sums are exact.
-inline void small_number(float& to) { to = float(int(next_random() % 9)) - 4; }
-inline void small_number(double& to) { to = double(int(next_random() % 9)) - 4; }
-template <class R>
-void small_number(std::complex<R>& to) {
-    R re, im;
-    small_number(re), small_number(im);
-    to = {re, im};
-}
-
-inline float conjugate(float x) { return x; }
-inline double conjugate(double x) { return x; }
-template <class R>
-std::complex<R> conjugate(std::complex<R> x) { return std::conj(x); }
-
-// A matrix with zeros in it, by rows.
+// A matrix by rows, with zeros in it. Its numbers are small and whole, so sums are exact.
 template <class T>
 struct Plain {
     int rows, cols;
@@ -68,7 +23,7 @@ struct Plain {
     static Plain random(int m, int n, int percent) {
         Plain made(m, n);
         for (T& value : made.values)
-            if (int(next_random() % 100) < percent) small_number(value);
+            if (next_random(50) + 50 <= percent) random_number(value, 4, RealOf<T>(1));
         return made;
     }
     Plain after(cusparseOperation_t operation) {
@@ -113,12 +68,12 @@ struct Stored {
         offsets.upload(), indices.upload(), values.upload();
         cudaDataType type = TypeOf<T>::value;
         if (pairs)
-            SPARSE(cusparseCreateCoo(&descriptor, plain.rows, plain.cols, nnz, offsets.device, indices.device,
+            CUDA(cusparseCreateCoo(&descriptor, plain.rows, plain.cols, nnz, offsets.device, indices.device,
                                      values.device, INDEX<I>, base, type));
         else
-            SPARSE((by_columns ? cusparseCreateCsc : cusparseCreateCsr)(
+            CUDA((by_columns ? cusparseCreateCsc : cusparseCreateCsr)(
                 &descriptor, plain.rows, plain.cols, nnz, offsets.device, indices.device, values.device, INDEX<I>,
                 INDEX<I>, base, type));
     }
-    ~Stored() { SPARSE(cusparseDestroySpMat(descriptor)); }
+    ~Stored() { CUDA(cusparseDestroySpMat(descriptor)); }
 };

@@ -48,7 +48,8 @@ function(gpurace_make_toolkit gclangxx folder flags)
   file(CREATE_LINK "${runtime}" "${folder}/lib64/libgpurace_rt.so" SYMBOLIC)
   # A linker reads a library that is a text file as a script.
   file(WRITE "${folder}/lib64/libcudart_static.a" "INPUT(\"${runtime}\")\n")
-  foreach(pair "cublas blas" "cublasLt blas" "curand rand" "cufft fft" "cusparse sparse" "cusolver solver")
+  foreach(pair "cublas blas" "cublasLt blas" "curand rand" "cufft fft" "cusparse sparse" "cusolver solver"
+      "nvrtc nvrtc")
     string(REPLACE " " ";" pair "${pair}")
     list(GET pair 0 library)
     list(GET pair 1 name)

@@ -201,7 +201,11 @@ impl RegisteredModule {
     /// # Errors
     /// `cudaErrorSymbolNotFound` if there is none, or the errors of loading.
     pub fn variable(&'static self, name: &str) -> Result<DeviceVariable> {
-        let address = self.load()?.address_of(name).ok_or(Error::SYMBOL_NOT_FOUND)?;
+        let loaded = self.load()?;
+        // nvcc leaves the name of a static variable as it is, clang does not.
+        let static_name = || format!("_ZL{}{name}", name.len());
+        let address = loaded.address_of(name).or_else(|| loaded.address_of(&static_name()));
+        let address = address.ok_or(Error::SYMBOL_NOT_FOUND)?;
         self.program.modules.variable_at(address).ok_or(Error::SYMBOL_NOT_FOUND)
     }
 

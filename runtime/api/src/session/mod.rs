@@ -247,7 +247,7 @@ impl Session {
 
     /// The source files of the program.
     fn sources(&self) -> &DiskSources {
-        self.sources.get_or_init(|| {
+        let sources = self.sources.get_or_init(|| {
             let mut directories: Vec<PathBuf> = Vec::new();
             for file in self.program.modules.described().flat_map(|meta| &meta.files) {
                 let directory = PathBuf::from(&file.directory);
@@ -256,7 +256,13 @@ impl Session {
                 }
             }
             DiskSources::new(directories)
-        })
+        });
+        for file in self.program.modules.described().flat_map(|meta| &meta.files) {
+            if let Some(text) = &file.text {
+                sources.keep(&file.name, text);
+            }
+        }
+        sources
     }
 
     fn renderer(&self) -> TextRenderer<'_> {

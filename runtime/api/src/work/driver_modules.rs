@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_void};
 use std::path::Path;
 
-use gpurace_abi::image::{Container, ContainerError, FATBIN_WRAPPER_MAGIC, MAGIC};
+use data_encoding::BASE64;
+use gpurace_abi::image::{Container, ContainerError, FATBIN_WRAPPER_MAGIC, MAGIC, TEXT_HEAD};
 
 use crate::backend::memory::MemoryKind;
 use crate::backend::module::Payload;
@@ -66,6 +67,10 @@ pub unsafe fn load_data(process: &Process, program: &'static Program, data: *con
             start = first_bytes(data);
         }
     }
+    if start.starts_with(TEXT_HEAD.as_bytes()) {
+        // SAFETY: it is text, which ends with a nul.
+        return load(process, program, &of_text(unsafe { CStr::from_ptr(data.cast()) }.to_bytes())?);
+    }
     if !start.starts_with(&MAGIC) {
         return Err(refuse(&start));
     }
@@ -85,10 +90,22 @@ pub fn load_file(process: &Process, program: &'static Program, path: &Path) -> R
         message::error(&format!("cannot read `{}`: {error}", path.display()));
         Error::FILE_NOT_FOUND
     })?;
+    if bytes.starts_with(TEXT_HEAD.as_bytes()) {
+        return load(process, program, &of_text(bytes.split(|&byte| byte == 0).next().unwrap_or_default())?);
+    }
     match bytes.starts_with(&MAGIC) {
         true => load(process, program, &bytes),
         false => Err(refuse(&bytes)),
     }
+}
+
+/// The container in a text, as `libgpurace_nvrtc.so` makes it.
+///
+/// # Errors
+/// `cudaErrorInvalidKernelImage` if it is damaged.
+fn of_text(text: &[u8]) -> Result<Vec<u8>> {
+    let text = text.strip_prefix(TEXT_HEAD.as_bytes()).unwrap_or(text).trim_ascii();
+    BASE64.decode(text).map_err(|_| unusable(&ContainerError::Damaged))
 }
 
 fn load(process: &Process, program: &'static Program, bytes: &[u8]) -> Result<usize> {
@@ -219,6 +236,9 @@ mod tests {
         assert_eq!(refuse(b"\x7fELF"), Error::INVALID_KERNEL_IMAGE);
         assert_eq!(refuse(b"//\n// Generated\n.version 8.0\n\0"), Error::JIT_COMPILER_NOT_FOUND);
         assert_eq!(refuse(&NV_FATBIN_MAGIC.to_le_bytes()), Error::NO_KERNEL_IMAGE_FOR_DEVICE);
+        let text = [TEXT_HEAD.as_bytes(), BASE64.encode(b"abc").as_bytes(), b"\n"].concat();
+        assert_eq!(of_text(&text), Ok(b"abc".to_vec()));
+        assert_eq!(of_text(&text[..text.len() - 2]), Err(Error::INVALID_KERNEL_IMAGE));
         assert_eq!(refuse(b""), Error::INVALID_KERNEL_IMAGE);
         assert_eq!(refuse(b"hello"), Error::INVALID_KERNEL_IMAGE);
     }

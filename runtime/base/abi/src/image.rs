@@ -32,6 +32,9 @@ use crate::context::ThreadCtx;
 
 /// First bytes of the container.
 pub const MAGIC: [u8; 8] = *b"GPURACE\x01";
+/// First characters of a container as text, in place of PTX. The container follows in base64, then a line break and a
+/// nul.
+pub const TEXT_HEAD: &str = "// gpurace device code for the host, in base64\n";
 /// Version of the container, of [`ImageTable`], of [`ThreadCtx`], of the
 /// [block frame](crate::batch) and of the entry points. Each change of any of them raises it.
 pub const FORMAT_VERSION: u32 = 27;

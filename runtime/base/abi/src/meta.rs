@@ -49,6 +49,9 @@ pub struct SourceFile {
     /// A header of the toolkit, of clang or of the system. A report shows the user's line that
     /// called into it instead.
     pub system: bool,
+    /// Its text, where it was compiled from memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
 }
 
 /// One source position, and the function it is in.

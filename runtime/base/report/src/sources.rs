@@ -159,6 +159,15 @@ impl DiskSources {
         Self { is_confined: true, ..Self::new(directories) }
     }
 
+    /// Takes this text for a file that was never on disk.
+    pub fn keep(&self, file: &str, text: &str) {
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = read.entry(file.to_owned()).or_default();
+        if kept.is_none() {
+            *kept = Some(plain::lines(text).into());
+        }
+    }
+
     /// True if the file may be read.
     fn allows(&self, path: &Path) -> bool {
         let is_below = |directory: &PathBuf| {

@@ -6,7 +6,7 @@ use crate::call::Call;
 use crate::exports::blas;
 use crate::numeric::factors;
 use crate::scalar::{Complex32, Complex64, Scalar};
-use crate::status::{Operation, Outcome, Part, Status, leading, size, valid};
+use crate::status::{Outcome, Part, Status, as_operation, leading, size, valid};
 use crate::stored::Stored;
 use crate::touched::{Batch, Touches};
 
@@ -95,7 +95,7 @@ blas! {
 
     "" ["S" f32, "D" f64, "C" Complex32, "Z" Complex64] "getrsBatched" "" (call; trans: u32, n: i32, columns: i32, a: *const *mut T, lda: i32, pivots: *const i32, b: *const *mut T, ldb: i32, info: *mut i32, count: i32) {
         let (n, columns, count) = (size(n.into())?, size(columns.into())?, size(count.into())?);
-        let (lda, ldb, operation) = (leading(lda.into(), n)?, leading(ldb.into(), n)?, Operation::new(trans)?);
+        let (lda, ldb, operation) = (leading(lda.into(), n)?, leading(ldb.into(), n)?, as_operation(trans)?);
         // This is on the host: it says which parameter is wrong.
         valid(!info.is_null())?;
         // SAFETY: the program passes a valid pointer.

@@ -5,7 +5,7 @@ use crate::exports::level1::vector;
 use crate::exports::{Int, blas};
 use crate::numeric::triangles;
 use crate::scalar::{Complex32, Complex64, Scalar};
-use crate::status::{Operation, Outcome, Part, is_unit, leading, size, valid};
+use crate::status::{Operation, Outcome, Part, as_operation, is_unit, leading, size, valid};
 use crate::stored::{Layout, Stored, Vector};
 use crate::touched::Touches;
 
@@ -83,7 +83,7 @@ fn triangular<T: Scalar>(
     (x, incx): (*mut T, i64),
     run: unsafe fn(Operation, bool, Stored<T>, Vector<T>),
 ) -> Outcome {
-    let (operation, unit) = (Operation::new(operation)?, is_unit(diagonal)?);
+    let (operation, unit) = (as_operation(operation)?, is_unit(diagonal)?);
     let x = of_length(x, a.n, incx)?;
     if a.n == 0 {
         return Ok(());
@@ -204,14 +204,14 @@ blas! {
     "" ["S" f32, "D" f64, "C" Complex32, "Z" Complex64] "gemv" "_v2" (call; trans: u32, m: Int, n: Int, alpha: *const T, a: *const T, lda: Int, x: *const T, incx: Int, beta: *const T, y: *mut T, incy: Int) {
         let (m, n) = (size(m)?, size(n)?);
         let a = Stored::dense(a, m, n, leading(lda, m)?);
-        multiply(call, Operation::new(trans)?, alpha, a, (x, incx), beta, (y, incy))
+        multiply(call, as_operation(trans)?, alpha, a, (x, incx), beta, (y, incy))
     }
 
     "" ["S" f32, "D" f64, "C" Complex32, "Z" Complex64] "gbmv" "_v2" (call; trans: u32, m: Int, n: Int, kl: Int, ku: Int, alpha: *const T, a: *const T, lda: Int, x: *const T, incx: Int, beta: *const T, y: *mut T, incy: Int) {
         let (m, n, below, above) = (size(m)?, size(n)?, size(kl)?, size(ku)?);
         let layout = Layout::Band { below, above, leading: leading(lda, below + above + 1)? };
         let a = Stored { start: a.cast_mut(), m, n, part: Part::Whole, layout };
-        multiply(call, Operation::new(trans)?, alpha, a, (x, incx), beta, (y, incy))
+        multiply(call, as_operation(trans)?, alpha, a, (x, incx), beta, (y, incy))
     }
 
     "" ["S" f32, "D" f64, "C" Complex32, "Z" Complex64] "symv" "_v2" (call; uplo: u32, n: Int, alpha: *const T, a: *const T, lda: Int, x: *const T, incx: Int, beta: *const T, y: *mut T, incy: Int) {
@@ -311,7 +311,7 @@ blas! {
 
     "" ["S" f32, "D" f64, "C" Complex32, "Z" Complex64] "gemvStridedBatched" "" (call; trans: u32, m: Int, n: Int, alpha: *const T, a: *const T, lda: Int, stride_a: i64, x: *const T, incx: Int, stride_x: i64, beta: *const T, y: *mut T, incy: Int, stride_y: i64, count: Int) {
         let (m, n) = (size(m)?, size(n)?);
-        let (lda, operation) = (leading(lda, m)?, Operation::new(trans)?);
+        let (lda, operation) = (leading(lda, m)?, as_operation(trans)?);
         for i in 0..count {
             let at = |stride: i64| i.checked_mul(stride).and_then(|at| isize::try_from(at).ok()).unwrap_or(isize::MAX);
             let a = Stored::dense(a.wrapping_offset(at(stride_a)), m, n, lda);
@@ -323,7 +323,7 @@ blas! {
 
     "" ["S" f32, "D" f64, "C" Complex32, "Z" Complex64] "gemvBatched" "" (call; trans: u32, m: Int, n: Int, alpha: *const T, a: *const *const T, lda: Int, x: *const *const T, incx: Int, beta: *const T, y: *const *mut T, incy: Int, count: Int) {
         let (m, n, count) = (size(m)?, size(n)?, size(count)?);
-        let (lda, operation) = (leading(lda, m)?, Operation::new(trans)?);
+        let (lda, operation) = (leading(lda, m)?, as_operation(trans)?);
         let (alpha, beta) = (call.param(alpha)?, call.param(beta)?);
         let (length_y, length_x) = operation.stored(m, n);
         let (step_x, step_y) = (of_length(std::ptr::null::<T>(), length_x, incx)?, of_length(std::ptr::null::<T>(), length_y, incy)?);

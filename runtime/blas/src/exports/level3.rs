@@ -5,7 +5,7 @@ use crate::exports::{Int, blas};
 use crate::numeric::matrices::{by_transpose, symm, trmm, trsm, update_triangle};
 use crate::numeric::product::Factor;
 use crate::scalar::{Complex32, Complex64, Scalar};
-use crate::status::{Operation, Outcome, Part, Status, is_left, is_unit, leading, size, valid};
+use crate::status::{Operation, Outcome, Part, Status, as_operation, is_left, is_unit, leading, size, valid};
 use crate::stored::{Stored, Vector};
 use crate::touched::{Batch, Touches};
 
@@ -81,7 +81,7 @@ fn triangle<T: Copy>(
 ) -> Outcome<(TriangleUse, Stored<T>)> {
     let (left, size, order) = sides(side, m, n)?;
     let a = Stored::triangle(a, Part::triangle(part)?, order, leading(lda, order)?);
-    let (operation, unit) = (Operation::new(operation)?, is_unit(diagonal)?);
+    let (operation, unit) = (as_operation(operation)?, is_unit(diagonal)?);
     Ok((TriangleUse { left, operation, unit, size }, a))
 }
 
@@ -112,7 +112,7 @@ fn submit_update<T: Scalar, A: Scalar, B: Scalar>(
 ) -> Outcome {
     let Update { hermitian, both, alpha, beta, .. } = given;
     let (n, k) = (size(given.size.0)?, size(given.size.1)?);
-    let mut operation = Operation::new(given.operation)?;
+    let mut operation = as_operation(given.operation)?;
     if !is_complex::<T>() && operation == Operation::ConjugateTransposed {
         operation = Operation::Transposed;
     }

@@ -6,7 +6,7 @@ use crate::call::{Call, Param};
 use crate::exports::{Int, blas};
 use crate::numeric::product::{Factor, gemm};
 use crate::scalar::{Complex32, Complex64, Scalar};
-use crate::status::{Operation, Outcome, leading, size, valid};
+use crate::status::{Operation, Outcome, as_operation, leading, size, valid};
 use crate::touched::{Batch, Touches};
 
 /// The sizes of a product, checked.
@@ -30,7 +30,7 @@ impl ProductShape {
         (m, n, k): (i64, i64, i64),
         (lda, ldb, ldc): (i64, i64, i64),
     ) -> Outcome<Self> {
-        let operations = [Operation::new(operations.0)?, Operation::new(operations.1)?];
+        let operations = [as_operation(operations.0)?, as_operation(operations.1)?];
         let (m, n, k) = (size(m)?, size(n)?, size(k)?);
         let leading = [
             leading(lda, operations[0].stored(m, k).0)?,
@@ -206,7 +206,7 @@ blas! {
     }
 
     "" ["S" f32, "D" f64, "C" Complex32, "Z" Complex64] "geam" "" (call; transa: u32, transb: u32, m: Int, n: Int, alpha: *const T, a: *const T, lda: Int, beta: *const T, b: *const T, ldb: Int, c: *mut T, ldc: Int) {
-        let (ta, tb, m, n) = (Operation::new(transa)?, Operation::new(transb)?, size(m)?, size(n)?);
+        let (ta, tb, m, n) = (as_operation(transa)?, as_operation(transb)?, size(m)?, size(n)?);
         let (lda, ldb) = (leading(lda, ta.stored(m, n).0)?, leading(ldb, tb.stored(m, n).0)?);
         let ldc = leading(ldc, m)?;
         // In place, a matrix keeps its shape.

@@ -5,7 +5,7 @@ use crate::call::{Call, Touched, WORKSPACE};
 use crate::numeric::factors::{lu, solve_lu};
 use crate::place::{Ints, Place};
 use crate::registry::Raw;
-use crate::status::{Operation, Outcome, Status};
+use crate::status::{Operation, Outcome, Status, as_operation};
 use crate::types::{Wide, numbers};
 
 unsafe fn factor<W: Wide>(a: Place, pivots: Ints, info: Ints) {
@@ -44,7 +44,7 @@ fn submit_solve(
     b: Place,
     info: Ints,
 ) -> Outcome {
-    let (operation, pivots) = (Operation::new(operation)?, Ints { start: pivots.0, n: a.n, long: pivots.1 });
+    let (operation, pivots) = (as_operation(operation)?, Ints { start: pivots.0, n: a.n, long: pivots.1 });
     let touched = Touched::default().reads(a).ints(pivots, false).reads(b).writes(b).ints(info, true);
     // SAFETY: as above.
     call.submit(touched, move || unsafe { numbers!(a.ty, solve(operation, a, pivots, b, info)) })

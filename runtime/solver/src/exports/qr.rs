@@ -6,7 +6,7 @@ use crate::numeric::Matrix;
 use crate::numeric::reflections::{apply, apply_right, generate, qr};
 use crate::place::{Ints, Place};
 use crate::registry::Raw;
-use crate::status::{Operation, Outcome, Status, choice, size, valid};
+use crate::status::{Operation, Outcome, Status, as_operation, choice, size, valid};
 use crate::types::{Type, Wide, numbers};
 
 unsafe fn factor<W: Wide>(a: Place, taus: Place, info: Ints) {
@@ -120,7 +120,7 @@ gpurace_library::functions! { name:
     fn cusolverDnSormqr | cusolverDnDormqr | cusolverDnCunmqr | cusolverDnZunmqr
         (handle: Raw, side: u32, operation: u32, m: i32, n: i32, k: i32, a: usize, lda: i32, taus: usize, c: usize, ldc: i32, work: usize, count: i32, info: usize) {
         let (call, ty) = Call::typed(name, handle)?;
-        let (operation, left) = (Operation::new(operation)?, !choice(side)?);
+        let (operation, left) = (as_operation(operation)?, !choice(side)?);
         // LAPACK has no plain transpose of a complex Q.
         valid(operation != Operation::Transposed || !ty.is_complex())?;
         let (a, c) = factors(ty, side, [m, n, k], (a, lda), (c, ldc))?;

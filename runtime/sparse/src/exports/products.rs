@@ -6,11 +6,11 @@ use gpurace_library::touched::Touches;
 
 use super::{put, put_buffer};
 use crate::call::{Call, touch_buffer};
-use crate::dense::{DnMat, Operation, any_complex};
+use crate::dense::{DnMat, any_complex};
 use crate::numeric;
 use crate::registry::{Analysis, DENSE, Raw, SOLVERS, SPARSE, VECTORS};
 use crate::sparse::SpMat;
-use crate::status::{Outcome, Status, valid};
+use crate::status::{Operation, Outcome, Status, as_operation, valid};
 use crate::types::{Type, numbers};
 
 /// One factor, and the operation on it.
@@ -27,7 +27,7 @@ fn multiply(
     buffer: usize,
 ) -> Outcome {
     let ty = Type::new(ty)?;
-    let ((op_a, a), (op_b, b)) = (a, (b.0, b.1.transposed_if(b.0.transposes)));
+    let ((op_a, a), (op_b, b)) = (a, (b.0, b.1.transposed_if(b.0.transposes())));
     let (m, k) = a.size(op_a);
     valid((m, k, c.cols) == (c.rows, b.rows, b.cols))?;
     let (alpha, beta) = (call.param(alpha, ty)?, call.param(beta, ty)?);
@@ -51,7 +51,7 @@ fn multiply(
     // SAFETY: the runtime has checked the memory.
     call.submit(touched, move || unsafe {
         for batch in 0..batches {
-            let (a, b) = ((op_a, a.of_batch(batch)), (op_b.conj, b.of_batch(batch)));
+            let (a, b) = ((op_a, a.of_batch(batch)), (op_b.conjugates(), b.of_batch(batch)));
             numbers!(is_complex, numeric::multiply, a, b, c.of_batch(batch), alpha, beta);
         }
     })
@@ -68,7 +68,7 @@ fn solve(
     solver: Raw,
 ) -> Outcome {
     let (ty, Analysis(buffer)) = (Type::new(ty)?, SOLVERS.get(solver)?);
-    let ((op_a, a), (op_b, b)) = (a, (b.0, b.1.transposed_if(b.0.transposes)));
+    let ((op_a, a), (op_b, b)) = (a, (b.0, b.1.transposed_if(b.0.transposes())));
     valid(a.rows == a.cols && a.rows == c.rows && (b.rows, b.cols) == (c.rows, c.cols))?;
     let alpha = call.param(alpha, ty)?;
     let touched = move |touches: &mut Touches| {
@@ -81,7 +81,7 @@ fn solve(
     let is_complex = any_complex(&[ty, a.values.ty, b.values.ty, c.values.ty]);
     // SAFETY: the runtime has checked the memory.
     call.submit(touched, move || unsafe {
-        numbers!(is_complex, numeric::solve, (op_a, a), (op_b.conj, b), c, alpha);
+        numbers!(is_complex, numeric::solve, (op_a, a), (op_b.conjugates(), b), c, alpha);
     })
 }
 
@@ -120,7 +120,7 @@ gpurace_library::functions! { name:
     fn cusparseSpMV(handle: Raw, op: u32, alpha: usize, a: Raw, x: Raw, beta: usize, y: Raw, ty: u32, alg: u32, buffer: usize) {
         let call = Call::new(name, handle)?;
         let (a, x, y) = (SPARSE.get(a)?, VECTORS.get(x)?, VECTORS.get(y)?);
-        multiply(call, (Operation::new(op)?, a), (Operation::NONE, x), y, [alpha, beta], ty, buffer)
+        multiply(call, (as_operation(op)?, a), (Operation::Plain, x), y, [alpha, beta], ty, buffer)
     }
 
     fn cusparseSpMM_bufferSize(handle: Raw, op_a: u32, op_b: u32, alpha: usize, a: Raw, b: Raw, beta: usize, c: Raw, ty: u32, alg: u32, to: *mut usize) {
@@ -138,7 +138,7 @@ gpurace_library::functions! { name:
 
     fn cusparseSpMM(handle: Raw, op_a: u32, op_b: u32, alpha: usize, a: Raw, b: Raw, beta: usize, c: Raw, ty: u32, alg: u32, buffer: usize) {
         let call = Call::new(name, handle)?;
-        let (a, b) = ((Operation::new(op_a)?, SPARSE.get(a)?), (Operation::new(op_b)?, DENSE.get(b)?));
+        let (a, b) = ((as_operation(op_a)?, SPARSE.get(a)?), (as_operation(op_b)?, DENSE.get(b)?));
         multiply(call, a, b, DENSE.get(c)?, [alpha, beta], ty, buffer)
     }
 
@@ -157,9 +157,9 @@ gpurace_library::functions! { name:
 
     fn cusparseSDDMM(handle: Raw, op_a: u32, op_b: u32, alpha: usize, a: Raw, b: Raw, beta: usize, c: Raw, ty: u32, alg: u32, buffer: usize) {
         let call = Call::new(name, handle)?;
-        let (op_a, op_b, ty) = (Operation::new(op_a)?, Operation::new(op_b)?, Type::new(ty)?);
-        let a = DENSE.get(a)?.transposed_if(op_a.transposes);
-        let b = DENSE.get(b)?.transposed_if(op_b.transposes);
+        let (op_a, op_b, ty) = (as_operation(op_a)?, as_operation(op_b)?, Type::new(ty)?);
+        let a = DENSE.get(a)?.transposed_if(op_a.transposes());
+        let b = DENSE.get(b)?.transposed_if(op_b.transposes());
         let c = SPARSE.get(c)?;
         valid((a.rows, a.cols, b.cols) == (c.rows, b.rows, c.cols))?;
         let (alpha, beta) = (call.param(alpha, ty)?, call.param(beta, ty)?);
@@ -172,7 +172,7 @@ gpurace_library::functions! { name:
                 c.values.touch(touches, c.nnz, true);
                 if c.touch_pattern(touches) {
                     // SAFETY: the runtime has found the memory.
-                    let (rows, cols) = unsafe { (c.used_rows(Operation::NONE), c.used_cols(Operation::NONE)) };
+                    let (rows, cols) = unsafe { (c.used_rows(Operation::Plain), c.used_cols(Operation::Plain)) };
                     rows.into_iter().for_each(|rows| a.touch_part(touches, rows, 0..a.cols as i64, false));
                     cols.into_iter().for_each(|cols| b.touch_part(touches, 0..b.rows as i64, cols, false));
                 }
@@ -182,7 +182,7 @@ gpurace_library::functions! { name:
         // SAFETY: the runtime has checked the memory.
         call.submit(touched, move || unsafe {
             for batch in 0..c.batches {
-                let (a, b) = ((op_a.conj, a.of_batch(batch)), (op_b.conj, b.of_batch(batch)));
+                let (a, b) = ((op_a.conjugates(), a.of_batch(batch)), (op_b.conjugates(), b.of_batch(batch)));
                 numbers!(is_complex, numeric::sampled, a, b, c.of_batch(batch), alpha, beta);
             }
         })
@@ -207,7 +207,7 @@ gpurace_library::functions! { name:
 
     fn cusparseSpSV_solve(handle: Raw, op: u32, alpha: usize, a: Raw, x: Raw, y: Raw, ty: u32, alg: u32, solver: Raw) {
         let call = Call::new(name, handle)?;
-        let (a, x) = ((Operation::new(op)?, SPARSE.get(a)?), (Operation::NONE, VECTORS.get(x)?));
+        let (a, x) = ((as_operation(op)?, SPARSE.get(a)?), (Operation::Plain, VECTORS.get(x)?));
         solve(call, a, x, VECTORS.get(y)?, alpha, ty, solver)
     }
 
@@ -234,7 +234,7 @@ gpurace_library::functions! { name:
 
     fn cusparseSpSM_solve(handle: Raw, op_a: u32, op_b: u32, alpha: usize, a: Raw, b: Raw, c: Raw, ty: u32, alg: u32, solver: Raw) {
         let call = Call::new(name, handle)?;
-        let (a, b) = ((Operation::new(op_a)?, SPARSE.get(a)?), (Operation::new(op_b)?, DENSE.get(b)?));
+        let (a, b) = ((as_operation(op_a)?, SPARSE.get(a)?), (as_operation(op_b)?, DENSE.get(b)?));
         solve(call, a, b, DENSE.get(c)?, alpha, ty, solver)
     }
 

@@ -6,11 +6,11 @@ use gpurace_library::touched::Touches;
 
 use super::put_buffer;
 use crate::call::{Call, touch_buffer};
-use crate::dense::{DnMat, Operation, any_complex};
+use crate::dense::{DnMat, any_complex};
 use crate::numeric;
 use crate::registry::{Raw, SPARSE_VECTORS, VECTORS};
 use crate::sparse::SpVec;
-use crate::status::{Outcome, Status, valid};
+use crate::status::{Outcome, Status, as_operation, valid};
 use crate::types::{Type, numbers, touch};
 
 /// A sparse vector and a dense one of its size.
@@ -71,7 +71,7 @@ gpurace_library::functions! { name:
 
     fn cusparseSpVV(handle: Raw, operation: u32, x: Raw, y: Raw, result: usize, ty: u32, buffer: usize) {
         let call = Call::new(name, handle)?;
-        let ((x, y), ty, operation) = (vectors(x, y)?, Type::new(ty)?, Operation::new(operation)?);
+        let ((x, y), ty, operation) = (vectors(x, y)?, Type::new(ty)?, as_operation(operation)?);
         valid(result != 0)?;
         let on_device = call.results_on_device();
         let touched = move |touches: &mut Touches| {
@@ -85,7 +85,7 @@ gpurace_library::functions! { name:
         // SAFETY: the runtime has checked the memory, or it is the program's own.
         call.submit_or_wait(!on_device, touched, move || unsafe {
             let types = [x.values.ty, y.values.ty];
-            ty.write(result, numbers!(any_complex(&types), numeric::dot, operation.conj, x, y));
+            ty.write(result, numbers!(any_complex(&types), numeric::dot, operation.conjugates(), x, y));
         })
     }
 }

@@ -26,15 +26,15 @@ int main() {
     CUDA(cudaEventCreate(&transformed));
     cufftHandle plan, to_real;
     int n[2] = {N, N}, from[2] = {N, PITCH};
-    FFT(cufftPlanMany(&plan, 2, n, from, 1, 0, n, 1, 0, CUFFT_C2C, 1));
-    FFT(cufftSetStream(plan, second));
+    CUDA(cufftPlanMany(&plan, 2, n, from, 1, 0, n, 1, 0, CUFFT_C2C, 1));
+    CUDA(cufftSetStream(plan, second));
 
     produce<<<1, dim3(N, N), 0, first>>>(x.device);
 #ifdef FIXED
     CUDA(cudaEventRecord(produced, first));
     CUDA(cudaStreamWaitEvent(second, produced, 0));
 #endif
-    FFT(cufftExecC2C(plan, x.device, y.device, CUFFT_FORWARD)); //~ C2C
+    CUDA(cufftExecC2C(plan, x.device, y.device, CUFFT_FORWARD)); //~ C2C
     between<<<1, dim3(PITCH - N, N), 0, first>>>(x.device);
 #ifdef FIXED
     CUDA(cudaEventRecord(transformed, second));
@@ -43,18 +43,18 @@ int main() {
     consume<<<1, N, 0, first>>>(y.device, sum.device);
     CUDA(cudaDeviceSynchronize());
 
-    FFT(cufftPlan1d(&to_real, N, CUFFT_C2R, 1));
-    FFT(cufftSetStream(to_real, second));
-    FFT(cufftExecC2R(to_real, half.device, real.device)); //~ C2R
+    CUDA(cufftPlan1d(&to_real, N, CUFFT_C2R, 1));
+    CUDA(cufftSetStream(to_real, second));
+    CUDA(cufftExecC2R(to_real, half.device, real.device)); //~ C2R
 #ifdef FIXED
     // To destroy the plan would not do: cuFFT does not promise that this waits.
     CUDA(cudaStreamSynchronize(second));
 #endif
-    FFT(cufftDestroy(to_real));
+    CUDA(cufftDestroy(to_real));
     look<<<1, 1, 0, first>>>(half.device, sum.device);
     SYNC();
     sum.download();
-    FFT(cufftDestroy(plan));
+    CUDA(cufftDestroy(plan));
     return finish(sum[0] == N * N && sum[1] == 0 && sum[N] == 0);
 }
 //~ RACE[racy] write-copy global device: WRITE C2C

@@ -20,38 +20,38 @@ int main() {
     unrelated<<<1, N, 0, first>>>(z.device);
 
     cufftHandle plan, other;
-    FFT(cufftPlan1d(&plan, N, CUFFT_C2C, 1));
-    FFT(cufftPlan1d(&other, N, CUFFT_C2C, 1));
-    FFT(cufftSetStream(plan, first));
-    FFT(cufftExecC2C(plan, x.device, x.device, CUFFT_FORWARD)); //~ ONE
+    CUDA(cufftPlan1d(&plan, N, CUFFT_C2C, 1));
+    CUDA(cufftPlan1d(&other, N, CUFFT_C2C, 1));
+    CUDA(cufftSetStream(plan, first));
+    CUDA(cufftExecC2C(plan, x.device, x.device, CUFFT_FORWARD)); //~ ONE
 #ifdef FIXED
     CUDA(cudaEventRecord(done, first));
     CUDA(cudaStreamWaitEvent(second, done, 0));
 #endif
-    FFT(cufftSetStream(plan, second));
-    FFT(cufftExecC2C(plan, y.device, y.device, CUFFT_FORWARD)); //~ TWO
+    CUDA(cufftSetStream(plan, second));
+    CUDA(cufftExecC2C(plan, y.device, y.device, CUFFT_FORWARD)); //~ TWO
     CUDA(cudaDeviceSynchronize());
 
     // Each has its own.
-    FFT(cufftSetStream(other, first));
-    FFT(cufftExecC2C(other, x.device, x.device, CUFFT_FORWARD));
-    FFT(cufftExecC2C(plan, y.device, y.device, CUFFT_FORWARD));
+    CUDA(cufftSetStream(other, first));
+    CUDA(cufftExecC2C(other, x.device, x.device, CUFFT_FORWARD));
+    CUDA(cufftExecC2C(plan, y.device, y.device, CUFFT_FORWARD));
     CUDA(cudaDeviceSynchronize());
 
     size_t size;
-    FFT(cufftGetSize(plan, &size));
+    CUDA(cufftGetSize(plan, &size));
     Buffer<char> area(2 * size);
-    FFT(cufftSetWorkArea(plan, area.device));
+    CUDA(cufftSetWorkArea(plan, area.device));
 #ifdef FIXED
-    FFT(cufftSetWorkArea(other, area.device + size));
+    CUDA(cufftSetWorkArea(other, area.device + size));
 #else
-    FFT(cufftSetWorkArea(other, area.device));
+    CUDA(cufftSetWorkArea(other, area.device));
 #endif
-    FFT(cufftExecC2C(other, x.device, x.device, CUFFT_FORWARD)); //~ THREE
-    FFT(cufftExecC2C(plan, y.device, y.device, CUFFT_FORWARD)); //~ FOUR
+    CUDA(cufftExecC2C(other, x.device, x.device, CUFFT_FORWARD)); //~ THREE
+    CUDA(cufftExecC2C(plan, y.device, y.device, CUFFT_FORWARD)); //~ FOUR
     CUDA(cudaDeviceSynchronize());
-    FFT(cufftDestroy(plan));
-    FFT(cufftDestroy(other));
+    CUDA(cufftDestroy(plan));
+    CUDA(cufftDestroy(other));
     return finish(true);
 }
 //~ RACE[racy] copy-copy global device: ONE TWO

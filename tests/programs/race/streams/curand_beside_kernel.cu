@@ -22,8 +22,8 @@ int main() {
     CUDA(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking));
     CUDA(cudaEventCreate(&done));
     Generator generator(CURAND_RNG_PSEUDO_DEFAULT);
-    RAND(curandSetStream(generator, first));
-    RAND(curandGenerateUniform(generator, x.device, N)); //~ UNIFORM
+    CUDA(curandSetStream(generator, first));
+    CUDA(curandGenerateUniform(generator, x.device, N)); //~ UNIFORM
     behind<<<1, N, 0, second>>>(x.device);
 #ifdef FIXED
     CUDA(cudaEventRecord(done, first));
@@ -36,9 +36,9 @@ int main() {
 #ifdef FIXED
     CUDA(cudaStreamSynchronize(second));
 #endif
-    RAND(curandGenerateNormal(generator, x.device, N, 0, 1)); //~ NORMAL
+    CUDA(curandGenerateNormal(generator, x.device, N, 0, 1)); //~ NORMAL
 
-    RAND(curandGenerateUniform(generator, managed, N)); //~ MANAGED
+    CUDA(curandGenerateUniform(generator, managed, N)); //~ MANAGED
 #ifdef FIXED
     CUDA(cudaStreamSynchronize(first));
 #endif

@@ -27,10 +27,10 @@ int main() {
     for (int i = 0; i < N; i++) b[i * N + i] = 9;
     b.upload();
     cusolverDnHandle_t handle;
-    SOLVER(cusolverDnCreate(&handle));
-    SOLVER(cusolverDnSetStream(handle, second));
+    CUDA(cusolverDnCreate(&handle));
+    CUDA(cusolverDnSetStream(handle, second));
     int size = 0;
-    SOLVER(cusolverDnSpotrf_bufferSize(handle, lower, N, a.device, N, &size));
+    CUDA(cusolverDnSpotrf_bufferSize(handle, lower, N, a.device, N, &size));
     Buffer<float> work(size);
 
     produce<<<1, N, 0, first>>>(a.device);
@@ -38,18 +38,18 @@ int main() {
     CUDA(cudaEventRecord(produced, first));
     CUDA(cudaStreamWaitEvent(second, produced, 0));
 #endif
-    SOLVER(cusolverDnSpotrf(handle, lower, N, a.device, N, work.device, size, info.device)); //~ FACTOR
+    CUDA(cusolverDnSpotrf(handle, lower, N, a.device, N, work.device, size, info.device)); //~ FACTOR
 #ifdef FIXED
     CUDA(cudaEventRecord(factored, second));
     CUDA(cudaStreamWaitEvent(first, factored, 0));
 #endif
     consume<<<1, N, 0, first>>>(a.device, info.device, to.device, seen.device);
-    SOLVER(cusolverDnSetStream(handle, first));
-    SOLVER(cusolverDnSpotrf(handle, lower, N, b.device, N, work.device, size, other.device)); //~ AGAIN
+    CUDA(cusolverDnSetStream(handle, first));
+    CUDA(cusolverDnSpotrf(handle, lower, N, b.device, N, work.device, size, other.device)); //~ AGAIN
     SYNC();
     to.download();
     b.download();
-    SOLVER(cusolverDnDestroy(handle));
+    CUDA(cusolverDnDestroy(handle));
     return finish(to[0] == 2 && number(seen) == 0 && b[0] == 3);
 }
 //~ RACE[racy] write-copy global device: WRITE FACTOR

@@ -26,17 +26,17 @@ int main() {
     Stored<float, int> a(plain, CUSPARSE_FORMAT_CSR, CUSPARSE_INDEX_BASE_ZERO);
     Buffer<float> x(N + 1), y(N), other(N), sum(N);
     cusparseDnVecDescr_t vec_x, vec_y, vec_other;
-    SPARSE(cusparseCreateDnVec(&vec_x, N + 1, x.device, CUDA_R_32F));
-    SPARSE(cusparseCreateDnVec(&vec_y, N, y.device, CUDA_R_32F));
-    SPARSE(cusparseCreateDnVec(&vec_other, N, other.device, CUDA_R_32F));
+    CUDA(cusparseCreateDnVec(&vec_x, N + 1, x.device, CUDA_R_32F));
+    CUDA(cusparseCreateDnVec(&vec_y, N, y.device, CUDA_R_32F));
+    CUDA(cusparseCreateDnVec(&vec_other, N, other.device, CUDA_R_32F));
     cusparseHandle_t handle;
-    SPARSE(cusparseCreate(&handle));
-    SPARSE(cusparseSetStream(handle, second));
+    CUDA(cusparseCreate(&handle));
+    CUDA(cusparseSetStream(handle, second));
     float alpha = 1, beta = 0;
     size_t size = 0;
     const cusparseOperation_t plainly = CUSPARSE_OPERATION_NON_TRANSPOSE;
     const cusparseSpMVAlg_t any = CUSPARSE_SPMV_ALG_DEFAULT;
-    SPARSE(cusparseSpMV_bufferSize(handle, plainly, &alpha, a.descriptor, vec_x, &beta, vec_y, CUDA_R_32F, any, &size));
+    CUDA(cusparseSpMV_bufferSize(handle, plainly, &alpha, a.descriptor, vec_x, &beta, vec_y, CUDA_R_32F, any, &size));
     Buffer<char> buffer(size);
 
     produce<<<1, N, 0, first>>>(x.device);
@@ -44,18 +44,18 @@ int main() {
     CUDA(cudaEventRecord(produced, first));
     CUDA(cudaStreamWaitEvent(second, produced, 0));
 #endif
-    SPARSE(cusparseSpMV(handle, plainly, &alpha, a.descriptor, vec_x, &beta, vec_y, CUDA_R_32F, any, buffer.device)); //~ SPMV
+    CUDA(cusparseSpMV(handle, plainly, &alpha, a.descriptor, vec_x, &beta, vec_y, CUDA_R_32F, any, buffer.device)); //~ SPMV
     beside<<<1, 1, 0, first>>>(x.device);
 #ifdef FIXED
     CUDA(cudaEventRecord(multiplied, second));
     CUDA(cudaStreamWaitEvent(first, multiplied, 0));
 #endif
     consume<<<1, N, 0, first>>>(y.device, sum.device);
-    SPARSE(cusparseSetStream(handle, first));
-    SPARSE(cusparseSpMV(handle, plainly, &alpha, a.descriptor, vec_x, &beta, vec_other, CUDA_R_32F, any, buffer.device)); //~ AGAIN
+    CUDA(cusparseSetStream(handle, first));
+    CUDA(cusparseSpMV(handle, plainly, &alpha, a.descriptor, vec_x, &beta, vec_other, CUDA_R_32F, any, buffer.device)); //~ AGAIN
     SYNC();
     sum.download();
-    SPARSE(cusparseDestroy(handle));
+    CUDA(cusparseDestroy(handle));
     return finish(sum[0] == 5 && sum[N - 1] == 5);
 }
 //~ RACE[racy] write-copy global device: WRITE SPMV

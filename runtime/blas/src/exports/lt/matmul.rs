@@ -8,7 +8,7 @@ use crate::exports::mixed::{ComputeType, MixedScalar};
 use crate::handle::RawHandle;
 use crate::numeric::mixed::{Computed, ElementType, MixedMatrix, MixedProduct};
 use crate::scalar::{Complex32, Complex64};
-use crate::status::{Operation, Outcome, Status, valid};
+use crate::status::{Operation, Outcome, Status, as_operation, valid};
 use crate::touched::{Batch, Touches};
 
 // Parts of `cublasLtEpilogue_t`.
@@ -109,7 +109,7 @@ impl Matmul {
         let compute = ComputeType::new(descriptor.compute)?;
         let scale = ElementType::new(descriptor.scale).ok_or_else(|| refused("this type of scalars"))?;
         let [ta, tb, tc] = descriptor.operations;
-        let (ta, tb) = (Operation::new(ta)?, Operation::new(tb)?);
+        let (ta, tb) = (as_operation(ta)?, as_operation(tb)?);
         if tc != 0 {
             return Err(refused("a transposition of `C`"));
         }
