@@ -493,6 +493,28 @@ int main() {
 }
 
 #[test]
+fn a_fault_far_from_all_allocations_names_none_and_shortens_the_kernel() {
+    let folder = work_folder("reports_far").unwrap();
+    let source = "\
+template <int A, int B, typename T> struct parameters_of_a_kernel_with_a_long_name {};
+template <typename P> __global__ void wild(int* p, P) { p[1ull << 44] = 1; }
+int main() {
+    int* p;
+    cudaMalloc(&p, 4096);
+    wild<<<1, 1>>>(p, parameters_of_a_kernel_with_a_long_name<1, 2, float>());
+    return cudaDeviceSynchronize() == cudaErrorIllegalAddress ? 0 : 1;
+}
+";
+    std::fs::write(folder.join("far.cu"), source).unwrap();
+    compile(&["-fsanitize=gpurace", "far.cu", "-o", "far"], &folder).unwrap();
+    let Checked { outcome, report } = run_checked(&folder.join("far"), &[], "", &folder).unwrap();
+    let report = report.unwrap();
+    let [fault] = &report.faults[..] else { panic!("{}", outcome.stderr) };
+    assert!(fault.object.is_none() && fault.distance.is_none(), "{fault:?}");
+    assert!(outcome.stderr.contains("in kernel `void wild<...>(...)`, block (0,0,0)"), "{}", outcome.stderr);
+}
+
+#[test]
 fn filters_without_effect_are_said() {
     let notes = |options: &str| report("two_races", options).notes;
     for (options, note) in [

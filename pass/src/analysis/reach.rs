@@ -150,7 +150,10 @@ unsafe fn find_shared(
 }
 
 /// True if a function is used in another way than as the callee of a direct call.
-unsafe fn is_address_taken(function: LLVMValueRef) -> bool {
+///
+/// # Safety
+/// `function` is live.
+pub unsafe fn is_address_taken(function: LLVMValueRef) -> bool {
     // SAFETY: by contract; the use list is walked to its end.
     unsafe {
         let mut used = LLVMGetFirstUse(function);

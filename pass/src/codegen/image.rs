@@ -11,6 +11,7 @@ use llvm_sys::prelude::*;
 use llvm_sys::{LLVMLinkage, LLVMVisibility};
 
 use super::open;
+use crate::analysis::reach;
 use crate::blocks::entries::{BLOCK_ENTRY, BlockKernel, CHECKED_BLOCK_ENTRY};
 use crate::ir::parameters::{copy_by_value, load_arguments};
 use crate::ir::{self, address_space};
@@ -49,7 +50,9 @@ pub unsafe fn share_variables(module: LLVMModuleRef, bare: LLVMModuleRef) {
                 LLVMGetPointerAddressSpace(LLVMTypeOf(v)),
                 address_space::GLOBAL | address_space::CONSTANT
             );
-            (managed_cell || device)
+            // The table of a class whose virtual functions are defined outside of it is in no group.
+            let is_known_outside = LLVMGetLinkage(v) == LLVMLinkage::LLVMExternalLinkage;
+            (managed_cell || device || is_known_outside)
                 && LLVMIsDeclaration(v) == 0
                 && !matches!(LLVMGetLinkage(v), LLVMLinkage::LLVMPrivateLinkage)
         });
@@ -64,6 +67,36 @@ pub unsafe fn share_variables(module: LLVMModuleRef, bare: LLVMModuleRef) {
                 if !keep {
                     LLVMSetInitializer(global, std::ptr::null_mut());
                 }
+            }
+        }
+    }
+}
+
+/// Gives each function of `bare`, a copy of `module`, the address that it has in `module`, once the two are linked.
+/// A thread may keep the address, also in an object, and a checked launch call it later. Direct calls stay in `bare`.
+///
+/// # Safety
+/// Both modules are live. Functions have the thread context, and kernels have no entries yet.
+pub unsafe fn share_addresses(module: LLVMModuleRef, bare: LLVMModuleRef) {
+    // SAFETY: by contract; calls stay live, and each gets its own callee back.
+    unsafe {
+        let functions: Vec<_> = ir::definitions(bare).filter(|&f| reach::is_address_taken(f)).collect();
+        for function in functions {
+            let name = ir::name(function);
+            let original = LLVMGetNamedFunction(module, ir::c(&name).as_ptr());
+            if original.is_null() || LLVMIsDeclaration(original) != 0 {
+                continue;
+            }
+            LLVMSetComdat(original, std::ptr::null_mut());
+            LLVMSetLinkage(original, LLVMLinkage::LLVMExternalLinkage);
+            let mut calls = ir::users(function);
+            calls.retain(|&user| !LLVMIsACallInst(user).is_null() && LLVMGetCalledValue(user) == function);
+            LLVMSetValueName2(function, c"".as_ptr(), 0);
+            let shared = LLVMAddFunction(bare, ir::c(&name).as_ptr(), LLVMGlobalGetValueType(function));
+            LLVMReplaceAllUsesWith(function, shared);
+            for call in calls {
+                // The callee is the last operand.
+                LLVMSetOperand(call, LLVMGetNumOperands(call).cast_unsigned() - 1, function);
             }
         }
     }

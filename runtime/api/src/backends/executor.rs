@@ -11,6 +11,7 @@ use gpurace_abi::meta::ModuleMeta;
 use gpurace_abi::texture::TextureObject;
 use gpurace_cpu::{BlockEntry, Config, Executor, Fault, FaultKind, Image, LaunchReport, printf, texture};
 use gpurace_report::schema::{self, Device, Divergence, Waiting};
+use gpurace_report::words::short_name;
 
 use crate::backend::Backend;
 use crate::backend::memory::{MemoryKind, MemoryRequest, PitchedRows, TransferRequest};
@@ -434,7 +435,9 @@ pub(super) fn shown_fault(
     };
     // An address near null comes from a null pointer, not from an allocation nearby.
     let far = address.filter(|&address| address >= 1 << 20);
-    let nearest = far.and_then(|address| program.allocations.nearest(address as usize));
+    let nearest = far
+        .and_then(|address| program.allocations.nearest(address as usize))
+        .filter(|(_, distance)| distance.is_none_or(|distance| distance.unsigned_abs() < FARTHEST));
     let (file, line, column) = match fault.instruction.and_then(|at| program.device_position(at)) {
         Some(at) => (Some(at.file), Some(at.line), at.column),
         None => {
@@ -458,9 +461,12 @@ pub(super) fn shown_fault(
     }
 }
 
+/// All allocations lie within so many bytes. What is farther away is other memory, such as that of a block.
+const FARTHEST: u64 = 1 << 42;
+
 /// The fault with its kernel and thread.
 fn describe(fault: &Fault, begun: &BegunLaunch) -> String {
-    let mut text = format!("{} in kernel `{}`", fault.message, begun.record.kernel.demangled);
+    let mut text = format!("{} in kernel `{}`", fault.message, short_name(&begun.record.kernel.demangled));
     let mut add = |what: &str, index: Option<[u32; 3]>| {
         if let Some([x, y, z]) = index {
             text.push_str(&format!(", {what} ({x},{y},{z})"));

@@ -112,6 +112,12 @@ pub fn relation(flow: &Flow, [earlier, later]: Pair, level: Level) -> Option<Rel
     })
 }
 
+/// True if threads of a block, or lanes, meet somewhere in the kernel.
+pub(crate) fn has_barriers(flow: &Flow) -> bool {
+    let meet = |step: &Step| matches!(step, Step::Barrier | Step::Warp | Step::Lanes);
+    flow.blocks.iter().any(|block| block.steps.iter().any(meet))
+}
+
 /// True if no line begins between two accesses of one basic block.
 pub(crate) fn is_one_statement(flow: &Flow, a: StepPlace, b: StepPlace) -> bool {
     let between = a.1.min(b.1)..a.1.max(b.1);

@@ -232,7 +232,9 @@ fn kind(
     let has_fences = facts.iter().any(|side| side.fences);
     let is_sequence = relation.is_some_and(|relation| relation.is_sequence);
     let is_handed_over = kernel.is_some_and(|kernel| flags::is_handed_over(kernel.flow, kernel.pair));
-    let needs_flag = has_fences || race.scope > Scope::Block || !is_sequence;
+    // Threads that meet nowhere are ordered by atomics or not at all.
+    let meet = kernel.is_some_and(|kernel| barriers::has_barriers(kernel.flow));
+    let needs_flag = has_fences || race.scope > Scope::Block || !is_sequence || !meet;
     // Data that an atomic hands over may be `volatile`: that makes it no flag.
     if is_handed_over && needs_flag && !spins(kernel) {
         return CauseKind::MissingFence;
@@ -403,21 +405,21 @@ fn why(race: &Race, kind: CauseKind, relation: Option<Relation>, update: Option<
 }
 
 /// Returns a kernel's name without its parameters, template arguments and return type.
-pub fn kernel_name(demangled: &str) -> &str {
+pub fn kernel_name(name: &str) -> &str {
     // `(anonymous namespace)::` is no list of parameters.
     const ANONYMOUS: &str = "(anonymous namespace)::";
-    let skipped = demangled.rfind(ANONYMOUS).map_or(0, |at| at + ANONYMOUS.len());
-    let name = &demangled[skipped..];
     let mut depth = 0_usize;
     let mut start = 0;
     for (at, character) in name.char_indices() {
         match character {
+            _ if at < start => {}
             // The arguments of the name itself: what comes before is no return type.
             '<' if depth == 0 && !name[start..at].is_empty() && is_last_component(&name[at..]) => {
                 return &name[start..at];
             }
             '<' => depth += 1,
             '>' => depth = depth.saturating_sub(1),
+            '(' if depth == 0 && name[at..].starts_with(ANONYMOUS) => start = at + ANONYMOUS.len(),
             '(' if depth == 0 => return &name[start..at],
             ' ' if depth == 0 => start = at + 1,
             _ => {}
@@ -457,6 +459,9 @@ mod tests {
             ("void ns::scale<4, std::pair<int, float> >(float*)", "ns::scale"),
             ("scale<float>", "scale"),
             ("void (anonymous namespace)::scale<float>(float*)", "scale"),
+            ("scale((anonymous namespace)::Vector*, int)", "scale"),
+            ("void ns::scale<(anonymous namespace)::Vector>(int*)", "ns::scale"),
+            ("void ns::(anonymous namespace)::scale<(anonymous namespace)::Vector>(int*)", "scale"),
             ("A<int>::run(int*)", "A<int>::run"),
             ("void A<int>::run<float>(int*)", "A<int>::run"),
             ("k", "k"),

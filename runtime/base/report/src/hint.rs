@@ -186,6 +186,13 @@ pub(crate) fn of_plain_flag(race: &Race, facts: [SideFacts; 2]) -> String {
         true => "; volatile=relaxed lets two `volatile` accesses pass, as PTX does",
         false => "",
     };
+    if [race.kind.earlier(), race.kind.later()] == [Effect::Write; 2] {
+        let and = if read == write { String::new() } else { format!(" and{write}") };
+        return format!(
+            "`volatile` is not atomic: write the value{read}{and} by atomicExch(&x, value), or use a \
+             cuda::atomic_ref{as_in_ptx}"
+        );
+    }
     format!(
         "`volatile` is not atomic, and a plain flag is not either: read the value{read} by atomicAdd(&x, 0) and write \
          it{write} by atomicExch(&x, value), or use a cuda::atomic_ref for both; if it tells of other data, put a \

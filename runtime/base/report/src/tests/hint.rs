@@ -4,7 +4,7 @@ use gpurace_abi::scope::Scope as AtomicScope;
 
 use super::{access, race};
 use crate::cause::{Order, Ways};
-use crate::hint::{SideFacts, hint, of_mask, of_plain_set, of_update};
+use crate::hint::{SideFacts, hint, of_mask, of_plain_flag, of_plain_set, of_update};
 use crate::schema::*;
 
 const NONE: [SideFacts; 2] = [SideFacts {
@@ -257,6 +257,23 @@ fn what_to_add_to_a_fence_and_what_to_write_instead_of_volatile() {
         "; `volatile` is not atomic: read by atomicAdd(&x, 0) and write by atomicExch(&x, value), or use a relaxed \
          cuda::atomic_ref for both"
     ));
+}
+
+#[test]
+fn two_writes_of_a_flag_are_not_told_to_read_it() {
+    let mut facts = NONE;
+    facts.iter_mut().for_each(|side| side.volatile = true);
+    let said = |kind, to| of_plain_flag(&at(kind, Scope::Grid, (17, 13), to), facts);
+    let relaxed = "; volatile=relaxed lets two `volatile` accesses pass, as PTX does";
+    let writes = |at| {
+        format!(
+            "`volatile` is not atomic: write the value at {at} by atomicExch(&x, value), or use a \
+             cuda::atomic_ref{relaxed}"
+        )
+    };
+    assert_eq!(said(RaceKind::WriteWrite, (18, 15)), writes("line 17 and at line 18"));
+    assert_eq!(said(RaceKind::WriteWrite, (17, 13)), writes("line 17"));
+    assert!(said(RaceKind::WriteRead, (18, 15)).contains("read the value at line 18 by atomicAdd"));
 }
 
 #[test]
