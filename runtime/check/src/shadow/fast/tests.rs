@@ -191,9 +191,8 @@ fn among_records(op: OpCode) {
                     continue;
                 }
                 let entries = before.as_slice().iter().filter_map(|r| r.fields());
-                let mut chain =
-                    Chain { entries: entries.map(|f| view.entry(&f)).collect(), reads_only: false };
-                chain.find_reads_only();
+                let mut chain = Chain { entries: entries.map(|f| view.entry(&f)).collect(), common: None };
+                chain.find_common();
                 let mut races = Races::default();
                 history::check(&view, &shadow, &mut chain, &a, &mut races);
                 assert_eq!(races.0, 0);
