@@ -283,7 +283,7 @@ pub const BLOCKS: &[Block] = &[
         %now = trunc i64 %phase to i1
         %done = icmp ne i1 %now, %1
         call i1 @gr.mbarrier.end.$1:1($1 %0, i1 %done)"),
-    // Acquires if the phase is over. Otherwise lets other threads run.
+    // Acquires if the phase is over. Otherwise gives way at once: only others can end the phase.
     Block("mbarrier.end.{p0=ptr,p0|p3=ptr addrspace(3),p3}", "i1($1, i1)", "
         br i1 %1, label %acquire, label %wait
     acquire:
@@ -291,7 +291,7 @@ pub const BLOCKS: &[Block] = &[
         call void @entry.atomic_done(ptr %g, i32 8, i32 0, i32 0, i32 1, i32 1)
         br label %end
     wait:
-        call void @entry.yield()
+        call void @entry.nanosleep(i32 0)
         br label %end
     end:
         ret i1 %1"),

@@ -93,6 +93,22 @@ pub const fn covers(strong: Touch, weak: Touch, same_block: bool) -> bool {
     }
 }
 
+/// For two plain reads, or two atomics of the same bytes: an access that conflicts with all that one of them
+/// conflicts with. If two such accesses do not conflict, neither do these two.
+pub fn common(a: Op, b: Op) -> Option<Op> {
+    match (a, b) {
+        (Op::Read, Op::Read) => Some(Op::Read),
+        (
+            Op::Atomic { volatile: false, scope: s0, start: b0, size: n0, .. },
+            Op::Atomic { volatile: false, scope: s1, start: b1, size: n1, .. },
+        ) if (b0, n0) == (b1, n1) => {
+            let scope = if s0 as u32 <= s1 as u32 { s0 } else { s1 };
+            Some(Op::Atomic { modifies: true, volatile: false, scope, start: b0, size: n0 })
+        }
+        _ => None,
+    }
+}
+
 /// The transition function.
 ///
 /// `relation` and `status` say how the record's threads stand to the new thread. `same_site`: one

@@ -16,13 +16,16 @@
 //! lane knows of each other. A thread that acquired through an atomic or waited at a named barrier
 //! has a sparse vector clock. Barriers and warp syncs pass on what a thread acquired. A release
 //! begins a new epoch of its thread, since it does not release what follows. A thread that has done none of this since
-//! the last barrier knows the floor of its block's threads, as in [`Mode::Regular`].
+//! the last barrier knows the floor of its block's threads, as in [`Mode::Regular`]. The floor also rises where
+//! threads learn as much from each other without a barrier ([`known_to_all`]).
 
+mod known_to_all;
 mod release;
 
 use crate::model::record::Key;
-use crate::order::vector::Clocks;
+use crate::order::vector::{Clocks, Lanes, raise};
 
+use known_to_all::KnownToAll;
 use release::ThreadSync;
 
 /// The kinds of synchronisation in a kernel.
@@ -114,6 +117,8 @@ pub struct BlockOrder {
     any_acquired: bool,
     /// Some thread has acquired what another block may have released.
     acquired_elsewhere: bool,
+    /// In [`Mode::Exact`], what is known to all threads, beyond barriers.
+    known_to_all: KnownToAll,
     /// What every thread knows of other blocks and of other launches.
     base: Clocks,
     /// `base` has more than what happened before the launch.
@@ -148,6 +153,7 @@ impl BlockOrder {
         self.warps.resize_with(threads.div_ceil(32) as usize, WarpSync::default);
         self.sync.clear();
         self.sync.resize_with(if mode == Mode::Exact { threads as usize } else { 0 }, || None);
+        self.known_to_all.restart(self.sync.len());
         self.copies.clear();
         self.copies.resize(if mode == Mode::Copies { threads as usize } else { 0 }, KnownCopies::default());
         self.any_acquired = false;
@@ -262,27 +268,20 @@ impl BlockOrder {
         self.set_keys(thread..thread + 1);
     }
 
-    /// The first epoch that `thread` does not know of thread `other` of a block with this uid.
-    pub fn known(&self, thread: u32, uid: u64, other: u32) -> u32 {
-        let mut known = 0;
-        if uid == self.uid {
-            known = self.floor;
-            if thread / 32 == other / 32 {
-                let warp = &self.warps[thread as usize / 32];
-                known = known.max(warp.floor);
-                if let Some(m) = &warp.matrix {
-                    known = known.max(m[thread as usize % 32][other as usize % 32]);
-                }
-            }
-        }
-        if !self.base.is_empty() {
-            known = known.max(self.base.of(uid, other));
-        }
+    /// For each lane of a warp of a block with this uid, the first epoch that `thread` does not know.
+    pub fn known(&self, thread: u32, uid: u64, warp: u32) -> Lanes {
+        let mut known = self.base.of_warp(uid, warp);
         if self.any_acquired
             && let Some(s) = &self.sync[thread as usize]
-            && !s.acquired.is_empty()
         {
-            known = known.max(s.acquired.of(uid, other));
+            raise(&mut known, &s.acquired.of_warp(uid, warp));
+        }
+        if uid == self.uid {
+            let own = (thread / 32 == warp).then(|| &self.warps[warp as usize]);
+            raise(&mut known, &[own.map_or(0, |own| own.floor).max(self.floor); 32]);
+            if let Some(matrix) = own.and_then(|own| own.matrix.as_ref()) {
+                raise(&mut known, &matrix[thread as usize % 32]);
+            }
         }
         known
     }
@@ -348,9 +347,8 @@ impl BlockOrder {
                 return if clock < known { lanes } else { 0 };
             }
         }
-        (0..32)
-            .filter(|l| lanes >> l & 1 != 0 && clock < self.known(thread, uid, warp * 32 + l))
-            .fold(0, |known, l| known | 1 << l)
+        let known = self.known(thread, uid, warp);
+        (0..32).fold(0, |all, l| all | u32::from(clock < known[l]) << l) & lanes
     }
 
     /// Orders all threads of the block: those that live pass barrier 0. `further`: a new uid for a
@@ -365,6 +363,7 @@ impl BlockOrder {
             self.base = base;
             self.base_has_grown = true;
             self.any_acquired = false;
+            self.known_to_all.restart(self.sync.len());
         }
         for known in &mut self.copies {
             (known.warp, known.block) = (known.own, known.own);

@@ -111,6 +111,12 @@ impl Carried {
         }
     }
 
+    /// True if an acquire with this reach learns all that it carries.
+    pub fn is_within(&self, reach: Reach) -> bool {
+        let is_in_block = |clocks: &Clocks| clocks.is_empty() || clocks.same(&self.block);
+        reach == Reach::Launch || is_in_block(&self.wide) && is_in_block(&self.cluster)
+    }
+
     fn same(&self, other: &Carried) -> bool {
         self.wide.same(&other.wide) && self.block.same(&other.block) && self.cluster.same(&other.cluster)
     }

@@ -65,6 +65,16 @@ impl Clocks {
         self.0.as_ref().and_then(|root| get(root, key(uid, FLOOR))).map_or(0, |l| l[0])
     }
 
+    /// For each lane of a warp, the first epoch that it does not know.
+    pub fn of_warp(&self, uid: u64, warp: u32) -> Lanes {
+        let Some(root) = &self.0 else { return [0; 32] };
+        let mut known = [self.floor(uid); 32];
+        if let Some(lanes) = get(root, key(uid, warp.into())) {
+            raise(&mut known, lanes);
+        }
+        known
+    }
+
     /// Learns that epochs below `epoch` of all threads of a block have happened.
     pub fn learn_block(&mut self, uid: u64, epoch: u32) {
         let mut lanes = [0; 32];
@@ -124,6 +134,11 @@ impl Clocks {
     }
 }
 
+/// Makes each epoch at least the other one of its lane.
+pub(crate) fn raise(lanes: &mut Lanes, others: &Lanes) {
+    lanes.iter_mut().zip(others).for_each(|(lane, &other)| *lane = (*lane).max(other));
+}
+
 fn get(mut node: &Node, wanted: u64) -> Option<&Lanes> {
     loop {
         match node {
@@ -169,9 +184,7 @@ fn join(a: &Arc<Node>, b: &Arc<Node>) -> Arc<Node> {
                 return branch(*ka, a.clone(), *kb, b.clone());
             }
             let mut lanes = *la;
-            for (l, &m) in lanes.iter_mut().zip(lb) {
-                *l = (*l).max(m);
-            }
+            raise(&mut lanes, lb);
             if lanes == *la {
                 a.clone()
             } else if lanes == *lb {
@@ -290,6 +303,7 @@ mod tests {
                     for t in THREADS {
                         let want = maps[i].get(&(uid, t)).copied().unwrap_or(0);
                         assert_eq!(trees[i].of(uid, t), want);
+                        assert_eq!(trees[i].of_warp(uid, t / 32)[t as usize % 32], want);
                     }
                 }
             }

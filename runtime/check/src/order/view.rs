@@ -126,13 +126,29 @@ impl BlockView {
     #[inline(always)]
     pub(crate) fn relation(&self, record: Record, span: Span, key: Key) -> Option<(Relation, Status)> {
         if self.exact {
-            return None;
+            return self.relation_of_one(record, span, key.thread());
         }
         if record.uid() == self.order.word_uid() {
             Some(self.relation_in_block(span, record.thread(), record.clock(), key.thread()))
         } else {
             self.relation_in_grid(record, span)
         }
+    }
+
+    /// The same in an exact launch, for a record of one thread of the block.
+    #[inline(never)]
+    fn relation_of_one(&self, record: Record, span: Span, thread: u32) -> Option<(Relation, Status)> {
+        if span != Span::Thread || record.uid() != self.order.word_uid() {
+            return None;
+        }
+        let by = record.thread();
+        if by == thread {
+            let same = record.clock() == self.order.clock(thread);
+            return Some((Relation::Itself, if same { Status::SameEpoch } else { Status::Synced }));
+        }
+        let relation = if by / 32 == thread / 32 { Relation::Warp } else { Relation::Block };
+        let known = self.order.known_lanes(thread, self.order.uid(), by / 32, 1 << (by % 32), record.clock());
+        Some((relation, if known == 0 { Status::Unsynced } else { Status::Synced }))
     }
 
     /// The same for threads of the block in other warps than the record's.

@@ -329,7 +329,8 @@ impl RaceReporter<'_> {
         let relation = if m.warp() == a.access.thread / 32 { Relation::Warp } else { Relation::Block };
         let races = m.uid == self.view.order.uid()
             && thread != a.access.thread
-            && m.clock >= self.view.order.known(a.access.thread, m.uid, thread)
+            && self.view.order.known_lanes(a.access.thread, m.uid, thread / 32, 1 << (thread % 32), m.clock)
+                == 0
             && step::conflict(touch, a.touch, relation);
         if races {
             Culprit { uid: Some(m.uid), thread: Some(thread), relation }

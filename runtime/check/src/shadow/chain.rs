@@ -5,19 +5,22 @@
 
 use crate::model::access::Op;
 use crate::model::entry::Entry;
+use crate::model::step;
 
 /// The records of one word.
 #[derive(Debug, Default)]
 pub struct Chain {
     /// In the order of their first access.
     pub entries: Vec<Entry>,
-    /// Every entry is a plain read, so a further read races with none of them.
-    pub reads_only: bool,
+    /// What every entry is, if all are plain reads, or atomics of the same bytes: the kind of access that
+    /// conflicts with all that one of them conflicts with.
+    pub common: Option<Op>,
 }
 
 impl Chain {
-    /// Sets [`Chain::reads_only`] from the entries.
-    pub(crate) fn find_reads_only(&mut self) {
-        self.reads_only = self.entries.iter().all(|e| e.touch.op == Op::Read);
+    /// Sets [`Chain::common`] from the entries.
+    pub(crate) fn find_common(&mut self) {
+        let mut ops = self.entries.iter().map(|e| e.touch.op);
+        self.common = ops.next().and_then(|first| ops.try_fold(first, step::common));
     }
 }

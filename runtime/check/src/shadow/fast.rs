@@ -125,6 +125,9 @@ impl BlockView {
     /// `None` if it does not join, or the record's bits do not tell.
     #[inline(always)]
     fn joined(&self, record: Record, key: Key, op: OpCode) -> Option<Span> {
+        if self.exact {
+            return None;
+        }
         let span = record.span_of(op)?;
         match self.relation(record, span, key)? {
             (relation, _) if !self.may_join(relation, record.clock()) => None,
@@ -155,9 +158,6 @@ impl BlockView {
     ///
     /// In other cases returns false and changes nothing.
     pub(crate) fn meet_among(&self, list: &mut RecordList<Record>, new: Record, shared: bool) -> bool {
-        if self.exact {
-            return false;
-        }
         if list.as_slice().iter().all(|&r| self.is_settled(r, shared)) {
             *list = RecordList::of(new);
             return true;
@@ -252,7 +252,9 @@ impl BlockView {
         let (relation, status) = self.relation(record, span, new.key())?;
         let same_site = same_site && self.may_join(relation, record.clock());
         let step = step::step(record.op().touch(), span, new.op().touch(), relation, status, same_site);
-        (!step.race).then_some(step.next)
+        // In an exact launch, chains hold sets of threads, lane by lane.
+        let joins = self.exact && matches!(step.next, Next::Join(_));
+        (!step.race && !joins).then_some(step.next)
     }
 }
 

@@ -3,17 +3,17 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::model::access::{Access, Op};
+use crate::model::access::{Access, FULL, Op, Touch};
 use crate::model::entry::Entry;
-use crate::model::relation::{Span, Standing, Status};
+use crate::model::relation::{Relation, Span, Standing, Status};
 use crate::model::step::{self, Next};
 use crate::order::view::BlockView;
 use crate::shadow::RaceSink;
 use crate::shadow::chain::Chain;
 use crate::shadow::process::Shadow;
 
-/// The newest records that a read of a word with reads alone meets. It races with none of the
-/// records; from older ones it would only learn which to join or to drop.
+/// The newest records that an access meets which conflicts with none of the word's. From older ones it would only
+/// learn which to join or to drop.
 const LOOK_BACK: usize = 48;
 
 /// What becomes of a record.
@@ -30,14 +30,14 @@ pub(crate) fn check(
     a: &Access,
     races: &mut impl RaceSink,
 ) {
-    let reads_only = chain.reads_only && a.touch.op == Op::Read;
-    let first = if reads_only { first_to_meet(view, chain, a) } else { 0 };
-    if reads_only {
+    let common = without_conflict(view, chain, a);
+    if common.is_some() {
         let joins = if view.exact { joins_warp } else { joins_span };
         if joins(view, chain, a) {
             return;
         }
     }
+    let first = if common.is_some() { first_to_meet(view, chain, a) } else { 0 };
     let contested = if a.touch.op == Op::Write { contested(chain) } else { 0 };
     let mut represented = false;
     let mut kept = first;
@@ -57,11 +57,23 @@ pub(crate) fn check(
             shadow.lost_records.fetch_add(1, Ordering::Relaxed);
         }
     }
-    if reads_only {
-        chain.reads_only = true;
-    } else {
-        chain.find_reads_only();
+    match common {
+        Some(_) => chain.common = common,
+        None => chain.find_common(),
     }
+}
+
+/// What the entries and an access have in common, if none of them conflicts with another one: a read among plain reads,
+/// or in an exact launch an atomic among atomics, such as those at which many threads arrive and wait.
+fn without_conflict(view: &BlockView, chain: &Chain, a: &Access) -> Option<Op> {
+    if !view.exact && a.touch.op != Op::Read {
+        return None;
+    }
+    let op = step::common(chain.common?, a.touch.op)?;
+    // Only threads of the block reach its shared memory.
+    let farthest = if a.shared { Relation::Block } else { Relation::Launch };
+    let touch = Touch { op, mask: FULL };
+    (!step::conflict(touch, touch, farthest)).then_some(op)
 }
 
 /// The bytes that more than one record of the chain has changed.
@@ -75,14 +87,14 @@ fn contested(chain: &Chain) -> u8 {
     twice
 }
 
-/// The first record that a read meets among reads only.
+/// The first record that an access meets which conflicts with none.
 fn first_to_meet(view: &BlockView, chain: &Chain, a: &Access) -> usize {
     let settled = |e: &Entry| view.standing(a.thread, &e.member, a.shared).status == Status::Settled;
     if chain.entries.first().is_some_and(settled) { 0 } else { chain.entries.len().saturating_sub(LOOK_BACK) }
 }
 
-/// Joins a read to the record of other lanes of its warp that have just read the word by the same
-/// instruction: the frequent case among reads only in an exact launch.
+/// Joins an access to the record of other lanes of its warp that have just accessed the word by the same
+/// instruction: the frequent case in an exact launch where nothing conflicts.
 fn joins_warp(view: &BlockView, chain: &mut Chain, a: &Access) -> bool {
     let when = view.when(a);
     let site = view.launch.data.site_base + a.site;

@@ -224,7 +224,7 @@ impl BlockShadow {
         self.count_chains(shadow, 1);
         let mut chain = self.free_chains.pop().unwrap_or_default();
         chain.entries.clear();
-        chain.reads_only = true;
+        chain.common = None;
         chain
     }
 

@@ -438,7 +438,7 @@ impl BlockShadow {
                 _ => {
                     let mut chain = self.new_chain(shadow);
                     chain.entries.extend(of_word().filter_map(Record::fields).map(|f| view.entry(&f)));
-                    chain.find_reads_only();
+                    chain.find_common();
                     self.word_of(shadow, view, chain)
                 }
             };

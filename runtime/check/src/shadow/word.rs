@@ -120,7 +120,7 @@ impl BlockShadow {
                 chain
                     .entries
                     .extend(list.as_slice().iter().filter_map(|r| r.fields()).map(|f| view.entry(&f)));
-                chain.find_reads_only();
+                chain.find_common();
                 self.drop_list(shadow, at);
                 chain
             }
@@ -128,7 +128,7 @@ impl BlockShadow {
             Content::Record(fields) => {
                 let mut chain = self.new_chain(shadow);
                 chain.entries.push(view.entry(&fields));
-                chain.find_reads_only();
+                chain.find_common();
                 chain
             }
         };

@@ -15,6 +15,8 @@ pub struct Mix {
     pub sub_word: bool,
     /// How many of 100 events synchronise.
     pub sync: usize,
+    /// How many of 100 events are meetings of a block's threads.
+    pub meetings: usize,
     pub length: usize,
     pub sites: usize,
 }
@@ -165,6 +167,33 @@ pub fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Even
     Event::Access { thread, op, address: base + offset, size, site: site as u32 }
 }
 
+/// Threads of a block arrive at an mbarrier of theirs, and wait there. Mostly all of them do. Other events come between.
+fn meeting(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Vec<Event> {
+    let threads: Vec<usize> = (0..m.threads.len()).filter(|&t| launches.contains(&m.threads[t].0)).collect();
+    let (launch, block, _) = m.threads[r.pick(&threads)];
+    let mut of_block = threads;
+    of_block.retain(|&t| (m.threads[t].0, m.threads[t].1) == (launch, block));
+    let arrives = Op::atomic(AtomicKind::Reduction, r.pick(&SCOPES), Order::Release);
+    let waits = Op::atomic(AtomicKind::Load, r.pick(&SCOPES), Order::Acquire);
+    let mut events = Vec::new();
+    for (op, site) in [(arrives, 901), (waits, 902)] {
+        let some_miss = r.below(4) == 0;
+        for i in (1..of_block.len()).rev() {
+            of_block.swap(i, r.below(i + 1));
+        }
+        for &thread in &of_block {
+            if !(some_miss && r.below(of_block.len()) == 0) {
+                let address = mbarrier(m, thread);
+                events.push(Event::Access { thread, op, address, size: 4, site });
+            }
+            if r.below(of_block.len()) == 0 {
+                events.push(event(r, m, mix, launches));
+            }
+        }
+    }
+    events
+}
+
 pub fn histories() -> u64 {
     std::env::var("GPURACE_ORACLE_HISTORIES")
         .ok()
@@ -192,7 +221,7 @@ fn run_some(name: &str, m: &Machine, mix: &Mix, limits: Limits, seeds: std::ops:
         let r = &mut Random(seed);
         let launches = m.unordered.len();
         let history: Vec<Event> = (0..mix.length)
-            .map(|i| {
+            .flat_map(|i| {
                 let now = i * launches / mix.length;
                 // A launch may still run beside launches that are not ordered after it.
                 let running: Vec<usize> = (0..launches)
@@ -201,7 +230,10 @@ fn run_some(name: &str, m: &Machine, mix: &Mix, limits: Limits, seeds: std::ops:
                             || (concurrent && l < now && (l + 1..=now).all(|k| m.unordered[k].contains(&l)))
                     })
                     .collect();
-                event(r, m, mix, &running)
+                if mix.meetings > 0 && r.below(100) < mix.meetings {
+                    return meeting(r, m, mix, &running);
+                }
+                vec![event(r, m, mix, &running)]
             })
             .collect();
         driver.run(&history);
@@ -230,7 +262,7 @@ pub fn exact() -> SyncFeatures {
 }
 
 pub fn mix(features: SyncFeatures) -> Mix {
-    Mix { features, words: 2, shared: true, sub_word: false, sync: 30, length: 60, sites: 2 }
+    Mix { features, words: 2, shared: true, sub_word: false, sync: 30, meetings: 0, length: 60, sites: 2 }
 }
 
 #[test]
@@ -267,6 +299,23 @@ fn releases_and_acquires() {
     let relaxed = Machine { relaxed_volatile: true, ..m.clone() };
     run("fences, volatile is relaxed", &relaxed, &Mix { sync: 60, words: 1, ..mix(exact()) });
     run("fences, bytes", &m, &Mix { sync: 60, sub_word: true, ..mix(exact()) });
+}
+
+#[test]
+fn threads_that_meet_at_an_mbarrier() {
+    let meetings = Mix { meetings: 20, sync: 15, length: 40, ..mix(exact()) };
+    run("meetings", &blocks(2, &[0, 1, 2]), &meetings);
+    run("meetings, one site", &blocks(1, &[0, 1, 2, 3]), &Mix { words: 1, sites: 1, ..meetings });
+    run("meetings, bytes", &blocks(1, &[0, 1, 2]), &Mix { sub_word: true, ..meetings });
+    let limits = Limits { clock: 3, ..Limits::default() };
+    run_with("meetings, ids", &blocks(2, &[0, 1]), &meetings, limits);
+    let copies = SyncFeatures { async_copies: true, ..exact() };
+    run("meetings, copies", &blocks(1, &[0, 1, 2]), &Mix { features: copies, ..meetings });
+    let two_warps: Vec<u32> = (0..34).collect();
+    let m = blocks(1, &two_warps);
+    run_some("meetings, warps", &m, &Mix { length: 16, ..meetings }, Limits::default(), 0..histories() / 16);
+    let clustered = Machine { cluster: 2, ..blocks(2, &[0, 1]) };
+    run("meetings, clusters", &clustered, &meetings);
 }
 
 #[test]

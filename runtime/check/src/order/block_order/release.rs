@@ -88,6 +88,7 @@ impl BlockOrder {
         }
         for &t in waited {
             self.acquired_of(t).join(&all);
+            self.learnt_by(t);
         }
         true
     }
@@ -125,6 +126,7 @@ impl BlockOrder {
             if reach == Reach::Launch {
                 s.pending.clear();
             }
+            self.learnt_by(thread);
         }
         if order.releases() {
             let released = self.release(thread);
@@ -198,10 +200,15 @@ impl BlockOrder {
         let reach = self.reach(scope);
         if order.acquires()
             && let Some(s) = &mut self.sync[thread as usize]
-            && let Some(p) = s.pending.iter().find(|p| p.location == location)
+            && let Some(at) = s.pending.iter().position(|p| p.location == location)
         {
             self.any_acquired = true;
-            p.seen.teach(&mut s.acquired, reach);
+            let seen = &s.pending[at].seen;
+            seen.teach(&mut s.acquired, reach);
+            if seen.is_within(reach) {
+                s.pending.swap_remove(at);
+            }
+            self.learnt_by(thread);
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::*;
-use crate::model::access::Access;
+use crate::model::access::{Access, Touch};
 use crate::model::entry::Entry;
 use crate::model::op_code;
 use crate::model::race::KernelKey;
@@ -191,9 +191,8 @@ fn among_records(op: OpCode) {
                     continue;
                 }
                 let entries = before.as_slice().iter().filter_map(|r| r.fields());
-                let mut chain =
-                    Chain { entries: entries.map(|f| view.entry(&f)).collect(), reads_only: false };
-                chain.find_reads_only();
+                let mut chain = Chain { entries: entries.map(|f| view.entry(&f)).collect(), common: None };
+                chain.find_common();
                 let mut races = Races::default();
                 history::check(&view, &shadow, &mut chain, &a, &mut races);
                 assert_eq!(races.0, 0);
@@ -241,4 +240,29 @@ fn a_thread_joins_as_the_transition_function_says() {
             }
         }
     }
+}
+
+/// An access that meets no record of a word, because it conflicts with none, rests on this.
+#[test]
+fn what_two_accesses_have_in_common_conflicts_with_all_that_either_does() {
+    let touches = || OPS.map(|code| OpCode(code).touch());
+    let relations = [
+        Relation::Itself,
+        Relation::Warp,
+        Relation::Block,
+        Relation::Cluster,
+        Relation::Grid,
+        Relation::Launch,
+    ];
+    let mut pairs = 0;
+    for (a, b) in touches().flat_map(|a| touches().map(move |b| (a, b))) {
+        let Some(op) = step::common(a.op, b.op) else { continue };
+        pairs += 1;
+        let common = Touch { op, mask: a.mask | b.mask };
+        for (third, relation) in touches().flat_map(|third| relations.map(|relation| (third, relation))) {
+            let either = step::conflict(a, third, relation) || step::conflict(b, third, relation);
+            assert!(!either || step::conflict(common, third, relation), "{a:?} {b:?} {third:?} {relation:?}");
+        }
+    }
+    assert!(pairs > 100, "{pairs}");
 }
