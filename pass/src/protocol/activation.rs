@@ -90,7 +90,7 @@ impl Extraction<'_> {
                 guards: vec![Vec::new(); graph.regions.len()],
                 ways: HashMap::new(),
                 vars: Vec::new(),
-                counts: Vec::new(),
+                turns: Vec::new(),
                 calls: HashMap::new(),
                 depth: 0,
                 control: inputs.control,

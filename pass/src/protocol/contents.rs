@@ -7,17 +7,19 @@
 //! same bytes each time: copies of memory that never changes, and values that are fixed when the
 //! function is entered. A number that a loop stores may differ in each iteration. If only one such
 //! instruction writes some bytes, they hold its value as soon as they are initialised. If several
-//! instructions write addresses of local memory there, they hold one of these addresses.
+//! instructions write addresses of local memory there, they hold one of these addresses. What is read at a
+//! computed place, as in `buffers[k % 2]`, is a choice between all that instructions write.
 
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use gpurace_protocol::expr::{BinOp, Width};
+use gpurace_protocol::expr::{BinOp, CmpOp, ExprId, Width};
 use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use super::frame::{Aim, Extraction, Frame, Pointer, Root, Value, int_width};
+use super::phis::Choices;
 use crate::analysis::address::{self, Start};
 use crate::ir;
 
@@ -37,6 +39,8 @@ pub struct WrittenBytes {
     to: i64,
     /// The written contents.
     by: WrittenContents,
+    /// True if one store writes them, to an address that is a multiple of their number.
+    aligned: bool,
 }
 
 /// Contents of written bytes.
@@ -55,7 +59,12 @@ enum WriteSource {
     /// The bytes behind this pointer.
     Memory(LLVMValueRef),
     /// This value.
-    Value(LLVMValueRef),
+    Value {
+        /// The value.
+        value: LLVMValueRef,
+        /// True if its address is a multiple of its size.
+        aligned: bool,
+    },
     /// Unknown contents.
     Other,
 }
@@ -94,7 +103,8 @@ impl Extraction<'_> {
             if address::only_loaded(param) && !matches!(from.aims[..], [Aim { root: Root::Object(_), .. }]) {
                 return Pointer::clone(&from);
             }
-            let whole = WrittenBytes { from: i64::MIN, to: i64::MAX, by: WrittenContents::Copy(from, 0) };
+            let by = WrittenContents::Copy(from, 0);
+            let whole = WrittenBytes { from: i64::MIN, to: i64::MAX, by, aligned: false };
             let written = self.written(&[], &mut HashMap::new(), param, Some(whole));
             self.pointer_to_local(written)
         }
@@ -135,6 +145,37 @@ impl Extraction<'_> {
         }
     }
 
+    /// The possible contents of local memory at a computed place, each with the condition that it is there. The read
+    /// begins at a multiple of its size, and so does each write. So it reads one of the written values, or bytes that
+    /// nothing wrote. `None` if something else than values of this size is written.
+    pub fn held_at(&mut self, local: LocalId, at: ExprId, size: i64) -> Option<Choices<Value>> {
+        let mut written = self.locals.get(local.0 as usize)?.clone();
+        written.sort_by_key(|bytes| bytes.from);
+        if written.windows(2).any(|two| two[1].from < two[0].to) {
+            return None;
+        }
+        let mut choices = Vec::new();
+        for bytes in written {
+            let WrittenContents::Value(value) = bytes.by else { return None };
+            if !bytes.aligned || bytes.to - bytes.from != size {
+                return None;
+            }
+            let from = self.b.constant(Width::W64, bytes.from);
+            choices.push((Some(self.b.cmp(CmpOp::Eq, at, from)), value));
+        }
+        Some(choices)
+    }
+
+    /// The bytes that one copy wrote over all of some local memory: behind this pointer, from this distance on.
+    pub fn copied_whole(&self, local: LocalId) -> Option<(Rc<Pointer>, i64)> {
+        match self.locals.get(local.0 as usize)?.as_slice() {
+            [WrittenBytes { by: WrittenContents::Copy(from, distance), .. }] => {
+                Some((Rc::clone(from), *distance))
+            }
+            _ => None,
+        }
+    }
+
     /// The pointer to a local variable of a function with these arguments.
     unsafe fn variable_in(
         &mut self,
@@ -165,9 +206,10 @@ impl Extraction<'_> {
         let mut all: Vec<_> = initial.into_iter().collect();
         // SAFETY: by contract.
         for (from, to, writer) in unsafe { writes(self.facts.module, memory) }? {
+            let aligned = matches!(writer, WriteSource::Value { aligned: true, .. });
             let by = match writer {
                 // SAFETY: by contract.
-                WriteSource::Value(value) => match unsafe { self.fixed(arguments, known, value) } {
+                WriteSource::Value { value, .. } => match unsafe { self.fixed(arguments, known, value) } {
                     Some(value) => WrittenContents::Value(value),
                     None => WrittenContents::Other,
                 },
@@ -178,7 +220,7 @@ impl Extraction<'_> {
                     None => WrittenContents::Other,
                 },
             };
-            all.push(WrittenBytes { from, to, by });
+            all.push(WrittenBytes { from, to, by, aligned });
         }
         Some(all)
     }
@@ -209,7 +251,7 @@ impl Extraction<'_> {
                 }
                 let bytes = ir::store_size(self.facts.module, ty);
                 let from = self.moved_by(&from, distance);
-                return self.loaded(&from, bytes, width);
+                return self.loaded(&from, bytes, width, false);
             }
             let (_, base, distance) = address::start_of(self.facts.module, value);
             if base == value {
@@ -314,7 +356,9 @@ unsafe fn writes(module: LLVMModuleRef, memory: LLVMValueRef) -> Option<Vec<(i64
                             return None;
                         }
                         let size = i64::try_from(ir::store_size(module, LLVMTypeOf(value))).ok()?;
-                        found.push((offset?, offset?.checked_add(size)?, WriteSource::Value(value)));
+                        let aligned = size > 0 && i64::from(LLVMGetAlignment(user)) % size == 0;
+                        let source = WriteSource::Value { value, aligned };
+                        found.push((offset?, offset?.checked_add(size)?, source));
                     }
                     LLVMOpcode::LLVMCall => {
                         if let Some((size, source)) = written_by_call(user, address)? {

@@ -97,17 +97,19 @@ pub struct HeaderVar {
     pub aims: Option<Vec<Aim>>,
 }
 
-/// The number of iterations of a loop before this one, as a variable of the protocol's loop.
-#[derive(Clone, Copy, Debug)]
-pub struct Count {
+/// Variables of a loop that hold each other's first values, in an order that may change with each iteration.
+#[derive(Clone, Debug)]
+pub struct Turns {
     /// The loop, in the function.
     pub of: usize,
-    /// Which threads execute the same iterations together.
-    pub uniform: Uniform,
-    /// The variable.
-    pub id: VarId,
-    /// The variable as an expression of 32 bits.
-    pub expr: ExprId,
+    /// The variables.
+    pub phis: Vec<LLVMValueRef>,
+    /// The possible orders: for each variable, the variable whose first value it has, and the condition for the
+    /// order.
+    pub orders: Vec<(Vec<usize>, ExprId)>,
+    /// The variable of the protocol's loop that says which order it is, if the number of iterations does not, and the
+    /// threads for which that is the same.
+    pub chosen: Option<(VarId, Uniform)>,
 }
 
 /// A way that control may take.
@@ -152,8 +154,8 @@ pub struct Frame {
     pub ways: HashMap<Way, ExprId>,
     /// Variables of loops.
     pub vars: Vec<HeaderVar>,
-    /// Numbers of iterations that values rest on.
-    pub counts: Vec<Count>,
+    /// Variables of loops that take turns.
+    pub turns: Vec<Turns>,
     /// Activations of the functions that it calls.
     pub calls: HashMap<LLVMValueRef, Result<Box<Frame>, String>>,
     /// Number of activations around this one.

@@ -2,13 +2,15 @@
 //! kernels only read, and local memory.
 
 use gpurace_abi::context::offset;
-use gpurace_protocol::expr::{Axis, BinOp, Expr, ExprId, LoopId, Width};
+use gpurace_protocol::expr::{Axis, BinOp, CmpOp, Expr, ExprId, LoopId, Width};
 use gpurace_protocol::protocol::{ObjectKind, Space, Uniform};
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
+use llvm_sys::{LLVMLinkage, LLVMTypeKind};
 
 use super::contents::Held;
 use super::frame::{Aim, Extraction, Frame, LoopPlace, Pointer, Root, Value};
+use super::phis::{Choices, MAX_CHOICES};
 use crate::ir;
 
 impl Extraction<'_> {
@@ -38,11 +40,19 @@ impl Extraction<'_> {
                 ir::store_size(self.facts.module, LLVMTypeOf(load)),
             )
         };
-        self.loaded(&pointer, bytes, width)
+        // SAFETY: by contract.
+        let aligned = bytes > 0 && u64::from(unsafe { LLVMGetAlignment(load) }) % bytes == 0;
+        self.loaded(&pointer, bytes, width, aligned)
     }
 
-    /// The result of a load of this many bytes.
-    pub fn loaded(&mut self, pointer: &Pointer, bytes: u64, width: Option<Width>) -> Option<Value> {
+    /// The result of a load of this many bytes. It is `aligned` if its address is a multiple of their number.
+    pub fn loaded(
+        &mut self,
+        pointer: &Pointer,
+        bytes: u64,
+        width: Option<Width>,
+        aligned: bool,
+    ) -> Option<Value> {
         let [Aim { root, guard: None }] = pointer.aims.as_slice() else { return None };
         let at = self.b.as_const(pointer.offset).map(|bits| bits as i64);
         match *root {
@@ -54,6 +64,12 @@ impl Extraction<'_> {
                 Some(self.argument(&name, start.checked_add(at)?, width))
             }
             Root::Constant(variable) => {
+                // SAFETY: roots are live while the protocol is made.
+                let initial =
+                    aligned.then(|| unsafe { self.initial(variable, pointer.offset, bytes) }).flatten();
+                if let Some(chosen) = initial.and_then(|choices| self.one_of(&choices, width)) {
+                    return Some(chosen);
+                }
                 let key = (variable, pointer.offset, width);
                 if let Some(known) = self.constants.get(&key) {
                     return Some(known.clone());
@@ -74,6 +90,18 @@ impl Extraction<'_> {
                 self.constants.insert(key, value.clone());
                 Some(value)
             }
+            Root::Local(local) if at.is_none() => {
+                if !aligned {
+                    return None;
+                }
+                if let Some((from, distance)) = self.copied_whole(local) {
+                    let from = self.moved_by(&from, distance);
+                    let offset = self.b.bin(BinOp::Add, from.offset, pointer.offset);
+                    return self.loaded(&Pointer { offset, aims: from.aims }, bytes, width, aligned);
+                }
+                let choices = self.held_at(local, pointer.offset, i64::try_from(bytes).ok()?)?;
+                self.one_of(&choices, width)
+            }
             Root::Local(local) => match self.held(local, at?, i64::try_from(bytes).ok()?)? {
                 Held::Value(value @ Value::Pointer(_)) => width.is_none().then_some(value),
                 Held::Value(Value::Int(e)) => (width == Some(self.b.width(e))).then_some(Value::Int(e)),
@@ -81,10 +109,59 @@ impl Extraction<'_> {
                 Held::LocalAddress => width.is_none().then(|| Value::from(self.pointer_to(Root::Private))),
                 Held::Copy(from, distance) => {
                     let from = self.moved_by(&from, distance);
-                    self.loaded(&from, bytes, width)
+                    self.loaded(&from, bytes, width, aligned)
                 }
             },
             Root::Object(_) | Root::Private => None,
+        }
+    }
+
+    /// The pointers in a table that never changes, each with the condition that it is at this place.
+    unsafe fn initial(&mut self, table: LLVMValueRef, at: ExprId, size: u64) -> Option<Choices<Value>> {
+        // SAFETY: by contract.
+        unsafe {
+            let is_array = LLVMGetTypeKind(LLVMGlobalGetValueType(table)) == LLVMTypeKind::LLVMArrayTypeKind;
+            let stays = LLVMIsGlobalConstant(table) != 0 && LLVMIsExternallyInitialized(table) == 0;
+            let own = matches!(
+                LLVMGetLinkage(table),
+                LLVMLinkage::LLVMPrivateLinkage | LLVMLinkage::LLVMInternalLinkage
+            );
+            let aligned = size > 0 && u64::from(LLVMGetAlignment(table)) % size == 0;
+            let initial = LLVMGetInitializer(table);
+            if initial.is_null() || !(is_array && stays && own && aligned) {
+                return None;
+            }
+            let mut choices = Vec::new();
+            for index in 0..LLVMGetArrayLength2(LLVMGlobalGetValueType(table)) {
+                if index >= MAX_CHOICES as u64 {
+                    return None;
+                }
+                let element = LLVMGetAggregateElement(initial, index as u32);
+                if element.is_null() || ir::space_of(element).is_none() {
+                    return None;
+                }
+                if ir::store_size(self.facts.module, LLVMTypeOf(element)) != size {
+                    return None;
+                }
+                let value = Value::from(self.constant_pointer(element)?);
+                let from = self.b.constant(Width::W64, (index * size) as i64);
+                choices.push((Some(self.b.cmp(CmpOp::Eq, at, from)), value));
+            }
+            Some(choices)
+        }
+    }
+
+    /// The value that is chosen, if all are integers of this width, or pointers if it is `None`.
+    fn one_of(&mut self, choices: &Choices<Value>, width: Option<Width>) -> Option<Value> {
+        match width {
+            Some(width) => {
+                let fits = |value: &Value| matches!(value, Value::Int(e) if self.b.width(*e) == width);
+                let all = choices.iter().all(|(_, value)| fits(value));
+                all.then(|| self.merge_ints(choices)).flatten().map(Value::Int)
+            }
+            // All distances become one expression.
+            None if choices.len() > MAX_CHOICES => None,
+            None => self.merge_pointers(choices, Uniform::Thread, None).map(Value::from),
         }
     }
 

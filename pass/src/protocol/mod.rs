@@ -13,8 +13,9 @@
 //! # Values
 //! [`activation`] evaluates the values that addresses and conditions depend on, in one walk over the
 //! basic blocks. [`values`] does integers, with [`arithmetic`]; [`pointers`] does pointers; [`phis`]
-//! joins the values of several ways; [`steps`] does loop variables; [`loads`] does memory with known
-//! contents, which [`contents`] finds for local memory. A value that no expression describes is opaque;
+//! joins the values of several ways; [`steps`] does loop variables, and [`turns`] those that change
+//! places; [`decided`] does comparisons of loaded floating-point numbers; [`loads`] does memory with
+//! known contents, which [`contents`] finds for local memory. A value that no expression describes is opaque;
 //! [`uniform`](crate::analysis::uniform) finds the group of threads for which it is the same. A value of
 //! a loop that is used after the loop is opaque, unless it does not vary in the loop, or the loop can be
 //! run ([`gpurace_protocol::last`]).
@@ -37,6 +38,7 @@ pub mod compact;
 pub mod conditions;
 pub mod contents;
 pub mod copies;
+pub mod decided;
 pub mod effects;
 pub mod emit;
 pub mod frame;
@@ -45,6 +47,7 @@ pub mod loads;
 pub mod phis;
 pub mod pointers;
 pub mod steps;
+pub mod turns;
 pub mod values;
 
 #[cfg(test)]

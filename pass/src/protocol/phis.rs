@@ -2,23 +2,21 @@
 
 use std::rc::Rc;
 
-use gpurace_protocol::expr::{BinOp, Cast, ExprId, LoopId, Width};
+use gpurace_protocol::expr::{ExprId, LoopId, Width};
 use gpurace_protocol::protocol::Uniform;
-use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
-use super::frame::{Aim, Count, Extraction, Frame, HeaderVar, Pointer, Value};
+use super::frame::{Aim, Extraction, Frame, HeaderVar, Pointer, Value};
 use crate::analysis::address;
-use crate::analysis::regions::{Graph, NodeKind};
-use crate::ir;
+use crate::analysis::regions::NodeKind;
 
 /// The largest number of different values of a phi that becomes an expression.
-const MAX_CHOICES: usize = 4;
+pub const MAX_CHOICES: usize = 4;
 /// The largest number of targets of a pointer.
 const MAX_AIMS: usize = 8;
 /// The largest number of instructions that are followed to find the targets of a pointer.
-const MAX_WEB: usize = 64;
+pub const MAX_WEB: usize = 64;
 
 /// The values that a phi takes over some of its edges. Each has its condition, once the node's
 /// dominator is executed; `None` if the condition is not known.
@@ -127,7 +125,7 @@ impl Extraction<'_> {
                 return Some(first);
             }
             if let Some(first) = &first
-                && let Some(value) = self.eval_alternating(f, block, l, phi, width, first)
+                && let Some(value) = self.eval_turns(f, block, l, phi, width, first)
             {
                 return Some(value);
             }
@@ -152,84 +150,6 @@ impl Extraction<'_> {
                 None => Value::Int(expr),
             })
         }
-    }
-
-    /// The value of a header phi that takes two values in turn, the first of them in the first iteration: buffers that
-    /// are swapped, a number `x` that becomes `1 - x` or `x ^ 1`.
-    unsafe fn eval_alternating(
-        &mut self,
-        f: &mut Frame,
-        block: usize,
-        l: usize,
-        phi: LLVMValueRef,
-        width: Option<Width>,
-        first: &Value,
-    ) -> Option<Value> {
-        let graph = Rc::clone(&f.graph);
-        let parent = graph.loops[l].parent;
-        // SAFETY: by `eval_phi`'s contract.
-        unsafe {
-            let next = next_of(&graph, l, phi)?;
-            let is_swapped = !LLVMIsAPHINode(next).is_null()
-                && f.graph.block_of.get(&next) == Some(&block)
-                && next_of(&graph, l, next) == Some(phi);
-            let second = if is_swapped {
-                self.merge_phi(f, block, graph.region_of(parent), graph.node_of_loop[l], next, width)?
-            } else {
-                self.turned(phi, next, first)?
-            };
-            let uniform = f.uniform.of_value(phi);
-            let (even, odd) = self.parity(f, l, uniform);
-            match (first, &second) {
-                (&Value::Int(first), &Value::Int(second)) => {
-                    Some(Value::Int(self.b.select(odd, second, first)))
-                }
-                (Value::Pointer(_), Value::Pointer(_)) => {
-                    let choices = [(Some(even), first.clone()), (Some(odd), second)];
-                    self.merge_pointers(&choices, uniform, f.inner(parent)).map(Value::from)
-                }
-                _ => None,
-            }
-        }
-    }
-
-    /// The result of `next` if its operand `phi` is `first`, for instructions that give `first` back if applied again:
-    /// `c - phi`, `phi ^ c`.
-    unsafe fn turned(&mut self, phi: LLVMValueRef, next: LLVMValueRef, first: &Value) -> Option<Value> {
-        let &Value::Int(first) = first else { return None };
-        // SAFETY: by `eval_phi`'s contract.
-        unsafe {
-            let (op, constant) = match ir::value_opcode(next)? {
-                LLVMOpcode::LLVMSub if LLVMGetOperand(next, 1) == phi => {
-                    (BinOp::Sub, LLVMGetOperand(next, 0))
-                }
-                LLVMOpcode::LLVMXor if LLVMGetOperand(next, 0) == phi => {
-                    (BinOp::Xor, LLVMGetOperand(next, 1))
-                }
-                _ => return None,
-            };
-            let width = self.b.width(first);
-            if LLVMIsAConstantInt(constant).is_null() || width == Width::W1 {
-                return None;
-            }
-            let constant = self.b.constant(width, LLVMConstIntGetSExtValue(constant));
-            Some(Value::Int(self.b.bin(op, constant, first)))
-        }
-    }
-
-    /// Whether the number of iterations of a loop before this one is even, and whether it is odd. All threads with this
-    /// `uniform` that execute the same iteration agree.
-    fn parity(&mut self, f: &mut Frame, l: usize, uniform: Uniform) -> (ExprId, ExprId) {
-        let count = match f.counts.iter().find(|count| count.of == l && count.uniform == uniform) {
-            Some(count) => count.expr,
-            None => {
-                let (id, expr) = self.b.new_var(f.loop_ids[l], Width::W32, uniform);
-                f.counts.push(Count { of: l, uniform, id, expr });
-                expr
-            }
-        };
-        let odd = self.b.cast(Cast::Trunc, Width::W1, count);
-        (self.b.not(odd), odd)
     }
 
     /// The possible targets of a pointer that a loop changes: those of all values that it is
@@ -376,16 +296,6 @@ impl Extraction<'_> {
         }
         aims
     }
-}
-
-/// The one value that a header phi takes over all back edges of its loop.
-unsafe fn next_of(graph: &Graph, l: usize, phi: LLVMValueRef) -> Option<LLVMValueRef> {
-    let region = &graph.regions[l + 1];
-    // SAFETY: the phi is live.
-    let mut values =
-        region.ins(region.back()).map(|edge| unsafe { incoming_from(phi, graph.blocks[edge.block]) });
-    let next = values.next()??;
-    values.all(|value| value == Some(next)).then_some(next)
 }
 
 /// The value that a phi takes from a basic block; `None` for poison, and from blocks that are no

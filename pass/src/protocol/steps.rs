@@ -35,9 +35,9 @@ impl Extraction<'_> {
             };
             out.push(Induction { id: var.id, width: var.width, from: var.from, step });
         }
-        for count in f.counts.iter().filter(|count| count.of == l) {
-            let [from, one] = [0, 1].map(|n| self.b.constant(Width::W32, n));
-            out.push(Induction { id: count.id, width: Width::W32, from, step: Step::Add(one) });
+        for (id, uniform) in f.turns.iter().filter(|turns| turns.of == l).filter_map(|turns| turns.chosen) {
+            let from = self.b.constant(Width::W32, 0);
+            out.push(Induction { id, width: Width::W32, from, step: Step::Any(uniform) });
         }
         Ok(out)
     }

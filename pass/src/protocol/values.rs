@@ -245,6 +245,7 @@ impl Extraction<'_> {
                 LLVMOpcode::LLVMLoad => self.eval_load(f, place, instruction, Some(width)).and_then(as_int),
                 LLVMOpcode::LLVMCall => self.eval_call(f, block, instruction).and_then(as_int),
                 LLVMOpcode::LLVMICmp => self.eval_compare(f, place, instruction),
+                LLVMOpcode::LLVMFCmp => self.eval_float_compare(f, block, instruction),
                 LLVMOpcode::LLVMSelect => {
                     let [c, a, b] = [0, 1, 2].map(|i| LLVMGetOperand(instruction, i));
                     let c = self.int(f, c, place);
@@ -307,7 +308,10 @@ unsafe fn address_of(pointer: LLVMValueRef, width: Width) -> Option<u32> {
 }
 
 /// True for a load that is neither atomic nor volatile.
-unsafe fn is_plain_load(value: LLVMValueRef) -> bool {
+///
+/// # Safety
+/// `value` is live.
+pub unsafe fn is_plain_load(value: LLVMValueRef) -> bool {
     // SAFETY: by contract.
     unsafe {
         ir::value_opcode(value) == Some(LLVMOpcode::LLVMLoad)

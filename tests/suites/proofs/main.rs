@@ -10,11 +10,13 @@
 //! | [`managed`] | managed memory, which the host may access too |
 //! | [`rows`] | rows that loops walk in part |
 //! | [`swapped`] | buffers that change places in loops |
+//! | [`grid`] | loops over a barrier of the grid, whose end loaded numbers decide |
 //! | [`covered`] | reads that another access's check stands for |
 //! | [`warnings`] | warnings, remarks and facts of the compiler |
 
 mod copies;
 mod covered;
+mod grid;
 mod indices;
 mod managed;
 mod objects;

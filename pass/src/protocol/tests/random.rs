@@ -24,6 +24,8 @@ struct Writer {
     budget: u32,
     /// True if breaks may end loops.
     exits: bool,
+    /// True if buffers and numbers change places.
+    turns: bool,
 }
 
 impl Writer {
@@ -91,6 +93,9 @@ impl Writer {
             return;
         }
         self.budget -= 1;
+        if self.turns && self.below(3) == 0 {
+            return self.turn();
+        }
         let choice = if depth == 0 { self.below(5) } else { self.below(16) };
         match choice {
             0..=2 => {
@@ -154,6 +159,31 @@ impl Writer {
         }
     }
 
+    /// Uses one of three buffers, or one of three numbers, or lets some of them change places.
+    fn turn(&mut self) {
+        let (kind, order) = (self.below(2) as usize, self.below(4));
+        let [x, y, z] = [["p", "q", "r"], ["u", "v", "w"]][kind];
+        let written = match (self.below(2), kind) {
+            (0, 0) => write!(self.text, "{x}[tid & 7] = {y}[tid]; {z}[1 + (tid & 3)] += 2;"),
+            (0, _) => write!(self.text, "a[{x} + (tid & 7)] = a[{y}]; a[{z}] += 2;"),
+            _ => {
+                let kind = ["int *", "int "][kind];
+                let moves = match order {
+                    0 => format!("{x} = {y}; {y} = {z}; {z} = t;"),
+                    1 => format!("{x} = {z}; {z} = {y}; {y} = t;"),
+                    2 => format!("{x} = {y}; {y} = t;"),
+                    // One of them is lost.
+                    _ if self.below(4) == 0 => format!("{x} = {y}; {z} = t;"),
+                    _ => format!("{x} = {z}; {z} = t;"),
+                };
+                let when =
+                    if self.below(3) == 0 { format!("if {}", self.condition(1)) } else { String::new() };
+                write!(self.text, "{when} {{ {kind}t = {x}; {moves} }}")
+            }
+        };
+        let _ = written;
+    }
+
     fn counted(&mut self, depth: u32) {
         let name = self.name();
         let (from, to) = (self.integer(1), self.integer(1));
@@ -194,7 +224,7 @@ impl Writer {
     }
 }
 
-fn program(seed: u64, exits: bool) -> String {
+fn program(seed: u64, exits: bool, turns: bool) -> String {
     (0..KERNELS)
         .map(|k| {
             let mut writer = Writer {
@@ -205,8 +235,12 @@ fn program(seed: u64, exits: bool) -> String {
                 loops: 0,
                 budget: 24,
                 exits,
+                turns,
             };
             writer.text.push_str("a[tid] = 1;");
+            if turns {
+                writer.text.push_str("int *p = a, *q = a + 16, *r = a + 32; int u = 40, v = 48, w = 56;");
+            }
             for _ in 0..3 {
                 writer.statement(3);
             }
@@ -215,8 +249,8 @@ fn program(seed: u64, exits: bool) -> String {
         .collect()
 }
 
-fn check(seed: u64, exits: bool, tries: u64) -> usize {
-    let source = program(seed, exits);
+fn check(seed: u64, exits: bool, turns: bool, tries: u64) -> usize {
+    let source = program(seed, exits, turns);
     if std::env::var_os("GPURACE_TEST_DUMP").is_some() {
         eprintln!("{source}");
     }
@@ -226,7 +260,7 @@ fn check(seed: u64, exits: bool, tries: u64) -> usize {
 
 #[test]
 fn structured_kernels() {
-    let open: usize = (0..2).map(|seed| check(seed, false, 400)).sum();
+    let open: usize = (0..2).map(|seed| check(seed, false, false, 400)).sum();
     // There are 2 programs of 40 kernels of 12 threads. Nearly all are described exactly.
     assert!(open < 2 * 40 * 12 / 10, "{open} threads are left something open");
 }
@@ -234,6 +268,13 @@ fn structured_kernels() {
 #[test]
 fn kernels_that_leave_loops_in_their_midst() {
     (2..4).for_each(|seed| {
-        check(seed, true, 400);
+        check(seed, true, false, 400);
+    });
+}
+
+#[test]
+fn variables_that_change_places() {
+    (4..6).for_each(|seed| {
+        check(seed, false, true, 2000);
     });
 }

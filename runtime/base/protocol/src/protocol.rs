@@ -181,7 +181,8 @@ pub struct Opaque {
     /// Inclusive bounds of the unsigned value, if they are certain.
     pub range: Option<(u64, u64)>,
     /// The plain load that yields the whole value in the same iteration. Nothing outside of the
-    /// loops around the load uses the value.
+    /// loops around the load uses the value. For a value of 1 bit: the only load on which it rests, beside what
+    /// all threads have for the whole launch. It may be that of the iteration before.
     pub loaded_by: Option<SiteId>,
     /// The value lies in the argument buffer, and this is the place of its first byte there: 64 bits,
     /// signed. It comes before the value in the arena.
