@@ -1,5 +1,5 @@
-// NVRTC, which compiles device code at run time, for programs that gpurace runs on the host. Used only if the toolkit
-// has no header of this name. Written from the documented interface.
+// NVRTC, which compiles device code at run time, for programs that gpurace runs on the host. Used only if the
+// toolkit has no header of this name. Written from the documented interface.
 #ifndef __NVRTC_H__
 #define __NVRTC_H__
 
@@ -72,8 +72,7 @@ nvrtcResult nvrtcSetFlowCallback(nvrtcProgram prog, int (*callback)(void *, void
 #include <string>
 #include <typeinfo>
 
-template <typename T>
-nvrtcResult nvrtcGetTypeName(const std::type_info &info, std::string *result) {
+template <typename T> nvrtcResult nvrtcGetTypeName(const std::type_info &info, std::string *result) {
   int status = 0;
   char *name = abi::__cxa_demangle(info.name(), nullptr, nullptr, &status);
   if (!name) return NVRTC_ERROR_INTERNAL_ERROR;
@@ -82,12 +81,11 @@ nvrtcResult nvrtcGetTypeName(const std::type_info &info, std::string *result) {
   return NVRTC_SUCCESS;
 }
 
-// `typeid` forgets references and the outermost qualifiers. The type of a pointer to a class template keeps them.
-template <typename T>
-struct __nvrtcGetTypeName_wrapper;
+// `typeid` forgets references and the outermost qualifiers. The type of a pointer to a class template keeps
+// them.
+template <typename T> struct __nvrtcGetTypeName_wrapper;
 
-template <typename T>
-nvrtcResult nvrtcGetTypeName(std::string *result) {
+template <typename T> nvrtcResult nvrtcGetTypeName(std::string *result) {
   std::string whole;
   nvrtcResult status = nvrtcGetTypeName<T>(typeid(__nvrtcGetTypeName_wrapper<T> *), &whole);
   if (status != NVRTC_SUCCESS) return status;
