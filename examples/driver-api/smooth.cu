@@ -5,7 +5,7 @@
 //   cd rust; gpurace run -- cargo run ../smooth.fatbin
 //   pip install cuda-bindings; gpurace run -- python3 python/smooth.py smooth.fatbin
 //
-// The program in `python` also compiles this file itself: `gpurace run -- python3 python/smooth.py smooth.cu`.
+// `gpurace run -- python3 python/smooth.py smooth.cu` compiles this file while it runs.
 //
 // A thread reads its neighbours' values before they are there. `-DFIXED` adds the barrier.
 
