@@ -137,6 +137,10 @@ fn the_plugin_is_told_what_was_asked() {
     assert!(!device.args.iter().any(|arg| arg == "--offload-arch=sm_90"));
     let config: serde_json::Value = serde_json::from_str(&device.env[0].1).unwrap();
     insta::assert_snapshot!(serde_json::to_string_pretty(&config).unwrap());
+
+    let plan = plan_with("-fsanitize=gpurace --cuda-device-only k.cu", &toolchain());
+    let Step::Clang(device) = &plan.steps[0] else { panic!("the device code comes first") };
+    assert!(device.env[0].1.contains(r#""alone":true"#), "{}", device.env[0].1);
 }
 
 #[test]

@@ -73,18 +73,19 @@ pub unsafe fn share_variables(module: LLVMModuleRef, bare: LLVMModuleRef) {
 }
 
 /// Gives each function of `bare`, a copy of `module`, the address that it has in `module`, once the two are linked.
-/// A thread may keep the address, also in an object, and a checked launch call it later. Direct calls stay in `bare`.
+/// A thread may keep the address, also in an object, and a checked launch call it later. Direct calls stay in `bare`, and
+/// so do `kernels`: no thread calls them, and only annotations name their addresses.
 ///
 /// # Safety
 /// Both modules are live. Functions have the thread context, and kernels have no entries yet.
-pub unsafe fn share_addresses(module: LLVMModuleRef, bare: LLVMModuleRef) {
+pub unsafe fn share_addresses(module: LLVMModuleRef, bare: LLVMModuleRef, kernels: &[&str]) {
     // SAFETY: by contract; calls stay live, and each gets its own callee back.
     unsafe {
         let functions: Vec<_> = ir::definitions(bare).filter(|&f| reach::is_address_taken(f)).collect();
         for function in functions {
             let name = ir::name(function);
             let original = LLVMGetNamedFunction(module, ir::c(&name).as_ptr());
-            if original.is_null() || LLVMIsDeclaration(original) != 0 {
+            if kernels.contains(&&*name) || original.is_null() || LLVMIsDeclaration(original) != 0 {
                 continue;
             }
             LLVMSetComdat(original, std::ptr::null_mut());

@@ -65,7 +65,7 @@ pub unsafe fn to_object(
             let candidates: Vec<_> = lowered.of_blocks.iter().cloned().chain(of_open).collect();
             of_checked_blocks = entries::add_entries(module, &candidates);
             let lowered = lower_functions(bare, &machine, Checks::None, |_, _, _, _| ())?;
-            image::share_addresses(module, bare);
+            image::share_addresses(module, bare, &names);
             image::add_entries(bare, &names, image::BARE_ENTRY);
             of_blocks = entries::add_entries(bare, &lowered.of_blocks);
             image::share_variables(module, bare);
