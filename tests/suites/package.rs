@@ -143,6 +143,7 @@ fn the_debian_package_holds_no_llvm() -> Result<(), Failed> {
         "./usr/lib/gpurace/libgpurace_fft.so",
         "./usr/lib/gpurace/libgpurace_sparse.so",
         "./usr/lib/gpurace/libgpurace_solver.so",
+        "./usr/lib/gpurace/libgpurace_nvrtc.so",
         &link,
     ] {
         assert!(files.contains(file), "{file}: {files}");
@@ -169,6 +170,16 @@ done
 for folder in $GPURACE_TEST_HIDE; do mount -t tmpfs none "$folder"; done
 shift 2
 exec "$@"
+"#;
+
+/// A program that compiles a kernel while it runs. Its status is NVRTC's.
+const COMPILES: &str = r#"
+#include <nvrtc.h>
+int main() {
+  nvrtcProgram program;
+  nvrtcCreateProgram(&program, "__global__ void empty() {}", "empty.cu", 0, nullptr, nullptr);
+  return nvrtcCompileProgram(program, 0, nullptr);
+}
 "#;
 
 fn the_wheel_works() -> Result<(), Failed> {
@@ -214,6 +225,14 @@ fn the_wheel_works() -> Result<(), Failed> {
     {
         assert!(ran.stderr.contains(text), "no `{text}` in {}", ran.stderr);
     }
+
+    // NVRTC finds the wheel's gclang.
+    std::fs::write(folder.join("compiles.cpp"), COMPILES)?;
+    let words_of_it = ["-fgpurace-exec=cpu", "compiles.cpp", "-lnvrtc", "-o", "compiles"];
+    let built = hidden("", &bin.join("gclang++"), &words_of_it)?;
+    assert_eq!(built.status, Some(0), "{}", built.stderr);
+    let ran = hidden("", &folder.join("compiles"), &[])?;
+    assert_eq!(ran.status, Some(0), "{}", ran.stderr);
 
     // What a system without a compiler lacks is named.
     for (hidden_too, lacks) in [
