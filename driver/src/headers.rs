@@ -80,9 +80,9 @@ fn quoted_includes(text: &str) -> impl Iterator<Item = &str> {
 
 /// Returns the adapted text of a header or source, with the same number of lines. `None` if clang can read it as it is.
 pub fn adapt(path: &Path, text: &str) -> Option<String> {
-    let is_toolkit_s = BARRIERS.iter().any(|header| path.ends_with(header));
+    let of_toolkit = BARRIERS.iter().any(|header| path.ends_with(header));
     let mut adapted: Option<String> = None;
-    if is_toolkit_s {
+    if of_toolkit {
         // A program's own class of this name keeps its destructor.
         adapted = default_destructor(text);
     }
