@@ -143,6 +143,8 @@ pub struct Search {
     pub system: Vec<PathBuf>,
     /// Where gpurace keeps its own.
     pub own: Vec<PathBuf>,
+    /// True if a toolkit that clang finds by itself goes before those of the environment.
+    pub system_first: bool,
 }
 
 /// What a search found.
@@ -158,14 +160,16 @@ impl Search {
     /// Finds the first toolkit that clang can parse. With `--cuda-path`, it examines no other folder.
     pub fn run(&self) -> Found {
         let mut found = Found::default();
+        let mut first = [(&self.environment, Origin::Environment), (&self.system, Origin::System)];
+        if self.system_first {
+            first.reverse();
+        }
         let places: Vec<(&PathBuf, Origin)> = match &self.argument {
             Some(path) => vec![(path, Origin::Argument)],
-            None => self
-                .environment
-                .iter()
-                .map(|path| (path, Origin::Environment))
-                .chain(self.system.iter().map(|path| (path, Origin::System)))
-                .chain(self.own.iter().map(|path| (path, Origin::Own)))
+            None => first
+                .into_iter()
+                .chain([(&self.own, Origin::Own)])
+                .flat_map(|(paths, origin)| paths.iter().map(move |path| (path, origin)))
                 .collect(),
         };
         for (path, origin) in places {
@@ -247,6 +251,23 @@ mod tests {
                 (old, Unusable::Version(Version { major: 10, minor: 2 })),
             ]
         );
+    }
+
+    #[test]
+    fn a_toolkit_of_the_environment_is_known_as_such_in_both_orders() {
+        let root = tempfile::tempdir().unwrap();
+        let environment = fake(root.path(), "environment", 12050);
+        let system = fake(root.path(), "system", 12050);
+        let origin = |search: &Search| search.run().toolkit.unwrap().origin;
+        let mut search = Search { environment: vec![environment], ..Search::default() };
+        for system_first in [false, true] {
+            search.system_first = system_first;
+            assert_eq!(origin(&search), Origin::Environment);
+        }
+        search.system = vec![system];
+        assert_eq!(origin(&search), Origin::System);
+        search.system_first = false;
+        assert_eq!(origin(&search), Origin::Environment);
     }
 
     #[test]

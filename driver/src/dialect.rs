@@ -1,5 +1,5 @@
-//! What nvcc accepts in a source and clang does not. gclang gives clang an adapted copy of such a source,
-//! with the same lines.
+//! What nvcc accepts in a source and clang does not. gclang gives clang an adapted copy of such a source, or of a
+//! header that it includes in quotes, with the same lines.
 //!
 //! - `#define UNROLL #pragma unroll`: nvcc obeys a pragma that a macro expands to. The copy has `_Pragma`.
 //! - `kernel<< <grid, block> >>()`: nvcc accepts spaces within `<<<` and `>>>`. The copy has none.

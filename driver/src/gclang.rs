@@ -91,10 +91,8 @@ pub(crate) fn find(args: &Args, driver: Driver) -> Result<Toolchain, Error> {
     let mut toolkit = None;
     if !args.no_toolkit && (args.has_cuda_input() || compiles_host || joins) {
         let mut search = world.cuda_search(args.cuda_path.as_deref());
-        if !builds {
-            // clang ignores `CUDA_PATH` and `CUDA_HOME`, so a toolkit that it finds goes first.
-            search.system.append(&mut search.environment);
-        }
+        // clang ignores `CUDA_PATH` and `CUDA_HOME`, so a toolkit that it finds goes first.
+        search.system_first = !builds;
         let found = search.run();
         if builds && args.has_cuda_input() {
             report_toolkit(&found, driver)?;

@@ -9,9 +9,10 @@
 //! nvcc also accepts two operands of an `asm` without a comma between them. The same header has such an
 //! `asm` for `sm_90` and newer. The copy has the comma.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::args::{Args, Input, InputKind};
+use crate::args::{Args, InputKind, Item};
 use crate::dialect;
 
 /// The header of `cuda::barrier` in a toolkit. It depends on the version of libcu++.
@@ -26,22 +27,66 @@ pub fn to_adapt(toolkit: &Path) -> Vec<PathBuf> {
     BARRIERS
         .iter()
         .map(|header| toolkit.join(header))
-        .filter(|path| std::fs::read_to_string(path).is_ok_and(|text| adapt(&text).is_some()))
+        .filter(|path| std::fs::read_to_string(path).is_ok_and(|text| adapt(path, &text).is_some()))
         .collect()
 }
 
-/// Returns the CUDA sources that clang cannot read as they are.
-pub fn sources_to_adapt(args: &Args) -> impl Iterator<Item = PathBuf> {
+/// Returns the CUDA sources that clang cannot read as they are, and such headers that they include by `#include "..."`.
+pub fn sources_to_adapt(args: &Args) -> Vec<PathBuf> {
+    let folders = include_folders(args);
     let sources = args.inputs().filter(|input| input.kind() == InputKind::Cuda);
-    let path = |input: &Input| PathBuf::from(&input.path);
-    sources.map(path).filter(|path| std::fs::read_to_string(path).is_ok_and(|text| adapt(&text).is_some()))
+    let mut waiting: Vec<PathBuf> = sources.map(|input| PathBuf::from(&input.path)).collect();
+    waiting.reverse();
+    let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
+    while let Some(path) = waiting.pop() {
+        let Ok(text) = std::fs::read_to_string(&path) else { continue };
+        if !seen.insert(std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone())) {
+            continue;
+        }
+        for name in quoted_includes(&text) {
+            let beside = path.parent().map(|folder| folder.join(name));
+            let places = beside.into_iter().chain(folders.iter().map(|folder| folder.join(name)));
+            waiting.extend(places.into_iter().find(|place| place.is_file()));
+        }
+        if adapt(&path, &text).is_some() {
+            found.push(path);
+        }
+    }
+    found
 }
 
-/// Returns the adapted text of a header or source, with the same number of lines. `None` if clang can read the header
-/// as it is.
-pub fn adapt(text: &str) -> Option<String> {
+/// The folders of `-iquote`, then those of `-I`.
+fn include_folders(args: &Args) -> Vec<PathBuf> {
+    let folders = |option: &str| -> Vec<PathBuf> {
+        let of_item = |item: &Item| match item {
+            Item::Option { words, .. } => {
+                let text: String = words.iter().map(|word| word.to_string_lossy()).collect();
+                text.strip_prefix(option).map(PathBuf::from)
+            }
+            Item::Input(_) => None,
+        };
+        args.items.iter().filter_map(of_item).collect()
+    };
+    [folders("-iquote"), folders("-I")].concat()
+}
+
+/// The names in the lines `#include "name"`.
+fn quoted_includes(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|line| {
+        let rest = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("include")?;
+        rest.trim_start().strip_prefix('"')?.split_once('"').map(|(name, _)| name)
+    })
+}
+
+/// Returns the adapted text of a header or source, with the same number of lines. `None` if clang can read it as it is.
+pub fn adapt(path: &Path, text: &str) -> Option<String> {
+    let of_toolkit = BARRIERS.iter().any(|header| path.ends_with(header));
     let mut adapted: Option<String> = None;
-    for rule in [default_destructor, separate_operands, dialect::adapt] {
+    if of_toolkit {
+        // A program's own class of this name keeps its destructor.
+        adapted = default_destructor(text);
+    }
+    for rule in [separate_operands, dialect::adapt] {
         adapted = rule(adapted.as_deref().unwrap_or(text)).or(adapted);
     }
     adapted
@@ -92,22 +137,58 @@ fn default_destructor(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
+    const TOOLKIT: &str = "/cuda/include/cuda/__barrier/barrier_block_scope.h";
+
+    fn adapt_toolkit(text: &str) -> Option<String> {
+        adapt(Path::new(TOOLKIT), text)
+    }
+
+    #[test]
+    fn a_program_s_own_barrier_keeps_its_destructor() {
+        let own = "struct barrier {\n  ~barrier() { f(); }\n};\n";
+        assert_eq!(adapt(Path::new("src/barrier.h"), own), None);
+        assert!(adapt_toolkit(own).is_some());
+    }
+
+    #[test]
+    fn headers_are_found_beside_their_includer_and_in_folders() {
+        let root = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = root.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, text).unwrap();
+            path
+        };
+        let launch = "k<< <1, 2>> >();\n";
+        let source = file("src/a.cu", "#include \"b.h\"\n # include \"far.h\" // far\n#include <other.h>\n");
+        let beside = file("src/b.h", &format!("#include \"b.h\"\n#include \"c.h\"\n{launch}"));
+        let deeper = file("src/c.h", launch);
+        let far = file("include/far.h", launch);
+        file("include/b.h", launch);
+        file("include/other.h", launch);
+        let folder = root.path().join("include").display().to_string();
+        let args =
+            Args::parse(["-I", &folder, "-c", &source.display().to_string()].map(Into::into).into()).unwrap();
+        let found: BTreeSet<PathBuf> = sources_to_adapt(&args).into_iter().collect();
+        assert_eq!(found, [beside, deeper, far].into());
+    }
+
     #[test]
     fn only_a_destructor_that_does_something_is_replaced() {
         let header = "struct barrier {\n  ~barrier() {\n    if (x) { f(); }\n  }\n  int y;\n};\n";
         let adapted = "struct barrier {\n  ~barrier() = default;\n\n\n  int y;\n};\n";
-        assert_eq!(adapt(header).as_deref(), Some(adapted));
-        assert_eq!(adapt(adapted), None);
-        assert_eq!(adapt("struct barrier { ~barrier(); void f() {} };"), None);
-        assert_eq!(adapt("struct barrier { int y; };"), None);
-        assert_eq!(adapt("struct barrier { ~barrier() { f();"), None);
+        assert_eq!(adapt_toolkit(header).as_deref(), Some(adapted));
+        assert_eq!(adapt_toolkit(adapted), None);
+        assert_eq!(adapt_toolkit("struct barrier { ~barrier(); void f() {} };"), None);
+        assert_eq!(adapt_toolkit("struct barrier { int y; };"), None);
+        assert_eq!(adapt_toolkit("struct barrier { ~barrier() { f();"), None);
     }
 
     #[test]
     fn operands_get_the_comma_between_them() {
         let header =
             "asm(\"x\"\n  : \"=r\"(a)\n  : \"r\"(b),\n    \"l\"(token)\n    \"r\"(wait)\n  : \"memory\");\n";
-        assert_eq!(adapt(header), Some(header.replace("(token)\n", "(token),\n")));
-        assert_eq!(adapt(&header.replace("(token)\n", "(token),\n")), None);
+        assert_eq!(adapt_toolkit(header), Some(header.replace("(token)\n", "(token),\n")));
+        assert_eq!(adapt_toolkit(&header.replace("(token)\n", "(token),\n")), None);
     }
 }

@@ -177,7 +177,7 @@ fn adapt(from: &Path, to: &Path) -> Result<(), Error> {
     let text =
         fs::read_to_string(from).map_err(|e| Error::new(format!("cannot read `{}`: {e}", from.display())))?;
     // The header may have changed since the plan was made. Then it is copied as it is.
-    write(to, headers::adapt(&text).unwrap_or(text).as_bytes())
+    write(to, headers::adapt(from, &text).unwrap_or(text).as_bytes())
 }
 
 /// A name that a device image uses and nothing defines.

@@ -209,6 +209,7 @@ impl World {
             environment: self.cuda_variables.clone(),
             system: cuda::clang_search_dirs(&self.path, &self.root),
             own: self.own_toolkits(),
+            system_first: false,
         }
     }
 

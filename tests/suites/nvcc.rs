@@ -76,6 +76,35 @@ int main() {
 }
 
 #[test]
+fn headers_of_the_program_are_adapted_too() {
+    let source = "\
+#include \"launch.h\"
+struct barrier {
+    int* count;
+    ~barrier() { ++*count; }
+};
+int main() {
+    int count = 0;
+    { barrier own = {&count}; }
+    int* out;
+    cudaMalloc(&out, 128);
+    launch(out);
+    return cudaDeviceSynchronize() || count != 1;
+}
+";
+    let folder = folder_with("dialect_header", source);
+    std::fs::create_dir_all(folder.join("parts")).unwrap();
+    let kernel = "__global__ void same(int* out) { out[0] = threadIdx.x; }\n";
+    let launch = "inline void launch(int* out) { same << < 1, 32 >> > (out); }\n";
+    std::fs::write(folder.join("parts/launch.h"), format!("{kernel}{launch}")).unwrap();
+    compile(&["-fsanitize=gpurace", "-Iparts", "app.cu", "-o", "app"], &folder).unwrap();
+    let run = run_checked(&folder.join("app"), &[], "", &folder).unwrap();
+    assert_eq!(run.outcome.status, Some(66), "{}", run.outcome.stderr);
+    let race = &run.report.unwrap().races[0];
+    assert_eq!((race.accesses[0].line, race.launch.as_ref().unwrap().line), (Some(1), Some(2)));
+}
+
+#[test]
 fn sources_of_one_name_are_not_mixed_up() {
     let folder = folder_with("one_name", "");
     for (name, body) in

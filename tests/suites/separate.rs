@@ -181,6 +181,21 @@ fn a_device_link_of_its_own_then_any_linker() {
 }
 
 #[test]
+fn a_device_link_of_objects_that_need_hidden_symbols() {
+    let folder = folder("dlink_hidden");
+    // The destructor's registration needs `__dso_handle`, and each use of `own_of` needs a hidden function.
+    let hidden = "__attribute__((visibility(\"hidden\"))) int own_of(int);";
+    let destructor = "struct Named { ~Named() { value = 0; } int value = own_of(1); } named;";
+    std::fs::write(folder.join("shared.cu"), format!("{SHARED}{hidden}\n{destructor}\n")).unwrap();
+    std::fs::write(folder.join("main.cpp"), format!("{hidden}\nint own_of(int a) {{ return a; }}\n{MAIN}"))
+        .unwrap();
+    objects(&["-dc"], &folder);
+    build(&["-dlink", "device.o", "shared.o", "own.o", "-o", "joined.o"], &folder);
+    build(&["main.o", "device.o", "shared.o", "own.o", "joined.o", "-o", "app"], &folder);
+    assert_runs_and_reports(&folder);
+}
+
+#[test]
 fn link_time_optimisation_of_host_code() {
     let folder = folder("lto");
     objects(&["-flto", "-fgpu-rdc"], &folder);

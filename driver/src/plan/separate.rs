@@ -59,9 +59,8 @@ impl Planner<'_> {
     pub(super) fn device_link(&self, objects: &[PathBuf]) -> Vec<Step> {
         let trial = self.work.join("trial");
         let mut command = clang_command(self.toolchain);
-        // This program never runs. It takes every kind of object, and all members of archives.
-        command.args(["-no-pie", "-nostdlib", "-Wl,-e,0", "-Wl,--unresolved-symbols=ignore-all"]);
-        command.args(["-Wl,--whole-archive", "-Wl,--allow-multiple-definition"]);
+        // One object of all objects, and of all members of archives. What they need of others may be missing.
+        command.args(["-r", "-nostdlib", "-Wl,--whole-archive", "-Wl,--allow-multiple-definition"]);
         let mut compiled = objects.iter();
         for input in self.args.inputs() {
             let path = match input.kind() {
