@@ -71,16 +71,16 @@ pub fn settle(protocol: &Protocol, launch: Option<&Launch>) -> Option<Protocol> 
 }
 
 /// A loop, and those around it.
-struct Place<'a> {
+struct Nested<'a> {
     of: &'a Loop,
     around: Vec<&'a Loop>,
 }
 
-fn collect<'a>(body: &'a [Stmt], around: &mut Vec<&'a Loop>, loops: &mut HashMap<LoopId, Place<'a>>) {
+fn collect<'a>(body: &'a [Stmt], around: &mut Vec<&'a Loop>, loops: &mut HashMap<LoopId, Nested<'a>>) {
     for stmt in body {
         match stmt {
             Stmt::Loop(of) => {
-                loops.insert(of.id, Place { of, around: around.clone() });
+                loops.insert(of.id, Nested { of, around: around.clone() });
                 around.push(of);
                 collect(&of.body, around, loops);
                 around.pop();
@@ -97,7 +97,7 @@ fn collect<'a>(body: &'a [Stmt], around: &mut Vec<&'a Loop>, loops: &mut HashMap
 /// The moment at which a loop ends, after a known number of iterations.
 struct End<'r, 'a> {
     protocol: &'a Protocol,
-    place: &'r Place<'a>,
+    place: &'r Nested<'a>,
     count: u64,
     /// The variables of the loop's condition.
     vars: HashMap<VarId, u64>,
