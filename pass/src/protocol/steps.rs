@@ -134,6 +134,11 @@ impl Extraction<'_> {
                 let inner = self.added(var, a, of)?;
                 Some(self.b.bin(BinOp::Sub, inner, b))
             }
+            // `if (inside) at += stride;`
+            Expr::Select(cond, a, b) if self.b.is_invariant(cond, of) => {
+                let (a, b) = (self.added(var, a, of)?, self.added(var, b, of)?);
+                Some(self.b.select(cond, a, b))
+            }
             _ => None,
         }
     }

@@ -149,6 +149,63 @@ fn strides_that_double_up_to_a_parameter() {
     races_are_found(&p, &launch([2, 1, 1], [16, 1, 1], &p, &[32]));
 }
 
+/// The up-sweep of a scan over `n` elements. The offset doubles, and half of the next one is used.
+fn doubled_first(wait: bool, factor: u64) -> Protocol {
+    let mut k = Kernel::new("up_sweep");
+    let (s, n, t) = (k.shared("s", 1 << 24), k.scalar("n"), k.tid());
+    let half = k.binc(BinOp::SDiv, n, 2);
+    let [d, offset] = [10, 11].map(|id| k.p.exprs.add(Expr::Var { id: VarId(id), width: Width::W32 }));
+    let cond = k.positive(d);
+    k.open();
+    if wait {
+        k.sync();
+    }
+    let twice = k.mulc(offset, 2);
+    let offset = k.binc(BinOp::SDiv, twice, 2);
+    let below = k.lt(t, if factor == 2 { d } else { half });
+    k.when(below, |k| {
+        let places = [1, 2].map(|by| {
+            let twice = k.mulc(t, 2);
+            let odd = k.addc(twice, by);
+            k.mul(offset, odd)
+        });
+        k.read(s, places[0]);
+        k.read(s, places[1]);
+        k.write(s, places[1]);
+    });
+    let body = k.close();
+    let one = k.c(1);
+    let vars = [(10, half, Step::SDiv(2)), (11, one, Step::Mul(factor))].map(|(id, from, step)| Induction {
+        id: VarId(id),
+        width: Width::W32,
+        from,
+        step,
+    });
+    k.stmt(Stmt::Loop(Loop {
+        id: LoopId(10),
+        vars: vars.to_vec(),
+        cond,
+        test: Test::Before,
+        breaks: None,
+        body,
+    }));
+    k.done()
+}
+
+/// The number of halvings bounds the number of doublings, so the offset does not wrap.
+#[test]
+fn an_offset_that_doubles_while_another_number_halves() {
+    let p = doubled_first(true, 2);
+    for n in [2, 8, 16] {
+        at_launch(&p, &launch([2, 1, 1], [n / 2, 1, 1], &p, &[n.into()]), &[]);
+    }
+    let outcome = prove_with(&p, &launch([64, 1, 1], [512, 1, 1], &p, &[1024]));
+    assert!(words(&outcome).iter().all(|w| *w == "proved"), "{:?}", words(&outcome));
+    races_are_found(&doubled_first(false, 2), &launch([2, 1, 1], [8, 1, 1], &p, &[16]));
+    // In the third iteration the offset wraps to 0, and all threads have one place.
+    races_are_found(&doubled_first(true, 1 << 16), &launch([2, 1, 1], [8, 1, 1], &p, &[16]));
+}
+
 /// In the next iteration, a variable in the condition of a barrier has another value.
 #[test]
 fn values_of_one_iteration_are_not_those_of_the_next() {

@@ -83,6 +83,34 @@ fn values_left_by_loops() {
     program.assert_exact(ONE, [4, 1, 1], &[words(256)]);
 }
 
+/// If the number of iterations is known, a place that a loop moves may start anywhere, and move by any steady step.
+#[test]
+fn places_moved_by_loops() {
+    let source = "KERNEL k(char *a, int n) {
+        int at = tid; for (int k = 0; k < 3; ++k) { at += n; a[k + 200] = 1; } a[at] = 2;
+        int i = 0; do { at -= tid + 1; a[i + 210] = 1; i += 3; } while (i < n); a[at + 60] = 3;
+        for (int k = 0; k < 3; ++k) { int j = k + tid; for (int l = 0; l < n; ++l) { j += k; a[220] = 4; } a[j + 100] = 5; }
+        unsigned up = tid + 1; for (int d = 4; d > 0; d /= 2) { up *= 2; a[d + 230] = 1; } a[up + 150] = 6; }";
+    Program::of(source).assert_exact(ONE, [4, 1, 1], &[words(256), Int(7)]);
+    let source = "KERNEL k(char *a, int n) { int at = tid; for (int k = 0; k < 3; ++k) { at += n; a[k + 200] = 1; } a[at] = 2; }";
+    let program = Program::of(source);
+    assert!(program.protocol.opaques.is_empty(), "{:#?}", program.protocol);
+    program.assert_exact(ONE, [4, 1, 1], &[words(256), Int(7)]);
+}
+
+/// A step that a thread takes or leaves out is regular, if the loop does not change which.
+#[test]
+fn steps_that_a_thread_chooses() {
+    let source = "KERNEL k(char *a, int n) { int at = tid; bool in = tid < n;
+        for (int k = 0; k < n; ++k) { if (in) at += 4; a[at] = 1; }
+        int by = tid; for (int k = 0; k < n; ++k) { a[by + 100] = 2; if (in) { if (n > 3) by += 8; } else by -= 1; } }";
+    Program::of(source).assert_exact(ONE, [4, 1, 1], &[words(256), Int(3)]);
+    Program::of(source).assert_exact(ONE, [8, 1, 1], &[words(256), Int(5)]);
+    let source = "KERNEL k(char *a, int n) { int at = tid;
+        for (int k = 0; k < n; ++k) { if (k & 1) at += 4; a[at] = 1; } }";
+    assert!(Program::of(source).assert_covered(ONE, [4, 1, 1], &[words(256), Int(2)], 3000) > 0);
+}
+
 /// A value that several ways leave, or that depends on memory, is open.
 #[test]
 fn values_left_by_other_loops() {

@@ -29,8 +29,7 @@ impl<'a> Encoder<'a> {
         match info.var.step {
             Step::Add(step) => {
                 let from = self.computed(f, info.var.from, view)?;
-                let step = self.computed(f, step, View::Signed)?;
-                let way = self.product(&k, &step)?;
+                let way = self.way(f, &k, step)?;
                 let lift = from.plus(1, &way)?;
                 self.steady(f, info, lift, view)
             }
@@ -52,6 +51,17 @@ impl<'a> Encoder<'a> {
                 self.choice(first, &from, &later)
             }
         }
+    }
+
+    /// Returns the sum of the steps of `k` iterations. Each way to choose a step is a product of its own.
+    fn way(&mut self, f: &mut Frame<'a>, k: &Lin, step: ExprId) -> Encoded<Lin> {
+        if let Expr::Select(cond, a, b) = self.setting.exprs.get(step) {
+            let cond = self.cond(f, cond)?;
+            let (a, b) = (self.way(f, k, a)?, self.way(f, k, b)?);
+            return self.choice(cond, &a, &b);
+        }
+        let step = self.computed(f, step, View::Signed)?;
+        self.product(k, &step)
     }
 
     /// Returns what is known of a value that a loop leaves, unsigned: it is that of the loop's expression in

@@ -213,3 +213,46 @@ fn an_extension_that_is_not_zero_may_be_negative() {
     assert_eq!(words_from_the_middle(CmpOp::Ult, true), ["unknown", "unknown"]);
     assert_eq!(words_from_the_middle(CmpOp::Slt, true), ["proved", "proved"]);
 }
+
+/// `for (k = 0; k < n; k++) { at += t < w ? 64 : other; a[at] = 1; }`, from `at = t` on.
+fn chosen_step(other: i64) -> Protocol {
+    let mut k = Kernel::new("chosen_step");
+    let (a, n, w, t) = (k.pointer("a"), k.scalar("n"), k.scalar("w"), k.tid());
+    let (zero, one, far, other) = (k.c(0), k.c(1), k.c(64), k.c(other));
+    let inside = k.lt(t, w);
+    let step = k.p.exprs.add(Expr::Select(inside, far, other));
+    let [count, at] = [1, 2].map(|id| k.p.exprs.add(Expr::Var { id: VarId(id), width: Width::W32 }));
+    let cond = k.lt(count, n);
+    k.open();
+    k.write(a, at);
+    let body = k.close();
+    let vars = [(1, zero, one), (2, t, step)].map(|(id, from, step)| Induction {
+        id: VarId(id),
+        width: Width::W32,
+        from,
+        step: Step::Add(step),
+    });
+    k.stmt(Stmt::Loop(Loop {
+        id: LoopId(1),
+        vars: vars.to_vec(),
+        cond,
+        test: Test::Before,
+        breaks: None,
+        body,
+    }));
+    k.done()
+}
+
+#[test]
+fn threads_that_move_on_and_threads_that_stay() {
+    let p = chosen_step(0);
+    for (n, w) in [(5, 3), (100, 50), (9, 64), (9, 0)] {
+        at_launch(&p, &launch([1, 1, 1], [64, 1, 1], &p, &[n, w]), &[]);
+    }
+    // Threads that do not stay meet the next ones.
+    let p = chosen_step(1);
+    let outside = launch([1, 1, 1], [64, 1, 1], &p, &[5, 3]);
+    assert!(!racing(&p, &outside, 0).is_empty());
+    let sites = prove_with(&p, &outside).verdicts.sites;
+    assert!(sites.iter().all(|s| s.verdict != Verdict::Proved), "{sites:?}");
+}

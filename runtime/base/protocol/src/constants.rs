@@ -1,4 +1,4 @@
-//! Protocols with constants in place of values that are known.
+//! Protocols with constants, or other expressions, in place of values that are known.
 
 use crate::expr::{Expr, ExprId, Exprs};
 use crate::protocol::{ObjectKind, Protocol, Step, Stmt, Sync};
@@ -6,15 +6,23 @@ use crate::protocol::{ObjectKind, Protocol, Step, Stmt, Sync};
 /// Returns the protocol in which the nodes of known value are constants: `known` returns the bits. The new
 /// protocol numbers its expressions differently.
 pub fn with_constants(protocol: &Protocol, known: impl Fn(Expr) -> Option<u64>) -> Protocol {
+    with_values(protocol, |id, node, exprs, _| {
+        let width = protocol.exprs.width(id);
+        known(node).map(|bits| exprs.add(Expr::Const { width, bits: width.truncate(bits) }))
+    })
+}
+
+/// Returns the protocol in which other expressions stand for nodes. `known` gets a node, the new expressions,
+/// and the new ids of all nodes before it. It returns the new expression of the node, of the same width.
+pub(crate) fn with_values(
+    protocol: &Protocol,
+    mut known: impl FnMut(ExprId, Expr, &mut Exprs, &[ExprId]) -> Option<ExprId>,
+) -> Protocol {
     let mut exprs = Exprs::default();
     let mut new: Vec<ExprId> = Vec::new();
     for (id, node) in protocol.exprs.iter() {
-        let width = protocol.exprs.width(id);
-        let node = match known(node) {
-            Some(bits) => Expr::Const { width, bits: width.truncate(bits) },
-            None => node.with_operands(|id| new[id.0 as usize]),
-        };
-        new.push(exprs.add(node));
+        let made = known(id, node, &mut exprs, &new);
+        new.push(made.unwrap_or_else(|| exprs.add(node.with_operands(|id| new[id.0 as usize]))));
     }
     let renamed = |id: &mut ExprId| *id = new[id.0 as usize];
     let mut settled = Protocol { exprs, ..protocol.clone() };

@@ -1,9 +1,10 @@
 //! The ranges of random expressions under random guards, beside the values that all threads of a small block have.
 
-use gpurace_protocol::expr::{Axis, BinOp, Cast, CmpOp, Expr, ExprId, Exprs, Width};
+use gpurace_protocol::expr::{Axis, BinOp, Cast, CmpOp, Expr, ExprId, Exprs, LoopId, VarId, Width};
+use gpurace_protocol::fold;
 use gpurace_protocol::launch::{Launch, LaunchShape};
-use gpurace_protocol::protocol::Protocol;
-use gpurace_protocol::range::{Ranges, View};
+use gpurace_protocol::protocol::{Induction, Loop, Protocol, Step, Stmt, Test};
+use gpurace_protocol::range::{Range, Ranges, View};
 use gpurace_protocol::show;
 use gpurace_protocol::uniform::uniform_value;
 use gpurace_random::Random;
@@ -124,4 +125,114 @@ fn every_value_lies_in_its_range() {
     }
     // Ranges that say nothing would pass too.
     assert!(narrow * 2 > compared, "{narrow} of {compared} ranges are narrow");
+}
+
+/// A loop of two variables that start at constants or at the thread's index, and the condition on one of them.
+struct RandomLoop {
+    starts: [Option<u64>; 2],
+    steps: [Step; 2],
+    test: Test,
+    /// Which variable the condition compares, after this sum, with this constant.
+    compared: (usize, u64, CmpOp, u64),
+}
+
+impl RandomLoop {
+    fn draw(r: &mut Random, exprs: &mut Exprs) -> Self {
+        let start = |r: &mut Random| {
+            r.chance(70).then(|| r.pick(&[0, 1, 2, 3, 7, 64, 100, 1 << 31, u64::from(u32::MAX)]))
+        };
+        let starts = [start(r), start(r)];
+        let step = |r: &mut Random, exprs: &mut Exprs| match r.below(5u32) {
+            0 => Step::Add(exprs.c32(r.pick(&[-7, -1, 1, 2, 16]))),
+            1 => Step::Mul(r.pick(&[1, 2, 3, 10])),
+            2 => Step::UDiv(r.pick(&[2, 3, 10])),
+            3 => Step::SDiv(r.pick(&[2, 3, 10])),
+            _ => Step::AShr(r.pick(&[1, 2, 31])),
+        };
+        let steps = [step(r, exprs), step(r, exprs)];
+        let bound = r.pick(&[0, 1, 2, 5, 64, 1000, u64::from(u32::MAX)]);
+        let sum = r.pick(&[0, 0, 0, 1, u64::from(u32::MAX)]);
+        Self {
+            starts,
+            steps,
+            test: r.pick(&[Test::Before, Test::After]),
+            compared: (r.below(2usize), sum, r.pick(&COMPARISONS), bound),
+        }
+    }
+
+    /// The condition, or what it is for these values of the variables.
+    fn goes_on(&self, values: [u64; 2], swap: bool) -> bool {
+        let (of, sum, op, bound) = self.compared;
+        let value = Width::W32.truncate(values[of].wrapping_add(sum));
+        let (a, b) = if swap { (bound, value) } else { (value, bound) };
+        fold::compare(op, Width::W32, a, b)
+    }
+}
+
+#[test]
+fn every_value_of_a_loop_lies_in_its_range() {
+    let cases = std::env::var("GPURACE_CASES").map_or(20_000, |cases| cases.parse().expect("a number"));
+    let (mut compared, mut narrow) = (0u64, 0u64);
+    for seed in 0..cases {
+        let r = &mut Random(seed);
+        let mut protocol = Protocol::default();
+        let e = &mut protocol.exprs;
+        let of = RandomLoop::draw(r, e);
+        let swap = r.chance(50);
+        let vars = [0, 1].map(|id| e.add(Expr::Var { id: VarId(id), width: Width::W32 }));
+        let tid = e.add(Expr::Tid(Axis::X));
+        let from =
+            of.starts.map(|start| start.map_or(tid, |bits| e.add(Expr::Const { width: Width::W32, bits })));
+        let (var, sum, op, bound) = of.compared;
+        let sum = e.add(Expr::Const { width: Width::W32, bits: sum });
+        let bound = e.add(Expr::Const { width: Width::W32, bits: bound });
+        let value = e.bin(BinOp::Add, vars[var], sum);
+        let cond = if swap { e.cmp(op, bound, value) } else { e.cmp(op, value, bound) };
+        let all = [0, 1].map(|i| Induction {
+            id: VarId(i as u32),
+            width: Width::W32,
+            from: from[i],
+            step: of.steps[i],
+        });
+        let id = LoopId(1);
+        let stmt = Loop { id, vars: all.to_vec(), cond, test: of.test, breaks: None, body: Vec::new() };
+        protocol.body.push(Stmt::Loop(stmt));
+        let at = launch([6, 1, 1]);
+        let mut ranges = Ranges::new(&protocol, &protocol.exprs, Some(&at));
+        let most = ranges.iterations(id);
+        for thread in 0..6 {
+            let mut values = of.starts.map(|start| start.unwrap_or(thread));
+            for iteration in 0..100 {
+                let seen = |what: &str, range: Range, value: i128| {
+                    assert!(
+                        range.lo <= value && value <= range.hi,
+                        "seed {seed}: {what} is {value} in iteration {iteration}, and not in {range:?}: {:?} {:?} {:?} {:?}",
+                        of.starts,
+                        of.steps,
+                        of.compared,
+                        of.test,
+                    );
+                };
+                seen("the iteration", most, iteration);
+                for i in [0, 1] {
+                    for view in [View::Signed, View::Unsigned] {
+                        let range = ranges.computed(vars[i], view);
+                        seen("a variable", range, view.read(Width::W32, values[i]));
+                        compared += 1;
+                        narrow += u64::from(range.count() < 1 << 16);
+                    }
+                }
+                let next = [0, 1].map(|i| {
+                    fold::step(of.steps[i], Width::W32, values[i], |e| protocol.exprs.as_const(e))
+                        .expect("a step")
+                });
+                // The condition ends the loop before this iteration, or after it.
+                if !of.goes_on(values, swap) {
+                    break;
+                }
+                values = next;
+            }
+        }
+    }
+    assert!(narrow * 3 > compared, "{narrow} of {compared} ranges are narrow");
 }

@@ -137,15 +137,21 @@ impl<'a> Ranges<'a> {
             return Some(from.hull(next));
         }
         // If the condition does not bound a variable, the number of iterations does.
-        if let Step::Add(step) = info.var.step {
-            let count = self.iterations_without(info.of, Some(info.var.id));
-            let step = self.computed(step, View::Signed);
-            let range = self.computed(info.var.from, view).plus(count.times(step));
-            if range.within(all) {
-                return Some(range);
+        let range = match info.var.step {
+            Step::Add(step) => {
+                let count = self.iterations_without(info.of, Some(info.var.id));
+                let step = self.computed(step, View::Signed);
+                self.computed(info.var.from, view).plus(count.times(step))
             }
-        }
-        None
+            Step::Mul(factor) => {
+                let count = self.iterations_without(info.of, Some(info.var.id));
+                let most = Range::one(i128::from(factor).checked_pow(u32::try_from(count.hi).ok()?)?);
+                let from = self.computed(info.var.from, view);
+                from.hull(from.times(most))
+            }
+            Step::UDiv(_) | Step::SDiv(_) | Step::AShr(_) | Step::Any(_) => return None,
+        };
+        range.within(all).then_some(range)
     }
 
     /// The ranges of a variable's first value and of its later ones; `None` if no range was found
@@ -263,19 +269,67 @@ impl<'a> Ranges<'a> {
                 continue;
             }
             let info = self.loops.vars[&var.id];
-            let Step::Add(step) = var.step else { continue };
-            let step = self.computed(step, View::Signed);
             for view in [View::Unsigned, View::Signed] {
-                let Some((from, next)) = self.invariant(info, view) else { continue };
-                if step.lo >= 1 {
-                    most = most.min((next.hi - from.lo).max(0) / step.lo);
-                } else if step.hi <= -1 {
-                    most = most.min((from.hi - next.lo).max(0) / -step.hi);
+                if let Some(count) = self.iterations_by(info, view) {
+                    most = most.min(count);
                 }
             }
         }
         Range::new(0, most)
     }
+
+    /// The most iterations before one that the loop's condition, which uses this variable, lets begin or ends.
+    fn iterations_by(&mut self, info: VarInfo<'a>, view: View) -> Option<i128> {
+        match info.var.step {
+            Step::Add(step) => {
+                let step = self.computed(step, View::Signed);
+                let (from, next) = self.invariant(info, view)?;
+                if step.lo >= 1 {
+                    Some((next.hi - from.lo).max(0) / step.lo)
+                } else if step.hi <= -1 {
+                    Some((from.hi - next.lo).max(0) / -step.hi)
+                } else {
+                    None
+                }
+            }
+            Step::Mul(factor) => {
+                let (from, next) = self.invariant(info, view)?;
+                powers(i128::from(factor), from.lo, next.hi)
+            }
+            Step::UDiv(by) if view == View::Unsigned => self.divisions(info, view, i128::from(by)),
+            Step::SDiv(by) if view == View::Signed => self.divisions(info, view, i128::from(by)),
+            Step::AShr(by) if view == View::Signed && by < 63 => self.divisions(info, view, 1 << by),
+            Step::UDiv(_) | Step::SDiv(_) | Step::AShr(_) | Step::Any(_) => None,
+        }
+    }
+
+    /// The most iterations of a loop that goes on only while this variable, which is divided each time, is at
+    /// least some positive number.
+    fn divisions(&mut self, info: VarInfo<'a>, view: View, by: i128) -> Option<i128> {
+        let from = self.computed(info.var.from, view);
+        if from.lo < 0 {
+            return None;
+        }
+        let mut inner = self.guarded(&[]);
+        inner.open.push((info.var.id, Some((view, Range::new(0, from.hi)))));
+        inner.assume(info.of.cond, true);
+        let held = inner.computed(info.expr?, view);
+        // The variable held this much when the condition let the last iteration follow.
+        Some(powers(by, held.lo, from.hi)? + 1)
+    }
+}
+
+/// How often a number of at least `least` can be multiplied by `factor` until it is more than `most`, less one.
+fn powers(factor: i128, least: i128, most: i128) -> Option<i128> {
+    if factor < 2 || least < 1 {
+        return None;
+    }
+    let (mut number, mut count) = (least, 0);
+    while number <= most / factor {
+        number *= factor;
+        count += 1;
+    }
+    Some(count)
 }
 
 /// True if a node may change from one iteration of the loop to the next.
