@@ -5,7 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 use crate::barriers::{Level, relation};
 use crate::cause::InKernel;
 use crate::flags;
-use crate::schema::{Access, CauseKind, Finding, Op, Race, RaceKind, Report};
+use crate::hint;
+use crate::schema::{Access, CauseKind, Finding, Fix, Op, Race, RaceKind, Report, Scope};
 use crate::updates;
 use crate::words;
 
@@ -29,7 +30,8 @@ pub type Traces<'a> = HashMap<&'a str, Vec<InKernel<'a>>>;
 /// - what a plain flag tells of, or a lock with a plain access guards, on other objects too: the flag or the lock must
 ///   become atomic;
 /// - what a flag or a lock of too narrow a scope lets race, on other objects too;
-/// - what lacks a barrier within the iterations of one loop, and from one iteration to the next.
+/// - what lacks a barrier within the iterations of one loop, and from one iteration to the next;
+/// - what blocks of two branches lack order for, on several objects.
 pub fn join(report: &mut Report, traces: &Traces<'_>) {
     use CauseKind::{LoopBackEdge, MissingBarrier, MissingFence, NarrowScope, Other};
     for at in (0..report.findings.len()).rev() {
@@ -63,6 +65,11 @@ pub fn join(report: &mut Report, traces: &Traces<'_>) {
                 (MissingFence | Other, NarrowScope) => report.races_of(finding).all(|race| {
                     report.races_of(known).any(|narrow| narrow.scope == race.scope && !same_object)
                 }),
+                (MissingBarrier, MissingBarrier)
+                    if !same_object && are_between_same_branches(report, finding, known, traces) =>
+                {
+                    true
+                }
                 (MissingBarrier | LoopBackEdge, MissingBarrier | LoopBackEdge) => {
                     let [(_, own), (_, other)] = [finding, known]
                         .map(|finding| finding.fingerprint.split_once(':').unwrap_or_default());
@@ -72,7 +79,7 @@ pub fn join(report: &mut Report, traces: &Traces<'_>) {
             }
         });
         if let Some(into) = into {
-            join_into(report, at, into);
+            join_with_advice(report, at, into, traces);
         }
     }
 }
@@ -80,7 +87,6 @@ pub fn join(report: &mut Report, traces: &Traces<'_>) {
 /// True if a finding is of plain writes of one statement in a loop without a barrier, and in another finding the
 /// statement races with others from one iteration to the next.
 fn is_of_iterations(report: &Report, finding: &Finding, known: &Finding, traces: &Traces<'_>) -> bool {
-    let of = |finding: &Finding| traces.get(&*finding.fingerprint).map_or(&[][..], Vec::as_slice);
     let crosses = |race: &InKernel<'_>| {
         let relation = relation(race.flow, race.pair, Level::Block);
         relation.is_some_and(|relation| relation.is_both_ways || relation.over_back_edge.is_some())
@@ -91,17 +97,65 @@ fn is_of_iterations(report: &Report, finding: &Finding, known: &Finding, traces:
         a == b
             && crosses(race)
             && updates::of(race.flow, race.pair, false).is_none()
-            && of(known).iter().any(is_with)
+            && of(known, traces).iter().any(is_with)
     };
     report.races_of(finding).all(|race| race.kind == RaceKind::WriteWrite)
-        && !of(finding).is_empty()
-        && of(finding).iter().all(repeats)
+        && !of(finding, traces).is_empty()
+        && of(finding, traces).iter().all(repeats)
+}
+
+/// True if nothing orders blocks of one branch and those of another one, on two objects.
+fn are_between_same_branches(
+    report: &Report,
+    finding: &Finding,
+    known: &Finding,
+    traces: &Traces<'_>,
+) -> bool {
+    let [a, b] = [finding, known].map(|finding| of(finding, traces));
+    let is_between_blocks = |finding| report.races_of(finding).all(|race| race.scope == Scope::Grid);
+    let with = |a: &InKernel<'_>| {
+        b.iter()
+            .all(|b| std::ptr::eq(a.flow, b.flow) && flags::are_between_same_branches(a.flow, a.pair, b.pair))
+    };
+    !a.is_empty()
+        && !b.is_empty()
+        && a.iter().all(with)
+        && [finding, known].into_iter().all(is_between_blocks)
+}
+
+/// Joins findings. If both lack order between blocks, the advice also says which object may tell of the other one.
+fn join_with_advice(report: &mut Report, from: usize, into: usize, traces: &Traces<'_>) {
+    let [other, own] = [from, into].map(|at| &report.findings[at]);
+    if own.cause != CauseKind::MissingBarrier || other.object == own.object {
+        join_into(report, from, into);
+        return;
+    }
+    let tells = |flag: &Finding, told: &Finding| {
+        of(flag, traces).iter().all(|flag| {
+            of(told, traces).iter().all(|told| flags::may_tell_of(flag.flow, told.pair, flag.pair))
+        })
+    };
+    let flag = if tells(own, other) {
+        Some([own, other])
+    } else if tells(other, own) {
+        Some([other, own])
+    } else {
+        None
+    };
+    if let (Some([flag, told]), Some(advice)) = (flag, &own.fix.advice) {
+        let [flag, told] = [flag, told].map(|finding| finding.object.as_deref().unwrap_or_default());
+        report.findings[into].fix.advice = Some(hint::with_flag(advice, flag, told));
+    }
+    join_mended(report, from, into);
+}
+
+fn of<'a>(finding: &Finding, traces: &'a Traces<'_>) -> &'a [InKernel<'a>] {
+    traces.get(&*finding.fingerprint).map_or(&[][..], Vec::as_slice)
 }
 
 /// True if the plain flag or the lock that one finding is about orders what the other one is about.
 fn is_told_of(finding: &Finding, flag: &Finding, traces: &Traces<'_>) -> bool {
-    let [told, flag] =
-        [finding, flag].map(|finding| traces.get(&*finding.fingerprint).map_or(&[][..], Vec::as_slice));
+    let [told, flag] = [finding, flag].map(|finding| of(finding, traces));
     let by = |race: &InKernel<'_>| {
         flag.iter().any(|flag| {
             std::ptr::eq(race.flow, flag.flow) && flags::is_told_of(race.flow, race.pair, flag.pair)
@@ -168,12 +222,14 @@ pub fn name_several_writers(report: &mut Report) {
         let mut sides = [(race.earlier(), true), (race.later(), false)];
         sides.sort_by_key(|(access, _)| (&access.file, access.line));
         let [one, other] = sides.map(|(_, is_earlier)| words::effect_at(race, is_earlier));
+        let widest = report.races_of(finding).max_by_key(|race| race.scope).unwrap_or(race);
+        let advice = hint::of_two_writes(widest);
         let why = format!("{one} and {other} go to the same bytes, and only one value stays");
         let rest = finding.title.find(':').map_or("", |colon| &finding.title[colon..]);
         let title = format!("{}{rest}", words::SEVERAL_WRITERS);
         let finding = &mut report.findings[at];
         (finding.cause, finding.title, finding.why) = (CauseKind::Other, title, why);
-        finding.fix.diff = None;
+        finding.fix = Fix { diff: None, advice: Some(advice) };
     }
 }
 

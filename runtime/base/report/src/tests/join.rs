@@ -214,3 +214,17 @@ fn two_writes_leave_one_value_whatever_the_order() {
         assert!(!title.starts_with("several writers"), "{title}");
     }
 }
+
+#[test]
+fn what_two_branches_lack_order_for_is_one_finding() {
+    let pair = |object| (MissingBarrier, [(Read, 8), (Write, 7)], object, Scope::Grid);
+    let found = || report(&[pair("value"), pair("flag")]);
+    let branches = flow("u 1,2:\n 3: L1 a0 L2 a2\n 3: L5 a3 L6 a1\nu:");
+    let pairs: [&[Pair]; 2] = [&[[0, 1]], &[[2, 3]]];
+    assert_eq!(joined_as(found(), &branches, &pairs), [(MissingBarrier, 2)]);
+    let apart = [(MissingBarrier, 1), (MissingBarrier, 1)];
+    assert_eq!(joined_as(found(), &flow("u: L1 a0 L2 a2 L5 a3 L6 a1"), &pairs), apart);
+    // A barrier of the block may mend these.
+    let in_block = report(&[pair("value"), (MissingBarrier, [(Read, 8), (Write, 7)], "flag", Scope::Block)]);
+    assert_eq!(joined_as(in_block, &branches, &pairs), apart);
+}
