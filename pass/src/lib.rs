@@ -165,7 +165,7 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
         let bare = config.sanitize.then(|| copy_unchecked(module, &mut positions));
         let sites = find_sites(module, &mut positions, config);
         let proofs = prove_sites(module, &sites, config);
-        let flows = if config.sanitize { flow::of_kernels(module, &sites.accesses) } else { HashMap::new() };
+        let flows = if config.sanitize { flow::of_kernels(module, &sites) } else { HashMap::new() };
         let spared = spare_checks(&sites, config);
         instrument::insert_checks(module, &sites.accesses, &spared);
         let syncs = sync::number(module, &mut positions);

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use gpurace_abi::entry::Entry;
 use gpurace_abi::flow::{Flow, FlowBlock, Step, Update};
+use gpurace_abi::meta::Space;
 use gpurace_abi::scope::AtomicKind;
 use gpurace_protocol::protocol::Uniform;
 use llvm_sys::LLVMOpcode;
@@ -16,7 +17,8 @@ use crate::analysis::address;
 use crate::analysis::regions::Graph;
 use crate::analysis::spins;
 use crate::analysis::uniform::{Inputs, Uniformity};
-use crate::checks::sites::{Access, AccessSite};
+use crate::checks::sites::{Access, Sites};
+use crate::checks::stages::Stages;
 use crate::checks::updates::{self, FoundUpdate};
 use crate::ir;
 use crate::ir::entry_calls::EntryCall;
@@ -32,39 +34,59 @@ const MOST_ADDRESS_STEPS: usize = 16;
 /// made of loops with one entry, has none.
 ///
 /// # Safety
-/// `module` is live and normalised, and `accesses` are all of it.
-pub unsafe fn of_kernels(module: LLVMModuleRef, accesses: &[AccessSite]) -> HashMap<String, Flow> {
-    let mut sites: HashMap<LLVMValueRef, Vec<Step>> = HashMap::new();
-    let mut observed = HashSet::new();
-    for (access, number) in accesses.iter().zip(0..) {
+/// `module` is live and normalised, and `sites` are all of it.
+pub unsafe fn of_kernels(module: LLVMModuleRef, sites: &Sites) -> HashMap<String, Flow> {
+    let accesses = &sites.accesses;
+    let mut known = Known::default();
+    for ((access, site), number) in accesses.iter().zip(&sites.sites).zip(0..) {
         let step = match access.access {
             Access::Atomic { .. } => Step::Atomic(number),
             _ => Step::Access(number),
         };
-        sites.entry(access.instruction).or_default().push(step);
-        if let Access::Atomic {
-            kind: AtomicKind::Load | AtomicKind::VolatileLoad | AtomicKind::Rmw, ..
-        } = access.access
-        {
-            observed.insert(access.instruction);
+        known.steps.entry(access.instruction).or_default().push(step);
+        let Access::Atomic { kind, .. } = access.access else {
+            known.plain.entry(access.function).or_default().push((number, access.pointer));
+            continue;
+        };
+        if matches!(kind, AtomicKind::Load | AtomicKind::VolatileLoad) {
+            known.looks.entry(access.function).or_default().push(number);
+        }
+        if matches!(kind, AtomicKind::Load | AtomicKind::VolatileLoad | AtomicKind::Rmw) {
+            known.observed.insert(access.instruction);
+        }
+        if site.space == Space::Shared {
+            known.shared.entry(access.function).or_default().push(number);
         }
     }
     // SAFETY: by contract.
     unsafe {
         let mut updates = updates::by_function(accesses);
         let mut flow = |kernel| {
-            let flow = of_kernel(module, kernel, &sites, &observed, updates.remove(&kernel))?;
+            let flow = of_kernel(module, kernel, &known, updates.remove(&kernel))?;
             Some((ir::name(kernel), flow))
         };
         ir::kernels(module).into_iter().filter_map(|(kernel, _)| flow(kernel)).collect()
     }
 }
 
+/// What is known of a module's accesses.
+#[derive(Default)]
+struct Known {
+    steps: HashMap<LLVMValueRef, Vec<Step>>,
+    /// Atomics that read.
+    observed: HashSet<LLVMValueRef>,
+    /// Atomics that only read, by function.
+    looks: HashMap<LLVMValueRef, Vec<u32>>,
+    /// Atomics on shared memory, by function.
+    shared: HashMap<LLVMValueRef, Vec<u32>>,
+    /// Other accesses with their addresses, by function.
+    plain: HashMap<LLVMValueRef, Vec<(u32, LLVMValueRef)>>,
+}
+
 unsafe fn of_kernel(
     module: LLVMModuleRef,
     kernel: LLVMValueRef,
-    sites: &HashMap<LLVMValueRef, Vec<Step>>,
-    observed: &HashSet<LLVMValueRef>,
+    known: &Known,
     updates: Option<Vec<FoundUpdate>>,
 ) -> Option<Flow> {
     // SAFETY: by contract.
@@ -83,7 +105,7 @@ unsafe fn of_kernel(
             warps: None,
         };
         let uniformity = Uniformity::of(module, Rc::clone(&graph), inputs);
-        let deciding = deciding(&graph, observed);
+        let deciding = deciding(&graph, &known.observed);
         let spinning = &spins::headers(kernel) | &spins::polling(kernel);
         let blocks = graph.blocks.iter().zip(&graph.instructions).enumerate();
         let blocks = blocks.map(|(index, (&block, instructions))| FlowBlock {
@@ -94,7 +116,7 @@ unsafe fn of_kernel(
                 .iter()
                 .filter_map(|next| graph.index.get(next).map(|&next| next as u32))
                 .collect(),
-            steps: steps(instructions, &lines, sites),
+            steps: steps(instructions, &lines, &known.steps),
         });
         let update = |found: FoundUpdate| Update {
             read: found.read,
@@ -102,7 +124,12 @@ unsafe fn of_kernel(
             by_value: found.depends_on_reads || uniformity.of_value(found.address) >= Uniform::Block,
         };
         let updates = updates.into_iter().flatten().map(update).collect();
-        Some(Flow { blocks: blocks.collect(), updates })
+        let mut stages = Stages::of(&graph, &uniformity);
+        let plain = known.plain.get(&kernel).into_iter().flatten();
+        let staged = plain.filter_map(|&(site, pointer)| stages.staged(site, pointer)).collect();
+        let of_kernel = |all: &HashMap<_, Vec<u32>>| all.get(&kernel).cloned().unwrap_or_default();
+        let (looks, shared) = (of_kernel(&known.looks), of_kernel(&known.shared));
+        Some(Flow { blocks: blocks.collect(), updates, looks, shared, staged })
     }
 }
 

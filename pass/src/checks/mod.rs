@@ -5,5 +5,6 @@ pub mod covered;
 pub mod flow;
 pub mod instrument;
 pub mod sites;
+pub mod stages;
 pub mod sync;
 pub mod updates;

@@ -25,7 +25,8 @@ use crate::host::limits::PAGE;
 use crate::host::types::{cudaFuncAttributes, cudaResourceDesc, cudaTextureDesc};
 use crate::host::{message, status_line};
 use crate::prove::Decision;
-use crate::session::resolve::{self, LaunchRecord};
+use crate::session::launch_record::LaunchRecord;
+use crate::session::resolve;
 use crate::session::{BegunLaunch, EndedLaunch, Session};
 
 /// Number of `cudaLimitStackSize`.

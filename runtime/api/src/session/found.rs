@@ -13,7 +13,8 @@ use gpurace_report::text::TextRenderer;
 
 use super::{Session, SessionState};
 use crate::backend::{FoundRace, OwnChecker};
-use crate::session::resolve::{self, InKernel, LaunchRecord, Resolved};
+use crate::session::launch_record::LaunchRecord;
+use crate::session::resolve::{self, InKernel, Resolved};
 use crate::session::transfer_sites;
 
 /// Races whose causes are looked for in the control flow. Each may take a millisecond. Further ones of a kernel
@@ -76,7 +77,7 @@ impl Session {
             own_checker.into_iter().flat_map(OwnChecker::take_found)
         {
             let launch = find_launch(&state.launches, record.launch);
-            if let Some(launch) = launch {
+            if let Some(launch) = &launch {
                 record.kernel = KernelKey(launch.kernel.key);
                 if record.scope == RaceScope::Grid
                     && launch.is_one_cluster(record.later.block, record.earlier.block)
@@ -85,8 +86,9 @@ impl Session {
                 }
             }
             // If the launch is not known any more, nor is the module of the sites.
-            let (base, stream) =
-                launch.map_or((u32::MAX, 0), |launch| (launch.kernel.module.site_base, launch.stream));
+            let (base, stream) = launch
+                .as_ref()
+                .map_or((u32::MAX, 0), |launch| (launch.kernel.module.site_base, launch.stream));
             for side in [&mut record.later, &mut record.earlier] {
                 side.site = side.site.saturating_add(base).min(transfer_sites::FIRST - 1);
                 side.stream = stream;
@@ -190,5 +192,5 @@ impl Session {
 /// The launch with this number among the operations.
 pub(super) fn find_launch(launches: &VecDeque<LaunchRecord>, operation: u64) -> Option<LaunchRecord> {
     let at = launches.binary_search_by_key(&operation, |launch| launch.operation).ok()?;
-    launches.get(at).copied()
+    launches.get(at).cloned()
 }

@@ -6,6 +6,7 @@
 //! | `operations` | launches and transfers as they begin and end |
 //! | [`overlapped`] | operations that others may overlap, and which of them ran without checks |
 //! | [`trials`] | runs of a launch under further schedules |
+//! | [`launch_record`] | what is kept of each launch |
 //! | `found`, [`resolve`] | races as they are found, and their names, lines and objects |
 //! | [`suppress`] | findings that the user leaves out |
 //! | [`watch`] | accesses of the host to managed memory before it waits |
@@ -29,6 +30,7 @@ mod expected;
 pub mod finish;
 mod fork;
 mod found;
+pub mod launch_record;
 mod operations;
 pub mod overlapped;
 mod progress;
@@ -66,10 +68,10 @@ use crate::session::callback::Callback;
 use crate::session::counts::KernelCounts;
 use crate::session::expected::Expectation;
 use crate::session::found::FoundResolved;
+use crate::session::launch_record::LaunchRecord;
 use crate::session::overlapped::OverlappedOperations;
 use crate::session::progress::Progress;
 use crate::session::recent::ToldSoFar;
-use crate::session::resolve::LaunchRecord;
 use crate::session::suppress::Suppressions;
 use crate::session::transfer_sites::TransferCalls;
 use crate::session::trials::Explored;
@@ -145,11 +147,11 @@ struct SessionState {
 }
 
 impl SessionState {
-    /// Adds the call stack to the record of a launch.
-    fn keep_stack(&mut self, record: &LaunchRecord) {
+    /// Adds call stack and arguments to the record of a launch.
+    fn keep_details(&mut self, record: &LaunchRecord) {
         let at = self.launches.binary_search_by_key(&record.operation, |launch| launch.operation);
         if let Some(kept) = at.ok().and_then(|at| self.launches.get_mut(at)) {
-            (kept.stack, kept.python) = (record.stack, record.python);
+            (kept.stack, kept.python, kept.args) = (record.stack, record.python, Arc::clone(&record.args));
         }
     }
 }

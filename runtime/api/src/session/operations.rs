@@ -18,8 +18,8 @@ use crate::program::named_regions::NamedRegions;
 use crate::program::python_stacks::PythonStackId;
 use crate::prove::reach::{Footprint, Reach, Span};
 use crate::prove::{Decision, MetByHost};
+use crate::session::launch_record::LaunchRecord;
 use crate::session::overlapped::{self, BareLaunch, OverlappedOperations};
-use crate::session::resolve::LaunchRecord;
 use crate::session::{transfer_sites, watch};
 
 /// Launches that a report can still name. It shows races of older ones without grid and line.
@@ -74,13 +74,14 @@ impl Session {
             region: NamedRegions::current(),
             stack: LaunchStack::default(),
             python: PythonStackId::default(),
+            args: Arc::default(),
         };
         let (checked, nth) = {
             let mut state = self.state.lock();
             if state.launches.len() == LAUNCHES_KEPT {
                 state.launches.pop_front();
             }
-            state.launches.push_back(record);
+            state.launches.push_back(record.clone());
             state.largest_grid = state.largest_grid.max(launch.shape.blocks());
             let counts = state.counts.entry(kernel.key).or_default();
             let nth = counts.launches;
@@ -123,8 +124,8 @@ impl Session {
         }
         // Only a launch that is checked, or may be repeated later, can be in a report.
         if nth < STACKS_KEPT && (ordered.overlaps || met_by_host || !decision.is_bare()) {
-            record.stack = stack::callers();
-            self.state.lock().keep_stack(&record);
+            (record.stack, record.args) = (stack::callers(), launch.args.into());
+            self.state.lock().keep_details(&record);
         }
         if decision.is_bare() {
             return BegunLaunch { record, ordered, wanted: None };
@@ -139,7 +140,7 @@ impl Session {
         }
         begun.record.python = self.program.python_stacks.keep(python::frames());
         if begun.record.python != PythonStackId::default() {
-            self.state.lock().keep_stack(&begun.record);
+            self.state.lock().keep_details(&begun.record);
         }
     }
 

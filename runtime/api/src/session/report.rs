@@ -311,6 +311,7 @@ impl Session {
         let sync = match new.level {
             Level::Block => Sync::Block,
             Level::Warp => Sync::Warp,
+            Level::Grid => return false,
         };
         let precedes = |site: SiteId| new.precedes.contains(&site.0);
         let barrier = FurtherBarrier { sync, precedes: &precedes, loops: new.loops };

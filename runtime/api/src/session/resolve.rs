@@ -2,8 +2,8 @@
 
 use gpurace_abi::flow::Flow;
 use gpurace_abi::meta::{Elements, Frame, ModuleMeta, Site};
-use gpurace_abi::{LaunchShape, symbol};
-use gpurace_check::{Clusters, RaceRecord, RaceScope, Side, SideOp, Space};
+use gpurace_abi::symbol;
+use gpurace_check::{RaceRecord, RaceScope, Side, SideOp, Space};
 use gpurace_options::select::ObjectDescription;
 use gpurace_report::barriers::Pair;
 use gpurace_report::cause::{self, Cause};
@@ -11,45 +11,12 @@ use gpurace_report::hint::SideFacts;
 use gpurace_report::schema;
 
 use crate::backend::module::Kernel;
-use crate::host::stack::{CallSite, Callers, LaunchStack};
+use crate::host::stack::Callers;
 use crate::program::Program;
 use crate::program::allocations::Allocation;
 use crate::program::modules::Modules;
-use crate::program::named_regions::NamedRegionId;
-use crate::program::python_stacks::PythonStackId;
+use crate::session::launch_record::LaunchRecord;
 use crate::session::{Session, transfer_sites, watch};
-
-/// The record that is kept of a launch.
-#[derive(Clone, Copy)]
-pub struct LaunchRecord {
-    /// Its number among the launches of the process, from 1.
-    pub id: u64,
-    /// Its number among the operations of the process.
-    pub operation: u64,
-    /// Its kernel.
-    pub kernel: &'static Kernel,
-    /// Its shape.
-    pub shape: LaunchShape,
-    /// The stream, as [`crate::order::StreamId`] numbers them.
-    pub stream: u64,
-    /// Where the program launched it.
-    pub call_site: CallSite,
-    /// The named region in which the program launched it.
-    pub region: NamedRegionId,
-    /// The calls that led there. Zeros if the launch is not checked.
-    pub stack: LaunchStack,
-    /// The Python frames among them.
-    pub python: PythonStackId,
-}
-
-impl LaunchRecord {
-    /// True if both blocks are known and belong to one cluster.
-    pub fn is_one_cluster(&self, a: Option<u64>, b: Option<u64>) -> bool {
-        let (Some(a), Some(b), Some(blocks)) = (a, b, self.shape.cluster) else { return false };
-        let clusters = Clusters { grid: self.shape.grid, blocks, end_of_block: 0 };
-        clusters.first_of(a) == clusters.first_of(b)
-    }
-}
 
 /// The innermost frame in user code. If all are in headers of the toolkit, the innermost of all.
 pub(super) fn user_frame<'a>(meta: &ModuleMeta, frames: &'a [Frame]) -> Option<&'a Frame> {
@@ -327,14 +294,17 @@ fn object(program: &Program, record: &RaceRecord, launch: Option<&LaunchRecord>)
 
 /// The facts about a side that a hint depends on.
 fn facts(
-    modules: &Modules,
+    program: &Program,
     side: &Side,
     launch: Option<&LaunchRecord>,
     object: Option<&MemoryObject>,
 ) -> SideFacts {
+    let modules = &program.modules;
     let site = site(modules, side.site).map(|(_, site)| site);
+    let leads_out =
+        |site| strays_from(site, &object?.shown).or_else(|| leads_out_of(program, launch?, site, object?));
     SideFacts {
-        strays_from: site.and_then(|site| strays_from(site, &object?.shown)),
+        strays_from: site.and_then(leads_out),
         atomic_scope: side.scope,
         volatile: site.is_some_and(|site| site.volatile),
         asynchronous: site.is_some_and(|site| site.asynchronous),
@@ -349,6 +319,21 @@ fn strays_from(site: &'static Site, object: &schema::Object) -> Option<&'static 
     let variable = site.variable.as_deref()?;
     let name = object.name.as_deref().filter(|_| matches!(object.kind, Shared | Variable))?;
     (name.rsplit("::").next() != Some(variable)).then_some(variable)
+}
+
+/// The parameter that an access started from, if its bytes are in another allocation than the one that it points to.
+fn leads_out_of(
+    program: &Program,
+    launch: &LaunchRecord,
+    site: &Site,
+    object: &MemoryObject,
+) -> Option<&'static str> {
+    let param = launch.kernel.meta().params.get(site.parameter? as usize)?;
+    let (from, size) = (param.offset as usize, param.size as usize);
+    let bytes: Vec<u8> = launch.args.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let pointer = u64::from_le_bytes(bytes.get(from..from + size)?.try_into().ok()?);
+    let pointed = program.allocations.find(usize::try_from(pointer).ok()?)?;
+    (u64::from(pointed.order) != object.order? && !param.name.is_empty()).then_some(&*param.name)
 }
 
 /// A race as the report shows it, with its object. `None` for two accesses that only read, which
@@ -394,8 +379,12 @@ pub fn race_at(
         count: record.count,
         seed: record.seed,
     };
+    let facts = [(&record.later, &later_launch), (&record.earlier, &earlier_launch)]
+        .map(|(side, launch)| facts(&session.program, side, launch.as_ref(), object.as_ref()));
     if let Some(object) = &mut race.object {
-        object.parameter.clone_from(&race.accesses[0].parameter);
+        // What leads out of its array has another object's name.
+        let named = usize::from(facts[0].strays_from.is_some());
+        object.parameter.clone_from(&race.accesses[named].parameter);
         if object.element.is_none() {
             let kernel = later_launch.as_ref().map(|launch| launch.kernel);
             object.element = kernel
@@ -403,10 +392,6 @@ pub fn race_at(
                 .or_else(|| element_of_parameter(object, race.kernel.as_deref()));
         }
     }
-    let facts = [
-        facts(modules, &record.later, later_launch.as_ref(), object.as_ref()),
-        facts(modules, &record.earlier, earlier_launch.as_ref(), object.as_ref()),
-    ];
     let in_kernel = later_launch.as_ref().and_then(|launch| InKernel::of(launch.kernel, record));
     let known_in_kernel = in_kernel;
     let in_kernel = in_kernel.filter(|_| session.may_seek_cause());

@@ -16,7 +16,7 @@ use gpurace_report::schema::{self, Divergence, Fault};
 use serde::{Deserialize, Serialize};
 
 use super::{BegunLaunch, Session};
-use crate::session::resolve::LaunchRecord;
+use crate::session::launch_record::LaunchRecord;
 
 /// The steps of a trial that every launch may have: less than a tenth of a second.
 const MOST_STEPS: u64 = 1 << 17;

@@ -11,6 +11,24 @@ pub struct Flow {
     /// Its updates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub updates: Vec<Update>,
+    /// Its atomics that change nothing: loads, and looks at mbarriers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub looks: Vec<u32>,
+    /// Its atomics on shared memory, which order no blocks of different clusters.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared: Vec<u32>,
+    /// Its accesses of buffers that have stages.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub staged: Vec<Staged>,
+}
+
+/// An access of a buffer with stages: a part of its index changes in each iteration of a loop, and comes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Staged {
+    /// An index into [`ModuleMeta::sites`](crate::meta::ModuleMeta::sites).
+    pub site: u32,
+    /// Accesses with equal numbers use one stage in each iteration.
+    pub stage: u32,
 }
 
 /// A read and a change of the same bytes, if one thread makes both in this order: `a[i] = a[i] + 1`, or a compare and a

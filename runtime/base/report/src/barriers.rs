@@ -36,6 +36,8 @@ pub enum Level {
     Block,
     /// Those of a warp too: for threads of one warp.
     Warp,
+    /// None: for threads of different blocks.
+    Grid,
 }
 
 /// How two accesses lie to each other.
@@ -80,7 +82,7 @@ pub fn relation(flow: &Flow, [earlier, later]: Pair, level: Level) -> Option<Rel
     // Forward: in one iteration of the loops around both.
     let after = |place, forward| walk(flow, &Next(flow), place, level, if forward { &common } else { &none });
     let before = |place| walk(flow, &Previous(flow, &reverse), place, level, &none);
-    let meets = |steps: &BTreeSet<StepPlace>, wanted: fn(&Step) -> bool| {
+    let meets = |steps: &BTreeSet<StepPlace>, wanted: &dyn Fn(&Step) -> bool| {
         steps.iter().any(|&(block, at)| wanted(&flow.blocks[block].steps[at]))
     };
     let over_back_edge = if is_one_statement(flow, from, to) {
@@ -95,7 +97,7 @@ pub fn relation(flow: &Flow, [earlier, later]: Pair, level: Level) -> Option<Rel
     } else {
         None
     };
-    let is_atomic = |step: &Step| matches!(step, Step::Atomic(_));
+    let is_atomic = |step: &Step| matches!(step, Step::Atomic(site) if level != Level::Grid || !flow.shared.contains(site));
     let is_reversed = !after(from, true).contains(&to) && after(to, true).contains(&from);
     let (first, second) = if is_reversed { (to, from) } else { (from, to) };
     let between: BTreeSet<_> = after(first, false).intersection(&before(second)).copied().collect();
@@ -106,8 +108,8 @@ pub fn relation(flow: &Flow, [earlier, later]: Pair, level: Level) -> Option<Rel
         is_reversed,
         is_sequence: over_back_edge.is_some() || after(first, true).contains(&second),
         may_poll,
-        has_atomics: meets(&after(from, false), is_atomic) && meets(&before(to), is_atomic),
-        has_lanes: meets(&between, |step| matches!(step, Step::Lanes)),
+        has_atomics: meets(&after(from, false), &is_atomic) && meets(&before(to), &is_atomic),
+        has_lanes: meets(&between, &|step| matches!(step, Step::Lanes)),
         is_both_ways: after(first, true).contains(&second) && after(second, false).contains(&first),
     })
 }
@@ -284,6 +286,14 @@ pub(crate) fn loops<'a>(
     })
 }
 
+/// Returns the blocks of the innermost loop around all of these accesses.
+pub(crate) fn innermost_loop_of(flow: &Flow, sites: &[u32]) -> Option<BTreeSet<usize>> {
+    let (places, reverse) = (places(flow), reversed(flow));
+    let has = |blocks: &BTreeSet<usize>, site| places.get(site).is_some_and(|(at, _)| blocks.contains(at));
+    let around = loops(flow, &reverse).map(|(_, blocks)| blocks);
+    around.filter(|blocks| sites.iter().all(|site| has(blocks, site))).min_by_key(BTreeSet::len)
+}
+
 /// A step: its block, and its index there.
 pub(crate) type StepPlace = (usize, usize);
 
@@ -343,7 +353,7 @@ pub(crate) fn places(flow: &Flow) -> HashMap<u32, StepPlace> {
 
 fn parts(step: Step, level: Level) -> bool {
     match step {
-        Step::Barrier => true,
+        Step::Barrier => level != Level::Grid,
         Step::Warp => level == Level::Warp,
         Step::Lanes | Step::Wait | Step::Line(_) | Step::Access(_) | Step::Atomic(_) => false,
     }
@@ -517,7 +527,7 @@ pub(crate) mod tests {
             }
         };
         let blocks = text.lines().filter(|line| !line.trim().is_empty()).map(block).collect();
-        Flow { blocks, updates: Vec::new() }
+        Flow { blocks, ..Flow::default() }
     }
 
     fn fix(text: &str, pairs: &[Pair]) -> Option<Vec<u32>> {

@@ -6,6 +6,7 @@ use gpurace_abi::scope::Scope as AtomicScope;
 use crate::barriers::{self, Level, Pair, Relation};
 use crate::flags;
 use crate::hint::{self, SideFacts};
+use crate::mistakes::Mistake;
 use crate::schema::{Access, CauseKind, Effect, Op, Race, Scope};
 use crate::updates::{self, FoundUpdate};
 use crate::words;
@@ -38,17 +39,26 @@ pub struct Cause {
 
 /// Returns the cause of a race. `facts` are in the order of [`Race::accesses`].
 pub fn of(race: &Race, mut facts: [SideFacts; 2], kernel: Option<InKernel<'_>>) -> Cause {
-    let level = if race.scope == Scope::Warp { Level::Warp } else { Level::Block };
+    let level = match race.scope {
+        Scope::Warp => Level::Warp,
+        Scope::Block | Scope::Cluster => Level::Block,
+        Scope::Grid | Scope::Device | Scope::System => Level::Grid,
+    };
     let relation = kernel.and_then(|kernel| barriers::relation(kernel.flow, kernel.pair, level));
-    if relation.is_some() && kernel.is_some_and(|kernel| is_waited(race, facts, kernel)) {
-        // Then it makes no difference that a copy makes the access.
+    if relation.is_some() && kernel.is_some_and(|kernel| is_waited(race, facts, kernel))
+        || race.scope == Scope::Grid && !kernel.is_some_and(|kernel| is_handed_over(race, kernel))
+    {
+        // Then it makes no difference that a copy makes the access: no wait would tell another block of it.
         facts.iter_mut().for_each(|side| side.asynchronous = false);
     }
     let update = kernel.filter(|kernel| !flags::is_checked_twice(kernel.flow, kernel.pair));
     let update = update.and_then(|kernel| updates::of(kernel.flow, kernel.pair, race.scope > Scope::Block));
-    let kind = kind(race, facts, kernel, relation, update);
-    let update = update.filter(|_| kind == CauseKind::Other);
     let strays = facts.iter().find_map(|side| side.strays_from);
+    let is_known = update.is_some() || strays.is_some() || is_one_place(race) || is_flag(race, facts, kernel);
+    let mistake = kernel.filter(|_| !is_known).and_then(|kernel| Mistake::of(race, kernel, relation));
+    let kind = kind(race, facts, kernel, Shown { relation, update, mistake });
+    let (update, mistake) =
+        (update.filter(|_| kind == CauseKind::Other), mistake.filter(|_| kind == CauseKind::Other));
     let mut parts =
         vec![kind.as_str().to_owned(), kernel_name(race.kernel.as_deref().unwrap_or("")).to_owned()];
     match kind {
@@ -63,6 +73,7 @@ pub fn of(race: &Race, mut facts: [SideFacts; 2], kernel: Option<InKernel<'_>>) 
             );
         }
         CauseKind::MissingBarrier => parts.push("between blocks".to_owned()),
+        CauseKind::Other if let Some(mistake) = mistake => parts.push(mistake.words().to_owned()),
         CauseKind::Other => parts.extend(strays.map(|variable| format!("from {variable}"))),
         // Another kernel or copy is another mistake.
         CauseKind::UnorderedOperations | CauseKind::Host => {
@@ -74,6 +85,7 @@ pub fn of(race: &Race, mut facts: [SideFacts; 2], kernel: Option<InKernel<'_>>) 
     }
     let order = Order::of(race, relation);
     let hint = match kind {
+        CauseKind::Other if let Some(mistake) = mistake => Some(mistake.hint(race)),
         CauseKind::Other if strays.is_some() => Some(hint::of_stray(race, facts)),
         CauseKind::Other if update.is_some() => {
             Some(hint::of_update(race, update.is_some_and(|update| update.by_value)))
@@ -82,7 +94,12 @@ pub fn of(race: &Race, mut facts: [SideFacts; 2], kernel: Option<InKernel<'_>>) 
         CauseKind::Other if is_either_or(race, relation) => Some(hint::of_branches(race)),
         CauseKind::MissingFence => Some(hint::of_flag_or_lock(race)),
         CauseKind::UnwaitedCopy => {
-            let is_pipeline = kernel.is_some_and(|kernel| updates::is_in_pipeline(kernel.flow, kernel.pair));
+            // Of two copies, the first ones of a pipeline stand before its loop.
+            let are_copies = facts.iter().all(|side| side.asynchronous);
+            let is_pipeline = kernel.is_some_and(|InKernel { flow, pair }| {
+                updates::is_in_pipeline(flow, pair)
+                    || are_copies && pair.iter().any(|&site| updates::is_in_pipeline(flow, [site; 2]))
+            });
             hint::hint(race, facts, order).map(|hint| hint + if is_pipeline { hint::IF_PIPELINE } else { "" })
         }
         CauseKind::MissingBarrier if has_atomic(race) => Some(hint::of_barrier(race, order)),
@@ -99,6 +116,7 @@ pub fn of(race: &Race, mut facts: [SideFacts; 2], kernel: Option<InKernel<'_>>) 
         _ => hint::hint(race, facts, order),
     };
     let words = match kind {
+        CauseKind::Other if let Some(mistake) = mistake => mistake.words().to_owned(),
         CauseKind::Other if strays.is_some() => "out of bounds".to_owned(),
         CauseKind::Other if update.is_some() => "missing atomic".to_owned(),
         CauseKind::Other if is_either_or(race, relation) => words::SEVERAL_WRITERS.to_owned(),
@@ -107,7 +125,7 @@ pub fn of(race: &Race, mut facts: [SideFacts; 2], kernel: Option<InKernel<'_>>) 
     };
     let why = match strays {
         Some(_) if kind == CauseKind::Other => stray(race, facts),
-        _ => why(race, kind, relation, update),
+        _ => why(race, kind, Shown { relation, update, mistake }),
     };
     Cause { kind, words, hint, why, fingerprint: parts.join(":"), is_traced: true }
 }
@@ -173,6 +191,19 @@ fn is_waited(race: &Race, facts: [SideFacts; 2], kernel: InKernel<'_>) -> bool {
     }
 }
 
+/// True if the program seems to order the sides of a race by a flag or a lock.
+fn is_handed_over(race: &Race, InKernel { flow, pair }: InKernel<'_>) -> bool {
+    flags::is_handed_over(flow, pair, race.scope > Scope::Cluster)
+}
+
+/// What the kernel's control flow shows of a race.
+#[derive(Clone, Copy)]
+struct Shown {
+    relation: Option<Relation>,
+    update: Option<FoundUpdate>,
+    mistake: Option<Mistake>,
+}
+
 /// Says which index leads out of its array.
 fn stray(race: &Race, facts: [SideFacts; 2]) -> String {
     let strays = [0, 1].into_iter().find_map(|side| Some((side, facts[side].strays_from?)));
@@ -186,8 +217,7 @@ fn kind(
     race: &Race,
     facts: [SideFacts; 2],
     kernel: Option<InKernel<'_>>,
-    relation: Option<Relation>,
-    update: Option<FoundUpdate>,
+    Shown { relation, update, mistake }: Shown,
 ) -> CauseKind {
     let ops = race.accesses.each_ref().map(|access| access.op);
     if ops.contains(&Op::Host) {
@@ -202,11 +232,11 @@ fn kind(
     if facts.iter().any(|side| side.asynchronous) {
         return CauseKind::UnwaitedCopy;
     }
-    if is_alias(race) {
-        return CauseKind::Alias;
-    }
     if facts.iter().any(|side| side.strays_from.is_some()) {
         return CauseKind::Other;
+    }
+    if is_alias(race) {
+        return CauseKind::Alias;
     }
     match (race.kind.earlier(), race.kind.later()) {
         (Effect::Atomic, Effect::Atomic) => return of_atomics(race.scope, facts),
@@ -219,8 +249,11 @@ fn kind(
         }
         // First all count, then all look: a barrier is what lacks.
         (Effect::Atomic, _) | (_, Effect::Atomic)
-            if race.scope <= Scope::Block
-                && relation.is_some_and(|relation| relation.is_sequence && !relation.may_poll) => {}
+            if relation.is_some_and(|relation| relation.is_sequence && !relation.may_poll)
+                && (race.scope <= Scope::Block || !kernel.is_some_and(|kernel| decides(kernel.flow))) =>
+        {
+            return CauseKind::MissingBarrier;
+        }
         (Effect::Atomic, _) | (_, Effect::Atomic) => return CauseKind::Other,
         (Effect::Write, Effect::Write)
             if race.same_value == Some(true) && is_one_place(race) && update.is_none() =>
@@ -231,10 +264,13 @@ fn kind(
     }
     let has_fences = facts.iter().any(|side| side.fences);
     let is_sequence = relation.is_some_and(|relation| relation.is_sequence);
-    let is_handed_over = kernel.is_some_and(|kernel| flags::is_handed_over(kernel.flow, kernel.pair));
+    let is_handed_over = kernel.is_some_and(|kernel| is_handed_over(race, kernel));
     // Threads that meet nowhere are ordered by atomics or not at all.
     let meet = kernel.is_some_and(|kernel| barriers::has_barriers(kernel.flow));
     let needs_flag = has_fences || race.scope > Scope::Block || !is_sequence || !meet;
+    if mistake.is_some() {
+        return CauseKind::Other;
+    }
     // Data that an atomic hands over may be `volatile`: that makes it no flag.
     if is_handed_over && needs_flag && !spins(kernel) {
         return CauseKind::MissingFence;
@@ -256,6 +292,11 @@ fn kind(
         }
         _ => CauseKind::MissingBarrier,
     }
+}
+
+/// True if what an atomic has read decides which way a thread takes.
+fn decides(flow: &Flow) -> bool {
+    flow.blocks.iter().any(|block| block.decides)
 }
 
 pub(crate) fn has_atomic(race: &Race) -> bool {
@@ -342,7 +383,7 @@ fn side_name(access: &Access) -> String {
 }
 
 /// Returns what is missing.
-fn why(race: &Race, kind: CauseKind, relation: Option<Relation>, update: Option<FoundUpdate>) -> String {
+fn why(race: &Race, kind: CauseKind, Shown { relation, update, mistake }: Shown) -> String {
     let (mut earlier, mut later) = (words::effect_at(race, true), words::effect_at(race, false));
     // The program's order is easier to follow than that of this run.
     let swaps = Order::of(race, relation).swaps;
@@ -379,6 +420,7 @@ fn why(race: &Race, kind: CauseKind, relation: Option<Relation>, update: Option<
         CauseKind::UnorderedOperations => format!("no stream order and no event orders {between}"),
         CauseKind::Host => format!("the host does not wait between {between}"),
         CauseKind::SameValue => format!("several threads store the same value: {later}"),
+        CauseKind::Other if let Some(mistake) = mistake => mistake.why(race, [&earlier, &later]),
         CauseKind::Other if update.is_some_and(|update| !update.is_atomic) && !is_one_place(race) => {
             let [line, other] = race.accesses.each_ref().map(|access| (&access.file, access.line));
             match line.1 {

@@ -4,32 +4,100 @@ use std::collections::BTreeSet;
 
 use gpurace_abi::flow::{Flow, Step, Update};
 
-use crate::barriers::{Pair, is_one_statement, loops, places, reversed};
+use crate::barriers::{Pair, innermost_loop_of, is_one_statement, loops, places, reversed};
+use crate::updates::{Walk, reaches};
 
 /// True if the program seems to order two accesses by a flag or a lock: an atomic follows the earlier one, and what
 /// an atomic has read decides whether or when a thread comes to the later one.
-pub fn is_handed_over(flow: &Flow, [earlier, later]: Pair) -> bool {
+pub fn is_handed_over(flow: &Flow, [earlier, later]: Pair, across_blocks: bool) -> bool {
+    let places = places(flow);
+    let Some(&from) = places.get(&earlier) else { return false };
+    let releases = |step: &Step| releases(flow, step, across_blocks).is_some();
+    let has_release = |block: usize| flow.blocks[block].steps.iter().any(releases);
+    let follows = flow.blocks[from.0].steps[from.1 + 1..].iter().any(releases)
+        || successors(flow, from.0).any(|next| reached(flow, next, true).into_iter().any(has_release));
+    follows && is_decided(flow, [earlier, later])
+}
+
+/// True if a release comes before an access that it should come after: a thread comes to the other access by what an
+/// atomic has read, and no release follows until then.
+pub fn is_released_early(flow: &Flow, [given, taken]: Pair, across_blocks: bool) -> bool {
+    let places = places(flow);
+    let Some(&at) = places.get(&given) else { return false };
+    let mut pending = vec![(at.0, at.1 + 1)];
+    let mut entered = BTreeSet::new();
+    while let Some((block, first)) = pending.pop() {
+        if flow.blocks[block].steps[first..].iter().any(|step| releases(flow, step, across_blocks).is_some())
+        {
+            return false;
+        }
+        if !flow.blocks[block].decides {
+            pending
+                .extend(successors(flow, block).filter(|&next| entered.insert(next)).map(|next| (next, 0)));
+        }
+    }
+    let before = Walk { back: false, stops: |step| step == Step::Barrier };
+    let steps = flow.blocks.iter().flat_map(|block| &block.steps);
+    let mut released = steps.filter_map(|step| releases(flow, step, across_blocks));
+    let comes_before = |site| places.get(&site).is_some_and(|&release| reaches(flow, release, at, before));
+    released.any(comes_before) && is_decided(flow, [given, taken])
+}
+
+/// The site of a step by which a thread may tell others of something.
+fn releases(flow: &Flow, step: &Step, across_blocks: bool) -> Option<u32> {
+    match *step {
+        Step::Atomic(site) if across_blocks && flow.shared.contains(&site) => None,
+        Step::Atomic(site) => Some(site).filter(|site| !flow.looks.contains(site)),
+        _ => None,
+    }
+}
+
+/// True if what an atomic has read decides whether or when a thread comes to the later access.
+fn is_decided(flow: &Flow, [earlier, later]: Pair) -> bool {
     let places = places(flow);
     let (Some(&from), Some(&to)) = (places.get(&earlier), places.get(&later)) else {
         return false;
     };
-    let is_atomic = |step: &Step| matches!(step, Step::Atomic(_));
-    let has_atomic = |block: usize| flow.blocks[block].steps.iter().any(is_atomic);
-    let follows = flow.blocks[from.0].steps[from.1 + 1..].iter().any(is_atomic)
-        || successors(flow, from.0).any(|next| reached(flow, next, true).into_iter().any(has_atomic));
     let in_sequence = !is_one_statement(flow, from, to)
         && (from.0 == to.0 && from.1 < to.1
             || from.0 != to.0 && reached(flow, from.0, false).contains(&to.0));
     let from_first = if in_sequence { reached(flow, from.0, false) } else { BTreeSet::new() };
-    follows
-        && (0..flow.blocks.len()).any(|block| {
-            // A way back to the start of a loop counts: the wait may stand in it. One to the decision itself does not.
-            let reaches = |next: usize| next != block && reached_without(flow, next, block).contains(&to.0);
-            flow.blocks[block].decides
-                && (!in_sequence || from_first.contains(&block))
-                && successors(flow, block).any(|next| next > block && reaches(next))
-                && successors(flow, block).any(|next| next <= block || !reaches(next))
-        })
+    (0..flow.blocks.len()).any(|block| {
+        // A way back to the start of a loop counts: the wait may stand in it. One to the decision itself does not.
+        let reaches = |next: usize| next != block && reached_without(flow, next, block).contains(&to.0);
+        flow.blocks[block].decides
+            && (!in_sequence || from_first.contains(&block))
+            && successors(flow, block).any(|next| next > block && reaches(next))
+            && successors(flow, block).any(|next| next <= block || !reaches(next))
+    })
+}
+
+/// True if a loop looks by atomics before and after a read, and what it has seen decides whether it reads again.
+pub fn is_looked_after(flow: &Flow, read: u32) -> bool {
+    let (Some(&at), Some(blocks)) = (places(flow).get(&read), innermost_loop_of(flow, &[read])) else {
+        return false;
+    };
+    let places = places(flow);
+    let in_iteration = Walk { back: false, stops: |step| step == Step::Barrier };
+    let looks =
+        || flow.looks.iter().filter_map(|look| places.get(look)).filter(|look| blocks.contains(&look.0));
+    let repeats = |block: usize| {
+        flow.blocks[block].decides && (block == at.0 || reached(flow, at.0, false).contains(&block))
+    };
+    looks().any(|&look| reaches(flow, look, at, in_iteration))
+        && looks().any(|&look| reaches(flow, at, look, in_iteration))
+        && blocks.iter().any(|&block| repeats(block))
+}
+
+/// True if blocks of one branch may tell those of another one by `flag` of `told`: the flag is written after and read
+/// before the other bytes. Each pair is the write and the read.
+pub fn may_tell_of(flow: &Flow, told: Pair, flag: Pair) -> bool {
+    let are_one_branch = |a, b| is_before(flow, a, b) || is_before(flow, b, a);
+    let ([given, taken], [set, look]) = (told, flag);
+    !are_one_branch(given, taken)
+        && !are_one_branch(set, look)
+        && is_before(flow, given, set)
+        && is_before(flow, look, taken)
 }
 
 /// True if a plain flag, or a lock with a plain access, seems to order two accesses: one side of the race on it is a look
@@ -197,7 +265,7 @@ mod tests {
             // What the atomic gave decides something else.
             ("u 1: L1 a0 L2 x2\nd 2,3:\n 3: L5 a9\nu: L6 a1", false),
         ] {
-            assert_eq!(is_handed_over(&flow(text), [0, 1]), handed_over, "{text}");
+            assert_eq!(is_handed_over(&flow(text), [0, 1], true), handed_over, "{text}");
         }
         let told = |text: &str| is_told_of(&flow(text), [0, 1], [2, 3]);
         let wait = "u 1,2:\n 4: L1 a0 L2 a2\ns 2,3: L5 a3\n 4: L6 a1\nu:";
@@ -254,5 +322,61 @@ mod tests {
         // Nobody looks again, or there is no lock: an update that is not atomic.
         assert!(!is_checked_twice(&with(text, &[2]), [2, 4]));
         assert!(!is_checked_twice(&with(&text.replace("d 1,2", "1,2"), &[2, 3]), [2, 4]));
+    }
+
+    #[test]
+    fn a_release_before_what_it_should_tell_of_comes_too_early() {
+        let early = |text: &str, across_blocks| {
+            let flow = Flow { looks: vec![6], shared: vec![5, 6], ..flow(text) };
+            is_released_early(&flow, [0, 1], across_blocks)
+        };
+        // A thread arrives, stores, waits and loads. The same in a loop.
+        let arrives = "u 1: L1 x5 L2 a0\nd 1,2: L3 x6\nu: L4 a1";
+        let looped = "u 1:\nu 2: L1 x5 L2 a0\nd 2,3: L3 x6\nu 1,4: L4 a1\nu:";
+        // One thread sets a flag and stores, another one waits.
+        let flagged = "u 1,2:\n 4: L1 x5 L2 a0\nd 2,3: L3 x6\n 4: L4 a1\nu:";
+        for text in [arrives, looped, flagged] {
+            assert!(early(text, false), "{text}");
+            // Shared memory orders no blocks.
+            assert!(!early(text, true));
+            // A release follows, none comes before, a barrier stands between, or nobody looks.
+            for (from, to) in [("a0", "a0 x7"), ("x5 ", ""), ("x5", "x5 B"), ("d ", "u ")] {
+                assert!(!early(&text.replace(from, to), false), "{text}: {to}");
+            }
+        }
+        // A look is no release.
+        let told = Flow { looks: vec![2], ..flow("u 1,2:\n 4: L1 a0 L2 x2\nd 2,3: L5 x3\n 4: L6 a1\nu:") };
+        assert!(!is_handed_over(&told, [0, 1], false));
+    }
+
+    #[test]
+    fn a_loop_may_look_after_it_has_read() {
+        let looks = |text: &str| is_looked_after(&Flow { looks: vec![5, 6], ..flow(text) }, 1);
+        let sequence = "u 1:\nd 1,2: L1 x5 L2 a1 L3 x6\nu:";
+        assert!(looks(sequence));
+        assert!(looks("u 1:\nu 2: L1 x5 L2 a1 L3 x6\nd 1,3: L4\nu:"));
+        for other in [
+            sequence.replace("x5", ""),
+            sequence.replace("x6", ""),
+            sequence.replace("d 1,2", "1,2"),
+            sequence.replace("L2 a1", "").replace("u:", "u: a1"),
+        ] {
+            assert!(!looks(&other), "{other}");
+        }
+    }
+
+    #[test]
+    fn one_object_may_tell_of_another_one() {
+        let between = "u 1,2:\n 3: L1 a0 L2 a2\n 3: L5 a3 L6 a1\nu:";
+        let tells = |text: &str| may_tell_of(&flow(text), [0, 1], [2, 3]);
+        assert!(tells(between));
+        // The flag is written first, or read last.
+        assert!(!tells(&between.replace("L1 a0 L2 a2", "L2 a2 L1 a0")));
+        assert!(!tells(&between.replace("L5 a3 L6 a1", "L6 a1 L5 a3")));
+        // All threads make all of them, or other threads make one.
+        assert!(!tells("u: L1 a0 L2 a2 L5 a3 L6 a1"));
+        assert!(!tells("u 1,2,3:\n 4: L1 a0 L2 a2\n 4: L5 a3\n 4: L6 a1\nu:"));
+        // The other way around, nothing is told.
+        assert!(!may_tell_of(&flow(between), [2, 3], [0, 1]));
     }
 }

@@ -65,6 +65,19 @@ pub(crate) const IF_PIPELINE: &str = "; if the loop's waits are right, the copy 
 const ONE_STAYS: &str = "; a barrier lets only one of the two values stay: if both are needed, give each thread bytes of \
                          its own (an index or the size of an array is wrong)";
 
+/// What a hint says if the kernel has fences.
+const IF_FLAG: &str = "; if a flag or a lock should order them, put a __threadfence() before the atomic that sets or releases \
+                       it and after the atomic that waits for it";
+
+/// Returns advice on races on two objects that blocks lack order for, if the one may tell of the other.
+pub(crate) fn with_flag(advice: &str, flag: &str, told: &str) -> String {
+    format!(
+        "{}; if {flag} tells of {told}, make both accesses of {flag} atomic, and put a __threadfence() before the write and \
+         after the read",
+        advice.replace(IF_FLAG, "")
+    )
+}
+
 /// Returns the hint if threads of two branches write the same bytes.
 pub(crate) fn of_branches(race: &Race) -> String {
     let places = match [race.earlier(), race.later()].map(position) {
@@ -74,6 +87,54 @@ pub(crate) fn of_branches(race: &Race) -> String {
     format!(
         "threads of different branches write the same bytes{places}, and one value is lost in any order: give each \
          thread bytes of its own, or let one of them write"
+    )
+}
+
+/// Returns the hint if two accesses of one iteration use one stage of a buffer.
+pub(crate) fn of_stage(race: &Race) -> String {
+    let barrier = if race.scope == Scope::Warp { "__syncwarp()" } else { "__syncthreads()" };
+    let places = match [race.earlier(), race.later()].map(position) {
+        [Some(a), Some(b)] => format!(" at {a} and at {b}"),
+        _ => String::new(),
+    };
+    format!(
+        "the accesses{places} use one stage of the buffer in each iteration, and the loop's barrier only parts \
+         iterations: let one of them use another stage; if both are meant for this one, put a {barrier} between them"
+    )
+}
+
+/// Returns the hint if a release comes before the write that it should pass on.
+pub(crate) fn of_early_release(race: &Race, is_earlier: bool) -> String {
+    let write = if is_earlier { race.earlier() } else { race.later() };
+    let write = position(write).map_or_else(String::new, |at| format!(" at {at}"));
+    let fence = if race.scope > Scope::Cluster { ", with a __threadfence() between the two" } else { "" };
+    format!(
+        "an atomic, or an arrival at a barrier, passes on what comes before it: put the write{write} before the \
+         release{fence}"
+    )
+}
+
+/// Returns the hint if a loop reads bytes and then looks whether they have changed meanwhile.
+pub(crate) fn of_look_afterwards(race: &Race) -> String {
+    let read = if race.kind.later() == Effect::Read { race.later() } else { race.earlier() };
+    let read = position(read).map_or_else(String::new, |at| format!(" at {at}"));
+    format!(
+        "the read{read} may meet a write, and the loop looks only afterwards whether it did: make both accesses \
+         atomic (atomicExch(&x, value) and atomicAdd(&x, 0), or a relaxed cuda::atomic_ref)"
+    )
+}
+
+/// Returns the hint if two writes in different lines go to the same bytes.
+pub(crate) fn of_two_writes(race: &Race) -> String {
+    let barrier = match race.scope {
+        Scope::Warp => "a __syncwarp()",
+        Scope::Block => "a __syncthreads()",
+        Scope::Cluster => "a barrier of the cluster",
+        Scope::Grid | Scope::Device | Scope::System => "a barrier of the grid, or the end of a launch,",
+    };
+    format!(
+        "if both values are needed, give each its own bytes: an index, or the size of an array, is wrong; if the \
+         second one should replace the first, put {barrier} between the writes"
     )
 }
 
@@ -114,7 +175,8 @@ pub(crate) fn of_mask(race: &Race, order: Order) -> String {
 pub(crate) fn of_barrier(race: &Race, order: Order) -> String {
     let missing = match race.scope {
         Scope::Warp => "no __syncthreads() or __syncwarp()",
-        _ => "no __syncthreads()",
+        Scope::Block => "no __syncthreads()",
+        _ => "nothing between blocks",
     };
     in_one_launch(race, order, missing, "threads")
 }
@@ -300,9 +362,16 @@ fn two_plain(race: &Race, facts: [SideFacts; 2], order: Order) -> Option<String>
             if streams[0].is_some() && streams[0] == streams[1] {
                 return None;
             }
-            "nothing orders the two launches: put them in one stream, or order them with an event \
-             (cudaStreamWaitEvent())"
-                .to_owned()
+            let ranges = match (race.kind.earlier(), race.kind.later()) {
+                (Effect::Write, Effect::Write) => {
+                    "; if each should write memory of its own, their ranges overlap"
+                }
+                _ => "",
+            };
+            format!(
+                "nothing orders the two launches: put them in one stream, or order them with an event \
+                 (cudaStreamWaitEvent()){ranges}"
+            )
         }
         Scope::System => return None,
     };
@@ -321,10 +390,7 @@ fn two_plain(race: &Race, facts: [SideFacts; 2], order: Order) -> Option<String>
                  relaxed cuda::atomic_ref for both",
             );
         } else if facts.iter().any(|side| side.fences) {
-            hint.push_str(
-                "; if a flag or a lock should order them, put a __threadfence() before the atomic that sets or \
-                 releases it and after the atomic that waits for it",
-            );
+            hint.push_str(IF_FLAG);
         }
     }
     Some(hint)
@@ -370,8 +436,8 @@ fn in_one_launch(race: &Race, order: Order, missing: &str, who: &str) -> String 
     }
     match (race.kind.earlier(), race.kind.later()) {
         (Effect::Write, Effect::Write) => format!(
-            "several {who} write the same bytes at {to}: let one of them write, give each bytes of its own, or use an \
-             atomic or a reduction"
+            "several {who} write the same bytes at {to}: give each bytes of its own (then the index or its stride is \
+             wrong), let one of them write, or use an atomic or a reduction"
         ),
         // clang gives the load and the store of a compound assignment one position.
         _ if earlier.column.is_some() && earlier.column == later.column => format!(

@@ -5,7 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 use crate::barriers::{Level, relation};
 use crate::cause::InKernel;
 use crate::flags;
-use crate::schema::{Access, CauseKind, Finding, Op, Race, RaceKind, Report};
+use crate::hint;
+use crate::schema::{Access, CauseKind, Effect, Finding, Fix, Op, Race, RaceKind, Report, Scope};
 use crate::updates;
 use crate::words;
 
@@ -29,7 +30,8 @@ pub type Traces<'a> = HashMap<&'a str, Vec<InKernel<'a>>>;
 /// - what a plain flag tells of, or a lock with a plain access guards, on other objects too: the flag or the lock must
 ///   become atomic;
 /// - what a flag or a lock of too narrow a scope lets race, on other objects too;
-/// - what lacks a barrier within the iterations of one loop, and from one iteration to the next.
+/// - what lacks a barrier within the iterations of one loop, and from one iteration to the next;
+/// - what blocks of one branch may tell those of another one of by a plain flag: both objects lack order between blocks.
 pub fn join(report: &mut Report, traces: &Traces<'_>) {
     use CauseKind::{LoopBackEdge, MissingBarrier, MissingFence, NarrowScope, Other};
     for at in (0..report.findings.len()).rev() {
@@ -63,6 +65,11 @@ pub fn join(report: &mut Report, traces: &Traces<'_>) {
                 (MissingFence | Other, NarrowScope) => report.races_of(finding).all(|race| {
                     report.races_of(known).any(|narrow| narrow.scope == race.scope && !same_object)
                 }),
+                (MissingBarrier, MissingBarrier)
+                    if flag_first(report, [known, finding], traces).is_some() =>
+                {
+                    true
+                }
                 (MissingBarrier | LoopBackEdge, MissingBarrier | LoopBackEdge) => {
                     let [(_, own), (_, other)] = [finding, known]
                         .map(|finding| finding.fingerprint.split_once(':').unwrap_or_default());
@@ -72,7 +79,7 @@ pub fn join(report: &mut Report, traces: &Traces<'_>) {
             }
         });
         if let Some(into) = into {
-            join_into(report, at, into);
+            join_with_advice(report, at, into, traces);
         }
     }
 }
@@ -80,7 +87,6 @@ pub fn join(report: &mut Report, traces: &Traces<'_>) {
 /// True if a finding is of plain writes of one statement in a loop without a barrier, and in another finding the
 /// statement races with others from one iteration to the next.
 fn is_of_iterations(report: &Report, finding: &Finding, known: &Finding, traces: &Traces<'_>) -> bool {
-    let of = |finding: &Finding| traces.get(&*finding.fingerprint).map_or(&[][..], Vec::as_slice);
     let crosses = |race: &InKernel<'_>| {
         let relation = relation(race.flow, race.pair, Level::Block);
         relation.is_some_and(|relation| relation.is_both_ways || relation.over_back_edge.is_some())
@@ -91,17 +97,67 @@ fn is_of_iterations(report: &Report, finding: &Finding, known: &Finding, traces:
         a == b
             && crosses(race)
             && updates::of(race.flow, race.pair, false).is_none()
-            && of(known).iter().any(is_with)
+            && of(known, traces).iter().any(is_with)
     };
     report.races_of(finding).all(|race| race.kind == RaceKind::WriteWrite)
-        && !of(finding).is_empty()
-        && of(finding).iter().all(repeats)
+        && !of(finding, traces).is_empty()
+        && of(finding, traces).iter().all(repeats)
+}
+
+/// Returns two findings, that of the flag first, if blocks lack order on both and the one object may tell of the other.
+fn flag_first<'a>(
+    report: &Report,
+    [a, b]: [&'a Finding; 2],
+    traces: &Traces<'_>,
+) -> Option<[&'a Finding; 2]> {
+    let (own, other) = (write_and_read(report, a, traces)?, write_and_read(report, b, traces)?);
+    if a.object == b.object || !std::ptr::eq(own.flow, other.flow) {
+        None
+    } else if flags::may_tell_of(own.flow, other.pair, own.pair) {
+        Some([a, b])
+    } else if flags::may_tell_of(own.flow, own.pair, other.pair) {
+        Some([b, a])
+    } else {
+        None
+    }
+}
+
+/// Returns the one race of a finding as write and read, if it is one of plain accesses of different blocks.
+fn write_and_read<'a>(report: &Report, finding: &Finding, traces: &'a Traces<'_>) -> Option<InKernel<'a>> {
+    let &[at] = finding.races.as_slice() else { return None };
+    let &[InKernel { flow, pair: [earlier, later] }] = of(finding, traces) else { return None };
+    let race = report.races.get(at).filter(|race| race.scope == Scope::Grid)?;
+    let pair = match (race.kind.earlier(), race.kind.later()) {
+        (Effect::Write, Effect::Read) => [earlier, later],
+        (Effect::Read, Effect::Write) => [later, earlier],
+        _ => return None,
+    };
+    Some(InKernel { flow, pair })
+}
+
+/// Joins findings. If both lack order between blocks, the advice also says which object may tell of the other one.
+fn join_with_advice(report: &mut Report, from: usize, into: usize, traces: &Traces<'_>) {
+    let [other, own] = [from, into].map(|at| &report.findings[at]);
+    let are_barriers = [own, other].into_iter().all(|finding| finding.cause == CauseKind::MissingBarrier);
+    let flagged = flag_first(report, [own, other], traces).filter(|_| are_barriers);
+    let Some([flag, told]) = flagged else {
+        join_into(report, from, into);
+        return;
+    };
+    let [flag, told] = [flag, told].map(|finding| finding.object.as_deref().unwrap_or_default());
+    if let Some(advice) = own.fix.advice.as_ref().map(|advice| hint::with_flag(advice, flag, told)) {
+        report.findings[into].fix.advice = Some(advice);
+    }
+    join_mended(report, from, into);
+}
+
+fn of<'a>(finding: &Finding, traces: &'a Traces<'_>) -> &'a [InKernel<'a>] {
+    traces.get(&*finding.fingerprint).map_or(&[][..], Vec::as_slice)
 }
 
 /// True if the plain flag or the lock that one finding is about orders what the other one is about.
 fn is_told_of(finding: &Finding, flag: &Finding, traces: &Traces<'_>) -> bool {
-    let [told, flag] =
-        [finding, flag].map(|finding| traces.get(&*finding.fingerprint).map_or(&[][..], Vec::as_slice));
+    let [told, flag] = [finding, flag].map(|finding| of(finding, traces));
     let by = |race: &InKernel<'_>| {
         flag.iter().any(|flag| {
             std::ptr::eq(race.flow, flag.flow) && flags::is_told_of(race.flow, race.pair, flag.pair)
@@ -168,12 +224,14 @@ pub fn name_several_writers(report: &mut Report) {
         let mut sides = [(race.earlier(), true), (race.later(), false)];
         sides.sort_by_key(|(access, _)| (&access.file, access.line));
         let [one, other] = sides.map(|(_, is_earlier)| words::effect_at(race, is_earlier));
+        let widest = report.races_of(finding).max_by_key(|race| race.scope).unwrap_or(race);
+        let advice = hint::of_two_writes(widest);
         let why = format!("{one} and {other} go to the same bytes, and only one value stays");
         let rest = finding.title.find(':').map_or("", |colon| &finding.title[colon..]);
         let title = format!("{}{rest}", words::SEVERAL_WRITERS);
         let finding = &mut report.findings[at];
         (finding.cause, finding.title, finding.why) = (CauseKind::Other, title, why);
-        finding.fix.diff = None;
+        finding.fix = Fix { diff: None, advice: Some(advice) };
     }
 }
 

@@ -10,6 +10,7 @@
 //! | [`fix`] | changes of the source |
 //! | [`join`] | findings that the whole run shows to be one |
 //! | [`merge`] | how to join several reports |
+//! | [`mistakes`] | wrong stages, early releases, late looks |
 //! | [`plain`] | which characters a text may have |
 //! | [`baseline`] | which findings are not in an older report |
 //! | [`hint`] | advice on each race |
@@ -32,6 +33,7 @@ mod fold;
 pub mod hint;
 pub mod join;
 pub mod merge;
+pub mod mistakes;
 pub mod plain;
 pub mod schema;
 pub mod snippet;

@@ -67,15 +67,15 @@ pub fn is_in_pipeline(flow: &Flow, pair: Pair) -> bool {
 
 /// Which ways lead on.
 #[derive(Clone, Copy)]
-struct Walk {
+pub(crate) struct Walk {
     /// Ways back to the start of a loop do.
-    back: bool,
+    pub back: bool,
     /// Ways through such a step do not.
-    stops: fn(Step) -> bool,
+    pub stops: fn(Step) -> bool,
 }
 
 /// True if a way leads from one step to another.
-fn reaches(flow: &Flow, from: StepPlace, to: StepPlace, walk: Walk) -> bool {
+pub(crate) fn reaches(flow: &Flow, from: StepPlace, to: StepPlace, walk: Walk) -> bool {
     let mut entered = vec![false; flow.blocks.len()];
     let mut pending = vec![(from.0, from.1 + 1)];
     while let Some((block, first)) = pending.pop() {

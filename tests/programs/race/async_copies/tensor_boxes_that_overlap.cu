@@ -1,6 +1,6 @@
 //@ compile-flags: --cuda-gpu-arch=sm_90
 //@ revisions: racy fixed
-//@[racy] findings: unwaited-copy
+//@[racy] findings: several-writers
 // Blocks store boxes of a matrix. Boxes of neighbouring blocks have a column of 16 bytes in common. What a box has
 // outside of the matrix is not stored.
 #include "tensor_map.h"

@@ -1,6 +1,6 @@
 //@ compile-flags: --cuda-gpu-arch=sm_90
 //@ revisions: racy fixed
-//@[racy] findings: unwaited-copy
+//@[racy] findings: missing-barrier
 // Each block writes a row of a matrix and loads a box of it. The box must not have the row of another block. Only the
 // tensor map says which memory the load reads.
 #include "tensor_map.h"

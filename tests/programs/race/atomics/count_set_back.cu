@@ -3,7 +3,7 @@
 //@[read_by_others] findings: missing-atomic
 //@[read_first] findings: missing-atomic
 //@[stored_over] findings: missing-atomic
-//@[unused] findings: missing-atomic
+//@[unused] findings: missing-barrier
 // A count of blocks is set back by a plain write. It is ordered after the atomic writes that its thread has observed, and after
 // nothing else: not the adds of blocks that come later, nor others' loads, whether they came after or before the add that was
 // observed, nor a store that was overwritten before anybody read it, nor adds of which nobody takes the result.

@@ -1,6 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-barrier missing-barrier
-//@[racy] wrong-finding: the flag has to be atomic
+//@[racy] findings: missing-barrier
 // One block hands a value to another one through a plain flag.
 #include "check.h"
 

@@ -1,6 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-fence
-//@[racy] wrong-finding: the payload has to be atomic
+//@[racy] findings: missing-atomic
 // A sequence lock lets its reader see the payload while it is written, and throws
 // the value away. The accesses race nevertheless, unless they are atomic.
 #include "check.h"

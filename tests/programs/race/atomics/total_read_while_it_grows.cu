@@ -1,8 +1,6 @@
 //@ revisions: racy set_first fixed
-//@[racy] findings: missing-atomic
-//@[racy] wrong-finding: an atomic read gives a part of the total
-//@[set_first] findings: missing-atomic
-//@[set_first] wrong-finding: an atomic store loses what was added before
+//@[racy] findings: missing-barrier
+//@[set_first] findings: missing-barrier
 // A total of all blocks is there when the launch ends, and starts from what was there before. An atomic read would give a
 // part of it, and an atomic store would lose one.
 #include "check.h"

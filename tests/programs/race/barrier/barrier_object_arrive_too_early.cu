@@ -1,6 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-fence
-//@[racy] wrong-finding: the thread arrives before it has stored
+//@[racy] findings: early-release
 // A thread arrives at a cuda::barrier before it stores what the others wait for.
 #include <cuda/barrier>
 #include "check.h"

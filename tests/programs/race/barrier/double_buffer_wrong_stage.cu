@@ -1,10 +1,7 @@
 //@ revisions: read_new stored_over toggled one_buffer fixed
-//@[read_new] findings: missing-barrier
-//@[read_new] wrong-finding: the index takes the half that is in use
-//@[stored_over] findings: missing-barrier
-//@[stored_over] wrong-finding: the index takes the half that is in use
-//@[toggled] findings: missing-barrier
-//@[toggled] wrong-finding: the index takes the half that is in use
+//@[read_new] findings: wrong-stage
+//@[stored_over] findings: wrong-stage
+//@[toggled] findings: wrong-stage
 //@[one_buffer] findings: missing-barrier
 // Each round loads one half of a double buffer and uses the other half, so one barrier in each round is enough. A wrong
 // index takes the same half for both. With one buffer, it is a barrier that lacks.

@@ -1,6 +1,6 @@
 //@ revisions: racy fixed
 //@ compile-flags: --cuda-gpu-arch=sm_90
-//@[racy] findings: missing-fence
+//@[racy] findings: early-release
 // A block writes into the shared memory of its neighbour and arrives at an mbarrier there, at which
 // the neighbour waits. The racy form arrives before it writes.
 #include <cooperative_groups.h>

@@ -1,6 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: alias
-//@[racy] wrong-finding: a row is stored past its array
+//@[racy] findings: out-of-bounds
 // The last block stores a row past its array, into the array that other blocks read. The program has so many arrays that
 // these two lie side by side.
 #include <vector>

@@ -1,6 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-barrier
-//@[racy] wrong-finding: the flag is set before the data
+//@[racy] findings: early-release
 // A flag that is set too early tells of nothing.
 #include "check.h"
 

@@ -156,8 +156,8 @@ fn one_line_with_two_places_may_be_an_update() {
 fn one_line_that_writes_needs_one_writer() {
     assert_eq!(
         said(&at(RaceKind::WriteWrite, Scope::Block, (8, 3), (8, 3))),
-        "several threads write the same bytes at line 8: let one of them write, give each bytes of its own, or use an atomic or \
-         a reduction"
+        "several threads write the same bytes at line 8: give each bytes of its own (then the index or its stride is wrong), \
+         let one of them write, or use an atomic or a reduction"
     );
 }
 

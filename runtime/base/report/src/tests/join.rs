@@ -214,3 +214,30 @@ fn two_writes_leave_one_value_whatever_the_order() {
         assert!(!title.starts_with("several writers"), "{title}");
     }
 }
+
+#[test]
+fn what_one_block_may_tell_another_one_of_is_one_finding() {
+    let told = (MissingBarrier, [(Read, 9), (Write, 6)], "value", Scope::Grid);
+    let flag = |scope| (MissingBarrier, [(Read, 8), (Write, 7)], "flag", scope);
+    let found = |kind, scope| {
+        let mut report = report(&[told, flag(scope)]);
+        report.races.iter_mut().for_each(|race| race.kind = kind);
+        report.findings.iter_mut().for_each(|finding| finding.fix.advice = Some("order them".to_owned()));
+        report
+    };
+    let branches = flow("u 1,2:\n 3: L6 a0 L7 a2\n 3: L8 a3 L9 a1\nu:");
+    let pairs: [&[Pair]; 2] = [&[[0, 1]], &[[2, 3]]];
+    let back: [&[Pair]; 2] = [&[[1, 0]], &[[3, 2]]];
+    for (kind, pairs) in [(RaceKind::WriteRead, pairs), (RaceKind::ReadWrite, back)] {
+        assert_eq!(joined_as(found(kind, Scope::Grid), &branches, &pairs), [(MissingBarrier, 2)]);
+        let apart = [(MissingBarrier, 1), (MissingBarrier, 1)];
+        let straight = flow("u: L6 a0 L7 a2 L8 a3 L9 a1");
+        assert_eq!(joined_as(found(kind, Scope::Grid), &straight, &pairs), apart);
+        // The flag is set first, or both are written by both.
+        let early = flow("u 1,2:\n 3: L7 a2 L6 a0\n 3: L8 a3 L9 a1\nu:");
+        assert_eq!(joined_as(found(kind, Scope::Grid), &early, &pairs), apart);
+        assert_eq!(joined_as(found(RaceKind::WriteWrite, Scope::Grid), &branches, &pairs), apart);
+        // A barrier of the block may mend one of them.
+        assert_eq!(joined_as(found(kind, Scope::Block), &branches, &pairs), apart);
+    }
+}

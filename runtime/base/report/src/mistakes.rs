@@ -1,0 +1,151 @@
+//! Mistakes that a kernel's control flow shows: another order than the missing one, or another index, mends them.
+
+use gpurace_abi::flow::{Flow, Step};
+
+use crate::barriers::{Relation, innermost_loop_of, places};
+use crate::cause::InKernel;
+use crate::flags;
+use crate::hint;
+use crate::schema::{Effect, Race, Scope};
+use crate::updates::{Walk, reaches};
+use crate::words;
+
+/// What two plain accesses of one launch show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mistake {
+    /// Both use one stage of a buffer in each iteration of a loop, whose barrier parts iterations alone.
+    WrongStage,
+    /// A release comes before the write that it should pass on.
+    EarlyRelease,
+    /// A loop reads bytes, and then looks by an atomic whether they have changed meanwhile.
+    LookAfterwards,
+}
+
+impl Mistake {
+    /// Returns the mistake that a race of two plain accesses shows.
+    pub fn of(race: &Race, kernel: InKernel<'_>, relation: Option<Relation>) -> Option<Self> {
+        let effects = [race.kind.earlier(), race.kind.later()];
+        if effects.contains(&Effect::Atomic) {
+            return None;
+        }
+        let (flow, [earlier, later]) = (kernel.flow, kernel.pair);
+        if race.scope <= Scope::Block && relation.is_some_and(|relation| is_one_stage(kernel, relation)) {
+            return Some(Self::WrongStage);
+        }
+        let given = match effects {
+            [Effect::Read, _] => [later, earlier],
+            _ => [earlier, later],
+        };
+        // What one iteration leaves to the next one, no release of the iteration tells of.
+        let in_one_turn = relation.is_some_and(|relation| match race.scope {
+            Scope::Warp | Scope::Block | Scope::Cluster => relation.over_back_edge.is_none(),
+            Scope::Grid | Scope::Device | Scope::System => !relation.is_sequence,
+        });
+        let across_blocks = race.scope > Scope::Cluster;
+        // A reader may also hand bytes over to a writer.
+        let is_read_first = effects[0] == Effect::Read;
+        let is_given_back = is_read_first && flags::is_handed_over(flow, kernel.pair, across_blocks);
+        if in_one_turn && !is_given_back && flags::is_released_early(flow, given, across_blocks) {
+            return Some(Self::EarlyRelease);
+        }
+        let reads = effects.into_iter().zip(kernel.pair).filter(|(effect, _)| *effect == Effect::Read);
+        reads
+            .map(|(_, read)| read)
+            .any(|read| flags::is_looked_after(flow, read))
+            .then_some(Self::LookAfterwards)
+    }
+
+    /// Returns the mistake in words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::WrongStage => "wrong stage",
+            Self::EarlyRelease => "early release",
+            Self::LookAfterwards => "missing atomic",
+        }
+    }
+
+    /// Returns what is wrong, in a sentence without a full stop. `sides` are the accesses in the program's order.
+    pub fn why(self, race: &Race, [first, second]: [&str; 2]) -> String {
+        match self {
+            Self::WrongStage => {
+                format!("{first} and {second} use one stage of the buffer in each iteration")
+            }
+            Self::EarlyRelease => {
+                let write = writes_earlier(race);
+                let [write, other] = [write, !write].map(|is_earlier| words::effect_at(race, is_earlier));
+                format!("{write} comes after the release that should order it before {other}")
+            }
+            Self::LookAfterwards => format!("{first} and {second} are not ordered, and not both atomic"),
+        }
+    }
+
+    /// Returns advice.
+    pub fn hint(self, race: &Race) -> String {
+        match self {
+            Self::WrongStage => hint::of_stage(race),
+            Self::EarlyRelease => hint::of_early_release(race, writes_earlier(race)),
+            Self::LookAfterwards => hint::of_look_afterwards(race),
+        }
+    }
+}
+
+/// True if the write that another thread should wait for is the earlier side.
+fn writes_earlier(race: &Race) -> bool {
+    race.kind.earlier() != Effect::Read
+}
+
+/// True if both accesses use one stage of a buffer in an iteration of a loop, and the loop has one barrier, in each
+/// iteration. Stages let one barrier be enough, so one of the two accesses was meant for another stage, or a stage is too
+/// much.
+fn is_one_stage(InKernel { flow, pair }: InKernel<'_>, relation: Relation) -> bool {
+    let stage = |site: u32| flow.staged.iter().find(|staged| staged.site == site).map(|staged| staged.stage);
+    let stages = pair.map(stage);
+    let places = places(flow);
+    let around = Walk { back: true, stops: |step| step == Step::Barrier };
+    let skips = |site: &u32| places.get(site).is_some_and(|&at| reaches(flow, at, at, around));
+    stages[0].is_some()
+        && stages[0] == stages[1]
+        && relation.is_sequence
+        && !relation.is_statement
+        && relation.over_back_edge.is_none()
+        && innermost_loop_of(flow, &pair).is_some_and(|blocks| barriers(flow, blocks) == 1)
+        && !pair.iter().any(skips)
+}
+
+fn barriers(flow: &Flow, blocks: impl IntoIterator<Item = usize>) -> usize {
+    let steps = blocks.into_iter().flat_map(|block| &flow.blocks[block].steps);
+    steps.filter(|step| matches!(step, Step::Barrier)).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use gpurace_abi::flow::Staged;
+
+    use super::*;
+    use crate::barriers::tests::flow;
+    use crate::barriers::{Level, relation};
+
+    #[test]
+    fn two_accesses_of_one_stage_and_one_barrier() {
+        let is_wrong = |text: &str, stages: [u32; 2]| {
+            let staged = [(0, stages[0]), (1, stages[1])].map(|(site, stage)| Staged { site, stage });
+            let flow = Flow { staged: staged.to_vec(), ..flow(text) };
+            let kernel = InKernel { flow: &flow, pair: [0, 1] };
+            relation(&flow, kernel.pair, Level::Block).is_some_and(|relation| is_one_stage(kernel, relation))
+        };
+        let rounds = "u 1: L1\nu 2,3: L2\nu 1: L3 a0 L4 a1 B\nu: L5";
+        assert!(is_wrong(rounds, [7, 7]));
+        assert!(!is_wrong(rounds, [7, 8]), "two stages");
+        // No barrier in the loop, two of them, or one between the accesses.
+        assert!(!is_wrong(&rounds.replace(" B", ""), [7, 7]));
+        assert!(!is_wrong(&rounds.replace(" B", " B L6 B"), [7, 7]));
+        assert!(!is_wrong(&rounds.replace("L4", "B L4"), [7, 7]));
+        // Some iterations have no barrier.
+        let every_other = "u 1: L1\nu 2,5: L2\nu 3,4: L3 a0\nu 4: B\nu 1: L4 a1\nu: L5";
+        assert!(!is_wrong(every_other, [7, 7]));
+        // In the next iteration only, in one statement, or not in a loop.
+        assert!(!is_wrong(&rounds.replace("L3 a0 L4 a1 B", "L3 a1 B L4 a0"), [7, 7]));
+        assert!(!is_wrong(&rounds.replace("L4", ""), [7, 7]));
+        assert!(!is_wrong("u: L3 a0 L4 a1 B", [7, 7]));
+    }
+}
