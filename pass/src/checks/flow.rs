@@ -18,7 +18,7 @@ use crate::analysis::regions::Graph;
 use crate::analysis::spins;
 use crate::analysis::uniform::{Inputs, Uniformity};
 use crate::checks::sites::{Access, Sites};
-use crate::checks::stages::Stages;
+use crate::checks::stages::{self, Plain};
 use crate::checks::updates::{self, FoundUpdate};
 use crate::ir;
 use crate::ir::entry_calls::EntryCall;
@@ -45,7 +45,7 @@ pub unsafe fn of_kernels(module: LLVMModuleRef, sites: &Sites) -> HashMap<String
         };
         known.steps.entry(access.instruction).or_default().push(step);
         let Access::Atomic { kind, .. } = access.access else {
-            known.plain.entry(access.function).or_default().push((number, access.pointer));
+            known.plain.entry(access.function).or_default().push(Plain { number, access, site });
             continue;
         };
         if matches!(kind, AtomicKind::Load | AtomicKind::VolatileLoad) {
@@ -71,7 +71,7 @@ pub unsafe fn of_kernels(module: LLVMModuleRef, sites: &Sites) -> HashMap<String
 
 /// What is known of a module's accesses.
 #[derive(Default)]
-struct Known {
+struct Known<'a> {
     steps: HashMap<LLVMValueRef, Vec<Step>>,
     /// Atomics that read.
     observed: HashSet<LLVMValueRef>,
@@ -79,14 +79,14 @@ struct Known {
     looks: HashMap<LLVMValueRef, Vec<u32>>,
     /// Atomics on shared memory, by function.
     shared: HashMap<LLVMValueRef, Vec<u32>>,
-    /// Other accesses with their addresses, by function.
-    plain: HashMap<LLVMValueRef, Vec<(u32, LLVMValueRef)>>,
+    /// Other accesses, by function.
+    plain: HashMap<LLVMValueRef, Vec<Plain<'a>>>,
 }
 
 unsafe fn of_kernel(
     module: LLVMModuleRef,
     kernel: LLVMValueRef,
-    known: &Known,
+    known: &Known<'_>,
     updates: Option<Vec<FoundUpdate>>,
 ) -> Option<Flow> {
     // SAFETY: by contract.
@@ -124,9 +124,7 @@ unsafe fn of_kernel(
             by_value: found.depends_on_reads || uniformity.of_value(found.address) >= Uniform::Block,
         };
         let updates = updates.into_iter().flatten().map(update).collect();
-        let mut stages = Stages::of(&graph, &uniformity);
-        let plain = known.plain.get(&kernel).into_iter().flatten();
-        let staged = plain.filter_map(|&(site, pointer)| stages.staged(site, pointer)).collect();
+        let staged = stages::staged(&graph, &uniformity, known.plain.get(&kernel).map_or(&[], Vec::as_slice));
         let of_kernel = |all: &HashMap<_, Vec<u32>>| all.get(&kernel).cloned().unwrap_or_default();
         let (looks, shared) = (of_kernel(&known.looks), of_kernel(&known.shared));
         Some(Flow { blocks: blocks.collect(), updates, looks, shared, staged })

@@ -1,11 +1,13 @@
 //! Stages of buffers: a part of an index changes in each iteration of a loop and comes back, such as `k % 2` in
-//! `buffer[k % 2][t]`. The report can then tell a wrong stage from a missing barrier.
+//! `buffer[k % 2][t]`. The report can then tell a wrong stage from a missing barrier. Only a buffer that is filled before
+//! the loop needs stages: an iteration then uses one, and fills another one for the next iteration.
 //!
 //! Equal numbers mean the same computation from the same values. Nothing is proved by this.
 
 use std::collections::{HashMap, HashSet};
 
 use gpurace_abi::flow::Staged;
+use gpurace_abi::meta::Site;
 use gpurace_protocol::protocol::Uniform;
 use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
@@ -14,31 +16,67 @@ use llvm_sys::prelude::*;
 use crate::analysis::regions::Graph;
 use crate::analysis::uniform::Uniformity;
 use crate::checks::covered::Numbers;
+use crate::checks::sites::{Access, AccessSite};
 use crate::ir;
 
 /// Most values of one address that are looked at.
 const MOST_VALUES: usize = 64;
 
-/// The stages of a kernel's accesses.
-pub struct Stages<'a> {
+/// A plain access of a kernel.
+pub struct Plain<'a> {
+    /// Its number.
+    pub number: u32,
+    /// Where it is.
+    pub access: &'a AccessSite,
+    /// Its description.
+    pub site: &'a Site,
+}
+
+/// Returns the stages of a kernel's plain accesses, of those that have one.
+///
+/// # Safety
+/// The accesses are live.
+pub unsafe fn staged(graph: &Graph, uniformity: &Uniformity, plain: &[Plain<'_>]) -> Vec<Staged> {
+    let block = |access: &Plain<'_>| graph.block_of.get(&access.access.instruction).copied();
+    let mut filled: HashMap<_, usize> = HashMap::new();
+    for access in plain.iter().filter(|access| access.writes()) {
+        if let Some(block) = block(access) {
+            filled.entry(access.object()).and_modify(|first| *first = block.min(*first)).or_insert(block);
+        }
+    }
+    let is_filled_before = |access: &&Plain<'_>| {
+        let around = block(access).and_then(|block| graph.loop_of[block]);
+        let first = filled.get(&access.object()).filter(|_| access.object() != (None, None));
+        around.zip(first).is_some_and(|(around, &first)| first < graph.loops[around].header)
+    };
+    let mut stages = Stages { graph, uniformity, numbers: Numbers::default(), known: HashMap::new() };
+    // SAFETY: by contract.
+    let staged = |access| unsafe { stages.staged(access) };
+    plain.iter().filter(is_filled_before).filter_map(staged).collect()
+}
+
+impl<'a> Plain<'a> {
+    /// The parameter or variable of the object.
+    fn object(&self) -> (Option<u32>, Option<&'a str>) {
+        (self.site.parameter, self.site.variable.as_deref())
+    }
+
+    fn writes(&self) -> bool {
+        matches!(self.access.access, Access::Store | Access::WriteRange { .. } | Access::AsyncWrite { .. })
+    }
+}
+
+struct Stages<'a> {
     graph: &'a Graph,
     uniformity: &'a Uniformity,
     numbers: Numbers,
     known: HashMap<Vec<u32>, u32>,
 }
 
-impl<'a> Stages<'a> {
-    /// Returns the stages of a kernel with this control flow.
-    pub fn of(graph: &'a Graph, uniformity: &'a Uniformity) -> Self {
-        Self { graph, uniformity, numbers: Numbers::default(), known: HashMap::new() }
-    }
-
+impl Stages<'_> {
     /// Returns the stage of an access. `None` if its index has no part that comes back.
-    ///
-    /// # Safety
-    /// `pointer` is a live value of the kernel.
-    pub unsafe fn staged(&mut self, site: u32, pointer: LLVMValueRef) -> Option<Staged> {
-        let (mut seen, mut pending, mut found) = (HashSet::new(), vec![pointer], Vec::new());
+    unsafe fn staged(&mut self, access: &Plain<'_>) -> Option<Staged> {
+        let (mut seen, mut pending, mut found) = (HashSet::new(), vec![access.access.pointer], Vec::new());
         while let Some(value) = pending.pop() {
             if seen.len() > MOST_VALUES {
                 return None;
@@ -61,7 +99,7 @@ impl<'a> Stages<'a> {
         found.sort_unstable();
         found.dedup();
         let next = self.known.len() as u32;
-        Some(Staged { site, stage: *self.known.entry(found).or_insert(next) })
+        Some(Staged { site: access.number, stage: *self.known.entry(found).or_insert(next) })
     }
 
     /// True if a value is computed from a loop's iteration, and takes few values in turn.

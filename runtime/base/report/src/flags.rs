@@ -40,7 +40,21 @@ pub fn is_released_early(flow: &Flow, [given, taken]: Pair, across_blocks: bool)
     let steps = flow.blocks.iter().flat_map(|block| &block.steps);
     let mut released = steps.filter_map(|step| releases(flow, step, across_blocks));
     let comes_before = |site| places.get(&site).is_some_and(|&release| reaches(flow, release, at, before));
-    released.any(comes_before) && is_decided(flow, [given, taken])
+    released.any(comes_before) && is_decided(flow, [given, taken]) && is_looked_for(flow, taken)
+}
+
+/// True if threads look before an access whether others have told them something: by an atomic that changes nothing,
+/// or in a loop that waits alone.
+fn is_looked_for(flow: &Flow, access: u32) -> bool {
+    let places = places(flow);
+    let Some(&to) = places.get(&access) else { return false };
+    let anywhere = Walk { back: true, stops: |_| false };
+    flow.blocks.iter().flat_map(|block| &block.steps).any(|step| match *step {
+        Step::Atomic(site) if flow.looks.contains(&site) || waits_alone(flow, site) => {
+            places.get(&site).is_some_and(|&look| reaches(flow, look, to, anywhere))
+        }
+        _ => false,
+    })
 }
 
 /// The site of a step by which a thread may tell others of something.
@@ -344,6 +358,11 @@ mod tests {
                 assert!(!early(&text.replace(from, to), false), "{text}: {to}");
             }
         }
+        // A counter is added to, and the sum decides who reads: nobody waits.
+        assert!(!early("d 1,2: L1 x5 L2 a0 L3\nu 2: L4 a1\nu:", false));
+        // Another thread adds nothing until the counter has changed.
+        let adds = "u 1,2:\n 4: L1 x5 L2 a0\nd 3,4: L3 x4\n 4: L4 a1\nu:";
+        assert!(!early(adds, false) && early(&adds.replace("d 3,4", "d 2,3"), false));
         // A look is no release.
         let told = Flow { looks: vec![2], ..flow("u 1,2:\n 4: L1 a0 L2 x2\nd 2,3: L5 x3\n 4: L6 a1\nu:") };
         assert!(!is_handed_over(&told, [0, 1], false));

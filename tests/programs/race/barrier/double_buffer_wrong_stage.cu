@@ -1,10 +1,12 @@
-//@ revisions: read_new stored_over toggled one_buffer fixed
+//@ revisions: read_new stored_over toggled one_buffer not_ahead fixed
 //@[read_new] findings: wrong-stage
 //@[stored_over] findings: wrong-stage
 //@[toggled] findings: wrong-stage
 //@[one_buffer] findings: missing-barrier
+//@[not_ahead] findings: missing-barrier
 // Each round loads one half of a double buffer and uses the other half, so one barrier in each round is enough. A wrong
-// index takes the same half for both. With one buffer, it is a barrier that lacks.
+// index takes the same half for both. With one buffer, or without a half that is filled before, it is a barrier that
+// lacks.
 #include "check.h"
 
 const int N = 64;
@@ -12,8 +14,10 @@ const int N = 64;
 __global__ void sums(const int* in, int* out, int rounds) {
     __shared__ int tile[2][N];
     int t = threadIdx.x, sum = 0, half = 0;
+#ifndef NOT_AHEAD
     tile[0][t] = in[t];
     __syncthreads();
+#endif
     for (int k = 0; k < rounds; k++) {
 #if defined(READ_NEW)
         tile[(k + 1) % 2][t] = in[(k + 1) * N + t]; //~ N1
@@ -28,6 +32,9 @@ __global__ void sums(const int* in, int* out, int rounds) {
 #elif defined(ONE_BUFFER)
         sum += tile[0][N - 1 - t];        //~ B1
         tile[0][t] = in[(k + 1) * N + t]; //~ B2
+#elif defined(NOT_AHEAD)
+        tile[k % 2][t] = in[k * N + t]; //~ A1
+        sum += tile[k % 2][N - 1 - t];  //~ A2
 #else
         tile[(k + 1) % 2][t] = in[(k + 1) * N + t];
         sum += tile[half][N - 1 - t];
@@ -40,6 +47,7 @@ __global__ void sums(const int* in, int* out, int rounds) {
 //~ RACE[read_new] write-read|read-write shared: N1 N2
 //~ RACE[stored_over] read-write|write-read shared: O1 O2
 //~ RACE[toggled] read-write|write-read shared: T1 T2
+//~ RACE[not_ahead] write-read|read-write shared: A1 A2
 //~ RACE[one_buffer] read-write|write-read shared: B1 B2
 
 int main() {
