@@ -332,8 +332,14 @@ fn leads_out_of(
     let (from, size) = (param.offset as usize, param.size as usize);
     let bytes: Vec<u8> = launch.args.iter().flat_map(|word| word.to_le_bytes()).collect();
     let pointer = u64::from_le_bytes(bytes.get(from..from + size)?.try_into().ok()?);
-    let pointed = program.allocations.find(usize::try_from(pointer).ok()?)?;
-    (u64::from(pointed.order) != object.order? && !param.name.is_empty()).then_some(&*param.name)
+    let own = object.order?;
+    let is_elsewhere = |allocation: &Allocation| u64::from(allocation.order) != own;
+    let pointer = usize::try_from(pointer).ok()?;
+    // Where two allocations lie side by side, a pointer behind the end of one of them points to the other one.
+    let is_end =
+        program.allocations.find(pointer.checked_sub(1)?).is_some_and(|before| !is_elsewhere(&before));
+    let leads_out = is_elsewhere(&program.allocations.find(pointer)?) && !is_end;
+    (leads_out && !param.name.is_empty()).then_some(&*param.name)
 }
 
 /// A race as the report shows it, with its object. `None` for two accesses that only read, which
@@ -383,8 +389,8 @@ pub fn race_at(
         .map(|(side, launch)| facts(&session.program, side, launch.as_ref(), object.as_ref()));
     if let Some(object) = &mut race.object {
         // What leads out of its array has another object's name.
-        let named = usize::from(facts[0].strays_from.is_some());
-        object.parameter.clone_from(&race.accesses[named].parameter);
+        let named = facts.iter().zip(&race.accesses).find(|(side, _)| side.strays_from.is_none());
+        object.parameter = named.and_then(|(_, access)| access.parameter.clone());
         if object.element.is_none() {
             let kernel = later_launch.as_ref().map(|launch| launch.kernel);
             object.element = kernel
