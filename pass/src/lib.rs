@@ -68,12 +68,12 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use crate::checks::covered::Spared;
+use crate::checks::grid_sync;
 use crate::checks::sites::Sites;
 use crate::checks::{annotations, covered, flow, instrument, sites, sync};
 use crate::codegen::{open, part, write};
 use crate::config::{Config, Prune};
 use crate::ir::position::Positions;
-use crate::protocol::grid_sync;
 use crate::prove::{KernelFacts, Proofs};
 
 /// The blocks of a cluster, by the name of the kernel.

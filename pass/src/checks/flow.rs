@@ -17,6 +17,7 @@ use crate::analysis::address;
 use crate::analysis::regions::Graph;
 use crate::analysis::spins;
 use crate::analysis::uniform::{Inputs, Uniformity};
+use crate::checks::grid_sync;
 use crate::checks::sites::{Access, Sites};
 use crate::checks::stages::{self, Plain};
 use crate::checks::updates::{self, FoundUpdate};
@@ -39,6 +40,10 @@ pub unsafe fn of_kernels(module: LLVMModuleRef, sites: &Sites) -> HashMap<String
     let accesses = &sites.accesses;
     let mut known = Known::default();
     for ((access, site), number) in accesses.iter().zip(&sites.sites).zip(0..) {
+        // Its barriers are steps. That it counts blocks by atomics tells of nothing else.
+        if grid_sync::is_part(site) {
+            continue;
+        }
         let step = match access.access {
             Access::Atomic { .. } => Step::Atomic(number),
             _ => Step::Access(number),

@@ -3,6 +3,7 @@
 pub mod annotations;
 pub mod covered;
 pub mod flow;
+pub mod grid_sync;
 pub mod instrument;
 pub mod sites;
 pub mod stages;

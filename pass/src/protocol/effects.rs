@@ -12,10 +12,10 @@ use llvm_sys::prelude::*;
 
 use crate::analysis::regions::Graph;
 use crate::analysis::sync_features::is_of_cluster;
+use crate::checks::grid_sync;
 use crate::checks::sites::AccessSite;
 use crate::ir;
 use crate::ir::entry_calls::{CONTEXT_FUNCTION, EntryCall, entry_of_function};
-use crate::protocol::grid_sync;
 
 /// The largest number of basic blocks of a function.
 const MAX_BLOCKS: u32 = 2000;

@@ -42,7 +42,6 @@ pub mod decided;
 pub mod effects;
 pub mod emit;
 pub mod frame;
-pub mod grid_sync;
 pub mod loads;
 pub mod phis;
 pub mod pointers;

@@ -22,13 +22,13 @@ use llvm_sys::target::{LLVM_InitializeNativeAsmPrinter, LLVM_InitializeNativeTar
 
 use super::repeat;
 use crate::analysis::reach;
+use crate::checks::grid_sync;
 use crate::checks::instrument;
 use crate::checks::sites::{self, AccessSite};
 use crate::codegen::{describe, image, object};
 use crate::ir::parameters::argument_layout;
 use crate::ir::position::Positions;
 use crate::ir::position::source_name;
-use crate::protocol::grid_sync;
 use crate::translate::{shared, thread_context};
 use crate::{ir, prepare, protocol, translate};
 

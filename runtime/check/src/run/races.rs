@@ -54,13 +54,23 @@ impl Races {
         }
     }
 
-    /// Adds a race unless it is known.
+    /// Adds what another run of a launch found. Returns false if the race is known, and that so wide a group has it. The
+    /// count of a known race stays.
     pub(crate) fn add_new(&self, record: RaceRecord) -> bool {
         let list = &mut *self.list.lock();
-        let Entry::Vacant(place) = list.by_pair.entry(record.key()) else { return false };
-        place.insert(list.records.len());
-        list.records.push(record);
-        true
+        match list.by_pair.entry(record.key()) {
+            Entry::Vacant(place) => {
+                place.insert(list.records.len());
+                list.records.push(record);
+                true
+            }
+            Entry::Occupied(place) => {
+                let known = &mut list.records[*place.get()];
+                let is_wider = record.widest > known.widest;
+                known.widest = known.widest.max(record.widest);
+                is_wider
+            }
+        }
     }
 
     /// Adds further sightings of a race.

@@ -6,6 +6,7 @@
 //! A barrier in two parts (`barrier_arrive`, `barrier_wait`) gets no mark, since it does not order the
 //! accesses that a thread makes between the two.
 
+use gpurace_abi::meta::Site;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::{LLVMAttributeFunctionIndex, LLVMOpcode};
@@ -24,6 +25,11 @@ fn is_grid_sync(name: &str) -> bool {
     let (name, number) = name.split_once('.').unwrap_or((name, "0"));
     let of_grid = name.strip_prefix("_ZN18cooperative_groups4__v17details4grid");
     matches!(of_grid, Some("4syncEPj" | "L4syncEPj")) && number.bytes().all(|digit| digit.is_ascii_digit())
+}
+
+/// True if the header's function makes an access, for which each unit has debug information.
+pub fn is_part(site: &Site) -> bool {
+    site.frames.first().is_some_and(|frame| PARTS.contains(&frame.function.as_str()))
 }
 
 /// Puts a mark before each return of the header's function.
