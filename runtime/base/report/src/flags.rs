@@ -95,8 +95,12 @@ pub fn is_looked_after(flow: &Flow, read: u32) -> bool {
     let in_iteration = Walk { back: false, stops: |step| step == Step::Barrier };
     let looks =
         || flow.looks.iter().filter_map(|look| places.get(look)).filter(|look| blocks.contains(&look.0));
+    // A thread that waits for others in the loop goes on in it.
+    let leaves = |block: usize| successors(flow, block).any(|next| !blocks.contains(&next));
     let repeats = |block: usize| {
-        flow.blocks[block].decides && (block == at.0 || reached(flow, at.0, false).contains(&block))
+        flow.blocks[block].decides
+            && leaves(block)
+            && (block == at.0 || reached(flow, at.0, false).contains(&block))
     };
     looks().any(|&look| reaches(flow, look, at, in_iteration))
         && looks().any(|&look| reaches(flow, at, look, in_iteration))
@@ -379,6 +383,8 @@ mod tests {
             sequence.replace("x6", ""),
             sequence.replace("d 1,2", "1,2"),
             sequence.replace("L2 a1", "").replace("u:", "u: a1"),
+            // Threads wait before and after the read, in a loop that a counter ends.
+            "u 1:\nd 1,2: L1 x5\nu 3: L2 a1\nd 3,4: L3 x6\nu 1,5:\nu:".to_owned(),
         ] {
             assert!(!looks(&other), "{other}");
         }
