@@ -20,10 +20,14 @@ pub fn is_handed_over(flow: &Flow, [earlier, later]: Pair, across_blocks: bool) 
 }
 
 /// True if a release comes before an access that it should come after: a thread comes to the other access by what an
-/// atomic has read, and no release follows until then.
+/// atomic has read, and no release follows until then. A thread that makes both makes the other one later in an iteration.
 pub fn is_released_early(flow: &Flow, [given, taken]: Pair, across_blocks: bool) -> bool {
     let places = places(flow);
     let Some(&at) = places.get(&given) else { return false };
+    let in_iteration = Walk { back: false, stops: |_| false };
+    if places.get(&taken).is_some_and(|&taken| reaches(flow, taken, at, in_iteration)) {
+        return false;
+    }
     let mut pending = vec![(at.0, at.1 + 1)];
     let mut entered = BTreeSet::new();
     while let Some((block, first)) = pending.pop() {
@@ -362,6 +366,8 @@ mod tests {
                 assert!(!early(&text.replace(from, to), false), "{text}: {to}");
             }
         }
+        // A thread waits, loads, and stores what the next one should wait for.
+        assert!(!early("u 1: L1 x5\nd 1,2: L3 x6\nu: L4 a1 L5 a0", false));
         // A counter is added to, and the sum decides who reads: nobody waits.
         assert!(!early("d 1,2: L1 x5 L2 a0 L3\nu 2: L4 a1\nu:", false));
         // Another thread adds nothing until the counter has changed.
