@@ -27,7 +27,7 @@ fn is_grid_sync(name: &str) -> bool {
     matches!(of_grid, Some("4syncEPj" | "L4syncEPj")) && number.bytes().all(|digit| digit.is_ascii_digit())
 }
 
-/// True if the header's function makes an access, for which each unit has debug information.
+/// True if the header's barrier makes this access. Debug information tells it.
 pub fn is_part(site: &Site) -> bool {
     site.frames.first().is_some_and(|frame| PARTS.contains(&frame.function.as_str()))
 }

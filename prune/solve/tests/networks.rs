@@ -154,41 +154,26 @@ fn doubled_first(wait: bool, factor: u64) -> Protocol {
     let mut k = Kernel::new("up_sweep");
     let (s, n, t) = (k.shared("s", 1 << 24), k.scalar("n"), k.tid());
     let half = k.binc(BinOp::SDiv, n, 2);
-    let [d, offset] = [10, 11].map(|id| k.p.exprs.add(Expr::Var { id: VarId(id), width: Width::W32 }));
-    let cond = k.positive(d);
-    k.open();
-    if wait {
-        k.sync();
-    }
-    let twice = k.mulc(offset, 2);
-    let offset = k.binc(BinOp::SDiv, twice, 2);
-    let below = k.lt(t, if factor == 2 { d } else { half });
-    k.when(below, |k| {
-        let places = [1, 2].map(|by| {
-            let twice = k.mulc(t, 2);
-            let odd = k.addc(twice, by);
-            k.mul(offset, odd)
+    let vars = [(half, Step::SDiv(2)), (k.c(1), Step::Mul(factor))];
+    let cond = |k: &mut Kernel, [d, _]: [ExprId; 2]| k.positive(d);
+    k.looped_by(vars, cond, |k, [d, offset]| {
+        if wait {
+            k.sync();
+        }
+        let twice = k.mulc(offset, 2);
+        let offset = k.binc(BinOp::SDiv, twice, 2);
+        let below = k.lt(t, if factor == 2 { d } else { half });
+        k.when(below, |k| {
+            let places = [1, 2].map(|by| {
+                let twice = k.mulc(t, 2);
+                let odd = k.addc(twice, by);
+                k.mul(offset, odd)
+            });
+            k.read(s, places[0]);
+            k.read(s, places[1]);
+            k.write(s, places[1]);
         });
-        k.read(s, places[0]);
-        k.read(s, places[1]);
-        k.write(s, places[1]);
     });
-    let body = k.close();
-    let one = k.c(1);
-    let vars = [(10, half, Step::SDiv(2)), (11, one, Step::Mul(factor))].map(|(id, from, step)| Induction {
-        id: VarId(id),
-        width: Width::W32,
-        from,
-        step,
-    });
-    k.stmt(Stmt::Loop(Loop {
-        id: LoopId(10),
-        vars: vars.to_vec(),
-        cond,
-        test: Test::Before,
-        breaks: None,
-        body,
-    }));
     k.done()
 }
 

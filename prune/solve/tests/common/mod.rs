@@ -269,16 +269,26 @@ impl Kernel {
         cond: impl FnOnce(&mut Self, E) -> E,
         body: impl FnOnce(&mut Self, E) -> T,
     ) -> T {
-        self.ids += 1;
-        let (id, var) = (LoopId(self.ids), VarId(self.ids));
-        let width = self.p.exprs.width(from);
-        let v = self.p.exprs.add(Expr::Var { id: var, width });
-        let cond = cond(self, v);
+        self.looped_by([(from, step)], |k, [v]| cond(k, v), |k, [v]| body(k, v))
+    }
+    /// The same with several variables, each with its first value and its step.
+    pub fn looped_by<const N: usize, T>(
+        &mut self,
+        vars: [(E, Step); N],
+        cond: impl FnOnce(&mut Self, [E; N]) -> E,
+        body: impl FnOnce(&mut Self, [E; N]) -> T,
+    ) -> T {
+        let id = self.next_loop();
+        let vars = vars.map(|(from, step)| {
+            self.ids += 1;
+            Induction { id: VarId(self.ids), width: self.p.exprs.width(from), from, step }
+        });
+        let values = vars.each_ref().map(|var| self.p.exprs.add(Expr::Var { id: var.id, width: var.width }));
+        let cond = cond(self, values);
         self.open();
-        let result = body(self, v);
+        let result = body(self, values);
         let body = self.close();
-        let vars = vec![Induction { id: var, width, from, step }];
-        self.stmt(Stmt::Loop(Loop { id, vars, cond, test: Test::Before, breaks: None, body }));
+        self.stmt(Stmt::Loop(Loop { id, vars: vars.to_vec(), cond, test: Test::Before, breaks: None, body }));
         result
     }
     /// Reserves the number of the next loop for one that a test writes itself.

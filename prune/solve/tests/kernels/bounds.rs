@@ -221,25 +221,8 @@ fn chosen_step(other: i64) -> Protocol {
     let (zero, one, far, other) = (k.c(0), k.c(1), k.c(64), k.c(other));
     let inside = k.lt(t, w);
     let step = k.p.exprs.add(Expr::Select(inside, far, other));
-    let [count, at] = [1, 2].map(|id| k.p.exprs.add(Expr::Var { id: VarId(id), width: Width::W32 }));
-    let cond = k.lt(count, n);
-    k.open();
-    k.write(a, at);
-    let body = k.close();
-    let vars = [(1, zero, one), (2, t, step)].map(|(id, from, step)| Induction {
-        id: VarId(id),
-        width: Width::W32,
-        from,
-        step: Step::Add(step),
-    });
-    k.stmt(Stmt::Loop(Loop {
-        id: LoopId(1),
-        vars: vars.to_vec(),
-        cond,
-        test: Test::Before,
-        breaks: None,
-        body,
-    }));
+    let vars = [(zero, Step::Add(one)), (t, Step::Add(step))];
+    k.looped_by(vars, |k, [count, _]| k.lt(count, n), |k, [_, at]| k.write(a, at));
     k.done()
 }
 

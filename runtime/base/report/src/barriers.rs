@@ -11,6 +11,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use gpurace_abi::flow::{Flow, Step};
 
+use crate::paths::{StepPlace, is_one_statement, loops, places, reversed};
+
 /// The sites of a race in their module, the earlier first.
 pub type Pair = [u32; 2];
 
@@ -118,12 +120,6 @@ pub fn relation(flow: &Flow, [earlier, later]: Pair, level: Level) -> Option<Rel
 pub(crate) fn has_barriers(flow: &Flow) -> bool {
     let meet = |step: &Step| matches!(step, Step::Barrier | Step::Warp | Step::Lanes);
     flow.blocks.iter().any(|block| block.steps.iter().any(meet))
-}
-
-/// True if no line begins between two accesses of one basic block.
-pub(crate) fn is_one_statement(flow: &Flow, a: StepPlace, b: StepPlace) -> bool {
-    let between = a.1.min(b.1)..a.1.max(b.1);
-    a.0 == b.0 && flow.blocks[a.0].steps[between].iter().all(|step| !matches!(step, Step::Line(_)))
 }
 
 /// The races of one kernel that a fix must order.
@@ -267,36 +263,6 @@ fn new_barrier(flow: &Flow, (at, step): StepPlace, level: Level) -> Option<NewBa
     Some(NewBarrier { level, precedes, loops: loops.len() })
 }
 
-/// Returns the header and the blocks of each loop.
-pub(crate) fn loops<'a>(
-    flow: &'a Flow,
-    reversed: &'a [Vec<usize>],
-) -> impl Iterator<Item = (usize, BTreeSet<usize>)> + 'a {
-    (0..flow.blocks.len()).filter_map(|header| {
-        let mut pending: Vec<usize> =
-            reversed[header].iter().copied().filter(|&from| from >= header).collect();
-        let mut blocks = BTreeSet::from([header]);
-        let is_loop = !pending.is_empty();
-        while let Some(block) = pending.pop() {
-            if blocks.insert(block) {
-                pending.extend(&reversed[block]);
-            }
-        }
-        is_loop.then_some((header, blocks))
-    })
-}
-
-/// Returns the blocks of the innermost loop around all of these accesses.
-pub(crate) fn innermost_loop_of(flow: &Flow, sites: &[u32]) -> Option<BTreeSet<usize>> {
-    let (places, reverse) = (places(flow), reversed(flow));
-    let has = |blocks: &BTreeSet<usize>, site| places.get(site).is_some_and(|(at, _)| blocks.contains(at));
-    let around = loops(flow, &reverse).map(|(_, blocks)| blocks);
-    around.filter(|blocks| sites.iter().all(|site| has(blocks, site))).min_by_key(BTreeSet::len)
-}
-
-/// A step: its block, and its index there.
-pub(crate) type StepPlace = (usize, usize);
-
 /// Returns the first step of each line.
 fn first_of_lines(flow: &Flow) -> HashMap<u32, StepPlace> {
     let mut first = HashMap::new();
@@ -336,19 +302,6 @@ fn places_of_lines(flow: &Flow, begins_loop: &impl Fn(u32) -> bool) -> HashMap<u
     };
     let first = first_of_lines(flow);
     first.into_iter().filter_map(|(line, place)| Some((line, before(line, place)?))).collect()
-}
-
-/// Returns the step of each access.
-pub(crate) fn places(flow: &Flow) -> HashMap<u32, StepPlace> {
-    let mut places = HashMap::new();
-    for (block, body) in flow.blocks.iter().enumerate() {
-        for (at, step) in body.steps.iter().enumerate() {
-            if let Step::Access(site) | Step::Atomic(site) = *step {
-                places.insert(site, (block, at));
-            }
-        }
-    }
-    places
 }
 
 fn parts(step: Step, level: Level) -> bool {
@@ -478,18 +431,6 @@ fn walk(
         }
     }
     met
-}
-
-pub(crate) fn reversed(flow: &Flow) -> Vec<Vec<usize>> {
-    let mut reversed = vec![Vec::new(); flow.blocks.len()];
-    for (block, body) in flow.blocks.iter().enumerate() {
-        for &next in &body.next {
-            if let Some(previous) = reversed.get_mut(next as usize) {
-                previous.push(block);
-            }
-        }
-    }
-    reversed
 }
 
 #[cfg(test)]

@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 
 use gpurace_abi::flow::{Flow, Step, Update};
 
-use crate::barriers::{Pair, innermost_loop_of, is_one_statement, loops, places, reversed};
-use crate::updates::{Walk, reaches};
+use crate::barriers::Pair;
+use crate::paths::{
+    Walk, innermost_loop, is_one_statement, places, reached, reached_without, reaches, successors,
+};
 
 /// True if the program seems to order two accesses by a flag or a lock: an atomic follows the earlier one, and what
 /// an atomic has read decides whether or when a thread comes to the later one.
@@ -92,10 +94,9 @@ fn is_decided(flow: &Flow, [earlier, later]: Pair) -> bool {
 
 /// True if a loop looks by atomics before and after a read, and what it has seen decides whether it reads again.
 pub fn is_looked_after(flow: &Flow, read: u32) -> bool {
-    let (Some(&at), Some(blocks)) = (places(flow).get(&read), innermost_loop_of(flow, &[read])) else {
-        return false;
-    };
     let places = places(flow);
+    let Some(&at) = places.get(&read) else { return false };
+    let Some((_, blocks)) = innermost_loop(flow, &[at.0]) else { return false };
     let in_iteration = Walk { back: false, stops: |step| step == Step::Barrier };
     let looks =
         || flow.looks.iter().filter_map(|look| places.get(look)).filter(|look| blocks.contains(&look.0));
@@ -174,7 +175,7 @@ fn waits_alone(flow: &Flow, site: u32) -> bool {
     places.get(&site).is_some_and(|&(block, at)| {
         !is_update
             && is_atomic(&flow.blocks[block].steps[at])
-            && innermost(flow, block).is_some_and(|(_, blocks)| {
+            && innermost_loop(flow, &[block]).is_some_and(|(_, blocks)| {
                 let steps = || blocks.iter().flat_map(|&block| &flow.blocks[block].steps);
                 blocks.iter().any(|&block| flow.blocks[block].decides)
                     && !steps().any(|step| matches!(step, Step::Access(_)))
@@ -198,7 +199,7 @@ fn is_behind(flow: &Flow, access: u32, look: Look) -> bool {
     let (Some(&look_at), Some(access)) = (places.get(&site), places.get(&access)) else { return false };
     let is_reached_past = |block| block != 0 && reached_without(flow, 0, block).contains(&access.0);
     match look {
-        Look::Loop(_) => innermost(flow, look_at.0)
+        Look::Loop(_) => innermost_loop(flow, &[look_at.0])
             .is_some_and(|(header, blocks)| !blocks.contains(&access.0) && !is_reached_past(header)),
         Look::Once(_) if access.0 == look_at.0 => look_at.1 < access.1,
         Look::Once(_) => !is_reached_past(look_at.0),
@@ -220,41 +221,9 @@ fn both([a, b]: Pair) -> [Pair; 2] {
     [[a, b], [b, a]]
 }
 
-/// Returns the header and the blocks of the innermost loop around a block.
-fn innermost(flow: &Flow, block: usize) -> Option<(usize, BTreeSet<usize>)> {
-    let reverse = reversed(flow);
-    let around = loops(flow, &reverse).filter(|(_, blocks)| blocks.contains(&block));
-    around.min_by_key(|(_, blocks)| blocks.len())
-}
-
 /// True if an access is in a loop that waits for a plain value to change.
 pub fn spins(flow: &Flow, site: u32) -> bool {
     places(flow).get(&site).is_some_and(|&(block, _)| flow.blocks[block].spins)
-}
-
-fn successors(flow: &Flow, block: usize) -> impl Iterator<Item = usize> + '_ {
-    let next = flow.blocks[block].next.iter().map(|&next| next as usize);
-    next.filter(|&next| next < flow.blocks.len())
-}
-
-/// Returns a block and those that it reaches. Without `back`, ways back to the start of a loop are left out.
-fn reached(flow: &Flow, block: usize, back: bool) -> BTreeSet<usize> {
-    reached_by(flow, block, |from, next| back || next > from)
-}
-
-/// Returns a block and those that it reaches by ways that do not come to `without`.
-fn reached_without(flow: &Flow, block: usize, without: usize) -> BTreeSet<usize> {
-    reached_by(flow, block, |_, next| next != without)
-}
-
-fn reached_by(flow: &Flow, block: usize, leads: impl Fn(usize, usize) -> bool) -> BTreeSet<usize> {
-    let mut reached = BTreeSet::from([block]);
-    let mut pending = vec![block];
-    while let Some(block) = pending.pop() {
-        let next = successors(flow, block).filter(|&next| leads(block, next));
-        pending.extend(next.filter(|&next| reached.insert(next)));
-    }
-    reached
 }
 
 #[cfg(test)]

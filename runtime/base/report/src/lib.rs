@@ -11,6 +11,7 @@
 //! | [`join`] | findings that the whole run shows to be one |
 //! | [`merge`] | how to join several reports |
 //! | [`mistakes`] | wrong stages, early releases, late looks |
+//! | `paths` | ways through a kernel's control flow |
 //! | [`plain`] | which characters a text may have |
 //! | [`baseline`] | which findings are not in an older report |
 //! | [`hint`] | advice on each race |
@@ -34,6 +35,7 @@ pub mod hint;
 pub mod join;
 pub mod merge;
 pub mod mistakes;
+mod paths;
 pub mod plain;
 pub mod schema;
 pub mod snippet;

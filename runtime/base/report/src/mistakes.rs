@@ -2,12 +2,12 @@
 
 use gpurace_abi::flow::{Flow, Step};
 
-use crate::barriers::{Relation, innermost_loop_of, places};
+use crate::barriers::Relation;
 use crate::cause::InKernel;
 use crate::flags;
 use crate::hint;
+use crate::paths::{Walk, innermost_loop, places, reaches};
 use crate::schema::{Effect, Race, Scope};
-use crate::updates::{Walk, reaches};
 use crate::words;
 
 /// What two plain accesses of one launch show.
@@ -101,6 +101,7 @@ fn is_one_stage(InKernel { flow, pair }: InKernel<'_>, relation: Relation) -> bo
     let stage = |site: u32| flow.staged.iter().find(|staged| staged.site == site).map(|staged| staged.stage);
     let stages = pair.map(stage);
     let places = places(flow);
+    let blocks: Vec<usize> = pair.iter().filter_map(|site| places.get(site)).map(|at| at.0).collect();
     let around = Walk { back: true, stops: |step| step == Step::Barrier };
     let skips = |site: &u32| places.get(site).is_some_and(|&at| reaches(flow, at, at, around));
     stages[0].is_some()
@@ -108,7 +109,7 @@ fn is_one_stage(InKernel { flow, pair }: InKernel<'_>, relation: Relation) -> bo
         && relation.is_sequence
         && !relation.is_statement
         && relation.over_back_edge.is_none()
-        && innermost_loop_of(flow, &pair).is_some_and(|blocks| barriers(flow, blocks) == 1)
+        && innermost_loop(flow, &blocks).is_some_and(|(_, blocks)| barriers(flow, blocks) == 1)
         && !pair.iter().any(skips)
 }
 

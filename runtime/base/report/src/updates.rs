@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use gpurace_abi::flow::{Flow, Step, Update};
 
-use crate::barriers::{Pair, StepPlace, is_one_statement, loops, places, reversed};
+use crate::barriers::Pair;
+use crate::paths::{Walk, is_one_statement, loops, places, reaches, reversed};
 
 /// What a race has to do with an update: one thread reads bytes and then changes them, and so does another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,41 +64,6 @@ pub fn is_in_pipeline(flow: &Flow, pair: Pair) -> bool {
         |blocks: &BTreeSet<usize>, site| places.get(site).is_some_and(|(block, _)| blocks.contains(block));
     loops(flow, &reverse)
         .any(|(_, blocks)| pair.iter().all(|site| is_in(&blocks, site)) && blocks.iter().any(waits))
-}
-
-/// Which ways lead on.
-#[derive(Clone, Copy)]
-pub(crate) struct Walk {
-    /// Ways back to the start of a loop do.
-    pub back: bool,
-    /// Ways through such a step do not.
-    pub stops: fn(Step) -> bool,
-}
-
-/// True if a way leads from one step to another.
-pub(crate) fn reaches(flow: &Flow, from: StepPlace, to: StepPlace, walk: Walk) -> bool {
-    let mut entered = vec![false; flow.blocks.len()];
-    let mut pending = vec![(from.0, from.1 + 1)];
-    while let Some((block, first)) = pending.pop() {
-        let mut goes_on = true;
-        for (at, &step) in flow.blocks[block].steps.iter().enumerate().skip(first) {
-            if (block, at) == to {
-                return true;
-            }
-            if (walk.stops)(step) {
-                goes_on = false;
-                break;
-            }
-        }
-        let next = flow.blocks[block].next.iter().map(|&next| next as usize).filter(|_| goes_on);
-        for next in next.filter(|&next| walk.back || next > block) {
-            if entered.get(next) == Some(&false) {
-                entered[next] = true;
-                pending.push((next, 0));
-            }
-        }
-    }
-    false
 }
 
 #[cfg(test)]

@@ -312,8 +312,8 @@ impl Checker {
         self.inner.races.take_new()
     }
 
-    /// Adds a race that a trial of a launch found. Returns false if it shows nothing new: the race is known, and so wide a
-    /// group of threads too. The count of a known race stays.
+    /// Adds a race that a trial of a launch found. A known race keeps its count, and may get a wider group of threads.
+    /// Returns false if nothing changes.
     pub fn add_race(&self, record: RaceRecord) -> bool {
         self.inner.races.add_new(record)
     }

@@ -54,8 +54,8 @@ impl Races {
         }
     }
 
-    /// Adds what another run of a launch found. Returns false if the race is known, and that so wide a group has it. The
-    /// count of a known race stays.
+    /// Adds a race that another run of a launch found. A known race keeps its count, and may get a wider group of threads.
+    /// Returns false if nothing changes.
     pub(crate) fn add_new(&self, record: RaceRecord) -> bool {
         let list = &mut *self.list.lock();
         match list.by_pair.entry(record.key()) {

@@ -27,7 +27,7 @@ int main() {
     Buffer<int> a(n), b(n);
     iota(a);
     void* args[] = {&a.device, &b.device, &n, &rounds};
-    cudaLaunchCooperativeKernel((void*)steps, 4, 32, args, 0, 0);
+    CUDA(cudaLaunchCooperativeKernel((void*)steps, dim3(4), dim3(32), args, 0, nullptr));
     SYNC();
     a.download();
     bool right = true;

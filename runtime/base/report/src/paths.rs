@@ -1,0 +1,128 @@
+//! Ways through a kernel's control flow: its steps, blocks and loops, and what reaches what. Blocks are in reverse
+//! post-order, so only a way back to the start of a loop leads to an earlier block.
+
+use std::collections::{BTreeSet, HashMap};
+
+use gpurace_abi::flow::{Flow, Step};
+
+/// A step: its block, and its index there.
+pub(crate) type StepPlace = (usize, usize);
+
+/// Returns the step of each access.
+pub(crate) fn places(flow: &Flow) -> HashMap<u32, StepPlace> {
+    let mut places = HashMap::new();
+    for (block, body) in flow.blocks.iter().enumerate() {
+        for (at, step) in body.steps.iter().enumerate() {
+            if let Step::Access(site) | Step::Atomic(site) = *step {
+                places.insert(site, (block, at));
+            }
+        }
+    }
+    places
+}
+
+/// True if no line begins between two accesses of one basic block.
+pub(crate) fn is_one_statement(flow: &Flow, a: StepPlace, b: StepPlace) -> bool {
+    let between = a.1.min(b.1)..a.1.max(b.1);
+    a.0 == b.0 && flow.blocks[a.0].steps[between].iter().all(|step| !matches!(step, Step::Line(_)))
+}
+
+/// Which ways lead on.
+#[derive(Clone, Copy)]
+pub(crate) struct Walk {
+    /// Ways back to the start of a loop do.
+    pub back: bool,
+    /// Ways through such a step do not.
+    pub stops: fn(Step) -> bool,
+}
+
+/// True if a way leads from one step to another.
+pub(crate) fn reaches(flow: &Flow, from: StepPlace, to: StepPlace, walk: Walk) -> bool {
+    let mut entered = vec![false; flow.blocks.len()];
+    let mut pending = vec![(from.0, from.1 + 1)];
+    while let Some((block, first)) = pending.pop() {
+        let mut goes_on = true;
+        for (at, &step) in flow.blocks[block].steps.iter().enumerate().skip(first) {
+            if (block, at) == to {
+                return true;
+            }
+            if (walk.stops)(step) {
+                goes_on = false;
+                break;
+            }
+        }
+        let next = flow.blocks[block].next.iter().map(|&next| next as usize).filter(|_| goes_on);
+        for next in next.filter(|&next| walk.back || next > block) {
+            if entered.get(next) == Some(&false) {
+                entered[next] = true;
+                pending.push((next, 0));
+            }
+        }
+    }
+    false
+}
+
+/// Returns the blocks that follow a block.
+pub(crate) fn successors(flow: &Flow, block: usize) -> impl Iterator<Item = usize> + '_ {
+    let next = flow.blocks[block].next.iter().map(|&next| next as usize);
+    next.filter(|&next| next < flow.blocks.len())
+}
+
+/// Returns a block and those that it reaches. Without `back`, ways back to the start of a loop are left out.
+pub(crate) fn reached(flow: &Flow, block: usize, back: bool) -> BTreeSet<usize> {
+    reached_by(flow, block, |from, next| back || next > from)
+}
+
+/// Returns a block and those that it reaches by ways that do not come to `without`.
+pub(crate) fn reached_without(flow: &Flow, block: usize, without: usize) -> BTreeSet<usize> {
+    reached_by(flow, block, |_, next| next != without)
+}
+
+fn reached_by(flow: &Flow, block: usize, leads: impl Fn(usize, usize) -> bool) -> BTreeSet<usize> {
+    let mut reached = BTreeSet::from([block]);
+    let mut pending = vec![block];
+    while let Some(block) = pending.pop() {
+        let next = successors(flow, block).filter(|&next| leads(block, next));
+        pending.extend(next.filter(|&next| reached.insert(next)));
+    }
+    reached
+}
+
+/// Returns the blocks before each block.
+pub(crate) fn reversed(flow: &Flow) -> Vec<Vec<usize>> {
+    let mut reversed = vec![Vec::new(); flow.blocks.len()];
+    for (block, body) in flow.blocks.iter().enumerate() {
+        for &next in &body.next {
+            if let Some(previous) = reversed.get_mut(next as usize) {
+                previous.push(block);
+            }
+        }
+    }
+    reversed
+}
+
+/// Returns the header and the blocks of each loop.
+pub(crate) fn loops<'a>(
+    flow: &'a Flow,
+    reversed: &'a [Vec<usize>],
+) -> impl Iterator<Item = (usize, BTreeSet<usize>)> + 'a {
+    (0..flow.blocks.len()).filter_map(|header| {
+        let mut pending: Vec<usize> =
+            reversed[header].iter().copied().filter(|&from| from >= header).collect();
+        let mut blocks = BTreeSet::from([header]);
+        let is_loop = !pending.is_empty();
+        while let Some(block) = pending.pop() {
+            if blocks.insert(block) {
+                pending.extend(&reversed[block]);
+            }
+        }
+        is_loop.then_some((header, blocks))
+    })
+}
+
+/// Returns the header and the blocks of the innermost loop around all of these blocks.
+pub(crate) fn innermost_loop(flow: &Flow, all: &[usize]) -> Option<(usize, BTreeSet<usize>)> {
+    let reverse = reversed(flow);
+    let around = loops(flow, &reverse).filter(|(_, blocks)| all.iter().all(|block| blocks.contains(block)));
+    around.min_by_key(|(_, blocks)| blocks.len())
+}
