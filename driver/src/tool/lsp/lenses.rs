@@ -4,7 +4,7 @@ use std::path::Path;
 
 use gen_lsp_types as lsp;
 use gpurace_report::schema::{KernelCoverage, Report};
-use gpurace_report::{cause, coverage, words};
+use gpurace_report::{coverage, names, words};
 
 use super::documents::{key, resolve};
 use super::setup::RELOAD;
@@ -50,7 +50,7 @@ pub fn lenses(report: &Report, file: &Path, text: &str, folders: &[&Path]) -> Ve
 
 /// Returns the row of a kernel's name in its definition: the last one before its last access.
 fn definition(kernel: &KernelCoverage, text: &str, last: u32) -> Option<u32> {
-    let name = cause::kernel_name(&kernel.kernel);
+    let name = names::kernel_name(&kernel.kernel);
     let name = name.rsplit("::").next().unwrap_or(name);
     let lines: Vec<&str> = text.lines().take(last as usize).collect();
     let is_head = |row: &usize| {

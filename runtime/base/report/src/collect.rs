@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::cause::{self, Cause};
 use crate::hint::SideFacts;
+use crate::names::kernel_name;
 use crate::schema::{
     Access, CauseKind, Device, Divergence, Fault, Finding, Fix, Op, Race, RaceKind, Report, Scope, Stats,
     Waiting,
@@ -138,7 +139,7 @@ impl Collector {
         if cause.is_traced || cause.kind != CauseKind::MissingBarrier || race.scope > Scope::Block {
             return None;
         }
-        let kernel = race.kernel.as_deref().map(cause::kernel_name);
+        let kernel = race.kernel.as_deref().map(kernel_name);
         let object = words::object_name(race);
         self.findings.iter().position(|known| {
             let lacks_order = matches!(
@@ -259,7 +260,7 @@ fn finding(cause: CauseKind, kernel: Option<&str>, title: String) -> Finding {
     Finding {
         id: String::new(),
         cause,
-        kernel: kernel.map(|kernel| cause::kernel_name(kernel).to_owned()),
+        kernel: kernel.map(|kernel| kernel_name(kernel).to_owned()),
         object: None,
         title,
         why: String::new(),

@@ -5,7 +5,7 @@
 
 use gpurace_abi::scope::Scope as AtomicScope;
 
-use crate::cause::{self, Order, Ways};
+use crate::cause::{Order, Ways};
 use crate::schema::{Access, Effect, Op, Race, Scope};
 use crate::words;
 
@@ -37,7 +37,7 @@ pub fn hint(race: &Race, facts: [SideFacts; 2], order: Order) -> Option<String> 
     if let Some(copy) = [1, 0].into_iter().find(|&side| facts[side].asynchronous) {
         return Some(asynchronous_copy(&race.accesses[copy]));
     }
-    if cause::is_alias(race) {
+    if race.is_alias() {
         return Some(alias(race));
     }
     let volatile = facts.iter().any(|side| side.volatile);
@@ -228,10 +228,8 @@ pub(crate) fn of_plain_set(race: &Race) -> String {
 }
 
 /// Returns the hint if an index leads out of its array.
-pub(crate) fn of_stray(race: &Race, facts: [SideFacts; 2]) -> String {
-    let strays = [0, 1].into_iter().find_map(|side| Some((side, facts[side].strays_from?)));
-    let (side, variable) = strays.unwrap_or_default();
-    let place = position(&race.accesses[side]).map_or_else(String::new, |at| format!(" at {at}"));
+pub(crate) fn of_stray(access: &Access, variable: &str) -> String {
+    let place = position(access).map_or_else(String::new, |at| format!(" at {at}"));
     format!(
         "keep the index of `{variable}`{place} within the array, or make the array larger; a barrier does not help"
     )
@@ -301,7 +299,7 @@ fn asynchronous_copy(copy: &Access) -> String {
 
 /// Returns the hint if the sides came to the object through two parameters.
 fn alias(race: &Race) -> String {
-    let names = cause::parameters(race).join(" and ");
+    let names = words::parameters(race).join(" and ");
     let object = race.object.as_ref().and_then(|object| object.allocated_at.as_ref());
     let object = object
         .map_or_else(|| "one object".to_owned(), |at| format!("the allocation at {}:{}", at.file, at.line));

@@ -5,12 +5,14 @@
 //! | [`schema`] | the stored report and its JSON |
 //! | [`collect`] | which races are one entry, which entries one finding, how many are kept |
 //! | [`cause`] | the order that is missing |
+//! | `diagnosis` | the table of causes: which of them a race has, and what is said of each |
 //! | [`coverage`] | which accesses never ran |
 //! | [`barriers`] | which barriers part two accesses, and where one is missing |
 //! | [`fix`] | changes of the source |
 //! | [`join`] | findings that the whole run shows to be one |
 //! | [`merge`] | how to join several reports |
 //! | [`mistakes`] | wrong stages, early releases, late looks |
+//! | [`names`] | names of kernels |
 //! | `paths` | ways through a kernel's control flow |
 //! | [`plain`] | which characters a text may have |
 //! | [`baseline`] | which findings are not in an older report |
@@ -28,6 +30,7 @@ pub mod baseline;
 pub mod cause;
 pub mod collect;
 pub mod coverage;
+mod diagnosis;
 pub mod fix;
 mod flags;
 mod fold;
@@ -35,6 +38,7 @@ pub mod hint;
 pub mod join;
 pub mod merge;
 pub mod mistakes;
+pub mod names;
 mod paths;
 pub mod plain;
 pub mod schema;

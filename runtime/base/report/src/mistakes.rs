@@ -24,10 +24,10 @@ pub enum Mistake {
 impl Mistake {
     /// Returns the mistake that a race of two plain accesses shows.
     pub fn of(race: &Race, kernel: InKernel<'_>, relation: Option<Relation>) -> Option<Self> {
-        let effects = [race.kind.earlier(), race.kind.later()];
-        if effects.contains(&Effect::Atomic) {
+        if race.kind.has(Effect::Atomic) {
             return None;
         }
+        let effects = [race.kind.earlier(), race.kind.later()];
         let (flow, [earlier, later]) = (kernel.flow, kernel.pair);
         if race.scope <= Scope::Block && relation.is_some_and(|relation| is_one_stage(kernel, relation)) {
             return Some(Self::WrongStage);

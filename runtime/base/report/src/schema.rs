@@ -180,6 +180,14 @@ impl Race {
     pub fn earlier(&self) -> &Access {
         &self.accesses[1]
     }
+
+    /// True if the sides came to the object through different parameters of the kernel.
+    pub fn is_alias(&self) -> bool {
+        match self.accesses.each_ref().map(|access| access.parameter.as_ref()) {
+            [Some(a), Some(b)] => a != b,
+            _ => false,
+        }
+    }
 }
 
 /// What a side of a race does to the bytes. Unlike [`Op`], it shows whether a copy or the host reads or
@@ -273,6 +281,11 @@ impl RaceKind {
             Self::WriteWrite | Self::ReadWrite | Self::AtomicWrite => Effect::Write,
             Self::WriteAtomic | Self::ReadAtomic | Self::AtomicAtomic => Effect::Atomic,
         }
+    }
+
+    /// True if one side has this effect, or both have.
+    pub fn has(self, effect: Effect) -> bool {
+        self.earlier() == effect || self.later() == effect
     }
 }
 

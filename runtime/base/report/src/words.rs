@@ -422,6 +422,13 @@ pub(crate) fn other_cause(race: &Race) -> &'static str {
     }
 }
 
+/// Returns the names of the sides' parameters, in the order of the kernel's parameters.
+pub(crate) fn parameters(race: &Race) -> Vec<String> {
+    let mut found: Vec<_> = race.accesses.iter().filter_map(|access| access.parameter.as_ref()).collect();
+    found.sort_by_key(|parameter| parameter.number);
+    found.into_iter().map(parameter).collect()
+}
+
 /// Returns the name of the memory object of a race as the kernel's programmer calls it, without its size.
 pub fn object_name(race: &Race) -> String {
     match &race.object {

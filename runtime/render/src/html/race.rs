@@ -1,7 +1,7 @@
 //! One finding: its source lines, its facts, its pictures.
 
 use gpurace_abi::meta::Space;
-use gpurace_report::cause::kernel_name;
+use gpurace_report::names::kernel_name;
 use gpurace_report::schema::{CauseKind, Divergence, Fault, Finding, Race, Report, Scope, Waiting};
 use gpurace_report::snippet::{self, Excerpt};
 use gpurace_report::sources::Sources;
