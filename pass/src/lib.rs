@@ -70,6 +70,7 @@ use llvm_sys::prelude::*;
 use crate::checks::covered::Spared;
 use crate::checks::grid_sync;
 use crate::checks::sites::Sites;
+use crate::checks::skipped::{self, Skippable};
 use crate::checks::{annotations, covered, flow, instrument, sites, sync};
 use crate::codegen::{open, part, write};
 use crate::config::{Config, Prune};
@@ -153,6 +154,7 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
         if let Some(bitcode) = &config.part {
             return keep_for_link(module, bitcode, config);
         }
+        let skippable = if config.sanitize { skipped::barriers(module) } else { Skippable::new() };
         let pointees = ir::pointees::take(module, config.strip_types);
         let clusters = prepare(module, config)?;
         write_gpu_code(module, &clusters, config)?;
@@ -162,13 +164,13 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
         }
         let mut positions = Positions::new(&config.system_prefixes);
         let unsupported = translate::normalize(module);
-        let bare = config.sanitize.then(|| copy_unchecked(module, &mut positions));
+        let bare = config.sanitize.then(|| copy_unchecked(module, &mut positions, &skippable));
         let sites = find_sites(module, &mut positions, config);
         let proofs = prove_sites(module, &sites, config);
         let flows = if config.sanitize { flow::of_kernels(module, &sites) } else { HashMap::new() };
         let spared = spare_checks(&sites, config);
         instrument::insert_checks(module, &sites.accesses, &spared);
-        let syncs = sync::number(module, &mut positions);
+        let syncs = sync::number(module, &mut positions, &skippable);
         let arch = (translate::nvvm::architecture(module) / 10) as u32;
         let (mut kernels, variables) =
             generate_code(module, bare, &sites, &proofs.proved_sites(), &clusters, &mut positions, config)?;
@@ -251,12 +253,16 @@ unsafe fn write_gpu_code(module: LLVMModuleRef, clusters: &Clusters, config: &Co
 }
 
 /// Copies the module as it is without checks, for launches and functions that need none.
-unsafe fn copy_unchecked(module: LLVMModuleRef, positions: &mut Positions) -> LLVMModuleRef {
+unsafe fn copy_unchecked(
+    module: LLVMModuleRef,
+    positions: &mut Positions,
+    skippable: &Skippable,
+) -> LLVMModuleRef {
     // SAFETY: by `compile`'s contract.
     unsafe {
         let bare = LLVMCloneModule(module);
         grid_sync::unmark(bare);
-        sync::number(bare, positions);
+        sync::number(bare, positions, skippable);
         bare
     }
 }

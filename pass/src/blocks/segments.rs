@@ -52,6 +52,7 @@ use gpurace_abi::ablation::{self, Mechanism};
 use gpurace_abi::batch::{FrameBatch, SHARED_VALUES};
 use gpurace_abi::context::{WARP_SIZE, offset};
 use gpurace_abi::entry::Entry;
+use gpurace_abi::meta::UNDER_CONDITION;
 use gpurace_abi::warp::{WaitsFor, WarpPoint};
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
@@ -141,7 +142,7 @@ pub struct Segments {
     /// Who runs from each point: the start, the barriers, and the loops or collectives that are cut.
     pub runs: Vec<Runs>,
     /// For each point, the synchronisation there.
-    syncs: Vec<u32>,
+    pub syncs: Vec<u32>,
     /// Each lane of a warp may be at another point.
     pub parts: bool,
     /// The place of each thread's point, if some may end, or leave a loop, before others do.
@@ -182,7 +183,7 @@ impl Segments {
                 Runs::Warp | Runs::FirstLane => WaitsFor::Nothing,
                 Runs::Met(waits) => waits,
             };
-            WarpPoint { waits, sync }
+            WarpPoint { waits, sync: sync & !UNDER_CONDITION }
         })
     }
 }

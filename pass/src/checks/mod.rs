@@ -6,6 +6,7 @@ pub mod flow;
 pub mod grid_sync;
 pub mod instrument;
 pub mod sites;
+pub mod skipped;
 pub mod stages;
 pub mod sync;
 pub mod updates;

@@ -1,21 +1,23 @@
 //! Numbers synchronisation calls: barriers, warp syncs, collectives and fences.
 //!
 //! After normalisation each is a call of an entry point. This module sets its last argument,
-//! `sync`, to a number, and describes the source position behind each number.
+//! `sync`, to a number, and describes the source position behind each number. The number of a barrier that threads may
+//! skip is marked ([`UNDER_CONDITION`]).
 
 use std::collections::HashMap;
 
 use gpurace_abi::entry::Entry;
-use gpurace_abi::meta::SyncSite;
+use gpurace_abi::meta::{SyncSite, UNDER_CONDITION};
 use gpurace_abi::scope::{Order, Scope};
 use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::debuginfo::LLVMInstructionGetDebugLoc;
 use llvm_sys::prelude::*;
 
+use crate::checks::skipped::Skippable;
 use crate::ir;
 use crate::ir::entry_calls::{EntryCall, EntryCalls};
-use crate::ir::position::Positions;
+use crate::ir::position::{self, Positions};
 
 /// The `sync` argument of `__syncthreads` and its reducing forms after normalisation. CUDA C++ asks
 /// all threads of a block to reach the same call ("Synchronization Functions"). Threads may meet at
@@ -27,13 +29,18 @@ const ONE_PLACE: u64 = 0xffff_fffe;
 ///
 /// # Safety
 /// `module` is live and normalised.
-pub unsafe fn number(module: LLVMModuleRef, positions: &mut Positions) -> Vec<SyncSite> {
+pub unsafe fn number(
+    module: LLVMModuleRef,
+    positions: &mut Positions,
+    skippable: &Skippable,
+) -> Vec<SyncSite> {
     let mut found = Numbered::default();
     // SAFETY: by contract; the builder is disposed of once.
     unsafe {
         let calls = EntryCalls::new(module);
         let builder = LLVMCreateBuilderInContext(ir::context(module));
         for function in ir::definitions(module) {
+            let name = ir::name(function);
             for instruction in ir::instructions(function) {
                 match ir::opcode(instruction) {
                     LLVMOpcode::LLVMFence => {
@@ -52,7 +59,11 @@ pub unsafe fn number(module: LLVMModuleRef, positions: &mut Positions) -> Vec<Sy
                         site.one_place = !site.frames.is_empty()
                             && call.constant(sync) == Some(ONE_PLACE)
                             && call.is_of_whole_block();
-                        call.set_operand(sync, calls.i32(found.number(site)));
+                        let at = position::outermost(instruction).filter(|_| site.one_place);
+                        let is_skippable = at
+                            .is_some_and(|(line, column)| skippable.contains(&(name.clone(), line, column)));
+                        let mark = if is_skippable { UNDER_CONDITION.into() } else { 0 };
+                        call.set_operand(sync, calls.i32(found.number(site) | mark));
                     }
                     _ => {}
                 }

@@ -140,6 +140,66 @@ impl OwnLines {
     }
 }
 
+/// The place of an instruction in the code of its function itself: line and column. `None` without debug info.
+///
+/// # Safety
+/// `instruction` is live.
+pub unsafe fn outermost(instruction: LLVMValueRef) -> Option<(u32, u32)> {
+    // SAFETY: metadata of a live instruction is live.
+    unsafe {
+        let at = |location: LLVMMetadataRef| (!location.is_null()).then_some(location);
+        let inlined_at = |&location: &LLVMMetadataRef| at(LLVMDILocationGetInlinedAt(location));
+        let last = std::iter::successors(at(LLVMInstructionGetDebugLoc(instruction)), inlined_at).last()?;
+        Some((LLVMDILocationGetLine(last), LLVMDILocationGetColumn(last)))
+    }
+}
+
+/// True if an instruction stands in the statement of a branch in the source, such as the body of an `if`. Only
+/// statements with a scope of their own are known. Both are of one function's own code.
+///
+/// # Safety
+/// Both are live.
+pub unsafe fn is_in_statement(instruction: LLVMValueRef, branch: LLVMValueRef) -> bool {
+    // SAFETY: metadata of a live instruction is live.
+    unsafe {
+        let context = LLVMGetTypeContext(LLVMTypeOf(instruction));
+        let scope = |instruction| {
+            let at = LLVMInstructionGetDebugLoc(instruction);
+            (!at.is_null()).then(|| LLVMDILocationGetScope(at))
+        };
+        let (Some(within), Some(statement)) = (scope(instruction), scope(branch)) else { return false };
+        matches!(LLVMGetMetadataKind(statement), LLVMMetadataKind::LLVMDILexicalBlockMetadataKind)
+            && scopes(context, within).any(|scope| scope == statement)
+    }
+}
+
+/// The scopes from one to the function around it. llvm-c has no accessor for the scope around a scope, so this reads
+/// operand 1 of the metadata node (LLVM, `DebugInfoMetadata.h`). Lexical blocks nest; a bound keeps a malformed cycle
+/// from hanging.
+unsafe fn scopes(context: LLVMContextRef, scope: LLVMMetadataRef) -> impl Iterator<Item = LLVMMetadataRef> {
+    let around = move |&scope: &LLVMMetadataRef| {
+        // SAFETY: by contract.
+        unsafe {
+            if matches!(LLVMGetMetadataKind(scope), LLVMMetadataKind::LLVMDISubprogramMetadataKind) {
+                return None;
+            }
+            let around = operands(LLVMMetadataAsValue(context, scope)).get(1).copied()?;
+            (!around.is_null()).then(|| LLVMValueAsMetadata(around))
+        }
+    };
+    std::iter::successors(Some(scope), around).take(10_000)
+}
+
+/// The operands of a metadata node.
+unsafe fn operands(node: LLVMValueRef) -> Vec<LLVMValueRef> {
+    // SAFETY: by contract; the vector is as long as llvm-c says.
+    unsafe {
+        let mut operands = vec![std::ptr::null_mut(); LLVMGetMDNodeNumOperands(node) as usize];
+        LLVMGetMDNodeOperands(node, operands.as_mut_ptr());
+        operands
+    }
+}
+
 unsafe fn bytes(data: *const std::ffi::c_char, len: usize) -> String {
     if data.is_null() || len == 0 {
         return String::new();
@@ -149,35 +209,20 @@ unsafe fn bytes(data: *const std::ffi::c_char, len: usize) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The source name of the function around a scope (`reduce<float>`). llvm-c has no accessor for it,
-/// so this reads the operands of metadata nodes: operand 0 of every scope is its file, operand 1
-/// the scope around it, and operand 2 of a subprogram its name (LLVM, `DebugInfoMetadata.h`).
+/// The source name of the function around a scope (`reduce<float>`): operand 2 of the subprogram's node.
 unsafe fn function_name(context: LLVMContextRef, scope: LLVMMetadataRef) -> String {
-    // SAFETY: by contract; the operand vector is as long as llvm-c says.
+    // SAFETY: by contract.
     unsafe {
-        let mut node = LLVMMetadataAsValue(context, scope);
-        // Lexical blocks nest; a bound keeps a malformed cycle from hanging.
-        for _ in 0..10_000 {
-            let count = LLVMGetMDNodeNumOperands(node) as usize;
-            let mut operands = vec![std::ptr::null_mut(); count];
-            LLVMGetMDNodeOperands(node, operands.as_mut_ptr());
-            let kind = LLVMGetMetadataKind(LLVMValueAsMetadata(node));
-            if matches!(kind, LLVMMetadataKind::LLVMDISubprogramMetadataKind) {
-                let Some(&name) = operands.get(2) else { break };
-                if name.is_null() {
-                    break;
-                }
-                let mut len = 0;
-                let data = LLVMGetMDString(name, &mut len);
-                return bytes(data, len as usize);
-            }
-            match operands.get(1) {
-                Some(&parent) if !parent.is_null() => node = parent,
-                _ => break,
-            }
-        }
+        let function = scopes(context, scope).find(|&scope| {
+            matches!(LLVMGetMetadataKind(scope), LLVMMetadataKind::LLVMDISubprogramMetadataKind)
+        });
+        let Some(function) = function else { return String::new() };
+        let name = operands(LLVMMetadataAsValue(context, function)).get(2).copied();
+        let Some(name) = name.filter(|name| !name.is_null()) else { return String::new() };
+        let mut len = 0;
+        let data = LLVMGetMDString(name, &mut len);
+        bytes(data, len as usize)
     }
-    String::new()
 }
 
 /// The source name of a variable, without the function that it is local to.

@@ -1,6 +1,8 @@
 //! The barriers of a block (`bar.sync`, `bar.red`, `bar.arrive`): which threads have arrived, and
 //! when a barrier opens.
 
+use gpurace_abi::meta::UNDER_CONDITION;
+
 use crate::collective::lanes;
 
 /// Barriers of a block (PTX ISA, `bar`: ids 0 to 15).
@@ -86,6 +88,11 @@ impl Barrier {
     /// Notes the place in the source at which a thread waits.
     pub(crate) fn note_place(&mut self, place: u32) {
         self.scattered |= *self.place.get_or_insert(place) != place;
+    }
+
+    /// True if a thread waits at a place that stands under a condition ([`UNDER_CONDITION`]).
+    pub(crate) fn is_under_condition(&self) -> bool {
+        self.place.is_some_and(|place| place & UNDER_CONDITION != 0)
     }
 
     /// True if its threads wait at several places in the source.

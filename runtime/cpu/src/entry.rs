@@ -144,6 +144,13 @@ entries! {
         checks::block_barrier(&mut *block_of(ctx));
     }
 
+    /// A barrier of a block entry that threads skip by ending.
+    fn __gpurace_block_skips(ctx, points: *mut c_void, sync: u32) {
+        let block = block_of(ctx);
+        let points = std::slice::from_raw_parts(points.cast_const().cast(), (*block).threads() as usize);
+        sync::block_skips(block, points, sync);
+    }
+
     /// The lanes of a warp that run on in a block entry.
     fn __gpurace_warp_step(ctx, lanes: *mut c_void, frame: *mut c_void, points: *mut c_void, first: u32) -> u64 {
         let common = frame.cast::<FrameCommon>().sub(1);

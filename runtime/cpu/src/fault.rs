@@ -151,6 +151,9 @@ pub enum DivergenceReason {
     /// The threads of a barrier of the whole block waited at several places in the source. They
     /// went on.
     Scattered,
+    /// A barrier of the whole block stands under a condition in the source, and threads that skip it had ended. The
+    /// others went on.
+    Skipped,
 }
 
 /// Divergence: threads of a block wait at different barriers, or some have ended.

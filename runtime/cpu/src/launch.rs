@@ -139,6 +139,9 @@ pub struct LaunchReport {
     /// each set of places, the first 64. The description of the places says if that is wrong
     /// ([`SyncSite::one_place`](gpurace_abi::meta::SyncSite::one_place)).
     pub scattered: Vec<Divergence>,
+    /// Barriers of the whole block that threads skipped, in the way of [`DivergenceReason::Skipped`]: one for each
+    /// barrier, the first 64.
+    pub skipped: Vec<Divergence>,
     /// The launch was a trial, and ended when it had made all its steps.
     pub unfinished: bool,
     /// The steps of a trial.
@@ -393,11 +396,12 @@ impl LaunchState {
 
     /// Notes threads that waited at several places for one barrier.
     pub(crate) fn report_scattered(&self, divergence: Divergence) {
-        let places = |d: &Divergence| d.waiting.iter().map(|w| w.sync).collect::<BTreeSet<_>>();
-        let scattered = &mut self.report.lock().scattered;
-        if scattered.len() < MAX_DIVERGENCES && scattered.iter().all(|d| places(d) != places(&divergence)) {
-            scattered.push(divergence);
-        }
+        add_once(&mut self.report.lock().scattered, divergence);
+    }
+
+    /// Notes threads that waited at a barrier which others skip by ending.
+    pub(crate) fn report_skipped(&self, divergence: Divergence) {
+        add_once(&mut self.report.lock().skipped, divergence);
     }
 
     /// Nanoseconds since the launch began.
@@ -427,11 +431,27 @@ impl LaunchState {
                 let mut report = std::mem::take(&mut *self.report.lock());
                 report.steps = self.steps.load(Ordering::Relaxed);
                 // Workers report in any order.
-                for found in [&mut report.divergence, &mut report.scattered] {
-                    found.sort_by_key(|d| (d.block[2], d.block[1], d.block[0]));
+                for found in [&mut report.divergence, &mut report.scattered, &mut report.skipped] {
+                    found.sort_by_key(in_order);
                 }
                 Ok(report)
             }
         }
     }
+}
+
+/// Adds a divergence. Of those with the same places, the one of the first block stays, in whatever order workers come.
+fn add_once(known: &mut Vec<Divergence>, divergence: Divergence) {
+    let places = |d: &Divergence| d.waiting.iter().map(|w| w.sync).collect::<BTreeSet<_>>();
+    match known.iter().position(|d| places(d) == places(&divergence)) {
+        Some(at) if in_order(&divergence) < in_order(&known[at]) => known[at] = divergence,
+        Some(_) => {}
+        None if known.len() < MAX_DIVERGENCES => known.push(divergence),
+        None => {}
+    }
+}
+
+fn in_order(d: &Divergence) -> [u32; 3] {
+    let [x, y, z] = d.block;
+    [z, y, x]
 }

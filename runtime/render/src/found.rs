@@ -82,7 +82,7 @@ impl<'a> Found<'a> {
         match self {
             Self::Race(finding, _) => finding.title.clone(),
             Self::Divergence(_, found) => {
-                format!("barrier divergence in `{}`", words::short_name(&found.kernel))
+                format!("{} in `{}`", words::divergence_kind(found), words::short_name(&found.kernel))
             }
             Self::Fault(_, fault) => format!("fault in `{}`", words::short_name(&fault.kernel)),
         }
@@ -269,8 +269,9 @@ pub(crate) fn divergence(found: &Divergence) -> String {
             format!("{} left the kernel", words::plural(gone.threads.into(), "thread has", "threads have"))
         }
     });
+    let kind = if found.skipped { "Skipped barrier" } else { "Barrier divergence" };
     format!(
-        "Barrier divergence in block {} of launch {} of `{}`: {}.{}",
+        "{kind} in block {} of launch {} of `{}`: {}.{}",
         words::dim3(found.block),
         found.launch,
         found.kernel,

@@ -222,7 +222,11 @@ impl BlockEntryBuilder<'_> {
         // SAFETY: by contract.
         unsafe {
             let next = match self.segments.own_points {
-                Some(at) => self.unless_stuck(self.next_of_living(at)),
+                Some(at) => {
+                    let next = self.unless_stuck(self.next_of_living(at));
+                    self.tell_skipped(at, next);
+                    next
+                }
                 None => self.next(),
             };
             if let Some(barrier) = self.barrier {

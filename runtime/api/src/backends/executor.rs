@@ -9,7 +9,10 @@ use gpurace_abi::ablation::{self, Mechanism};
 use gpurace_abi::image::KernelFn;
 use gpurace_abi::meta::ModuleMeta;
 use gpurace_abi::texture::TextureObject;
-use gpurace_cpu::{BlockEntry, Config, Executor, Fault, FaultKind, Image, LaunchReport, printf, texture};
+use gpurace_cpu::{
+    BlockEntry, Config, DivergenceReason, Executor, Fault, FaultKind, Image, LaunchReport, printf, texture,
+};
+use gpurace_options::{Options, SkippedBarrier};
 use gpurace_report::schema::{self, Device, Divergence, Waiting};
 use gpurace_report::words::short_name;
 
@@ -316,7 +319,7 @@ fn run(session: &'static Session, executor: &Executor, launch: &KernelLaunch<'_>
     drop(shown);
     let ended = match ran {
         Ok(report) => {
-            session.end(&begun, checks.as_deref(), divergences(&begun.record, &report));
+            session.end(&begun, checks.as_deref(), divergences(&begun.record, &report, session.options()));
             Ok(())
         }
         Err(fault) => {
@@ -336,10 +339,17 @@ fn run(session: &'static Session, executor: &Executor, launch: &KernelLaunch<'_>
 }
 
 /// The divergences of a launch that ended well, as the report shows them.
-pub(super) fn divergences(record: &LaunchRecord, report: &LaunchReport) -> EndedLaunch {
+pub(super) fn divergences(record: &LaunchRecord, report: &LaunchReport, options: &Options) -> EndedLaunch {
     let scattered = report.scattered.iter().filter(|met| is_one_place(record.kernel, met));
+    let reports_skipped =
+        options.skipped_barrier == SkippedBarrier::Report && record.kernel.module.meta.instrumented;
+    let skipped = report.skipped.iter().filter(|_| reports_skipped);
     EndedLaunch {
-        divergence: scattered.chain(&report.divergence).map(|found| divergence(record, found)).collect(),
+        divergence: scattered
+            .chain(skipped)
+            .chain(&report.divergence)
+            .map(|found| divergence(record, found))
+            .collect(),
         not_shown: report.divergences - report.divergence.len() as u64,
     }
 }
@@ -367,6 +377,7 @@ fn divergence(record: &LaunchRecord, found: &gpurace_cpu::Divergence) -> Diverge
         launch: record.id,
         block: found.block,
         waiting,
+        skipped: found.reason == DivergenceReason::Skipped,
         seed: None,
     }
 }

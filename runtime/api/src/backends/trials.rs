@@ -110,7 +110,7 @@ fn try_launch(
     let mut trial = Trial::default();
     match result {
         Ok(report) => {
-            trial.divergence = divergences(&begun.record, &report).divergence;
+            trial.divergence = divergences(&begun.record, &report, session.options()).divergence;
             (trial.steps, trial.unfinished) = (report.steps, report.unfinished);
         }
         Err(fault) => {

@@ -227,6 +227,7 @@ mod tests {
             launch: 1,
             block: [0, 0, 0],
             waiting: vec![Waiting::at(Some("reduce.cu".to_owned()), Some(9), 32, [0, 0, 0])],
+            skipped: false,
             seed: None,
         };
         for (line, wanted) in [

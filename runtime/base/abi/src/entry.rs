@@ -180,12 +180,16 @@ macro_rules! entry_points {
             /// All threads of the block have reached a barrier, in code that runs whole blocks. No
             /// thread waits here.
             BlockBarrier = __gpurace_block_barrier() -> Void, Passed;
+            /// Threads of the block have reached the barrier `sync`, which stands under a condition, and others have
+            /// ended. `points` has the point of each thread, in code that runs whole blocks.
+            BlockSkips = __gpurace_block_skips(points: Ptr, sync: I32) -> Void, Passed;
             /// Says which lanes of a warp run on, in code that runs whole blocks: the low word of the result
             /// is their mask, the high word their point. `lanes` is a `WarpLanes`, `points` are
             /// `WarpPoint`s, `first` is the linear index of the warp's first lane. If the mask is 0, all lanes
             /// wait for the block or have ended, and `frame` names their point.
             WarpStep = __gpurace_warp_step(lanes: Ptr, frame: Ptr, points: Ptr, first: I32) -> I64, Passed;
-            /// `bar.sync id, threads`; `threads` 0 means the whole block.
+            /// `bar.sync id, threads`; `threads` 0 means the whole block. `sync` may have
+            /// [`UNDER_CONDITION`](crate::meta::UNDER_CONDITION).
             Barrier = __gpurace_barrier(id: I32, threads: I32, sync: I32) -> Void, Barrier;
             /// `bar.arrive id, threads`.
             BarrierArrive = __gpurace_barrier_arrive(id: I32, threads: I32, sync: I32) -> Void, Barrier;

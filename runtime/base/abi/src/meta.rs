@@ -150,6 +150,9 @@ impl Verdict {
     }
 }
 
+/// Set in the number of a barrier that stands under a condition in the source, where threads that skip it end.
+pub const UNDER_CONDITION: u32 = 1 << 31;
+
 /// One synchronisation instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SyncSite {

@@ -63,7 +63,7 @@ fn keys_are_those_of_the_interface_in_its_order() {
     assert_eq!(
         keys.join(" "),
         "device exitcode halt_on_error max_reports explore volatile log_path json suppressions kernels \
-         skip_kernels objects blocks same_value solve_budget cache_dir every seed stats progress help"
+         skip_kernels objects blocks same_value skipped_barrier solve_budget cache_dir every seed stats progress help"
     );
 }
 
@@ -149,6 +149,7 @@ fn errors_name_what_was_found_and_what_was_wanted() {
         ("every=0", "`every=0`: found `0`, wanted a whole number from 1 to 4294967295"),
         ("volatile=ignore", "`volatile=ignore`: found `ignore`, wanted `report` or `relaxed`"),
         ("same_value=drop", "`same_value=drop`: found `drop`, wanted `report` or `ignore`"),
+        ("skipped_barrier=0", "`skipped_barrier=0`: found `0`, wanted `report` or `ignore`"),
         ("solve_budget=-1", "`solve_budget=-1`: found `-1`, wanted a number of seconds, 0 or more"),
         ("solve_budget=nan", "`solve_budget=nan`: found `nan`, wanted a number of seconds, 0 or more"),
         ("solve_budget=inf", "`solve_budget=inf`: found `inf`, wanted a number of seconds, 0 or more"),

@@ -196,6 +196,27 @@ impl Value for SameValue {
     }
 }
 
+/// What to do with barriers that threads skip by ending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SkippedBarrier {
+    /// Report them.
+    Report,
+    /// Do not report them.
+    Ignore,
+}
+
+impl Value for SkippedBarrier {
+    const WANTED: &'static str = "`report` or `ignore`";
+
+    fn parse(text: &str) -> Result<Self, BadValue> {
+        match text {
+            "report" => Ok(Self::Report),
+            "ignore" => Ok(Self::Ignore),
+            _ => Err(Self::bad(text)),
+        }
+    }
+}
+
 /// How volatile accesses race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Volatile {

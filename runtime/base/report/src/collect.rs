@@ -173,7 +173,7 @@ impl Collector {
         let mut finding = finding(CauseKind::Divergence, Some(&divergence.kernel), line.clone());
         finding.fingerprint = line;
         finding.why = "the threads of a block do not all reach the same barrier".to_owned();
-        finding.fix.advice = Some(words::DIVERGENCE_HINT.to_owned());
+        finding.fix.advice = Some(words::divergence_hint(&divergence).to_owned());
         self.divergences.insert(key, (self.divergence.len(), 0));
         self.divergence.push(divergence);
         self.add_finding(finding)
@@ -227,7 +227,8 @@ impl Collector {
         for &&(at, again) in &repeated {
             let times = if again == 1 { "once".to_owned() } else { format!("{again} times") };
             notes.push(format!(
-                "the barrier divergence of `{}` in block {} was seen {times} more in other blocks or launches",
+                "the {} of `{}` in block {} was seen {times} more in other blocks or launches",
+                words::divergence_kind(&self.divergence[at]),
                 self.divergence[at].kernel,
                 words::dim3(self.divergence[at].block),
             ));

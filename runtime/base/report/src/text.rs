@@ -179,7 +179,7 @@ impl TextRenderer<'_> {
 
     /// Returns the text of a divergence.
     pub fn divergence(&self, divergence: &Divergence) -> String {
-        let mut text = Block::new(self, "barrier divergence");
+        let mut text = Block::new(self, words::divergence_kind(divergence));
         text.line(format_args!(
             "  In block {} of launch {} of `{}`:",
             dim3(divergence.block),
@@ -215,7 +215,7 @@ impl TextRenderer<'_> {
         text.out.push_str(&snippet::render(&marks, self.sources, self.color));
         text.schedule(divergence.seed);
         // An unknown place may be a loop instead of a barrier.
-        text.hint((!marks.is_empty()).then_some(words::DIVERGENCE_HINT));
+        text.hint((!marks.is_empty()).then_some(words::divergence_hint(divergence)));
         text.out
     }
 

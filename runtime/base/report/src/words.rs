@@ -9,8 +9,20 @@ use crate::schema::{
     Report, Scope, Stats, Waiting,
 };
 
-/// The hint for a divergence.
-pub const DIVERGENCE_HINT: &str = "put the barrier where every thread that it waits for reaches it";
+/// Returns the kind of a divergence in words.
+pub const fn divergence_kind(divergence: &Divergence) -> &'static str {
+    if divergence.skipped { "skipped barrier" } else { "barrier divergence" }
+}
+
+/// Returns the hint for a divergence.
+pub const fn divergence_hint(divergence: &Divergence) -> &'static str {
+    if divergence.skipped {
+        "CUDA wants all threads of the block at the barrier, though hardware does not wait for threads that have ended: \
+         move the barrier out of the condition; skipped_barrier=ignore hides this"
+    } else {
+        "put the barrier where every thread that it waits for reaches it"
+    }
+}
 
 /// True if the access is an instruction of a kernel.
 pub fn in_kernel(op: Op) -> bool {
@@ -329,7 +341,7 @@ pub fn divergence_line(divergence: &Divergence) -> String {
         }
     }
     let first = places.first().cloned().unwrap_or_else(|| "<unknown>".to_owned());
-    let mut text = format!("{first}: barrier divergence");
+    let mut text = format!("{first}: {}", divergence_kind(divergence));
     if places.len() > 1 {
         let _ = write!(text, " with {}", places[1..].join(", "));
     }

@@ -1,12 +1,14 @@
 //! Arrivals at the barriers of a block.
 
+use gpurace_abi::batch::BLOCK_ENDED;
 use gpurace_abi::context::ThreadCtx;
+use gpurace_abi::meta::UNDER_CONDITION;
 
 use crate::barrier::{BARRIERS, Reduction};
 use crate::block::{Block, LaneState};
 use crate::checks;
 use crate::collective::lanes;
-use crate::fault::{Divergence, DivergenceReason, FaultKind, WaitKind, WaitingGroups};
+use crate::fault::{Divergence, DivergenceReason, FaultKind, WaitKind, Waiting, WaitingGroups};
 use crate::thread::{block_of, fail, fail_in_loop, in_loop, lane_of, suspend};
 
 /// What a thread does at a block barrier.
@@ -48,7 +50,7 @@ pub(crate) unsafe fn barrier(ctx: *mut ThreadCtx, id: u32, threads: u32, arrival
             Arrival::Pass => (false, None, 0),
             Arrival::Reduce(op, predicate) => (true, Some(predicate), op),
         };
-        (*lane).sync = sync;
+        (*lane).sync = sync & !UNDER_CONDITION;
         (*lane).result = u64::from(op);
         let live = (*b).live();
         let bar = (*b).barriers.used(id);
@@ -112,9 +114,13 @@ unsafe fn open(b: *mut Block, id: u32) -> Reduction {
         let bar = (*b).barriers.used(id);
         let counts = bar.counts();
         let scattered = !counts && bar.is_scattered();
+        let skipped = !counts && bar.is_under_condition() && (*b).live() < (*b).threads();
         let (waiting, reduction) = bar.open();
         if scattered {
             report_scattered(b, id, &waiting);
+        }
+        if skipped {
+            report_skipped(b, id, &waiting);
         }
         let (threads, warps) = ((*b).threads(), (*b).warps.count());
         if let Some(c) = &mut (*b).checks {
@@ -140,6 +146,37 @@ unsafe fn open(b: *mut Block, id: u32) -> Reduction {
 unsafe fn report_scattered(b: *mut Block, id: u32, waiting: &[u32; 32]) {
     // SAFETY: as in `open`.
     unsafe {
+        (*(*b).launch).report_scattered(Divergence {
+            reason: DivergenceReason::Scattered,
+            block: (*b).ctaid(),
+            waiting: waiting_at(b, id, waiting),
+            exited: 0,
+            exited_example: None,
+        });
+    }
+}
+
+/// Reports that threads have ended which the source lets skip an opening barrier.
+#[cold]
+unsafe fn report_skipped(b: *mut Block, id: u32, waiting: &[u32; 32]) {
+    // SAFETY: as in `open`.
+    unsafe {
+        let lane = |thread| Block::lane(b, thread as usize);
+        let gone = (0..(*b).threads()).find(|&thread| (*lane(thread)).state == LaneState::Exited);
+        (*(*b).launch).report_skipped(Divergence {
+            reason: DivergenceReason::Skipped,
+            block: (*b).ctaid(),
+            waiting: waiting_at(b, id, waiting),
+            exited: (*b).threads() - (*b).live(),
+            exited_example: gone.map(|thread| (*lane(thread)).ctx.tid),
+        });
+    }
+}
+
+/// The waiting threads of a barrier, by place.
+unsafe fn waiting_at(b: *mut Block, id: u32, waiting: &[u32; 32]) -> Vec<Waiting> {
+    // SAFETY: as in `open`.
+    unsafe {
         let mut groups = WaitingGroups::default();
         for (w, &mask) in waiting.iter().enumerate() {
             for l in lanes(mask) {
@@ -147,12 +184,35 @@ unsafe fn report_scattered(b: *mut Block, id: u32, waiting: &[u32; 32]) {
                 groups.add((*lane).sync, WaitKind::Barrier(id), (*lane).ctx.tid);
             }
         }
-        (*(*b).launch).report_scattered(Divergence {
-            reason: DivergenceReason::Scattered,
+        groups.waiting
+    }
+}
+
+/// As [`report_skipped`], for a barrier of a block entry. `points` has the point of each thread.
+///
+/// # Safety
+/// `b` is live.
+#[cold]
+pub(crate) unsafe fn block_skips(b: *mut Block, points: &[u32], sync: u32) {
+    // SAFETY: the caller's.
+    unsafe {
+        let mut groups = WaitingGroups::default();
+        let (mut exited, mut exited_example) = (0, None);
+        let shape = &(*(*b).launch).shape;
+        for (thread, &point) in (0..).zip(points) {
+            if point == BLOCK_ENDED {
+                exited += 1;
+                exited_example.get_or_insert(shape.thread_index(thread));
+            } else {
+                groups.add(sync & !UNDER_CONDITION, WaitKind::Barrier(0), shape.thread_index(thread));
+            }
+        }
+        (*(*b).launch).report_skipped(Divergence {
+            reason: DivergenceReason::Skipped,
             block: (*b).ctaid(),
             waiting: groups.waiting,
-            exited: 0,
-            exited_example: None,
+            exited,
+            exited_example,
         });
     }
 }

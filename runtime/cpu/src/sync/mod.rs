@@ -5,7 +5,7 @@ mod barriers;
 mod collectives;
 mod warp_step;
 
-pub(crate) use barriers::{Arrival, barrier};
+pub(crate) use barriers::{Arrival, barrier, block_skips};
 pub(crate) use collectives::{collective, completes_without};
 pub(crate) use warp_step::{WarpStep, step_warp};
 

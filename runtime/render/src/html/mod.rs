@@ -287,7 +287,7 @@ fn table(report: &Report) -> Markup {
                     }
                     @for (index, found) in report.divergence.iter().enumerate() {
                         tr data-for=(format!("divergence-{}", index + 1)) {
-                            th scope="row" { a href=(format!("#divergence-{}", index + 1)) { "barrier divergence " (index + 1) } }
+                            th scope="row" { a href=(format!("#divergence-{}", index + 1)) { (words::divergence_kind(found)) " " (index + 1) } }
                             td {}
                             td { code { (found.kernel) } }
                             td { code { (race::first_place(found)) } }

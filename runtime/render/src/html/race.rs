@@ -223,7 +223,7 @@ pub(super) fn divergence(found: &Divergence, number: usize, sources: &dyn Source
     let title = format!("{id}-title");
     html! {
         article id=(id) aria-labelledby=(title) data-kind=(CauseKind::Divergence.words()) data-kernel=(kernel_name(&found.kernel)) {
-            h3 id=(title) { "barrier divergence in block " (words::dim3(found.block)) " of launch " (found.launch) " of " code { (found.kernel) } }
+            h3 id=(title) { (words::divergence_kind(found)) " in block " (words::dim3(found.block)) " of launch " (found.launch) " of " code { (found.kernel) } }
             div.sides {
                 @for waiting in &found.waiting {
                     @match waiting {
@@ -256,7 +256,7 @@ pub(super) fn divergence(found: &Divergence, number: usize, sources: &dyn Source
             }
             dl.facts {
                 (schedule(found.seed))
-                dt { "Hint" } dd { (words::DIVERGENCE_HINT) }
+                dt { "Hint" } dd { (words::divergence_hint(found)) }
             }
         }
     }

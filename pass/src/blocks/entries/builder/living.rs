@@ -6,6 +6,8 @@ use std::mem::offset_of;
 
 use gpurace_abi::batch::BLOCK_ENDED;
 use gpurace_abi::context::WARP_SIZE;
+use gpurace_abi::entry::Entry;
+use gpurace_abi::meta::UNDER_CONDITION;
 use gpurace_abi::warp::WarpLanes;
 use llvm_sys::LLVMIntPredicate;
 use llvm_sys::core::*;
@@ -14,6 +16,7 @@ use llvm_sys::prelude::*;
 use super::BlockEntryBuilder;
 use crate::blocks::segments::for_some_threads;
 use crate::ir;
+use crate::ir::entry_calls::EntryCalls;
 
 impl BlockEntryBuilder<'_> {
     /// Runs the threads of the block that are at a point. If all threads are there, their loop does not read the point
@@ -78,6 +81,33 @@ impl BlockEntryBuilder<'_> {
             LLVMPositionBuilderAtEnd(b, done);
             LLVMBuildStore(b, next_least, self.least_point);
             LLVMBuildSub(b, next_greatest, one, none)
+        }
+    }
+
+    /// Tells the runtime of threads that have ended, if the others are at a barrier that stands under a condition. `at`
+    /// is the place of each thread's point.
+    pub(super) unsafe fn tell_skipped(&self, at: u32, point: LLVMValueRef) {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, none) = (self.builder, c"".as_ptr());
+            let int = LLVMInt32TypeInContext(self.context);
+            let is = |value, number: u64| {
+                LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntEQ, value, LLVMConstInt(int, number, 0), none)
+            };
+            let barriers = (0..).zip(&self.segments.syncs).take(1 + self.segments.barriers as usize);
+            for (number, &sync) in barriers.filter(|(_, sync)| **sync & UNDER_CONDITION != 0) {
+                let (told, on) = (self.new_block(c"skipped"), self.new_block(c""));
+                let least = LLVMBuildLoad2(b, int, self.least_point, none);
+                let some_ended = is(least, 0);
+                LLVMBuildCondBr(b, LLVMBuildAnd(b, is(point, number), some_ended, none), told, on);
+                LLVMPositionBuilderAtEnd(b, told);
+                let function = EntryCalls::new(self.module).threaded(Entry::BlockSkips);
+                let row = self.own_points(at, LLVMConstInt(LLVMInt64TypeInContext(self.context), 0, 0));
+                let sync = LLVMConstInt(int, sync.into(), 0);
+                ir::call(b, function, &[LLVMGetParam(self.function, 0), row, sync]);
+                LLVMBuildBr(b, on);
+                LLVMPositionBuilderAtEnd(b, on);
+            }
         }
     }
 

@@ -16,6 +16,9 @@ pub struct Divergence {
     pub block: Dim3,
     /// Where the threads of the block are.
     pub waiting: Vec<Waiting>,
+    /// The barrier stands under a condition, and threads that skip it had ended. The others went on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub skipped: bool,
     /// The seed under which it shows, if the program's own schedule did not show it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,

@@ -257,10 +257,34 @@ fn divergence_alone() {
             Waiting::at(None, None, 2, [31, 0, 0]),
             Waiting::exited(1, [33, 0, 0]),
         ],
+        skipped: false,
         seed: None,
     });
     let report = collector.report(Device::Cpu, Stats::default());
     insta::assert_snapshot!(renderer().report(&report, false));
+}
+
+#[test]
+fn a_skipped_barrier_is_a_kind_of_its_own() {
+    let mut collector = Collector::new(100, false);
+    let at = |line| Waiting::at(Some("tail.cu".to_owned()), Some(line), 40, [0, 0, 0]);
+    let divergence = |skipped| Divergence {
+        kernel: "tail(int*, int)".to_owned(),
+        launch: 1,
+        block: [0, 0, 0],
+        waiting: vec![at(9), Waiting::exited(24, [40, 0, 0])],
+        skipped,
+        seed: None,
+    };
+    collector.add_divergence(divergence(true));
+    let text = renderer().report(&collector.report(Device::Cpu, Stats::default()), false);
+    assert!(text.contains("WARNING: gpurace: skipped barrier (pid="), "{text}");
+    assert!(text.contains("move the barrier out of the condition"), "{text}");
+    assert!(
+        text.contains("F1: tail.cu:9: skipped barrier, in `tail(int*, int)`, 24 threads have left"),
+        "{text}"
+    );
+    assert!(words::divergence_line(&divergence(false)).starts_with("tail.cu:9: barrier divergence"));
 }
 
 #[test]
