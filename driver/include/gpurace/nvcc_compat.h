@@ -16,7 +16,7 @@ __asm__(__GPURACE_DEVICE_SYMBOLS__);
 #undef __CUDACC__
 #define __CUDACC__ 1
 
-// What cuda_runtime.h includes under nvcc: programs call clock, memcpy, printf and assert without any include.
+// What cuda_runtime.h includes under nvcc: programs call clock, printf and assert without any include.
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
