@@ -188,7 +188,7 @@ impl Args {
         let mut args = Args::default();
         let mut language: Option<String> = None;
         let mut only_inputs = false;
-        let mut words = words.into_iter();
+        let mut words = with_language_first(words).into_iter();
         while let Some(word) = words.next() {
             let text = word.to_string_lossy().into_owned();
             if only_inputs || !text.starts_with('-') || text == "-" {
@@ -424,6 +424,46 @@ fn sanitizer_list(word: &str) -> Option<(bool, &str)> {
     on.or_else(|| word.strip_prefix("-fno-sanitize=").map(|values| (false, values)))
 }
 
+/// Returns the words with an `-x` at each source, if the only `-x` stands behind all inputs. clang ignores such an
+/// option; for nvcc it holds for all sources, wherever it stands.
+fn with_language_first(words: Vec<OsString>) -> Vec<OsString> {
+    let mut sources = Vec::new();
+    let mut last_input = 0;
+    let mut languages = Vec::new();
+    let mut at = 0;
+    while at < words.len() {
+        let text = words[at].to_string_lossy();
+        let value = if clang::takes_next_word(&text) { words.get(at + 1) } else { None };
+        if text == "--" {
+            return words;
+        } else if !text.starts_with('-') || text == "-" {
+            last_input = at;
+            if clang::is_cuda_source(&text) || clang::is_source(&text) {
+                sources.push(at);
+            }
+        } else if let Some(language) =
+            language_of(&text, value.map(|value| value.to_string_lossy()).as_deref())
+        {
+            languages.push((at..at + 1 + usize::from(value.is_some()), language));
+        }
+        at += 1 + usize::from(value.is_some());
+    }
+    match &languages[..] {
+        [(option, language)] if option.start > last_input && language != "none" => {
+            let mut out = Vec::with_capacity(words.len() + 4 * sources.len());
+            for (at, word) in words.into_iter().enumerate().filter(|(at, _)| !option.contains(at)) {
+                if sources.contains(&at) {
+                    out.extend(["-x".into(), language.into(), word, "-x".into(), "none".into()]);
+                } else {
+                    out.push(word);
+                }
+            }
+            out
+        }
+        _ => words,
+    }
+}
+
 /// Returns the language that an option sets: `-x cu`, `-xcu`, `--language=cu`.
 fn language_of(word: &str, value: Option<&str>) -> Option<String> {
     match word {
@@ -493,6 +533,24 @@ mod tests {
         let kinds: Vec<_> = args.inputs().map(Input::kind).collect();
         assert_eq!(kinds, [Cuda, Host, Linker, Linker, Cuda, Cuda, Linker, Host, Host]);
         assert_eq!(parse("-- -i.cu").inputs().next().unwrap().kind(), Cuda);
+    }
+
+    #[test]
+    fn a_language_behind_all_inputs_is_that_of_all_sources() {
+        use InputKind::*;
+        let kinds = |line: &str| parse(line).inputs().map(Input::kind).collect::<Vec<_>>();
+        assert_eq!(kinds("a.cpp -O3 b.o c.cpp -x cuda -o app"), [Cuda, Linker, Cuda]);
+        assert_eq!(kinds("a.cu -xc++"), [Host]);
+        // clang gets the words in its own order.
+        assert_eq!(passed("a.cpp b.o -x cuda -o app"), "-x cuda a.cpp -x none b.o -o app");
+        // It stands before an input, or there is another one: clang's rule holds.
+        for line in ["a.cpp -x cuda b.cpp", "-x c a.cpp -x cuda", "a.cpp -x none", "-c -- a.cpp"] {
+            assert_eq!(passed(line), line);
+        }
+        assert_eq!(kinds("a.cpp -x cuda b.cpp"), [Host, Cuda]);
+        // A value is no option, and no input.
+        assert_eq!(kinds("a.cpp -Xclang -x"), [Host]);
+        assert_eq!(kinds("a.cpp -x cuda -I b.cpp"), [Cuda]);
     }
 
     #[test]

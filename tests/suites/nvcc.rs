@@ -30,9 +30,16 @@ fn refused(test: &str, source: &str, args: &[&str]) -> Outcome {
 }
 
 #[test]
-fn host_code_needs_no_include_for_what_the_runtime_header_includes() {
+fn no_include_is_needed_for_what_the_runtime_header_includes() {
     let source = "\
+__global__ void told(int n) {
+    assert(n == 1);
+    printf(\"n is %d\\n\", n);
+}
 int main() {
+    assert(sizeof(int) == 4);
+    told<<<1, 1>>>(1);
+    if (cudaDeviceSynchronize() != cudaSuccess) fprintf(stderr, \"not told\\n\");
     clock_t begin = clock();
     time_t now = time(0);
     void* memory = malloc(4);
@@ -46,6 +53,7 @@ int main() {
 ";
     let run = built("includes", source, &[]);
     assert_eq!(run.outcome.status, Some(0), "{}", run.outcome.stderr);
+    assert_eq!(run.outcome.stdout, "n is 1\n");
 }
 
 #[test]
@@ -261,6 +269,24 @@ fn a_missing_library_that_nothing_calls_is_left_out() {
     // An error before the link has nothing to do with it.
     let said = refused("misspelt", "int main() { return none; }\n", &["-lcudnn"]).stderr;
     assert!(said.contains("undeclared identifier 'none'") && !said.contains("cudnn"), "{said}");
+}
+
+#[test]
+fn a_language_behind_all_files_makes_them_device_code() {
+    let folder = work_folder("nvcc_language").unwrap();
+    let source = "\
+__global__ void store(int* to) { to[0] = threadIdx.x; }
+int main() {
+    int* device;
+    cudaMalloc(&device, 4);
+    store<<<1, 64>>>(device);
+    return cudaDeviceSynchronize();
+}
+";
+    std::fs::write(folder.join("app.cpp"), source).unwrap();
+    compile(&["-fsanitize=gpurace", "-Wno-gpurace", "app.cpp", "-x", "cu", "-o", "app"], &folder).unwrap();
+    let run = run_checked(&folder.join("app"), &[], "", &folder).unwrap();
+    assert_eq!(run.outcome.status, Some(66), "{}", run.outcome.stderr);
 }
 
 #[test]

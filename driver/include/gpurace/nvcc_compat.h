@@ -16,8 +16,10 @@ __asm__(__GPURACE_DEVICE_SYMBOLS__);
 #undef __CUDACC__
 #define __CUDACC__ 1
 
-// What cuda_runtime.h includes under nvcc: host code calls isfinite, clock and memcpy without any include.
+// What cuda_runtime.h includes under nvcc: programs call clock, printf and assert without any include.
+#include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
