@@ -5,6 +5,8 @@
 //! removes or moves no other access to memory that threads share. Functions get `sanitize_thread` first,
 //! which keeps LLVM from speculating loads that the program may not execute.
 
+mod spaces;
+
 use std::ptr;
 use std::sync::OnceLock;
 
@@ -22,6 +24,8 @@ use crate::ir::passes::run_passes;
 const BEFORE_INLINING: &str = "always-inline,function(sroa,simplifycfg)";
 /// The passes after that.
 const AFTER_INLINING: &str = "function(sroa,sccp,simplifycfg),globaldce";
+/// The passes that drop what the answers about state spaces leave no way to.
+const AFTER_ANSWERS: &str = "function(sccp,simplifycfg),globaldce";
 
 /// Inlines what is worth it on a GPU, where LLVM inlines eleven times as much as on a host. What a lambda
 /// captures by reference has no known address before the lambda is inlined.
@@ -102,7 +106,11 @@ pub unsafe fn prepare(module: LLVMModuleRef) -> Result<(), String> {
         }
         run_passes(module, BEFORE_INLINING, ptr::null_mut())?;
         inline(module)?;
-        run_passes(module, AFTER_INLINING, ptr::null_mut())
+        run_passes(module, AFTER_INLINING, ptr::null_mut())?;
+        match spaces::answer_tests(module) {
+            true => run_passes(module, AFTER_ANSWERS, ptr::null_mut()),
+            false => Ok(()),
+        }
     }
 }
 
