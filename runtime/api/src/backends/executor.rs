@@ -374,7 +374,9 @@ fn divergence(record: &LaunchRecord, found: &gpurace_cpu::Divergence) -> Diverge
 /// CUDA's error for a fault, and the report's kind if it is reported.
 pub(super) fn shown_kind(kind: &FaultKind) -> (Error, Option<schema::FaultKind>) {
     match kind {
-        FaultKind::IllegalAddress { .. } => (Error::ILLEGAL_ADDRESS, Some(schema::FaultKind::IllegalAddress)),
+        FaultKind::IllegalAddress { .. } | FaultKind::LeavesArray { .. } => {
+            (Error::ILLEGAL_ADDRESS, Some(schema::FaultKind::IllegalAddress))
+        }
         FaultKind::Assert => (Error::ASSERT, Some(schema::FaultKind::Assert)),
         FaultKind::Trap => (Error::LAUNCH_FAILURE, Some(schema::FaultKind::Trap)),
         FaultKind::StackOverflow => (Error::LAUNCH_FAILURE, Some(schema::FaultKind::StackOverflow)),
@@ -434,11 +436,19 @@ pub(super) fn shown_fault(
         FaultKind::IllegalAddress { address, .. } => address,
         _ => None,
     };
+    let array = match &fault.kind {
+        FaultKind::LeavesArray { name, size, distance } => {
+            Some((resolve::shared_array(name.clone(), *size), Some(*distance)))
+        }
+        _ => None,
+    };
     // An address near null comes from a null pointer, not from an allocation nearby.
     let far = address.filter(|&address| address >= 1 << 20);
     let nearest = far
         .and_then(|address| program.allocations.nearest(address as usize))
-        .filter(|(_, distance)| distance.is_none_or(|distance| distance.unsigned_abs() < FARTHEST));
+        .filter(|(_, distance)| distance.is_none_or(|distance| distance.unsigned_abs() < FARTHEST))
+        .map(|(allocation, distance)| (resolve::allocation_object(program, &allocation), distance));
+    let (object, distance) = array.or(nearest).unzip();
     let (file, line, column) = match fault.instruction.and_then(|at| program.device_position(at)) {
         Some(at) => (Some(at.file), Some(at.line), at.column),
         None => {
@@ -456,8 +466,8 @@ pub(super) fn shown_fault(
         launch: begun.record.id,
         block: fault.block,
         thread: fault.thread,
-        object: nearest.map(|(allocation, _)| resolve::allocation_object(program, &allocation)),
-        distance: nearest.and_then(|(_, distance)| distance),
+        object,
+        distance: distance.flatten(),
         seed: None,
     }
 }

@@ -210,6 +210,11 @@ pub fn some_shared_object(launch: &LaunchRecord) -> MemoryObject {
     MemoryObject::shared(name, size, None, &Elements::default())
 }
 
+/// A shared array of this name and size.
+pub fn shared_array(name: String, size: u64) -> schema::Object {
+    MemoryObject::shared(Some(name), Some(size), None, &Elements::default()).shown
+}
+
 /// The variable at this offset of a block's shared memory.
 pub fn shared_object(launch: &LaunchRecord, offset: u64) -> MemoryObject {
     let meta = launch.kernel.meta();
