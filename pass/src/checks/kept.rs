@@ -68,7 +68,7 @@ pub unsafe fn insert(module: LLVMModuleRef) {
                     let inside = match known {
                         Some((_, inside)) => *inside,
                         None => {
-                            let Some(place) = Place::of(module, pointer, bytes) else { continue };
+                            let Some(place) = LoadedPlace::of(module, pointer, bytes) else { continue };
                             LLVMPositionBuilderBefore(builder, instruction);
                             LLVMSetCurrentDebugLocation2(builder, LLVMInstructionGetDebugLoc(instruction));
                             let inside = place.keep(&calls, builder, (instruction, pointer), bytes);
@@ -140,7 +140,7 @@ unsafe fn access(module: LLVMModuleRef, instruction: LLVMValueRef) -> Option<(u3
 }
 
 /// A place in a shared array that rests on memory.
-struct Place {
+struct LoadedPlace {
     array: LLVMValueRef,
     /// Bytes of the array.
     size: u64,
@@ -148,7 +148,7 @@ struct Place {
     terms: Vec<Term>,
 }
 
-impl Place {
+impl LoadedPlace {
     /// The place behind a pointer, if an access of `bytes` bytes there is not known to stay in the array.
     unsafe fn of(module: LLVMModuleRef, pointer: LLVMValueRef, bytes: u64) -> Option<Self> {
         let (mut at, mut constant, mut terms) = (pointer, 0i64, Vec::new());

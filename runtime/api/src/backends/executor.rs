@@ -436,19 +436,13 @@ pub(super) fn shown_fault(
         FaultKind::IllegalAddress { address, .. } => address,
         _ => None,
     };
-    let array = match &fault.kind {
-        FaultKind::LeavesArray { name, size, distance } => {
-            Some((resolve::shared_array(name.clone(), *size), Some(*distance)))
-        }
-        _ => None,
-    };
     // An address near null comes from a null pointer, not from an allocation nearby.
     let far = address.filter(|&address| address >= 1 << 20);
     let nearest = far
         .and_then(|address| program.allocations.nearest(address as usize))
         .filter(|(_, distance)| distance.is_none_or(|distance| distance.unsigned_abs() < FARTHEST))
         .map(|(allocation, distance)| (resolve::allocation_object(program, &allocation), distance));
-    let (object, distance) = array.or(nearest).unzip();
+    let (object, distance) = resolve::left_array(&fault.kind).or(nearest).unzip();
     let (file, line, column) = match fault.instruction.and_then(|at| program.device_position(at)) {
         Some(at) => (Some(at.file), Some(at.line), at.column),
         None => {
