@@ -10,8 +10,11 @@
 #include "llvm/Analysis/MemoryLocation.h"
 #include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/Analysis/ScalarEvolutionExpressions.h"
+#include "llvm/Analysis/SimplifyQuery.h"
 #include "llvm/Analysis/Utils/Local.h"
+#include "llvm/Analysis/ValueTracking.h"
 #include "llvm/BinaryFormat/Dwarf.h"
+#include "llvm/IR/ConstantRange.h"
 #include "llvm/IR/DebugInfo.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/IRBuilder.h"
@@ -359,6 +362,16 @@ void gpurace_emit_error(LLVMModuleRef module, const char *message) {
 LLVMValueRef gpurace_clone_function(LLVMValueRef function) {
   llvm::ValueToValueMapTy values;
   return llvm::wrap(llvm::CloneFunction(llvm::unwrap<llvm::Function>(function), values));
+}
+
+// The largest value that LLVM knows an integer of at most 64 bits to have, read as an unsigned number.
+uint64_t gpurace_most(LLVMValueRef value) {
+  llvm::Value *of = llvm::unwrap(value);
+  auto *instruction = llvm::dyn_cast<llvm::Instruction>(of);
+  if (!instruction) return UINT64_MAX;
+  llvm::SimplifyQuery query(instruction->getDataLayout(), instruction);
+  auto range = llvm::computeConstantRangeIncludingKnownBits(of, false, query);
+  return range.getUnsignedMax().getLimitedValue();
 }
 
 // Puts the body of the called function in the place of a call, if LLVM can.

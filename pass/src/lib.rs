@@ -71,7 +71,7 @@ use crate::checks::covered::Spared;
 use crate::checks::grid_sync;
 use crate::checks::sites::Sites;
 use crate::checks::skipped::{self, Skippable};
-use crate::checks::{annotations, covered, flow, instrument, sites, sync};
+use crate::checks::{annotations, covered, flow, instrument, kept, sites, sync};
 use crate::codegen::{open, part, write};
 use crate::config::{Config, Prune};
 use crate::ir::position::Positions;
@@ -157,6 +157,9 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
         let skippable = if config.sanitize { skipped::barriers(module) } else { Skippable::new() };
         let pointees = ir::pointees::take(module, config.strip_types);
         let clusters = prepare(module, config)?;
+        if config.sanitize {
+            kept::insert(module);
+        }
         write_gpu_code(module, &clusters, config)?;
         if config.exec == config::ANOTHER_ARCH {
             remove_code(module);
@@ -242,6 +245,7 @@ unsafe fn write_gpu_code(module: LLVMModuleRef, clusters: &Clusters, config: &Co
     let written = unsafe {
         let copy = LLVMCloneModule(module);
         grid_sync::unmark(copy);
+        kept::make_traps(copy);
         let written = catch_unwind(AssertUnwindSafe(|| gpu::write(copy, config, files, clusters)));
         LLVMDisposeModule(copy);
         written

@@ -5,6 +5,7 @@ pub mod covered;
 pub mod flow;
 pub mod grid_sync;
 pub mod instrument;
+pub mod kept;
 pub mod sites;
 pub mod skipped;
 pub mod stages;

@@ -131,6 +131,7 @@ unsafe fn source_name(call: EntryCall) -> &'static str {
         Entry::Matrix => "wmma::mma_sync()",
         Entry::Fence => "__threadfence()",
         Entry::Trap => "__trap()",
+        Entry::LeavesArray => "an access to a shared array",
         _ => "unsupported instruction",
     }
 }

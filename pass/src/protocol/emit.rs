@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use gpurace_abi::scope::AtomicKind;
-use gpurace_protocol::expr::{BinOp, Cast, ExprId, Width};
+use gpurace_protocol::expr::{BinOp, Cast, CmpOp, ExprId, Width};
 use gpurace_protocol::protocol::{self as p, Op, SiteId, Stmt, Test};
 use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
@@ -13,6 +13,7 @@ use super::copies;
 use super::effects::Effect;
 use super::frame::{Extraction, Frame, Root, int_width};
 use crate::analysis::regions::{NodeKind, Target};
+use crate::checks::kept;
 use crate::checks::sites::{Access, AccessSite};
 use crate::ir;
 
@@ -214,6 +215,11 @@ impl Extraction<'_> {
                 offset,
                 size,
             });
+            let inside = self.inside(&access, object, offset);
+            let stmt = match inside {
+                Some(cond) => Stmt::If { cond, then: vec![stmt], otherwise: Vec::new() },
+                None => stmt,
+            };
             // A race with a target that the pointer may not have here is no witness.
             let unknown = (aim.guard.is_none() && pointer.aims.len() > 1).then(|| {
                 self.b.opaque("which memory a pointer is to", Width::W1, p::Uniform::Thread, f.inner(place))
@@ -226,6 +232,20 @@ impl Extraction<'_> {
                 _ => out.push(stmt),
             }
         }
+    }
+
+    /// The condition that an access lies in its shared array, if the code makes it only then.
+    fn inside(&mut self, access: &AccessSite, object: p::ObjectId, offset: ExprId) -> Option<ExprId> {
+        // SAFETY: the access is live.
+        if !unsafe { kept::is_kept(access.instruction) } {
+            return None;
+        }
+        let p::ObjectKind::Shared { size, .. } = self.b.protocol.objects[object.0 as usize].kind else {
+            return None;
+        };
+        let last = i64::try_from(size.checked_sub(access.size)?).ok()?;
+        let last = self.b.constant(Width::W64, last);
+        Some(self.b.cmp(CmpOp::Ule, offset, last))
     }
 
     /// The number of bytes of an access.

@@ -263,6 +263,17 @@ entries! {
         fail(ctx, FaultKind::Trap, "trap".into(), Some(sync));
     }
 
+    /// An access that would leave its shared array.
+    fn __gpurace_leaves_array(ctx, name: *mut c_void, size: u64, offset: u64, bytes: u32, sync: u32) {
+        // Of an access across the end, the first byte behind the array counts.
+        let distance = match offset as i64 {
+            before @ ..0 => before,
+            _ => offset.saturating_sub(size) as i64,
+        };
+        let kind = FaultKind::LeavesArray { name: text(name), size, distance };
+        fail(ctx, kind, format!("an access of {bytes} bytes leaves its shared array"), Some(sync));
+    }
+
     /// `exit`.
     fn __gpurace_exit(ctx) {
         let lane = lane_of(ctx);

@@ -13,6 +13,15 @@ pub enum FaultKind {
         /// True for a write.
         write: bool,
     },
+    /// An access that is not in its shared array.
+    LeavesArray {
+        /// The array's name in the source.
+        name: String,
+        /// Its bytes.
+        size: u64,
+        /// Bytes from its end to the access, or from its start if negative.
+        distance: i64,
+    },
     /// `trap`, or an instruction that the compiler made unreachable.
     Trap,
     /// A failed `assert`.

@@ -4,6 +4,7 @@
 //! | module | what it tests |
 //! |---|---|
 //! | this one | conditions, launches and kept answers, on the kernels of [`SOURCE`] |
+//! | [`arrays`] | shared arrays that are accessed at loaded places |
 //! | [`indices`] | indices that a launch loads |
 //! | [`objects`] | textures, and pointers in structs |
 //! | [`copies`] | asynchronous copies that are waited for |
@@ -14,6 +15,7 @@
 //! | [`covered`] | reads that another access's check stands for |
 //! | [`warnings`] | warnings, remarks and facts of the compiler |
 
+mod arrays;
 mod copies;
 mod covered;
 mod grid;

@@ -24,6 +24,7 @@ use super::repeat;
 use crate::analysis::reach;
 use crate::checks::grid_sync;
 use crate::checks::instrument;
+use crate::checks::kept;
 use crate::checks::sites::{self, AccessSite};
 use crate::codegen::{describe, image, object};
 use crate::ir::parameters::argument_layout;
@@ -78,6 +79,7 @@ impl Program {
             let module = ir::modules::parse(context, bytes).expect("clang's bitcode can be read");
             grid_sync::mark(module);
             prepare::prepare(module).unwrap();
+            kept::insert(module);
             let unsupported = translate::normalize(module);
             assert!(unsupported.is_empty(), "{unsupported:?}");
             if std::env::var_os("GPURACE_TEST_DUMP").is_some() {

@@ -10,6 +10,7 @@ mod contents;
 mod control;
 mod copies;
 mod grid;
+mod kept;
 mod lanes;
 mod machine;
 mod opaque;

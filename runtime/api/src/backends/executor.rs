@@ -385,7 +385,9 @@ fn divergence(record: &LaunchRecord, found: &gpurace_cpu::Divergence) -> Diverge
 /// CUDA's error for a fault, and the report's kind if it is reported.
 pub(super) fn shown_kind(kind: &FaultKind) -> (Error, Option<schema::FaultKind>) {
     match kind {
-        FaultKind::IllegalAddress { .. } => (Error::ILLEGAL_ADDRESS, Some(schema::FaultKind::IllegalAddress)),
+        FaultKind::IllegalAddress { .. } | FaultKind::LeavesArray { .. } => {
+            (Error::ILLEGAL_ADDRESS, Some(schema::FaultKind::IllegalAddress))
+        }
         FaultKind::Assert => (Error::ASSERT, Some(schema::FaultKind::Assert)),
         FaultKind::Trap => (Error::LAUNCH_FAILURE, Some(schema::FaultKind::Trap)),
         FaultKind::StackOverflow => (Error::LAUNCH_FAILURE, Some(schema::FaultKind::StackOverflow)),
@@ -449,7 +451,9 @@ pub(super) fn shown_fault(
     let far = address.filter(|&address| address >= 1 << 20);
     let nearest = far
         .and_then(|address| program.allocations.nearest(address as usize))
-        .filter(|(_, distance)| distance.is_none_or(|distance| distance.unsigned_abs() < FARTHEST));
+        .filter(|(_, distance)| distance.is_none_or(|distance| distance.unsigned_abs() < FARTHEST))
+        .map(|(allocation, distance)| (resolve::allocation_object(program, &allocation), distance));
+    let (object, distance) = resolve::left_array(&fault.kind).or(nearest).unzip();
     let (file, line, column) = match fault.instruction.and_then(|at| program.device_position(at)) {
         Some(at) => (Some(at.file), Some(at.line), at.column),
         None => {
@@ -467,8 +471,8 @@ pub(super) fn shown_fault(
         launch: begun.record.id,
         block: fault.block,
         thread: fault.thread,
-        object: nearest.map(|(allocation, _)| resolve::allocation_object(program, &allocation)),
-        distance: nearest.and_then(|(_, distance)| distance),
+        object,
+        distance: distance.flatten(),
         seed: None,
     }
 }

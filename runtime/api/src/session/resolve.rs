@@ -4,6 +4,7 @@ use gpurace_abi::flow::Flow;
 use gpurace_abi::meta::{Elements, Frame, ModuleMeta, Site};
 use gpurace_abi::symbol;
 use gpurace_check::{RaceRecord, RaceScope, Side, SideOp, Space};
+use gpurace_cpu::FaultKind;
 use gpurace_options::select::ObjectDescription;
 use gpurace_report::barriers::Pair;
 use gpurace_report::cause::{self, Cause};
@@ -208,6 +209,13 @@ pub fn some_shared_object(launch: &LaunchRecord) -> MemoryObject {
         _ => (None, None),
     };
     MemoryObject::shared(name, size, None, &Elements::default())
+}
+
+/// The shared array that an access has left, and the distance from there.
+pub fn left_array(kind: &FaultKind) -> Option<(schema::Object, Option<i64>)> {
+    let FaultKind::LeavesArray { name, size, distance } = kind else { return None };
+    let array = MemoryObject::shared(Some(name.clone()), Some(*size), None, &Elements::default());
+    Some((array.shown, Some(*distance)))
 }
 
 /// The variable at this offset of a block's shared memory.

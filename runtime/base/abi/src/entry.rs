@@ -234,6 +234,10 @@ macro_rules! entry_points {
                 message: Ptr, file: Ptr, line: I32, function: Ptr) -> Void, EndsLaunch;
             /// `trap`.
             Trap = __gpurace_trap(sync: I32) -> Void, EndsLaunch;
+            /// The thread would access `bytes` bytes at `offset` of a shared array, which are not all in its `size`
+            /// bytes. `name` is a C string.
+            LeavesArray = __gpurace_leaves_array(
+                name: Ptr, size: I64, offset: I64, bytes: I32, sync: I32) -> Void, EndsLaunch;
             /// `exit`.
             Exit = __gpurace_exit() -> Void, EndsThread;
             /// `malloc` of device code.
