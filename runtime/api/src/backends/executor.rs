@@ -9,11 +9,8 @@ use gpurace_abi::ablation::{self, Mechanism};
 use gpurace_abi::image::KernelFn;
 use gpurace_abi::meta::ModuleMeta;
 use gpurace_abi::texture::TextureObject;
-use gpurace_cpu::{
-    BlockEntry, Config, DivergenceReason, Executor, Fault, FaultKind, Image, LaunchReport, printf, texture,
-};
-use gpurace_options::{Options, SkippedBarrier};
-use gpurace_report::schema::{self, Device, Divergence, Waiting};
+use gpurace_cpu::{BlockEntry, Config, Executor, Fault, FaultKind, Image, printf, texture};
+use gpurace_report::schema::{self, Device};
 use gpurace_report::words::short_name;
 
 use crate::backend::Backend;
@@ -21,6 +18,7 @@ use crate::backend::memory::{MemoryKind, MemoryRequest, PitchedRows, TransferReq
 use crate::backend::module::{DeviceCode, Kernel, KernelLaunch, Payload, invalid_image, max_threads};
 use crate::backends::arena::Arena;
 use crate::backends::claims::{self, Claims};
+use crate::backends::divergences;
 use crate::backends::trials::{StartedTrials, fault_of_one_thread};
 use crate::host::device_properties::cudaDeviceProp;
 use crate::host::errors::{Error, Result};
@@ -28,7 +26,6 @@ use crate::host::limits::PAGE;
 use crate::host::types::{cudaFuncAttributes, cudaResourceDesc, cudaTextureDesc};
 use crate::host::{message, status_line};
 use crate::prove::Decision;
-use crate::session::launch_record::LaunchRecord;
 use crate::session::resolve;
 use crate::session::{BegunLaunch, EndedLaunch, Session};
 
@@ -319,7 +316,11 @@ fn run(session: &'static Session, executor: &Executor, launch: &KernelLaunch<'_>
     drop(shown);
     let ended = match ran {
         Ok(report) => {
-            session.end(&begun, checks.as_deref(), divergences(&begun.record, &report, session.options()));
+            session.end(
+                &begun,
+                checks.as_deref(),
+                divergences::of_launch(&begun.record, &report, session.options()),
+            );
             Ok(())
         }
         Err(fault) => {
@@ -336,50 +337,6 @@ fn run(session: &'static Session, executor: &Executor, launch: &KernelLaunch<'_>
     };
     trials.end();
     ended
-}
-
-/// The divergences of a launch that ended well, as the report shows them.
-pub(super) fn divergences(record: &LaunchRecord, report: &LaunchReport, options: &Options) -> EndedLaunch {
-    let scattered = report.scattered.iter().filter(|met| is_one_place(record.kernel, met));
-    let reports_skipped =
-        options.skipped_barrier == SkippedBarrier::Report && record.kernel.module.meta.instrumented;
-    let skipped = report.skipped.iter().filter(|_| reports_skipped);
-    EndedLaunch {
-        divergence: scattered
-            .chain(skipped)
-            .chain(&report.divergence)
-            .map(|found| divergence(record, found))
-            .collect(),
-        not_shown: report.divergences - report.divergence.len() as u64,
-    }
-}
-
-/// True if the threads that met at a barrier from several places should all have used one barrier.
-fn is_one_place(kernel: &Kernel, met: &gpurace_cpu::Divergence) -> bool {
-    let meta = &kernel.module.meta;
-    let syncs = &meta.syncs;
-    meta.instrumented
-        && met.waiting.iter().all(|w| syncs.get(w.sync as usize).is_some_and(|sync| sync.one_place))
-}
-
-/// Threads that wait for threads that never arrive, as the report shows them.
-fn divergence(record: &LaunchRecord, found: &gpurace_cpu::Divergence) -> Divergence {
-    let group = |waiting: &gpurace_cpu::Waiting| {
-        let (file, line) = resolve::sync_position(record.kernel, waiting.sync);
-        Waiting::at(file, line, waiting.threads, waiting.example)
-    };
-    let mut waiting: Vec<_> = found.waiting.iter().map(group).collect();
-    if let Some(example) = found.exited_example {
-        waiting.push(Waiting::exited(found.exited, example));
-    }
-    Divergence {
-        kernel: record.kernel.demangled.clone(),
-        launch: record.id,
-        block: found.block,
-        waiting,
-        skipped: found.reason == DivergenceReason::Skipped,
-        seed: None,
-    }
 }
 
 /// CUDA's error for a fault, and the report's kind if it is reported.

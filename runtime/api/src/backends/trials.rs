@@ -5,7 +5,8 @@ use std::time::Duration;
 use gpurace_cpu::{Config, Executor, FaultKind};
 use gpurace_report::schema;
 
-use super::executor::{divergences, shown_fault, shown_kind};
+use super::divergences;
+use super::executor::{shown_fault, shown_kind};
 use crate::host::child::{self, Child};
 use crate::session::trials::{PlannedTrial, Trial};
 use crate::session::{BegunLaunch, Session};
@@ -110,7 +111,7 @@ fn try_launch(
     let mut trial = Trial::default();
     match result {
         Ok(report) => {
-            trial.divergence = divergences(&begun.record, &report, session.options()).divergence;
+            trial.divergence = divergences::of_launch(&begun.record, &report, session.options()).divergence;
             (trial.steps, trial.unfinished) = (report.steps, report.unfinished);
         }
         Err(fault) => {

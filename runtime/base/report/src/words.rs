@@ -1,28 +1,17 @@
 //! Phrases for all formats of a report, so that text, Markdown, SARIF and HTML use the same words.
 
+mod divergence;
+
 use std::fmt::Write;
 
 use gpurace_abi::meta::Space;
 
 use crate::schema::{
-    Access, Dim3, Divergence, Effect, Element, Fault, Launch, Object, ObjectKind, Op, Parameter, Race,
-    Report, Scope, Stats, Waiting,
+    Access, Dim3, Effect, Element, Fault, Launch, Object, ObjectKind, Op, Parameter, Race, Report, Scope,
+    Stats,
 };
 
-/// Returns the kind of a divergence in words.
-pub const fn divergence_kind(divergence: &Divergence) -> &'static str {
-    if divergence.skipped { "skipped barrier" } else { "barrier divergence" }
-}
-
-/// Returns the hint for a divergence.
-pub const fn divergence_hint(divergence: &Divergence) -> &'static str {
-    if divergence.skipped {
-        "CUDA wants all threads of the block at the barrier, though hardware does not wait for threads that have ended: \
-         move the barrier out of the condition; skipped_barrier=ignore hides this"
-    } else {
-        "put the barrier where every thread that it waits for reaches it"
-    }
-}
+pub use divergence::{divergence_hint, divergence_kind, divergence_line};
 
 /// True if the access is an instruction of a kernel.
 pub fn in_kernel(op: Op) -> bool {
@@ -325,31 +314,6 @@ fn side(access: &Access, effect: Effect) -> String {
         Op::Copy => format!("{} ({})", operation(access), effect.as_str()),
         Op::Host => format!("host {}", effect.as_str()),
     }
-}
-
-/// Returns a divergence in one line, for lists and for `grep`.
-pub fn divergence_line(divergence: &Divergence) -> String {
-    let mut places: Vec<String> = Vec::new();
-    let mut gone = 0;
-    for waiting in &divergence.waiting {
-        match waiting {
-            Waiting::At(at) => places.push(match (&at.file, at.line) {
-                (Some(file), Some(line)) => format!("{file}:{line}"),
-                _ => "<unknown>".to_owned(),
-            }),
-            Waiting::Exited(exited) => gone = exited.threads,
-        }
-    }
-    let first = places.first().cloned().unwrap_or_else(|| "<unknown>".to_owned());
-    let mut text = format!("{first}: {}", divergence_kind(divergence));
-    if places.len() > 1 {
-        let _ = write!(text, " with {}", places[1..].join(", "));
-    }
-    let _ = write!(text, ", in `{}`", divergence.kernel);
-    if gone > 0 {
-        let _ = write!(text, ", {} left the kernel", plural(gone.into(), "thread has", "threads have"));
-    }
-    text
 }
 
 /// Returns the order that the two sides lack. It depends on the narrowest group that has both.

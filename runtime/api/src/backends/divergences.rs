@@ -1,0 +1,53 @@
+//! The divergences of a launch on the executor, as the report shows them.
+
+use gpurace_cpu::{DivergenceReason, LaunchReport};
+use gpurace_options::{Options, SkippedBarrier};
+use gpurace_report::schema::{Divergence, Waiting};
+
+use crate::backend::module::Kernel;
+use crate::session::launch_record::LaunchRecord;
+use crate::session::{EndedLaunch, resolve};
+
+/// Returns the divergences of a launch that ended well.
+pub(super) fn of_launch(record: &LaunchRecord, report: &LaunchReport, options: &Options) -> EndedLaunch {
+    let scattered = report.scattered.iter().filter(|met| is_one_place(record.kernel, met));
+    let reports_skipped =
+        options.skipped_barrier == SkippedBarrier::Report && record.kernel.module.meta.instrumented;
+    let skipped = report.skipped.iter().filter(|_| reports_skipped);
+    EndedLaunch {
+        divergence: scattered
+            .chain(skipped)
+            .chain(&report.divergence)
+            .map(|found| divergence(record, found))
+            .collect(),
+        not_shown: report.divergences - report.divergence.len() as u64,
+    }
+}
+
+/// True if the threads that met at a barrier from several places should all have used one barrier.
+fn is_one_place(kernel: &Kernel, met: &gpurace_cpu::Divergence) -> bool {
+    let meta = &kernel.module.meta;
+    let syncs = &meta.syncs;
+    meta.instrumented
+        && met.waiting.iter().all(|w| syncs.get(w.sync as usize).is_some_and(|sync| sync.one_place))
+}
+
+/// One divergence.
+fn divergence(record: &LaunchRecord, found: &gpurace_cpu::Divergence) -> Divergence {
+    let group = |waiting: &gpurace_cpu::Waiting| {
+        let (file, line) = resolve::sync_position(record.kernel, waiting.sync);
+        Waiting::at(file, line, waiting.threads, waiting.example)
+    };
+    let mut waiting: Vec<_> = found.waiting.iter().map(group).collect();
+    if let Some(example) = found.exited_example {
+        waiting.push(Waiting::exited(found.exited, example));
+    }
+    Divergence {
+        kernel: record.kernel.demangled.clone(),
+        launch: record.id,
+        block: found.block,
+        waiting,
+        skipped: found.reason == DivergenceReason::Skipped,
+        seed: None,
+    }
+}
