@@ -126,6 +126,7 @@ unsafe fn of_kernel(
         let update = |found: FoundUpdate| Update {
             read: found.read,
             change: found.change,
+            by_one: found.by_one,
             by_value: found.depends_on_reads || uniformity.of_value(found.address) >= Uniform::Block,
         };
         let updates = updates.into_iter().flatten().map(update).collect();

@@ -6,6 +6,7 @@ pub mod flow;
 pub mod grid_sync;
 pub mod instrument;
 pub mod kept;
+pub mod one_thread;
 pub mod sites;
 pub mod skipped;
 pub mod stages;

@@ -12,6 +12,7 @@ use llvm_sys::prelude::*;
 
 use crate::analysis::control_flow::ControlFlow;
 use crate::checks::covered::Numbers;
+use crate::checks::one_thread::OneThread;
 use crate::checks::sites::{Access, AccessSite};
 use crate::ir;
 
@@ -32,6 +33,8 @@ pub struct FoundUpdate {
     pub address: LLVMValueRef,
     /// The address depends on a value that the thread has read from shared or global memory.
     pub depends_on_reads: bool,
+    /// One thread of a block makes the change.
+    pub by_one: bool,
 }
 
 /// Returns the reads and changes of the same bytes, by function. The order of the two is not looked at.
@@ -55,7 +58,7 @@ pub unsafe fn by_function(accesses: &[AccessSite]) -> HashMap<LLVMValueRef, Vec<
         let bytes = alike.entry((access.function, number, access.offset, access.size)).or_default();
         bytes[usize::from(changes)].push(site);
     }
-    let mut flows: HashMap<LLVMValueRef, ControlFlow> = HashMap::new();
+    let mut flows: HashMap<LLVMValueRef, (ControlFlow, OneThread)> = HashMap::new();
     let mut found: HashMap<LLVMValueRef, Vec<FoundUpdate>> = HashMap::new();
     for ((function, number, ..), [reads, changes]) in alike {
         if reads.len() + changes.len() > MOST_ALIKE {
@@ -69,14 +72,26 @@ pub unsafe fn by_function(accesses: &[AccessSite]) -> HashMap<LLVMValueRef, Vec<
         let value = |&read: &u32| (read, unsafe { ReadValue::of(accesses[read as usize].instruction) });
         let values: Vec<(u32, ReadValue)> = reads.iter().map(value).collect();
         // SAFETY: by contract.
-        let flow = flows.entry(function).or_insert_with(|| unsafe { ControlFlow::of(function) });
+        let (flow, one_thread) = flows.entry(function).or_insert_with(|| unsafe {
+            let flow = ControlFlow::of(function);
+            let one_thread = OneThread::of(LLVMGetGlobalParent(function), function, &flow);
+            (flow, one_thread)
+        });
         let of_function = found.entry(function).or_default();
         for &change in &changes {
             let address = accesses[change as usize].pointer;
             let instruction = accesses[change as usize].instruction;
             // SAFETY: by contract.
             let by = values.iter().filter(|(_, value)| unsafe { value.decides(instruction, flow) });
-            of_function.extend(by.map(|&(read, _)| FoundUpdate { read, change, address, depends_on_reads }));
+            // SAFETY: by contract.
+            let by_one = unsafe { one_thread.runs(flow, LLVMGetInstructionParent(instruction)) };
+            of_function.extend(by.map(|&(read, _)| FoundUpdate {
+                read,
+                change,
+                address,
+                depends_on_reads,
+                by_one,
+            }));
         }
     }
     for updates in found.values_mut() {

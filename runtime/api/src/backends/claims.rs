@@ -10,8 +10,8 @@ use crate::host::device_properties::cudaDeviceProp;
 use crate::host::errors::{Error, Result};
 use crate::host::limits::{
     CONSTANT_MEMORY, MAX_BLOCK_DIM, MAX_BLOCKS_PER_MULTIPROCESSOR, MAX_GRID_DIM, MAX_PITCH,
-    MAX_THREADS_PER_MULTIPROCESSOR, REGISTERS, SHARED_PER_BLOCK, SHARED_PER_BLOCK_OPTIN,
-    SHARED_PER_MULTIPROCESSOR, SHARED_RESERVED_PER_BLOCK,
+    MAX_THREADS_PER_MULTIPROCESSOR, REGISTERS, SHARED_PER_BLOCK, SHARED_PER_MULTIPROCESSOR,
+    SHARED_RESERVED_PER_BLOCK,
 };
 use crate::program::modules::Modules;
 
@@ -117,7 +117,7 @@ pub fn properties(claims: Claims) -> cudaDeviceProp {
     p.streamPrioritiesSupported = 1;
     p.globalL1CacheSupported = 1;
     p.localL1CacheSupported = 1;
-    p.sharedMemPerMultiprocessor = SHARED_PER_MULTIPROCESSOR;
+    p.sharedMemPerMultiprocessor = shared_per_multiprocessor(claims.capability);
     p.regsPerMultiprocessor = REGISTERS;
     p.managedMemory = 1;
     p.singleToDoublePrecisionPerfRatio = 2;
@@ -125,7 +125,7 @@ pub fn properties(claims: Claims) -> cudaDeviceProp {
     p.canUseHostPointerForRegisteredMem = 1;
     p.cooperativeLaunch = 1;
     p.clusterLaunch = 1;
-    p.sharedMemPerBlockOptin = SHARED_PER_BLOCK_OPTIN;
+    p.sharedMemPerBlockOptin = p.sharedMemPerMultiprocessor - SHARED_RESERVED_PER_BLOCK;
     p.maxBlocksPerMultiProcessor = MAX_BLOCKS_PER_MULTIPROCESSOR as c_int;
     p.reservedSharedMemPerBlock = SHARED_RESERVED_PER_BLOCK;
     p.hostRegisterSupported = 1;
@@ -135,6 +135,17 @@ pub fn properties(claims: Claims) -> cudaDeviceProp {
     p.memoryPoolsSupported = 1;
     p.unifiedFunctionPointers = 0;
     p
+}
+
+/// Shared memory of a multiprocessor by ten times the compute capability, bytes (CUDA C++ Programming Guide, "Technical
+/// Specifications per Compute Capability"). `cuda_occupancy.h` refuses a device that claims another number. Blocks may
+/// have more ([`SHARED_PER_BLOCK_OPTIN`](crate::host::limits::SHARED_PER_BLOCK_OPTIN)).
+const fn shared_per_multiprocessor(capability: c_int) -> usize {
+    match capability {
+        80 | 87 => 164 << 10,
+        86 | 89 | 120 | 121 => 100 << 10,
+        _ => SHARED_PER_MULTIPROCESSOR,
+    }
 }
 
 /// Ten times the compute capability: that of the newest processor that device code of the program
@@ -238,5 +249,18 @@ mod tests {
         assert_eq!(blocks_per_multiprocessor(32, 0), 32);
         assert_eq!(blocks_per_multiprocessor(128, 48 << 10), 4);
         assert_eq!(blocks_per_multiprocessor(128, 227 << 10), 1);
+    }
+
+    #[test]
+    fn shared_memory_is_that_of_the_capability() {
+        let shared = |capability| {
+            let p = properties(Claims { memory: 1 << 30, multiprocessors: 2, capability });
+            [p.sharedMemPerMultiprocessor, p.sharedMemPerBlockOptin].map(|bytes| bytes >> 10)
+        };
+        for (capability, of) in
+            [(80, [164, 163]), (86, [100, 99]), (90, [228, 227]), (100, [228, 227]), (120, [100, 99])]
+        {
+            assert_eq!(shared(capability), of, "{capability}");
+        }
     }
 }

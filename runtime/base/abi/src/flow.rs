@@ -43,6 +43,9 @@ pub struct Update {
     /// loaded value.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_value: bool,
+    /// One thread of a block makes the change: two threads of a block never update at once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_one: bool,
 }
 
 /// A basic block.

@@ -288,7 +288,7 @@ mod tests {
             assert!(!told(&other) && !is_waited_for(&flow(&other), [2, 3]), "{other}");
         }
         // A loop of compare-and-swaps after a plain read updates.
-        let updates = vec![Update { read: 9, change: 2, by_value: false }];
+        let updates = vec![Update { read: 9, change: 2, by_value: false, by_one: false }];
         let swaps = Flow { updates, ..flow(&lock.replace("u 1:", "u 1: a9")) };
         assert!(!is_waited_for(&swaps, [2, 3]) && !is_told_of(&swaps, [0, 1], [2, 3]));
     }
@@ -297,7 +297,7 @@ mod tests {
     fn a_flag_that_is_checked_twice_tells_of_what_the_lock_guards() {
         // Sites: 0 and 1 are the data, 2 the first look, 3 the second one, 4 the store, 5 and 6 the lock.
         let text = "u 1,4: L1 a2\nd 1,2: L2 x5\n 3,4: L3 a3\n 4: L4 a0 L5 a4 L6 x6\nu: L7 a1";
-        let update = |read| Update { read, change: 4, by_value: true };
+        let update = |read| Update { read, change: 4, by_value: true, by_one: false };
         let with = |text: &str, reads: &[u32]| Flow {
             updates: reads.iter().map(|&read| update(read)).collect(),
             ..flow(text)

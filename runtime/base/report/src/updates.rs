@@ -28,11 +28,13 @@ fn is_of(update: &Update, [a, b]: Pair) -> bool {
 
 /// Returns the update that a race is of: its sides are the read and the change of one, or both are the change.
 ///
-/// A barrier in the loop could also be what lacks, if the bytes go by the thread and the iteration: then threads may
-/// have the same bytes in different iterations only. It does not order the blocks of `across_blocks`.
+/// If one thread of a block makes the change, only blocks update at once. A barrier in the loop could also be what
+/// lacks, if the bytes go by the thread and the iteration: then threads may have the same bytes in different iterations
+/// only. It does not order the blocks of `across_blocks`.
 pub fn of(flow: &Flow, pair: Pair, across_blocks: bool) -> Option<FoundUpdate> {
     let places = places(flow);
-    let found = flow.updates.iter().filter(|update| is_of(update, pair)).find(|update| {
+    let several = flow.updates.iter().filter(|update| across_blocks || !update.by_one);
+    let found = several.filter(|update| is_of(update, pair)).find(|update| {
         let (Some(&read), Some(&change)) = (places.get(&update.read), places.get(&update.change)) else {
             return false;
         };
@@ -72,7 +74,7 @@ mod tests {
     use crate::barriers::tests::flow;
 
     fn update(text: &str, by_value: bool, pair: Pair) -> Option<bool> {
-        let updates = vec![Update { read: 0, change: 1, by_value }];
+        let updates = vec![Update { read: 0, change: 1, by_value, by_one: false }];
         of(&Flow { updates, ..flow(text) }, pair, false).map(|update| update.is_atomic)
     }
 
@@ -86,6 +88,11 @@ mod tests {
             // The change comes first: what is read is the new value.
             assert_eq!(update("u: L1 a1 L2 a0", false, pair), None);
         }
+        // One thread of a block makes the change, which is no update among its threads.
+        let by_one = vec![Update { read: 0, change: 1, by_value: true, by_one: true }];
+        let by_one = Flow { updates: by_one, ..flow("u: L1 a0 L2 a1") };
+        assert_eq!(of(&by_one, [0, 1], false), None);
+        assert!(of(&by_one, [0, 1], true).is_some());
         // Something else is read.
         assert_eq!(update("u: L1 a0 a2 L2 a1", false, [2, 1]), None);
     }
@@ -102,7 +109,7 @@ mod tests {
         // With a barrier in the loop, they have them in one.
         assert_eq!(update(&round.replace("a1", "a1 B"), false, [0, 1]), Some(false));
         // No barrier in the loop orders blocks.
-        let updates = vec![Update { read: 0, change: 1, by_value: false }];
+        let updates = vec![Update { read: 0, change: 1, by_value: false, by_one: false }];
         let looped = Flow { updates, ..flow(round) };
         assert_eq!(of(&looped, [0, 1], false), None);
         assert_eq!(of(&looped, [0, 1], true), Some(FoundUpdate { is_atomic: false, by_value: false }));
