@@ -22,11 +22,19 @@ pub(crate) enum Arrival {
     Reduce(u32, bool),
 }
 
-/// Arrives at barrier `id`, waits if the arrival does, and returns the result of `bar.red`.
+/// Arrives at barrier `id`, waits if the arrival does, and returns the result of `bar.red`. `place` is the number of the
+/// synchronisation, and may have [`UNDER_CONDITION`].
 ///
 /// # Safety
 /// `ctx` is that of the running device thread.
-pub(crate) unsafe fn barrier(ctx: *mut ThreadCtx, id: u32, threads: u32, arrival: Arrival, sync: u32) -> u32 {
+pub(crate) unsafe fn barrier(
+    ctx: *mut ThreadCtx,
+    id: u32,
+    threads: u32,
+    arrival: Arrival,
+    place: u32,
+) -> u32 {
+    let sync = place & !UNDER_CONDITION;
     // SAFETY: the thread runs, so its lane, warp and block are live; no reference into the block is
     // held over `suspend`.
     unsafe {
@@ -50,13 +58,13 @@ pub(crate) unsafe fn barrier(ctx: *mut ThreadCtx, id: u32, threads: u32, arrival
             Arrival::Pass => (false, None, 0),
             Arrival::Reduce(op, predicate) => (true, Some(predicate), op),
         };
-        (*lane).sync = sync & !UNDER_CONDITION;
+        (*lane).sync = sync;
         (*lane).result = u64::from(op);
         let live = (*b).live();
         let bar = (*b).barriers.used(id);
         bar.arrive(w, l, threads, waits, predicate);
         if waits {
-            bar.note_place(sync);
+            bar.note_place(place);
         }
         if let (false, Some(c)) = (waits, &mut (*b).checks) {
             c.barrier_arrive((*ctx).linear_tid, id);
