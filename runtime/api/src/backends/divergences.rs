@@ -1,7 +1,7 @@
 //! The divergences of a launch on the executor, as the report shows them.
 
 use gpurace_cpu::{DivergenceReason, LaunchReport};
-use gpurace_options::{Options, SkippedBarrier};
+use gpurace_options::{Lesser, Options};
 use gpurace_report::schema::{Divergence, Waiting};
 
 use crate::backend::module::Kernel;
@@ -11,8 +11,7 @@ use crate::session::{EndedLaunch, resolve};
 /// Returns the divergences of a launch that ended well.
 pub(super) fn of_launch(record: &LaunchRecord, report: &LaunchReport, options: &Options) -> EndedLaunch {
     let scattered = report.scattered.iter().filter(|met| is_one_place(record.kernel, met));
-    let reports_skipped =
-        options.skipped_barrier == SkippedBarrier::Report && record.kernel.module.meta.instrumented;
+    let reports_skipped = options.skipped_barrier == Lesser::Report && record.kernel.module.meta.instrumented;
     let skipped = report.skipped.iter().filter(|_| reports_skipped);
     EndedLaunch {
         divergence: scattered

@@ -48,7 +48,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use gpurace_check::{Checker, Limits};
-use gpurace_options::{HaltOnError, Options, SameValue, Volatile};
+use gpurace_options::{HaltOnError, Lesser, Options, Volatile};
 use gpurace_report::collect::Collector;
 use gpurace_report::schema;
 use gpurace_report::sources::DiskSources;
@@ -322,5 +322,5 @@ impl Session {
 }
 
 fn collector(options: &Options) -> Collector {
-    Collector::new(options.max_reports, options.same_value == SameValue::Ignore)
+    Collector::new(options.max_reports, options.same_value == Lesser::Ignore)
 }

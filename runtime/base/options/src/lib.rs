@@ -29,9 +29,7 @@ pub use error::OptionsError;
 pub use render::{help_text, markdown_table};
 use select::{Blocks, KernelGlobs, Objects};
 use value::Value;
-pub use value::{
-    CacheDir, Device, HaltOnError, LogPath, PathPattern, Progress, SameValue, SkippedBarrier, Volatile,
-};
+pub use value::{CacheDir, Device, HaltOnError, Lesser, LogPath, PathPattern, Progress, Volatile};
 
 /// The name of the environment variable.
 pub const VARIABLE: &str = "GPURACE_OPTIONS";
@@ -130,10 +128,10 @@ options! {
     /// check only these blocks, comma-separated: `0`, `0-15`, `every:8`
     blocks: Option<Blocks> = None, "all";
     /// `report` or `ignore` write-write races whose writes stored equal values
-    same_value: SameValue = SameValue::Report, "report";
+    same_value: Lesser = Lesser::Report, "report";
     /// `report` or `ignore` barriers under a condition that some threads of a block skip because they end; hardware
     /// lets the others pass
-    skipped_barrier: SkippedBarrier = SkippedBarrier::Report, "report";
+    skipped_barrier: Lesser = Lesser::Report, "report";
     /// seconds for proofs at launch, per kernel and configuration; the first launch waits for them
     solve_budget: Duration = Duration::from_secs(1), "1";
     /// directory that keeps proofs made at launch for later runs; empty to keep none

@@ -34,7 +34,7 @@ fn defaults_are_those_of_the_interface() {
     assert!(!options.stats && !options.help);
     assert_eq!(options.max_reports, 100);
     assert_eq!(options.log_path, LogPath::Stderr);
-    assert_eq!(options.same_value, SameValue::Report);
+    assert_eq!(options.same_value, Lesser::Report);
     assert_eq!(options.solve_budget, Duration::from_secs(1));
     assert_eq!(options.cache_dir, CacheDir::User);
     assert_eq!(options.every.get(), 1);
@@ -75,7 +75,7 @@ fn each_type_of_value_is_read() {
     assert!(o.stats && o.help);
 
     let o = parsed("device=cuda:halt_on_error=false:same_value=ignore:every=7:seed=0xdeadbeef");
-    assert_eq!((o.device, o.same_value), (Device::Cuda, SameValue::Ignore));
+    assert_eq!((o.device, o.same_value), (Device::Cuda, Lesser::Ignore));
     assert_eq!((o.every.get(), o.seed), (7, 0xdead_beef));
 
     assert_eq!(parsed("solve_budget=0.25").solve_budget, Duration::from_millis(250));

@@ -175,37 +175,16 @@ impl Value for Progress {
     }
 }
 
-/// What to do with write-write races whose writes stored equal values.
+/// What to do with a lesser finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SameValue {
-    /// Report them with a mark.
+pub enum Lesser {
+    /// Report it.
     Report,
-    /// Do not report them.
+    /// Do not report it.
     Ignore,
 }
 
-impl Value for SameValue {
-    const WANTED: &'static str = "`report` or `ignore`";
-
-    fn parse(text: &str) -> Result<Self, BadValue> {
-        match text {
-            "report" => Ok(Self::Report),
-            "ignore" => Ok(Self::Ignore),
-            _ => Err(Self::bad(text)),
-        }
-    }
-}
-
-/// What to do with barriers that threads skip by ending.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SkippedBarrier {
-    /// Report them.
-    Report,
-    /// Do not report them.
-    Ignore,
-}
-
-impl Value for SkippedBarrier {
+impl Value for Lesser {
     const WANTED: &'static str = "`report` or `ignore`";
 
     fn parse(text: &str) -> Result<Self, BadValue> {
