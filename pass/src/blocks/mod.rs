@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`entries`] | adds to each kernel a block entry, which runs all threads from one barrier to the next |
 //! | [`segments`] | cuts a kernel at its barriers, collectives and some loops |
+//! | [`unrolled`] | unrolls loops of few iterations |
 //! | [`cut_loops`] | chooses the loops that are cut |
 //! | [`rows`], [`affine_rows`], [`gathered`] | three kinds of batches, in which a block's checks are handed over |
 //! | [`apart`] | the accesses that are in none of them, since fences or atomics order their thread |
@@ -18,3 +19,4 @@ mod gathered;
 mod number;
 pub mod rows;
 pub mod segments;
+mod unrolled;

@@ -61,10 +61,10 @@ use super::affine_rows::AffineFunctions;
 use super::apart;
 use super::cut_loops::{self, LoopEnd, LoopSource};
 use super::entries::Checks;
+use super::unrolled;
 use crate::analysis::uniform::BlockUniform;
 use crate::ir;
 use crate::ir::entry_calls::{EntryCall, entry_of};
-use crate::ir::passes::run_passes_on;
 
 use batches::AffineRows;
 pub use collectives::is_collective;
@@ -191,12 +191,6 @@ impl Segments {
 /// Most bytes that a lane keeps over collectives. They lie on the stack.
 const MOST_LANE_BYTES: u64 = 1024;
 
-/// The passes that unroll loops of few iterations, in `opt -passes=` form. Their accesses are rows then, and
-/// the elements of local arrays become values. A part of a loop is not unrolled: its accesses would be rows
-/// beside those that stay calls.
-const UNROLL: &str = "loop-simplify,lcssa,loop(loop-rotate),\
-    loop-unroll<O2;no-partial;no-peeling;no-profile-peeling;no-runtime;no-upperbound>,sroa";
-
 /// Cuts a copy of `kernel`, which has the context as first parameter. Without checks, the functions of `meeting` become
 /// part of the copy. `None` if threads of a block may not reach each barrier together, if threads of a warp may not
 /// reach each collective together, or if the kernel has something that cannot be cut.
@@ -218,8 +212,7 @@ pub unsafe fn cut(
                 return None;
             }
             if checks.are_in_rows() && ablation::is_on(Mechanism::UnrolledLoops) {
-                // A failure costs only speed.
-                let _ = run_passes_on(copy, UNROLL);
+                unrolled::unroll(copy);
             }
             let mut cutter = Cutter::new(module, copy);
             let done = cutter.cut(checks, loops);

@@ -281,3 +281,38 @@ fn loops_of_few_iterations_are_unrolled() {
     assert_eq!(rows_of(&body("%n")), all(&[&[0, 1], &[0, 1]]));
     assert_eq!(rows_of(&body("1000")), all(&[&[0, 1], &[0, 1]]));
 }
+
+#[test]
+fn loops_are_unrolled_while_there_is_room_for_their_rows() {
+    // Two loops that count in their headers, the inner one over `inner` numbers.
+    let body = |outer: &str, inner: &str| {
+        format!(
+            "br label %h
+             h:
+               %i = phi i32 [ 0, %0 ], [ %i2, %next ]
+               %x = icmp slt i32 %i, {outer}
+               br i1 %x, label %g, label %e
+             g:
+               %j = phi i32 [ 0, %h ], [ %j2, %body ]
+               %y = icmp ult i32 %j, {inner}
+               br i1 %y, label %body, label %next
+             body:
+               %ij = add i32 %i, %j
+               %at = getelementptr float, ptr %q, i32 %ij
+               call void @__gpurace_read(ptr %c, ptr %at, i32 4, i32 0)
+               %v = load volatile float, ptr %at
+               %j2 = add i32 %j, 1
+               br label %g
+             next:
+               %i2 = add i32 %i, 1
+               br label %h
+             e:
+               ret void"
+        )
+    };
+    let rows = |outer, inner| rows_of(&body(outer, inner)).rows.iter().map(Vec::len).max();
+    assert_eq!(rows("8", "8"), Some(64));
+    // More rows than there may be: the inner loop alone is unrolled.
+    assert_eq!(rows("8", "9"), Some(9));
+    assert_eq!(rows("%n", "9"), Some(9));
+}
