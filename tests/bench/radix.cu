@@ -1,7 +1,5 @@
 // One pass of a radix sort over 4 bits: each block sorts its 1024 keys. Where a key goes is read from counts,
 // so its store is the one access that no proof covers.
-#include "bench.h"
-
 const int THREADS = 256, EACH = 4, DIGITS = 16;
 
 __global__ void radix(const unsigned* keys, unsigned* sorted, int shift) {
@@ -35,20 +33,4 @@ __global__ void radix(const unsigned* keys, unsigned* sorted, int shift) {
     __syncthreads();
     for (int i = 0; i < EACH; i++) sorted[first + counts[own[i] >> shift & 15][t]++] = own[i];
 }
-
-int main(int argc, char** argv) {
-    Bench bench(argc, argv);
-    int blocks = bench.size(256, 2), size = THREADS * EACH;
-    Random random;
-    std::vector<unsigned> keys(blocks * size);
-    for (unsigned& key : keys) key = random.next();
-    Buffer<unsigned> dkeys(keys), dsorted(keys.size());
-    bench.time("radix", [] {}, [&] { LAUNCH(radix, (blocks), (THREADS), dkeys, dsorted, 4); });
-    std::vector<unsigned> got = dsorted.read();
-    size_t at = 0;
-    for (int b = 0; b < blocks; b++)
-        for (unsigned digit = 0; digit < DIGITS; digit++)
-            for (int i = 0; i < size; i++)
-                if (unsigned key = keys[b * size + i]; (key >> 4 & 15) == digit)
-                    expect(got[at++] == key, "key", i);
-}
+#include "radix.h"

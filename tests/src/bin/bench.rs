@@ -1,8 +1,6 @@
 //! Measures the cost of checks and the speed of the executor, and prints tables in Markdown.
-//! `scripts/bench` measures all kernels, and `scripts/bench KERNEL...` these ones. `scripts/bench
-//! gmrace` measures those of GMRace's paper, `scripts/bench covered` those in which nothing is proved
-//! and one check covers several reads, and `scripts/bench ablation` the gain of each mechanism that
-//! only buys speed. `scripts/bench kinds` measures kernels of further kinds.
+//! `scripts/bench` measures all kernels, and `scripts/bench NAME...` these kernels and families.
+//! `scripts/bench ablation` measures the gain of each mechanism that only buys speed.
 //!
 //! Each kernel of `tests/bench` is built without checks, with every check (`-fgpurace-prune=off`),
 //! and with proofs at launch (`-fgpurace-prune=launch`). If the machine has OpenCL for its processor,
@@ -22,39 +20,37 @@ use std::time::Instant;
 use gpurace_abi::ablation::Mechanism;
 use gpurace_tests::toolchain::{tool, workspace};
 
-/// The kernels, by the names of their files.
-const KERNELS: [&str; 12] = [
-    "saxpy",
-    "matmul",
-    "reduction",
-    "stencil",
-    "histogram",
-    "nbody",
-    "bitonic",
-    "spmv",
-    "warpsums",
-    "softmax",
-    "warpscan",
-    "compact",
-];
-/// The kernels of GMRace's paper, by the names of their files. They have no twins in OpenCL, and
-/// neither have those in [`COVERED`] and [`KINDS`].
-const GMRACE: [&str; 6] = ["cocluster", "em", "scan", "sweeps", "diagonals", "binomial"];
-/// Kernels in which nothing is proved, and in which another access's check covers reads.
-const COVERED: [&str; 2] = ["update", "rounds"];
-/// Kernels of further kinds: with a site that no proof covers, with sums in registers, with loops that read and
-/// write, with structs, with fences, with asynchronous copies, with syncs of parts of a warp.
-const KINDS: [&str; 10] = [
-    "radix",
-    "walsh",
-    "registers",
-    "march",
-    "insertion",
-    "fields",
-    "guarded",
-    "lastblock",
-    "copied",
-    "tails",
+/// The kernels by family. Each is the name of a file, `NAME.cu`. Where there is a file `NAME.cl`, it is the
+/// twin in OpenCL.
+const FAMILIES: [(&str, &[&str]); 8] = [
+    ("dense", &["saxpy", "stencil", "march", "nbody", "kmeans", "insertion", "fields"]),
+    (
+        "tiles",
+        &[
+            "matmul",
+            "registers",
+            "transpose",
+            "convolution",
+            "reduction",
+            "bitonic",
+            "walsh",
+            "fft",
+            "wavelet",
+            "guarded",
+            "lastblock",
+        ],
+    ),
+    // The kernels of GMRace's paper.
+    ("gmrace", &["cocluster", "em", "scan", "sweeps", "diagonals", "binomial"]),
+    ("warps", &["warpsums", "softmax", "warpscan", "compact", "tails"]),
+    ("copies", &["copied", "awaited"]),
+    // Addresses that memory or a computation gives. Nothing is proved of `update` and `rounds`.
+    (
+        "irregular",
+        &["spmv", "scatter", "levels", "boxes", "radix", "hash", "histogram", "updates", "update", "rounds"],
+    ),
+    ("bytes", &["blur", "pixels", "search", "runs"]),
+    ("launches", &["alignment", "lu", "paths"]),
 ];
 /// Rounds in which each variant runs once.
 const ROUNDS: usize = 5;
@@ -120,23 +116,11 @@ fn main() -> ExitCode {
 }
 
 fn bench(wanted: &[String], ablation: bool) -> Result<String, String> {
-    let groups = [("gmrace", &GMRACE[..]), ("covered", &COVERED[..]), ("kinds", &KINDS[..])];
-    let group_of = |k: &str| groups.iter().find(|group| group.1.contains(&k)).map(|group| group.0);
-    let all = || KERNELS.into_iter().chain(GMRACE).chain(COVERED).chain(KINDS);
-    let known = |w: &str| groups.iter().any(|group| group.0 == w) || all().any(|k| k == w);
-    if let Some(unknown) = wanted.iter().find(|w| !known(w)) {
-        let all: Vec<_> = all().collect();
-        return Err(format!(
-            "found kernel `{unknown}`, wanted `gmrace`, `covered`, `kinds` or one of {}",
-            all.join(", ")
-        ));
-    }
+    let chosen = choose(wanted)?;
     let folder = workspace().join("target/bench");
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     if ablation {
-        let kernels: Vec<&str> = all()
-            .filter(|k| wanted.is_empty() || wanted.iter().any(|w| w == k || Some(w.as_str()) == group_of(k)))
-            .collect();
+        let kernels: Vec<&str> = chosen.iter().flat_map(|(_, kernels)| kernels.iter().copied()).collect();
         return ablation::table(&kernels, &folder);
     }
     let opencl = match has_opencl(&folder) {
@@ -147,33 +131,15 @@ fn bench(wanted: &[String], ablation: bool) -> Result<String, String> {
             false
         }
     };
-    let mut variants = vec![Variant::Bare, Variant::Checked, Variant::Pruned];
-    variants.extend(opencl.then_some(Variant::OpenCl));
-    let kernels: Vec<&str> = all()
-        .filter(|k| match group_of(k) {
-            None => wanted.is_empty() || wanted.iter().any(|w| w == k),
-            Some(group) => wanted.iter().any(|w| w == k || w == group),
-        })
-        .collect();
-
     let mut rows = Rows::default();
-    for kernel in kernels {
-        let variants = if group_of(kernel).is_some() { &variants[..3] } else { &variants[..] };
-        for &variant in variants {
-            build(&Build { kernel, variant, off: None }, &folder)?;
+    for (family, kernels) in chosen {
+        for kernel in kernels {
+            rows.add(kernel, &measure(kernel, opencl, &folder)?);
         }
-        eprintln!("bench: {kernel}");
-        let mut runs: Vec<Vec<Run>> = variants.iter().map(|_| Vec::new()).collect();
-        for _ in 0..ROUNDS {
-            for (variant, runs) in variants.iter().zip(&mut runs) {
-                let program = program(&Build { kernel, variant: *variant, off: None }, &folder);
-                runs.push(run(&program, &REPETITIONS.to_string(), None)?);
-            }
-        }
-        rows.add(kernel, &runs);
+        rows.end(family);
     }
     let mut out = format!("Machine: {}. {ROUNDS} rounds.\n\n", machine());
-    out.push_str(&rows.table(opencl));
+    out.push_str(&rows.table());
     if wanted.is_empty() {
         out.push('\n');
         out.push_str(&starting(&folder)?);
@@ -181,11 +147,53 @@ fn bench(wanted: &[String], ablation: bool) -> Result<String, String> {
     Ok(out)
 }
 
+/// Returns the wanted kernels by family: all, or those that are named by themselves or by their family.
+///
+/// # Errors
+/// Says which name is unknown.
+fn choose(wanted: &[String]) -> Result<Vec<(&'static str, Vec<&'static str>)>, String> {
+    let known = |w: &str| FAMILIES.iter().any(|(family, kernels)| *family == w || kernels.contains(&w));
+    if let Some(unknown) = wanted.iter().find(|w| !known(w)) {
+        let families: Vec<String> =
+            FAMILIES.iter().map(|(family, kernels)| format!("{family}: {}", kernels.join(", "))).collect();
+        return Err(format!("found `{unknown}`, wanted a family or a kernel:\n{}", families.join("\n")));
+    }
+    let named = |name: &str| wanted.is_empty() || wanted.iter().any(|w| w == name);
+    let chosen = FAMILIES.iter().map(|(family, kernels)| {
+        (*family, kernels.iter().copied().filter(|k| named(family) || named(k)).collect::<Vec<_>>())
+    });
+    Ok(chosen.filter(|(_, kernels)| !kernels.is_empty()).collect())
+}
+
+/// Runs a kernel's variants in turn. Returns the runs by variant and round; those in OpenCL come last, if there are any.
+fn measure(kernel: &str, opencl: bool, folder: &Path) -> Result<Vec<Vec<Run>>, String> {
+    let mut variants = vec![Variant::Bare, Variant::Checked, Variant::Pruned];
+    variants.extend((opencl && source(kernel, "cl").exists()).then_some(Variant::OpenCl));
+    eprintln!("bench: {kernel}");
+    for &variant in &variants {
+        build(&Build { kernel, variant, off: None }, folder)?;
+    }
+    let mut runs: Vec<Vec<Run>> = variants.iter().map(|_| Vec::new()).collect();
+    for _ in 0..ROUNDS {
+        for (variant, runs) in variants.iter().zip(&mut runs) {
+            let program = program(&Build { kernel, variant: *variant, off: None }, folder);
+            runs.push(run(&program, &REPETITIONS.to_string(), None)?);
+        }
+    }
+    Ok(runs)
+}
+
+fn source(kernel: &str, extension: &str) -> PathBuf {
+    workspace().join("tests/bench").join(kernel).with_extension(extension)
+}
+
 #[derive(Default)]
 struct Rows {
     lines: String,
-    /// Medians of the ratios: bare to OpenCL, checked to bare, pruned to bare.
+    /// Medians of the ratios of a family: bare to OpenCL, checked to bare, pruned to bare.
     ratios: [Vec<f64>; 3],
+    /// Those of the families that have ended.
+    all: [Vec<f64>; 3],
 }
 
 impl Rows {
@@ -213,26 +221,28 @@ impl Rows {
         let _ = writeln!(self.lines, " {:.1} | {:.1} |", runs[0][0].bytes / 1e6, more / 1e6);
     }
 
-    fn table(&self, opencl: bool) -> String {
-        let mut out = String::from(
-            "| kernel | bare, ms | OpenCL, ms | bare / OpenCL | checked / bare | pruned at launch / bare | buffers, MB | more memory checked, MB |\n\
-             |---|---|---|---|---|---|---|---|\n",
-        );
-        out.push_str(&self.lines);
-        let mean = |v: &Vec<f64>| (v.iter().map(|r| r.ln()).sum::<f64>() / v.len() as f64).exp();
-        let first = if opencl && !self.ratios[0].is_empty() {
-            format!("{:.2}", mean(&self.ratios[0]))
-        } else {
-            "–".into()
-        };
-        let _ = writeln!(
-            out,
-            "| geometric mean | | | {first} | {:.2} | {:.2} | | |",
-            mean(&self.ratios[1]),
-            mean(&self.ratios[2])
-        );
-        out
+    /// Ends a family: adds a line with its geometric means.
+    fn end(&mut self, family: &str) {
+        self.lines.push_str(&means(&format!("*{family}*"), &self.ratios));
+        for (all, of_family) in self.all.iter_mut().zip(&mut self.ratios) {
+            all.append(of_family);
+        }
     }
+
+    fn table(&self) -> String {
+        let head = "| kernel | bare, ms | OpenCL, ms | bare / OpenCL | checked / bare | pruned at launch / bare | \
+                    buffers, MB | more memory checked, MB |\n|---|---|---|---|---|---|---|---|\n";
+        format!("{head}{}{}", self.lines, means("geometric mean of all", &self.all))
+    }
+}
+
+/// A line of the table with the geometric means of these ratios.
+fn means(name: &str, ratios: &[Vec<f64>; 3]) -> String {
+    let [opencl, checked, pruned] = ratios.each_ref().map(|v| match v.len() {
+        0 => "–".to_owned(),
+        n => format!("{:.2}", (v.iter().map(|r| r.ln()).sum::<f64>() / n as f64).exp()),
+    });
+    format!("| {name} | | | {opencl} | {checked} | {pruned} | | |\n")
 }
 
 /// Measures the start of a program and the launch of an empty kernel, bare, checked and pruned.
@@ -280,15 +290,13 @@ fn program(build: &Build<'_>, folder: &Path) -> PathBuf {
 
 fn build(build: &Build<'_>, folder: &Path) -> Result<(), String> {
     let Build { kernel, variant, off } = *build;
-    let sources = workspace().join("tests/bench");
     let mut command = match variant {
         Variant::OpenCl => {
             let mut command = Command::new("clang++-22");
-            let kernels = sources.join(format!("{kernel}.cl"));
             command
                 .args(["-O2", "-std=c++17", "-x", "c++", "-DBENCH_OPENCL", "-lOpenCL"])
-                .arg(format!("-DBENCH_SOURCE=\"{}\"", kernels.display()))
-                .arg(sources.join(format!("{kernel}.h")));
+                .arg(format!("-DBENCH_SOURCE=\"{}\"", source(kernel, "cl").display()))
+                .arg(source(kernel, "h"));
             command
         }
         Variant::Bare | Variant::Checked | Variant::Pruned => {
@@ -299,7 +307,7 @@ fn build(build: &Build<'_>, folder: &Path) -> Result<(), String> {
                 Variant::Pruned => command.args(["-fsanitize=gpurace", "-fgpurace-prune=launch"]),
                 Variant::Bare | Variant::OpenCl => &mut command,
             };
-            command.arg(sources.join(format!("{kernel}.cu")));
+            command.arg(source(kernel, "cu"));
             command
         }
     };
