@@ -1,6 +1,7 @@
 //! Measures the cost of checks and the speed of the executor, and prints tables in Markdown.
 //! `scripts/bench` measures all kernels, and `scripts/bench NAME...` these kernels and families.
-//! `scripts/bench ablation` measures the gain of each mechanism that only buys speed.
+//! `scripts/bench ablation` measures the gain of each mechanism that only buys speed, and
+//! `scripts/bench --against REVISION` compares this version with another one.
 //!
 //! Each kernel of `tests/bench` is built without checks, with every check (`-fgpurace-prune=off`),
 //! and with proofs at launch (`-fgpurace-prune=launch`). If the machine has OpenCL for its processor,
@@ -10,6 +11,8 @@
 
 #[path = "bench/ablation.rs"]
 mod ablation;
+#[path = "bench/against.rs"]
+mod against;
 
 use std::fmt::Write as _;
 use std::os::unix::process::CommandExt as _;
@@ -85,6 +88,8 @@ struct Build<'a> {
     variant: Variant,
     /// The mechanism that the compiler leaves out.
     off: Option<Mechanism>,
+    /// The folder of another version's `gclang++`.
+    tools: Option<&'a Path>,
 }
 
 /// The figures of one run of a program.
@@ -98,12 +103,8 @@ struct Run {
 }
 
 fn main() -> ExitCode {
-    let mut wanted: Vec<String> = std::env::args().skip(1).collect();
-    let ablation = wanted.first().is_some_and(|first| first == "ablation");
-    if ablation {
-        wanted.remove(0);
-    }
-    match bench(&wanted, ablation) {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match bench(&arguments) {
         Ok(table) => {
             print!("{table}");
             ExitCode::SUCCESS
@@ -115,14 +116,19 @@ fn main() -> ExitCode {
     }
 }
 
-fn bench(wanted: &[String], ablation: bool) -> Result<String, String> {
-    let chosen = choose(wanted)?;
+fn bench(arguments: &[String]) -> Result<String, String> {
     let folder = workspace().join("target/bench");
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    if ablation {
-        let kernels: Vec<&str> = chosen.iter().flat_map(|(_, kernels)| kernels.iter().copied()).collect();
-        return ablation::table(&kernels, &folder);
-    }
+    let kernels =
+        |wanted| Ok::<Vec<&str>, String>(choose(wanted)?.into_iter().flat_map(|(_, all)| all).collect());
+    let wanted = match arguments {
+        [first, wanted @ ..] if first == "ablation" => return ablation::table(&kernels(wanted)?, &folder),
+        [first, tools, wanted @ ..] if first == "--against" => {
+            return against::table(&kernels(wanted)?, Path::new(tools), &folder);
+        }
+        wanted => wanted,
+    };
+    let chosen = choose(wanted)?;
     let opencl = match has_opencl(&folder) {
         Ok(()) => true,
         Err(why) => {
@@ -171,12 +177,12 @@ fn measure(kernel: &str, opencl: bool, folder: &Path) -> Result<Vec<Vec<Run>>, S
     variants.extend((opencl && source(kernel, "cl").exists()).then_some(Variant::OpenCl));
     eprintln!("bench: {kernel}");
     for &variant in &variants {
-        build(&Build { kernel, variant, off: None }, folder)?;
+        build(&Build { kernel, variant, off: None, tools: None }, folder)?;
     }
     let mut runs: Vec<Vec<Run>> = variants.iter().map(|_| Vec::new()).collect();
     for _ in 0..ROUNDS {
         for (variant, runs) in variants.iter().zip(&mut runs) {
-            let program = program(&Build { kernel, variant: *variant, off: None }, folder);
+            let program = program(&Build { kernel, variant: *variant, off: None, tools: None }, folder);
             runs.push(run(&program, &REPETITIONS.to_string(), None)?);
         }
     }
@@ -238,11 +244,16 @@ impl Rows {
 
 /// A line of the table with the geometric means of these ratios.
 fn means(name: &str, ratios: &[Vec<f64>; 3]) -> String {
-    let [opencl, checked, pruned] = ratios.each_ref().map(|v| match v.len() {
-        0 => "–".to_owned(),
-        n => format!("{:.2}", (v.iter().map(|r| r.ln()).sum::<f64>() / n as f64).exp()),
-    });
+    let [opencl, checked, pruned] = ratios.each_ref().map(|ratios| mean(ratios));
     format!("| {name} | | | {opencl} | {checked} | {pruned} | | |\n")
+}
+
+/// The geometric mean of these ratios, as text.
+fn mean(ratios: &[f64]) -> String {
+    match ratios.len() {
+        0 => "–".to_owned(),
+        n => format!("{:.2}", (ratios.iter().map(|r| r.ln()).sum::<f64>() / n as f64).exp()),
+    }
 }
 
 /// Measures the start of a program and the launch of an empty kernel, bare, checked and pruned.
@@ -252,7 +263,7 @@ fn starting(folder: &Path) -> Result<String, String> {
     for (name, variant) in
         [("bare", Variant::Bare), ("checked", Variant::Checked), ("pruned at launch", Variant::Pruned)]
     {
-        let launch = Build { kernel: "launch", variant, off: None };
+        let launch = Build { kernel: "launch", variant, off: None, tools: None };
         build(&launch, folder)?;
         let program = program(&launch, folder);
         let (mut starts, mut launches) = (Vec::new(), Vec::new());
@@ -285,11 +296,12 @@ fn spread(mut values: Vec<f64>) -> [f64; 3] {
 
 fn program(build: &Build<'_>, folder: &Path) -> PathBuf {
     let off = build.off.map_or_else(String::new, |off| format!("-without-{}", off.name()));
-    folder.join(format!("{}-{}{off}", build.kernel, build.variant.name()))
+    let version = build.tools.map_or("", |_| "-before");
+    folder.join(format!("{}-{}{off}{version}", build.kernel, build.variant.name()))
 }
 
 fn build(build: &Build<'_>, folder: &Path) -> Result<(), String> {
-    let Build { kernel, variant, off } = *build;
+    let Build { kernel, variant, off, tools } = *build;
     let mut command = match variant {
         Variant::OpenCl => {
             let mut command = Command::new("clang++-22");
@@ -300,7 +312,8 @@ fn build(build: &Build<'_>, folder: &Path) -> Result<(), String> {
             command
         }
         Variant::Bare | Variant::Checked | Variant::Pruned => {
-            let mut command = Command::new(tool("gclang++")?);
+            let own = || tool("gclang++");
+            let mut command = Command::new(tools.map_or_else(own, |tools| Ok(tools.join("gclang++")))?);
             command.args(["-O2", "-fgpurace-exec=cpu"]);
             match variant {
                 Variant::Checked => command.args(["-fsanitize=gpurace", "-fgpurace-prune=off"]),
@@ -321,7 +334,7 @@ fn build(build: &Build<'_>, folder: &Path) -> Result<(), String> {
 }
 
 fn has_opencl(folder: &Path) -> Result<(), String> {
-    let saxpy = Build { kernel: "saxpy", variant: Variant::OpenCl, off: None };
+    let saxpy = Build { kernel: "saxpy", variant: Variant::OpenCl, off: None, tools: None };
     build(&saxpy, folder)?;
     run(&program(&saxpy, folder), "tiny", None).map(|_| ())
 }

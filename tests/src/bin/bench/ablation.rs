@@ -9,7 +9,7 @@ use std::path::Path;
 
 use gpurace_abi::ablation::{Acts, Mechanism};
 
-use super::{Build, ROUNDS, Variant, build, machine, program, run, spread};
+use super::{Build, ROUNDS, Variant, build, machine, mean, program, run, spread};
 
 /// The two ways of checking: without pruning, and the default.
 const VARIANTS: [Variant; 2] = [Variant::Checked, Variant::Pruned];
@@ -42,7 +42,7 @@ pub fn table(kernels: &[&str], folder: &Path) -> Result<String, String> {
 
 /// The gain of each mechanism for one kernel: the median over the rounds.
 fn gains_of(kernel: &str, variant: Variant, folder: &Path) -> Result<Vec<(Mechanism, f64)>, String> {
-    let with_all = Build { kernel, variant, off: None };
+    let with_all = Build { kernel, variant, off: None, tools: None };
     build(&with_all, folder)?;
     for &mechanism in Mechanism::ALL {
         if mechanism.acts() == Acts::Compiling {
@@ -67,9 +67,9 @@ fn gains_of(kernel: &str, variant: Variant, folder: &Path) -> Result<Vec<(Mechan
 
 /// Two cells of the table: the geometric mean, and the kernel that gains most.
 fn cells(gains: &Gains) -> String {
-    let mean = (gains.iter().map(|(_, gain)| gain.ln()).sum::<f64>() / gains.len() as f64).exp();
+    let ratios: Vec<f64> = gains.iter().map(|(_, gain)| *gain).collect();
     match gains.iter().max_by(|a, b| a.1.total_cmp(&b.1)) {
-        Some((kernel, gain)) => format!("{mean:.2} | {gain:.2} ({kernel})"),
+        Some((kernel, gain)) => format!("{} | {gain:.2} ({kernel})", mean(&ratios)),
         None => "– | –".into(),
     }
 }
