@@ -3,7 +3,7 @@
 use gpurace_protocol::launch::Launch;
 use gpurace_protocol::protocol::{ObjectKind, Protocol};
 use gpurace_protocol::race::threads;
-use gpurace_protocol::range::{MAX_BLOCK, MAX_BLOCK_Z, MAX_GRID_X, MAX_GRID_YZ};
+use gpurace_protocol::range::{MAX_BLOCK, MAX_BLOCK_Z, MAX_GRID_X, MAX_GRID_YZ, most_threads};
 use gpurace_protocol::run::{Touch, trace};
 
 /// The largest number of threads of a launch that is looked at.
@@ -31,8 +31,9 @@ pub fn completed(protocol: &Protocol, mut launch: Launch, fuel: u64) -> Option<L
         }
     }
     let threads_of_block = shape.block.iter().map(|n| u64::from(*n)).product::<u64>();
-    let bound = if protocol.max_threads == 0 { MAX_BLOCK as u64 } else { protocol.max_threads.into() };
-    if threads_of_block > bound || shape.blocks().saturating_mul(threads_of_block) > MOST_THREADS {
+    if i128::from(threads_of_block) > most_threads(protocol)
+        || shape.blocks().saturating_mul(threads_of_block) > MOST_THREADS
+    {
         return None;
     }
     let of_kernel = protocol.objects.iter().map(|object| match object.kind {

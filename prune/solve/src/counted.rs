@@ -17,7 +17,7 @@ use gpurace_protocol::expr::{Axis, Expr, LoopId, OpaqueId};
 use gpurace_protocol::launch::Launch;
 use gpurace_protocol::place::Place;
 use gpurace_protocol::protocol::{ObjectId, Protocol};
-use gpurace_protocol::range::{MAX_BLOCK, Range, Ranges, View, special};
+use gpurace_protocol::range::{Range, Ranges, View, most_threads, special};
 
 use crate::handed::{first_thread_stores, is_only_store};
 use crate::tickets::{Addition, by_object};
@@ -83,8 +83,8 @@ fn counted_in(
         least.push((*ticket, added.lo));
     }
     let by_thread = by_place.values().try_fold(0i128, |sum, all| sum.checked_add(*all))?;
-    let dims = Axis::ALL.map(|axis| special(Expr::Ntid(axis), protocol.shape, launch).hi);
-    let threads = dims.into_iter().try_fold(1i128, i128::checked_mul)?.min(MAX_BLOCK);
+    let dims = Axis::ALL.map(|axis| special(Expr::Ntid(axis), protocol, launch).hi);
+    let threads = dims.into_iter().try_fold(1i128, i128::checked_mul)?.min(most_threads(protocol));
     let end = start.checked_add(by_thread.checked_mul(threads)?)?;
     if end >= 1 << (width.bits() - 1) {
         return None;

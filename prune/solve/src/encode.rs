@@ -297,7 +297,7 @@ impl<'a> Encoder<'a> {
     }
 
     fn special(&self, node: Expr) -> Range {
-        special(node, self.setting.protocol.shape, self.setting.launch)
+        special(node, self.setting.protocol, self.setting.launch)
     }
 
     /// Returns the linear thread index in the block.

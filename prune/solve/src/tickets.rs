@@ -25,7 +25,7 @@ use gpurace_protocol::expr::{Axis, BinOp, CmpOp, Expr, ExprId, Exprs, LoopId, Op
 use gpurace_protocol::launch::Launch;
 use gpurace_protocol::place::Place;
 use gpurace_protocol::protocol::{ObjectId, ObjectKind, Op, Protocol, ScopeOf, Test};
-use gpurace_protocol::range::{MAX_BLOCK, Range, Ranges, View, special};
+use gpurace_protocol::range::{Range, Ranges, View, most_threads, special};
 
 use crate::encode::{Encoder, FIRST_OF_BLOCK, Frame};
 use crate::handed::Handed;
@@ -277,10 +277,10 @@ fn at_most(
     limit: i128,
 ) -> Option<BTreeSet<Condition>> {
     let most = |node: fn(Axis) -> Expr| {
-        let dims = Axis::ALL.map(|axis| special(node(axis), protocol.shape, launch).hi);
+        let dims = Axis::ALL.map(|axis| special(node(axis), protocol, launch).hi);
         dims.into_iter().try_fold(1i128, i128::checked_mul)
     };
-    let in_block = most(Expr::Ntid)?.min(MAX_BLOCK);
+    let in_block = most(Expr::Ntid)?.min(most_threads(protocol));
     let in_all = if of_block { Some(in_block) } else { most(Expr::Nctaid)?.checked_mul(in_block) };
     if in_all.is_some_and(|most| most <= limit) {
         return Some(BTreeSet::new());

@@ -85,6 +85,9 @@ impl<'a> Encoder<'a> {
             ]);
             return Ok(if op == CmpOp::Eq { same } else { same.negated() });
         }
+        if let Some(formula) = self.comparison_with_natural(f, op, a, b)? {
+            return Ok(formula);
+        }
         let view = match op {
             CmpOp::Ult | CmpOp::Ule => View::Unsigned,
             CmpOp::Slt | CmpOp::Sle => View::Signed,
@@ -105,5 +108,37 @@ impl<'a> Encoder<'a> {
             CmpOp::Ult | CmpOp::Slt => Formula::lt(&x, &y),
             CmpOp::Ule | CmpOp::Sle => Formula::le(&x, &y),
         }
+    }
+
+    /// Returns an unsigned comparison of a number that may be below zero with one that both views read alike: `0 <= y &&
+    /// y < 16`, of which LLVM makes one comparison. `None` for others. A number below zero is above all that both views
+    /// read alike.
+    fn comparison_with_natural(
+        &mut self,
+        f: &mut Frame<'a>,
+        op: CmpOp,
+        a: ExprId,
+        b: ExprId,
+    ) -> Encoded<Option<Formula>> {
+        if !matches!(op, CmpOp::Ult | CmpOp::Ule) {
+            return Ok(None);
+        }
+        let most = View::Signed.all(self.setting.exprs.width(a)).hi;
+        let is_natural = |f: &mut Frame<'a>, id| f.ranges.computed(id, View::Unsigned).hi <= most;
+        let may_be_negative = |f: &mut Frame<'a>, id| {
+            !f.ranges.fits(id, View::Unsigned) && f.ranges.lift(id, View::Unsigned).lo < 0
+        };
+        let is_below =
+            |x: &Lin, y: &Lin| if op == CmpOp::Ult { Formula::lt(x, y) } else { Formula::le(x, y) };
+        let zero = Lin::constant(0);
+        Ok(if may_be_negative(f, a) && is_natural(f, b) {
+            let (x, y) = (self.computed(f, a, View::Signed)?, self.computed(f, b, View::Unsigned)?);
+            Some(Formula::all([Formula::le(&zero, &x)?, is_below(&x, &y)?]))
+        } else if may_be_negative(f, b) && is_natural(f, a) {
+            let (x, y) = (self.computed(f, a, View::Unsigned)?, self.computed(f, b, View::Signed)?);
+            Some(Formula::any([Formula::lt(&y, &zero)?, is_below(&x, &y)?]))
+        } else {
+            None
+        })
     }
 }

@@ -23,7 +23,7 @@ use std::rc::Rc;
 use crate::arguments::{self, Places};
 use crate::expr::{Axis, BinOp, Cast, Expr, ExprId, Exprs, OpaqueId, VarId, Width};
 use crate::launch::Launch;
-use crate::protocol::{KnownShape, Protocol};
+use crate::protocol::Protocol;
 
 pub use loops::{Loops, VarInfo};
 pub use number::{LIMIT, Range, View, lift_constant};
@@ -126,9 +126,11 @@ impl<'a> Ranges<'a> {
         }
         effort::spend(1);
         let mut range = self.lift_node(id, view);
-        if let Some(known) = self.guarded.refined.get(&(id, view)) {
-            // Guards limit the computed value. They limit the lift only if it does not wrap.
-            if range.within(view.all(self.exprs.width(id))) {
+        // Guards limit the computed value. They limit the lift only if it is the value in a view.
+        for of in [View::Unsigned, View::Signed] {
+            if let Some(known) = self.guarded.refined.get(&(id, of))
+                && range.within(of.all(self.exprs.width(id)))
+            {
                 range = range.meet(*known);
             }
         }
@@ -161,7 +163,7 @@ impl<'a> Ranges<'a> {
             // - 1.
             Expr::Const { width, bits } => Range::one(lift_constant(width, bits)),
             Expr::Tid(_) | Expr::Ctaid(_) | Expr::Ntid(_) | Expr::Nctaid(_) | Expr::Lane => {
-                special(node, self.protocol.shape, self.launch)
+                special(node, self.protocol, self.launch)
             }
             Expr::Param { id: param, width } => match self.launch {
                 Some(launch) => {
@@ -308,15 +310,22 @@ impl<'a> Ranges<'a> {
     }
 }
 
+/// The largest number of threads of a block. A launch of more than `__launch_bounds__` fails.
+pub fn most_threads(protocol: &Protocol) -> i128 {
+    if protocol.max_threads == 0 { MAX_BLOCK } else { MAX_BLOCK.min(protocol.max_threads.into()) }
+}
+
 /// Returns the range of a special register or dimension, in a launch or in all launches of which this is known.
-pub fn special(node: Expr, known: KnownShape, launch: Option<&Launch>) -> Range {
+pub fn special(node: Expr, protocol: &Protocol, launch: Option<&Launch>) -> Range {
+    let known = protocol.shape;
     let size = |of_launch: fn(&Launch) -> [u32; 3], known: [Option<u32>; 3], axis: Axis| {
         let known = launch.map_or(known[axis as usize], |launch| Some(of_launch(launch)[axis as usize]));
         known.map(i128::from)
     };
     let block = |axis: Axis| size(|launch| launch.shape.block, known.block, axis);
     let grid = |axis: Axis| size(|launch| launch.shape.grid, known.grid, axis);
-    let most_block = |axis: Axis| [MAX_BLOCK, MAX_BLOCK, MAX_BLOCK_Z][axis as usize];
+    let most_block =
+        |axis: Axis| [MAX_BLOCK, MAX_BLOCK, MAX_BLOCK_Z][axis as usize].min(most_threads(protocol));
     let most_grid = |axis: Axis| [MAX_GRID_X, MAX_GRID_YZ, MAX_GRID_YZ][axis as usize];
     let index = |size: Option<i128>, most: i128| Range::new(0, (size.unwrap_or(most) - 1).max(0));
     let dimension = |size: Option<i128>, most: i128| size.map_or(Range::new(1, most), Range::one);

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use super::{Range, Ranges, View, lift_constant, special};
 use crate::expr::{BinOp, Cast, Expr, ExprId, Exprs};
 use crate::launch::Launch;
-use crate::protocol::KnownShape;
+use crate::protocol::Protocol;
 
 /// Most values of one sum.
 const MOST_TERMS: usize = 12;
@@ -77,14 +77,14 @@ impl Linear {
     }
 
     /// The range of the sum, if its values are registers and dimensions.
-    fn of_registers(&self, exprs: &Exprs, known: KnownShape, launch: Option<&Launch>) -> Option<Range> {
+    fn of_registers(&self, exprs: &Exprs, protocol: &Protocol, launch: Option<&Launch>) -> Option<Range> {
         let mut range = Range::one(self.constant);
         for (value, factor) in &self.terms {
             let node = exprs.get(*value);
             if !matches!(node, Expr::Tid(_) | Expr::Ctaid(_) | Expr::Ntid(_) | Expr::Nctaid(_) | Expr::Lane) {
                 return None;
             }
-            range = range.plus(special(node, known, launch).times(Range::one(*factor)));
+            range = range.plus(special(node, protocol, launch).times(Range::one(*factor)));
         }
         Some(range)
     }
@@ -128,7 +128,7 @@ impl Ranges<'_> {
     }
 
     fn sum(&self, id: ExprId) -> Option<Rc<Linear>> {
-        linear(self.exprs, (self.protocol.shape, self.launch), &mut self.sums.borrow_mut(), id)
+        linear(self.exprs, (self.protocol, self.launch), &mut self.sums.borrow_mut(), id)
     }
 }
 
@@ -136,14 +136,14 @@ impl Ranges<'_> {
 /// what never wraps.
 fn linear(
     exprs: &Exprs,
-    shape: (KnownShape, Option<&Launch>),
+    known: (&Protocol, Option<&Launch>),
     sums: &mut Sums,
     id: ExprId,
 ) -> Option<Rc<Linear>> {
     if let Some(known) = sums.get(&id) {
         return known.clone();
     }
-    let mut of = |id| linear(exprs, shape, sums, id);
+    let mut of = |id| linear(exprs, known, sums, id);
     let sum = match exprs.get(id) {
         Expr::Const { width, bits } => Some(Linear::of_constant(lift_constant(width, bits))),
         Expr::Bin(op @ (BinOp::Add | BinOp::Sub), a, b) => of(a).zip(of(b)).and_then(|(a, b)| {
@@ -164,7 +164,7 @@ fn linear(
             let view = if cast == Cast::Zext { View::Unsigned } else { View::Signed };
             let all = view.all(exprs.width(a));
             let fits =
-                |sum: &Rc<Linear>| sum.of_registers(exprs, shape.0, shape.1).is_some_and(|r| r.within(all));
+                |sum: &Rc<Linear>| sum.of_registers(exprs, known.0, known.1).is_some_and(|r| r.within(all));
             let inner = of(a).filter(fits);
             Some(inner.map_or_else(|| Linear::of_value(id), |inner| (*inner).clone()))
         }
