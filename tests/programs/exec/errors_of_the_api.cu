@@ -2,6 +2,7 @@
 #include "check.h"
 
 __global__ void kernel(int* out) { out[threadIdx.x] = 1; }
+__global__ void __launch_bounds__(16) bounded(int* out) { out[threadIdx.x] = 1; }
 
 static bool is(cudaError_t got, cudaError_t want) {
     if (got != want) printf("got %s, wanted %s\n", cudaGetErrorName(got), cudaGetErrorName(want));
@@ -15,6 +16,8 @@ int main() {
     kernel<<<1, 2000>>>(out.device);
     right &= is(cudaPeekAtLastError(), cudaErrorInvalidConfiguration);
     right &= is(cudaGetLastError(), cudaErrorInvalidConfiguration);
+    bounded<<<1, 17>>>(out.device);
+    right &= is(cudaGetLastError(), cudaErrorLaunchOutOfResources);
     kernel<<<0, 32>>>(out.device);
     right &= is(cudaGetLastError(), cudaErrorInvalidConfiguration);
     kernel<<<1, 32, 64 << 20>>>(out.device);
