@@ -175,7 +175,8 @@ fn next(warp: &mut WarpLanes, waits: impl Fn(u32) -> Option<WaitsFor>) -> Found 
                     }
                     let same =
                         |&lane: &usize| warp.masks[lane] == mask && waits(warp.points[lane]) == Some(kind);
-                    let come = lanes(open).filter(same).fold(0, |come, lane| come | 1 << lane);
+                    // Lanes that the mask leaves out do not belong to the group, also if they name the same mask.
+                    let come = lanes(open & mask).filter(same).fold(0, |come, lane| come | 1 << lane);
                     if mask & !ended & !come == 0 {
                         waiting = Some(come);
                         break;
@@ -285,6 +286,15 @@ mod tests {
         assert_eq!(steps(&mut masks), Found::Stuck);
         // The others are at the barrier of the block.
         assert_eq!(steps(&mut warp(|lane| if lane < 16 { 2 } else { 1 }, |_| u32::MAX)), Found::Stuck);
+    }
+
+    #[test]
+    fn lanes_that_their_mask_leaves_out() {
         assert_eq!(steps(&mut warp(|_| 2, |_| 1 << 5)), Found::OutsideMask(0));
+        // The lanes of the mask meet without those that only name it.
+        let mut half = warp(|_| 2, |_| 0xffff);
+        assert_eq!((steps(&mut half), half.groups[15], half.groups[16]), (run(0xffff, 2), 0xffff, 0));
+        (0..16).for_each(|lane| half.points[lane] = 1);
+        assert_eq!(steps(&mut half), Found::OutsideMask(16));
     }
 }
