@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use gpurace_abi::entry::{Effect as EntryEffect, Entry};
-use gpurace_protocol::protocol::Sync;
+use gpurace_protocol::protocol::{Op, Sync};
 use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
@@ -17,6 +17,7 @@ use llvm_sys::prelude::*;
 use crate::ir;
 use crate::ir::entry_calls::EntryCall;
 use crate::protocol::effects::{Effect, Facts};
+use crate::protocol::mbarriers::{MbarrierPlace, mbarrier};
 
 /// The most barriers over which a copy may be in flight.
 const MOST_BARRIERS: u32 = 8;
@@ -36,15 +37,17 @@ struct Since {
     barriers: u32,
     /// It has made a sync of lanes: only a barrier of the block ends the copy then.
     other: bool,
+    /// The mbarrier that it has told of the copy. It has not waited for it.
+    told: Option<MbarrierPlace>,
 }
 
 /// Returns the most block barriers that a thread passes after it has started this copy and before it waits for it, on
-/// every way ([`Op::Copy`](gpurace_protocol::protocol::Op::Copy)). `None` if it may pass too many, or another sync
-/// than those of the block and of lanes.
+/// every way ([`Op::Copy`]). [`Op::NO_WAIT`] if it may pass too many, or another sync than those of the block and of
+/// lanes.
 ///
 /// # Safety
 /// `copy` is a live instruction of the module.
-pub unsafe fn barriers_in_flight(facts: &Facts<'_>, copy: LLVMValueRef) -> Option<u32> {
+pub unsafe fn barriers_in_flight(facts: &Facts<'_>, copy: LLVMValueRef) -> u32 {
     // SAFETY: by contract.
     unsafe {
         let start = LLVMGetInstructionParent(copy);
@@ -54,33 +57,40 @@ pub unsafe fn barriers_in_flight(facts: &Facts<'_>, copy: LLVMValueRef) -> Optio
         let mut left = vec![];
         let mut most = 0;
         match walk(facts, rest, Since::default()) {
-            ControlFlow::Break(barriers) => return barriers,
+            ControlFlow::Break(barriers) => return barriers.unwrap_or(Op::NO_WAIT),
             ControlFlow::Continue(since) => left.push((start, since)),
         }
         while let Some((block, since)) = left.pop() {
             let next = ir::successors(block);
             if seen.len() > MOST_STATES {
-                return None;
+                return Op::NO_WAIT;
             }
             if next.is_empty() {
                 // A function's end is not the end of its thread.
                 if !is_kernel {
-                    return None;
+                    return Op::NO_WAIT;
                 }
                 // Its last interval is that of its end, as for a plain access there.
                 most = most.max(since.passes());
             }
             for block in next {
+                let since = match meet(facts, block, since) {
+                    ControlFlow::Break(barriers) => {
+                        most = most.max(barriers);
+                        continue;
+                    }
+                    ControlFlow::Continue(since) => since,
+                };
                 if !seen.insert((block, since)) {
                     continue;
                 }
                 match walk(facts, ir::block_instructions(block), since) {
-                    ControlFlow::Break(barriers) => most = most.max(barriers?),
+                    ControlFlow::Break(barriers) => most = most.max(barriers.unwrap_or(Op::NO_WAIT)),
                     ControlFlow::Continue(since) => left.push((block, since)),
                 }
             }
         }
-        Some(most)
+        most
     }
 }
 
@@ -88,6 +98,21 @@ impl Since {
     fn passes(self) -> u32 {
         self.barriers.max(self.other.into())
     }
+}
+
+/// Follows a thread to the start of a basic block, where phases of mbarriers may end. An mbarrier that was told of the copy
+/// is a wait for it.
+fn meet(facts: &Facts<'_>, block: LLVMBasicBlockRef, mut since: Since) -> ControlFlow<u32, Since> {
+    for meeting in facts.mbarriers.at(block) {
+        if since.told == Some(meeting.at) {
+            return ControlFlow::Break(since.passes());
+        }
+        if since.barriers == MOST_BARRIERS {
+            return ControlFlow::Break(Op::NO_WAIT);
+        }
+        since.barriers += 1;
+    }
+    ControlFlow::Continue(since)
 }
 
 /// Follows a thread through instructions of a basic block. Breaks where it waits for the copy, with the barriers that it
@@ -131,6 +156,12 @@ unsafe fn walk(
                         return ControlFlow::Break(Some(since.passes()));
                     }
                 }
+                // The thread's next arrival counts when the copy is done.
+                Entry::AsyncArrive => since.told = mbarrier(call.operand(0)),
+                // Nothing comes after the copy.
+                entry if entry.effect() == EntryEffect::EndsLaunch => {
+                    return ControlFlow::Break(Some(since.passes()));
+                }
                 entry if may_sync(entry) => return ControlFlow::Break(None),
                 _ => {}
             }
@@ -152,15 +183,14 @@ fn may_sync(entry: Entry) -> bool {
         | EntryEffect::Service
         | EntryEffect::Heap
         | EntryEffect::Image
+        | EntryEffect::Pause
         | EntryEffect::Cluster => false,
-        // A copy that an mbarrier tracks is in no group.
         EntryEffect::AsyncGroup
         | EntryEffect::Passed
         | EntryEffect::Barrier
         | EntryEffect::WarpSync
         | EntryEffect::ClusterSync
         | EntryEffect::ClusterAddress
-        | EntryEffect::Pause
         | EntryEffect::EndsThread
         | EntryEffect::EndsLaunch
         | EntryEffect::Beside => true,

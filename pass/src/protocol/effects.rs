@@ -10,6 +10,7 @@ use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
+use super::mbarriers::Mbarriers;
 use crate::analysis::regions::Graph;
 use crate::analysis::sync_features::is_of_cluster;
 use crate::checks::grid_sync;
@@ -71,6 +72,8 @@ pub struct Facts<'a> {
     pub module: LLVMModuleRef,
     /// Its accesses; a site is an index into them.
     pub accesses: &'a [AccessSite],
+    /// The mbarriers at which blocks meet.
+    pub mbarriers: Mbarriers,
     sites: HashMap<LLVMValueRef, Vec<u32>>,
     summaries: HashMap<LLVMValueRef, Summary>,
     graphs: RefCell<HashMap<LLVMValueRef, Result<Rc<Graph>, String>>>,
@@ -85,8 +88,8 @@ impl<'a> Facts<'a> {
             sites.entry(access.instruction).or_default().push(index as u32);
         }
         // SAFETY: by contract.
-        let summaries = unsafe { summaries(module, &sites) };
-        Self { module, accesses, sites, summaries, graphs: RefCell::default() }
+        let (summaries, mbarriers) = unsafe { (summaries(module, &sites), Mbarriers::of(module, accesses)) };
+        Self { module, accesses, mbarriers, sites, summaries, graphs: RefCell::default() }
     }
 
     /// The sites of an instruction.

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use gpurace_abi::scope::AtomicKind;
-use gpurace_protocol::expr::{BinOp, Cast, CmpOp, ExprId, Width};
+use gpurace_protocol::expr::{Axis, BinOp, Cast, CmpOp, Expr, ExprId, Width};
 use gpurace_protocol::protocol::{self as p, Op, SiteId, Stmt, Test};
 use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
@@ -115,20 +115,15 @@ impl Extraction<'_> {
         let facts = self.facts;
         // SAFETY: by contract.
         unsafe {
+            for meeting in facts.mbarriers.at(graph.blocks[block]) {
+                out.extend(self.meeting(f, meeting.count));
+            }
             for &instruction in &graph.instructions[block] {
                 let sites = facts.sites(instruction);
                 let copies = sites.iter().any(|site| op_of(&facts.accesses[*site as usize], 0).is_copy());
-                let passes = if copies { copies::barriers_in_flight(facts, instruction) } else { Some(0) };
+                let passes = if copies { copies::barriers_in_flight(facts, instruction) } else { 0 };
                 for &site in sites {
-                    if passes.is_none() {
-                        let why = "an asynchronous copy for which no wait was found".to_owned();
-                        out.push(Stmt::Unknown(p::Unknown {
-                            why,
-                            touches: Some(p::Space::Generic),
-                            syncs: false,
-                        }));
-                    }
-                    self.access(f, block, site, passes.unwrap_or_default(), out);
+                    self.access(f, block, site, passes, out);
                 }
                 if ir::opcode(instruction) != LLVMOpcode::LLVMCall {
                     continue;
@@ -148,6 +143,36 @@ impl Extraction<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The block's threads meet if the count of their mbarrier is their number.
+    unsafe fn meeting(&mut self, f: &mut Frame, count: LLVMValueRef) -> Option<Stmt> {
+        // SAFETY: by contract.
+        let count = unsafe { self.wanted_int(f, count, None) }?;
+        // Threads must decide alike whether they meet.
+        let of_launch = |node| {
+            !matches!(
+                node,
+                Expr::Opaque { .. }
+                    | Expr::Var { .. }
+                    | Expr::Iteration(_)
+                    | Expr::Tid(_)
+                    | Expr::Ctaid(_)
+                    | Expr::Lane
+            )
+        };
+        if self.b.protocol.exprs.mentions(count, |node| !of_launch(node)) {
+            return None;
+        }
+        let [x, y, z] = Axis::ALL.map(|axis| self.b.leaf(Expr::Ntid(axis)));
+        let plane = self.b.bin(BinOp::Mul, x, y);
+        let threads = self.b.bin(BinOp::Mul, plane, z);
+        let cond = self.b.cmp(CmpOp::Eq, count, threads);
+        let sync = Stmt::Sync(p::Sync::Block);
+        if self.b.is_truth(cond, true) {
+            return Some(sync);
+        }
+        Some(Stmt::If { cond, then: vec![sync], otherwise: Vec::new() })
     }
 
     unsafe fn called(

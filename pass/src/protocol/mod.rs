@@ -20,6 +20,10 @@
 //! a loop that is used after the loop is opaque, unless it does not vary in the loop, or the loop can be
 //! run ([`gpurace_protocol::last`]).
 //!
+//! # Mbarriers
+//! [`mbarriers`] finds those at which all threads of a block meet, and [`copies`] the barriers over which asynchronous
+//! copies are in flight.
+//!
 //! # Calls
 //! A function that was not inlined is evaluated at each call, with its arguments. Recursive and
 //! unseen functions, calls through pointers and inline assembly become unknown statements. These say
@@ -43,6 +47,7 @@ pub mod effects;
 pub mod emit;
 pub mod frame;
 pub mod loads;
+pub mod mbarriers;
 pub mod phis;
 pub mod pointers;
 pub mod steps;

@@ -39,6 +39,7 @@ pub unsafe fn normalize(module: LLVMModuleRef) -> Vec<String> {
         unsupported.extend(nvvm::lower_nvvm(module).into_iter().map(|u| u.what));
         nvvm::make_division_total(module);
         contraction::settle(module);
+        nvvm::part_ways_at_mbarriers(module);
         unsupported.sort();
         unsupported.dedup();
         unsupported

@@ -8,6 +8,7 @@
 //! | [`indices`] | indices that a launch loads |
 //! | [`objects`] | textures, and pointers in structs |
 //! | [`copies`] | asynchronous copies that are waited for |
+//! | [`mbarriers`] | mbarriers at which all threads of a block meet |
 //! | [`managed`] | managed memory, which the host may access too |
 //! | [`rows`] | rows that loops walk in part |
 //! | [`swapped`] | buffers that change places in loops |
@@ -21,6 +22,7 @@ mod covered;
 mod grid;
 mod indices;
 mod managed;
+mod mbarriers;
 mod objects;
 mod rows;
 mod swapped;

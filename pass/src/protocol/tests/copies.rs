@@ -1,7 +1,7 @@
 //! Asynchronous copies: which of them a thread waits for before it syncs.
 
 use gpurace_protocol::place::Place;
-use gpurace_protocol::protocol::{Op, Stmt};
+use gpurace_protocol::protocol::Op;
 
 use super::machine::Program;
 
@@ -15,10 +15,9 @@ const COPIES: &str = r#"
     __device__ __noinline__ int square(int n) { return n * n; }
 "#;
 
-/// The barriers that the copies of a kernel with this body pass, by its protocol. `None` if it does not describe the
-/// copies.
+/// The barriers that the copies of a kernel with this body pass, by its protocol.
 #[track_caller]
-fn passed(body: &str) -> Option<Vec<u32>> {
+fn passed(body: &str) -> Vec<u32> {
     let source =
         format!("{COPIES} KERNEL k(int *a, int n) {{ __shared__ int s[128]; {body} a[tid] = s[tid ^ 1]; }}");
     let protocol = Program::of(&source).protocol;
@@ -29,16 +28,7 @@ fn passed(body: &str) -> Option<Vec<u32>> {
     });
     let written: Vec<u32> = written.collect();
     assert!(!written.is_empty(), "{body}");
-    (!holds_unknown(&protocol.body)).then_some(written)
-}
-
-fn holds_unknown(body: &[Stmt]) -> bool {
-    body.iter().any(|stmt| match stmt {
-        Stmt::Unknown(unknown) => unknown.touches.is_some(),
-        Stmt::Loop(of) => holds_unknown(&of.body),
-        Stmt::If { then, otherwise, .. } => holds_unknown(then) || holds_unknown(otherwise),
-        Stmt::Access(_) | Stmt::Sync(_) => false,
-    })
+    written
 }
 
 #[test]
@@ -53,7 +43,7 @@ fn copies_that_are_waited_for_on_every_way() {
         "COPY(tid); COMMIT(); a[200 + tid] = square(n); WAIT(0); sync();",
         "for (int i = 0; i < n; ++i) { COPY(tid); COMMIT(); WAIT(0); sync(); a[tid] += s[tid ^ 2]; sync(); }",
     ] {
-        assert_eq!(passed(body), Some(vec![0]), "{body}");
+        assert_eq!(passed(body), vec![0], "{body}");
     }
 }
 
@@ -68,7 +58,7 @@ fn copies_that_may_be_in_flight_at_a_sync() {
         "COPY(tid); if (n & 1) COMMIT(); WAIT(0); sync();",
         "COPY(tid); COMMIT(); warp_sync(); WAIT(0); sync();",
     ] {
-        assert_eq!(passed(body), Some(vec![1]), "{body}");
+        assert_eq!(passed(body), vec![1], "{body}");
     }
 }
 
@@ -76,7 +66,7 @@ fn copies_that_may_be_in_flight_at_a_sync() {
 #[test]
 fn copies_that_are_in_flight_at_the_end_of_their_thread() {
     for body in ["COPY(tid); COMMIT(); if (n & 1) return; WAIT(0); sync();", "sync(); COPY(tid); COMMIT();"] {
-        assert_eq!(passed(body), Some(vec![0]), "{body}");
+        assert_eq!(passed(body), vec![0], "{body}");
     }
 }
 
@@ -92,7 +82,7 @@ fn barriers_over_which_copies_are_in_flight() {
         ("for (int i = 0; i < n; ++i) { WAIT(2); sync(); if (i & 1) COPY(tid); COMMIT(); }", vec![2]),
         ("for (int i = 0; i < n; ++i) { COPY(tid); COMMIT(); WAIT(1); sync(); sync(); }", vec![2]),
     ] {
-        assert_eq!(passed(body), Some(wanted), "{body}");
+        assert_eq!(passed(body), wanted, "{body}");
     }
 }
 
@@ -105,6 +95,6 @@ fn copies_in_flight_over_more_than_can_be_counted() {
         "for (int i = 0; i < n; ++i) { WAIT(1); sync(); if (n & 1) { COPY(tid); COMMIT(); } }",
         "for (int i = 0; i < n; ++i) { WAIT(17); sync(); COPY(tid); COMMIT(); }",
     ] {
-        assert_eq!(passed(body), None, "{body}");
+        assert_eq!(passed(body), vec![Op::NO_WAIT], "{body}");
     }
 }

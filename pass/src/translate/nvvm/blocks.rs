@@ -229,7 +229,7 @@ pub const BLOCKS: &[Block] = &[
         %c = zext i32 %1 to i64
         %e = shl i64 %c, 20
         %w = or i64 %e, %c
-        store i64 %w, $1 %0, align 8"),
+        store i64 %w, $1 %0, align 8, !gpurace.mbarrier !{}"),
     // Subtracts %1 pending and %2 expected arrivals. Returns the word before.
     Block("mbarrier.arrive.{p0=ptr,p0|p3=ptr addrspace(3),p3}", "i64($1, i64, i64)", "
         call i64 @gr.mbarrier.change.$1:1($1 %0, i64 %1, i64 %2, i64 0)"),
@@ -264,21 +264,21 @@ pub const BLOCKS: &[Block] = &[
         %pb = or i64 %p, %b
         %px = or i64 %pb, %x
         %new = or i64 %px, %pending2
-        %pair = cmpxchg $1 %0, i64 %old, i64 %new syncscope(\"cluster\") acq_rel monotonic, align 8, !gpurace.atomic !{i32 1, i32 2, i32 5}
+        %pair = cmpxchg $1 %0, i64 %old, i64 %new syncscope(\"cluster\") acq_rel monotonic, align 8, !gpurace.atomic !{i32 1, i32 2, i32 5}, !gpurace.mbarrier !{}
         %seen = extractvalue { i64, i1 } %pair, 0
         %done = extractvalue { i64, i1 } %pair, 1
         br i1 %done, label %end, label %loop
     end:
         ret i64 %old"),
     Block("mbarrier.test.{p0=ptr,p0|p3=ptr addrspace(3),p3}", "i1($1, i64)", "
-        %w = load atomic i64, $1 %0 syncscope(\"cluster\") monotonic, align 8, !gpurace.atomic !{i32 1, i32 0}
+        %w = load atomic i64, $1 %0 syncscope(\"cluster\") monotonic, align 8, !gpurace.atomic !{i32 1, i32 0}, !gpurace.mbarrier !{}
         %now = lshr i64 %w, 61
         %then = lshr i64 %1, 61
         %done = icmp ne i64 %now, %then
         call i1 @gr.mbarrier.end.$1:1($1 %0, i1 %done)"),
     // True if the phase of this parity is over: then the current phase has the other parity.
     Block("mbarrier.parity.{p0=ptr,p0|p3=ptr addrspace(3),p3}", "i1($1, i1)", "
-        %w = load atomic i64, $1 %0 syncscope(\"cluster\") monotonic, align 8, !gpurace.atomic !{i32 1, i32 0}
+        %w = load atomic i64, $1 %0 syncscope(\"cluster\") monotonic, align 8, !gpurace.atomic !{i32 1, i32 0}, !gpurace.mbarrier !{}
         %phase = lshr i64 %w, 61
         %now = trunc i64 %phase to i1
         %done = icmp ne i1 %now, %1

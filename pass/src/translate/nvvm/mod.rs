@@ -37,9 +37,28 @@ use llvm_sys::{LLVMLinkage, LLVMTypeKind};
 use crate::ir;
 use crate::ir::entry_calls::EntryCalls;
 use crate::ir::modules::parse_text;
-use crate::ir::passes::run_passes;
+use crate::ir::passes::{run_passes, run_passes_on};
 use template::{Lowering, Signature};
 pub use totality::make_division_total;
+
+/// The metadata of the instructions that initialise, change and test the word of an mbarrier.
+pub const MBARRIER: &str = "gpurace.mbarrier";
+
+/// Gives each way out of a wait for an mbarrier a basic block of its own, where protocols say that a phase is over.
+///
+/// # Safety
+/// `module` is live and used by this thread alone.
+pub unsafe fn part_ways_at_mbarriers(module: LLVMModuleRef) {
+    // SAFETY: by contract.
+    unsafe {
+        for function in ir::definitions(module).collect::<Vec<_>>() {
+            if ir::instructions(function).into_iter().any(|i| ir::metadata(i, MBARRIER).is_some()) {
+                // The pass's only failure is an unknown name, and this one is known.
+                let _ = run_passes_on(function, "break-crit-edges");
+            }
+        }
+    }
+}
 
 /// A function that the program uses and the executor cannot run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

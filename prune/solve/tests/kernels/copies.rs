@@ -249,3 +249,48 @@ fn a_copy_over_a_barrier_passes_syncs_of_its_warp() {
     let (k, sites) = one(false);
     open_where_the_oracle_finds_races(k, &sites, &[]);
 }
+
+/// A copy without a wait meets all that comes behind it, also behind barriers of the grid. It meets nothing that
+/// comes before it, and nothing elsewhere.
+#[test]
+fn a_copy_without_a_wait_meets_only_what_comes_behind_it() {
+    let one = |before: bool| {
+        let mut k = Kernel::new("no wait");
+        let (tile, data) = (k.shared("tile", 256), k.pointer("data"));
+        let (t, at, last) = (k.tid(), k.gid(), k.c(63));
+        let few = k.ltc(t, 64);
+        let across = k.sub(last, t);
+        let read = |k: &mut Kernel| k.when(few, |k| k.read(tile, across));
+        let early = before.then(|| read(&mut k));
+        k.sync();
+        let no_wait = |writes| Op::Copy { writes, passes: Op::NO_WAIT };
+        let written = k.when(few, |k| k.access(no_wait(true), tile, t, 4));
+        for _ in 0..12 {
+            k.sync();
+        }
+        k.stmt(Stmt::Sync(Sync::Grid));
+        let late = (!before).then(|| read(&mut k));
+        k.write(data, at);
+        (k, [Some(written), early, late].into_iter().flatten().collect())
+    };
+    only_with(one);
+    let (k, sites) = one(false);
+    open_where_the_oracle_finds_races(k, &sites, &[]);
+    let source = |before: bool| {
+        let mut k = Kernel::new("no wait for a source");
+        let (data, n) = (k.pointer("data"), k.scalar("n"));
+        let (at, one) = (k.gid(), k.c(1));
+        let next = k.add(at, one);
+        let read = |k: &mut Kernel| k.access(Op::Copy { writes: false, passes: Op::NO_WAIT }, data, next, 4);
+        let first = (!before).then(|| read(&mut k));
+        let write = |k: &mut Kernel| {
+            let inside = k.lt(at, n);
+            k.when(inside, |k| k.write(data, at))
+        };
+        let written = write(&mut k);
+        k.stmt(Stmt::Sync(Sync::Grid));
+        let last = before.then(|| read(&mut k));
+        (k, [first, Some(written), last].into_iter().flatten().collect())
+    };
+    only_with(source);
+}

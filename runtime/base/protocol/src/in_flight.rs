@@ -5,7 +5,7 @@
 //! last of them. So an access behind that many barriers comes after the copy. The structured program shows how many
 //! barriers certainly lie in between. Of two branches the one with fewer counts, and a loop that may end at once has
 //! none. Each iteration before the one of the later access counts as often as it runs. An access before the copy's start
-//! is ordered with it like with a plain access.
+//! is ordered with it like with a plain access. A copy without a wait is in flight at every later access.
 //!
 //! [`Op::passes`]: crate::protocol::Op::passes
 
@@ -13,7 +13,7 @@ use crate::expr::LoopId;
 use crate::group::Barriers;
 use crate::interval::{Gap, Side};
 use crate::place::{Place, Turn};
-use crate::protocol::{Loop, Stmt, Test};
+use crate::protocol::{Loop, Op, Stmt, Test};
 
 /// The condition that not too many barriers lie between the start of a copy and an access after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +60,9 @@ fn few(
     between: Option<(LoopId, u32)>,
     barriers: Barriers<'_>,
 ) -> Gap {
+    if copy.access.op.passes() == Op::NO_WAIT {
+        return Gap::Always;
+    }
     let mut certain = certain;
     for turn in copy.way.iter().skip(depth) {
         if let Turn::At { body, index } = turn {

@@ -14,7 +14,7 @@
 //!
 //! # What is left out
 //! Accesses to memory that no other thread touches (locals, constant memory), and order through
-//! atomics, fences and named barriers. Missing order only makes proofs fail. A barrier that threads
+//! atomics, fences and named barriers. An mbarrier at which the block's threads meet is a [`Sync::Block`]. Missing order only makes proofs fail. A barrier that threads
 //! could confuse with another one (`bar.sync 0, n`) is [`Stmt::Unknown`].
 
 use serde::{Deserialize, Serialize};
@@ -289,12 +289,15 @@ pub enum Op {
         /// False for the read.
         writes: bool,
         /// The most block barriers that the thread passes between the copy's start and its wait. It passes no grid
-        /// barrier there. With 0 it makes no sync at all.
+        /// barrier there. With 0 it makes no sync at all. With [`Op::NO_WAIT`] no wait is known.
         passes: u32,
     },
 }
 
 impl Op {
+    /// A copy that passes so many barriers may take place at any time after its start.
+    pub const NO_WAIT: u32 = u32::MAX;
+
     /// True if it may change memory.
     pub const fn writes(self) -> bool {
         match self {

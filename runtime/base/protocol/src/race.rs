@@ -34,7 +34,14 @@ pub fn unordered(
     let [_, bb, bg] = touches[1].passed;
     if touches.iter().any(|touch| touch.op.passes() > 0) {
         let [a, b] = touches;
-        return ag == bg && (!same_block || is_before_wait(a, b) || is_before_wait(b, a));
+        let from_start = |copy: &Touch, other: &Touch| {
+            copy.op.passes() == Op::NO_WAIT
+                && copy.passed[2] <= other.passed[2]
+                && (!same_block || copy.passed[1] <= other.passed[1])
+        };
+        return from_start(a, b)
+            || from_start(b, a)
+            || ag == bg && (!same_block || is_before_wait(a, b) || is_before_wait(b, a));
     }
     let parted = || {
         let lanes = threads.map(|thread| thread.lane(launch));
@@ -53,7 +60,8 @@ fn is_before_wait(access: &Touch, later: &Touch) -> bool {
 /// True if an access of a thread is one of an asynchronous copy that a later access of the thread may meet.
 fn is_in_flight(access: &Touch, later: &Touch) -> bool {
     if access.op.passes() > 0 {
-        return access.passed[2] == later.passed[2] && is_before_wait(access, later);
+        let same_grid_interval = access.passed[2] == later.passed[2] || access.op.passes() == Op::NO_WAIT;
+        return same_grid_interval && is_before_wait(access, later);
     }
     access.op.is_copy() && access.passed == later.passed && access.lane_syncs == later.lane_syncs
 }

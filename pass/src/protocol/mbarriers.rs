@@ -1,0 +1,434 @@
+//! Mbarriers at which all threads of a block meet: `bar.arrive_and_wait()` of `cuda::barrier`.
+//!
+//! # The rule
+//! A static shared mbarrier is a barrier of the block where its count is the number of the block's threads, and
+//! * it is only initialised, arrived at one by one, tested and told of asynchronous copies, all in one kernel;
+//! * a barrier of the block lies between its initialisation and all arrivals;
+//! * a thread that arrives comes to no other access, barrier, arrival at it or end before a test says that the phase
+//!   of its arrival is over.
+//!
+//! Then the phases are those that begin and end with all threads, each of which has arrived once. So a thread that has
+//! waited comes after what the others did before they arrived. That the threads decide alike what leads to the mbarrier
+//! is left to the prover, as for each barrier.
+//!
+//! The translation marks the instructions of mbarriers ([`MARK`]). An mbarrier that somebody initialises with another
+//! count, or that is not of this form, orders nothing here.
+
+mod ways;
+
+use std::collections::{HashMap, HashSet};
+
+use gpurace_abi::entry::{Effect as EntryEffect, Entry};
+use llvm_sys::LLVMOpcode;
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+
+use crate::checks::sites::AccessSite;
+use crate::ir;
+use crate::ir::address_space;
+use crate::ir::entry_calls::EntryCall;
+use crate::translate::nvvm::MBARRIER as MARK;
+use ways::{condition, given, reached, reached_until};
+
+/// The most casts from a variable to an address in it.
+const MOST_CASTS: u32 = 16;
+/// The most barriers of a kernel that are looked at.
+const MOST_BARRIERS: usize = 16;
+/// Where the phase begins in an mbarrier's word.
+const PHASE: u64 = 61;
+
+/// An mbarrier: a static shared variable, and a place in it in bytes.
+pub type MbarrierPlace = (LLVMValueRef, i64);
+
+/// The end of a phase that a thread has waited for.
+#[derive(Clone, Copy, Debug)]
+pub struct Meeting {
+    /// The mbarrier.
+    pub at: MbarrierPlace,
+    /// The count of its initialisation, 32 bits. It is a constant, or computed before.
+    pub count: LLVMValueRef,
+}
+
+/// The mbarriers of a module at which blocks meet.
+#[derive(Debug, Default)]
+pub struct Mbarriers {
+    meetings: HashMap<LLVMBasicBlockRef, Vec<Meeting>>,
+}
+
+impl Mbarriers {
+    /// # Safety
+    /// `module` is live, normalised and without checks; the accesses are its.
+    pub unsafe fn of(module: LLVMModuleRef, accesses: &[AccessSite]) -> Self {
+        let mut all = Self::default();
+        // SAFETY: by contract.
+        unsafe {
+            let sites: HashSet<_> = accesses.iter().map(|access| access.instruction).collect();
+            for variable in ir::globals(module) {
+                if ir::space_of(variable) == Some(address_space::SHARED)
+                    && LLVMIsDeclaration(variable) == 0
+                    && let Some(uses) = Uses::of(variable)
+                {
+                    uses.meetings(&sites, &mut all.meetings);
+                }
+            }
+        }
+        all
+    }
+
+    /// The phases that end where a basic block starts.
+    pub fn at(&self, block: LLVMBasicBlockRef) -> &[Meeting] {
+        self.meetings.get(&block).map_or(&[], Vec::as_slice)
+    }
+
+    /// The counts of all mbarriers at which blocks meet.
+    pub fn counts(&self) -> impl Iterator<Item = LLVMValueRef> {
+        self.meetings.values().flatten().map(|meeting| meeting.count)
+    }
+}
+
+/// The mbarrier that a pointer or a shared address is to, if it is a place in a static variable.
+///
+/// # Safety
+/// `address` is live.
+pub unsafe fn mbarrier(address: LLVMValueRef) -> Option<MbarrierPlace> {
+    let mut address = address;
+    // SAFETY: by contract; operands of live values are live.
+    unsafe {
+        for _ in 0..MOST_CASTS {
+            if !LLVMIsAGlobalVariable(address).is_null() {
+                return Some((address, 0));
+            }
+            if !is_same_place(address) {
+                return None;
+            }
+            address = LLVMGetOperand(address, 0);
+        }
+    }
+    None
+}
+
+/// True for a value that is the same address as its first operand.
+unsafe fn is_same_place(value: LLVMValueRef) -> bool {
+    use LLVMOpcode::{LLVMAddrSpaceCast, LLVMBitCast, LLVMIntToPtr, LLVMPtrToInt, LLVMTrunc, LLVMZExt};
+    // SAFETY: by contract.
+    match unsafe { ir::value_opcode(value) } {
+        Some(LLVMAddrSpaceCast | LLVMBitCast | LLVMIntToPtr | LLVMPtrToInt | LLVMTrunc | LLVMZExt) => true,
+        Some(LLVMOpcode::LLVMGetElementPtr) => {
+            // SAFETY: by contract.
+            let indices = unsafe { ir::operands(value) };
+            // SAFETY: as above.
+            indices[1..].iter().all(|index| unsafe { constant(*index) == Some(0) })
+        }
+        _ => false,
+    }
+}
+
+unsafe fn constant(value: LLVMValueRef) -> Option<u64> {
+    // SAFETY: by contract.
+    unsafe {
+        let is_word = !LLVMIsAConstantInt(value).is_null() && LLVMGetIntTypeWidth(LLVMTypeOf(value)) <= 64;
+        is_word.then(|| LLVMConstIntGetZExtValue(value))
+    }
+}
+
+/// An arrival.
+#[derive(Clone, Copy)]
+struct Arrival {
+    /// The word before it, which a test is given.
+    token: LLVMValueRef,
+    /// The basic block to which the thread goes on.
+    after: LLVMBasicBlockRef,
+}
+
+/// A test of a phase.
+#[derive(Clone, Copy)]
+struct Test {
+    token: LLVMValueRef,
+    /// 1 bit: the phase is over.
+    done: LLVMValueRef,
+}
+
+/// All that a module does to an mbarrier that is a variable of its own.
+struct Uses {
+    at: MbarrierPlace,
+    kernel: LLVMValueRef,
+    starts: Vec<LLVMValueRef>,
+    arrivals: Vec<Arrival>,
+    tests: Vec<Test>,
+}
+
+impl Uses {
+    /// `None` if something else uses the variable too.
+    unsafe fn of(variable: LLVMValueRef) -> Option<Self> {
+        let mut found = Self {
+            at: (variable, 0),
+            kernel: std::ptr::null_mut(),
+            starts: vec![],
+            arrivals: vec![],
+            tests: vec![],
+        };
+        let mut pending = vec![variable];
+        let mut seen = HashSet::new();
+        // SAFETY: by contract.
+        unsafe {
+            while let Some(address) = pending.pop() {
+                for (user, operand) in ir::uses(address) {
+                    if !seen.insert((user, operand)) {
+                        continue;
+                    }
+                    if operand == 0 && is_same_place(user) {
+                        pending.push(user);
+                        continue;
+                    }
+                    if LLVMIsAInstruction(user).is_null() {
+                        return None;
+                    }
+                    let kernel = LLVMGetBasicBlockParent(LLVMGetInstructionParent(user));
+                    if !ir::is_kernel(kernel) || !found.kernel.is_null() && found.kernel != kernel {
+                        return None;
+                    }
+                    found.kernel = kernel;
+                    found.add(user, operand)?;
+                }
+            }
+        }
+        (!found.starts.is_empty() && !found.arrivals.is_empty()).then_some(found)
+    }
+
+    /// Adds an instruction that has the address as this operand.
+    unsafe fn add(&mut self, user: LLVMValueRef, operand: u32) -> Option<()> {
+        // SAFETY: by contract.
+        unsafe {
+            if let Some(call) = EntryCall::of(user) {
+                let is_harmless = matches!(call.entry, Entry::AtomicDone | Entry::AsyncArrive);
+                return is_harmless.then_some(());
+            }
+            let is_marked = ir::metadata(user, MARK).is_some();
+            match ir::opcode(user) {
+                LLVMOpcode::LLVMStore if operand == 1 && is_marked => self.starts.push(count_of_start(user)?),
+                LLVMOpcode::LLVMAtomicCmpXchg if operand == 0 && is_marked => {
+                    if let Some(arrival) = Arrival::of(user)? {
+                        self.arrivals.push(arrival);
+                    }
+                }
+                LLVMOpcode::LLVMLoad if is_marked => self.tests.extend(Test::of(user)),
+                LLVMOpcode::LLVMICmp => {}
+                _ => return None,
+            }
+        }
+        Some(())
+    }
+
+    /// Adds the meetings at this mbarrier, if it is one of the block.
+    unsafe fn meetings(
+        &self,
+        sites: &HashSet<LLVMValueRef>,
+        all: &mut HashMap<LLVMBasicBlockRef, Vec<Meeting>>,
+    ) {
+        // SAFETY: by contract.
+        unsafe {
+            let count = self.starts[0];
+            let one_count = self.starts.iter().all(|other| *other == count);
+            if !one_count || !self.start_comes_first() {
+                return;
+            }
+            let each: Option<Vec<_>> = self.arrivals.iter().map(|&a| self.ends(a, sites)).collect();
+            for block in each.into_iter().flatten().flatten() {
+                all.entry(block).or_default().push(Meeting { at: self.at, count });
+            }
+        }
+    }
+
+    /// True if a barrier of the block lies between each initialisation and each arrival.
+    unsafe fn start_comes_first(&self) -> bool {
+        // SAFETY: by contract.
+        unsafe {
+            let is_start = |i| ir::opcode(i) == LLVMOpcode::LLVMStore && self.is_at(i, 1);
+            let is_arrival = |i| ir::opcode(i) == LLVMOpcode::LLVMAtomicCmpXchg && self.is_at(i, 0);
+            let entry = LLVMGetEntryBasicBlock(self.kernel);
+            let barriers = ir::instructions(self.kernel).into_iter().filter(|&i| is_block_barrier(i));
+            barriers.take(MOST_BARRIERS).any(|barrier| {
+                let own = LLVMGetInstructionParent(barrier);
+                let mut rest = ir::block_instructions(own).skip_while(|i| *i != barrier);
+                let no_start_behind =
+                    !rest.any(is_start) && reached(ir::successors(own), |_| true, |i| !is_start(i)).is_some();
+                no_start_behind && reached_until(entry, barrier, |i| !is_arrival(i)).is_some()
+            })
+        }
+    }
+
+    unsafe fn is_at(&self, instruction: LLVMValueRef, operand: u32) -> bool {
+        // SAFETY: by contract.
+        unsafe { mbarrier(LLVMGetOperand(instruction, operand)) == Some(self.at) }
+    }
+
+    /// The basic blocks at whose start the phase of an arrival is over, one on each way. `None` if the thread may do
+    /// something else before.
+    unsafe fn ends(&self, arrival: Arrival, sites: &HashSet<LLVMValueRef>) -> Option<Vec<LLVMBasicBlockRef>> {
+        // SAFETY: by contract.
+        unsafe {
+            let mut tests = self.tests.iter().filter(|test| test.token == arrival.token);
+            let (done, None) = (tests.next()?.done, tests.next()) else { return None };
+            let own = LLVMGetInstructionParent(done);
+            let branch = LLVMGetBasicBlockTerminator(own);
+            if condition(own) != Some(done) || LLVMGetSuccessor(branch, 0) == LLVMGetSuccessor(branch, 1) {
+                return None;
+            }
+            // The ways that control takes only if the phase is over.
+            let only_done = |from: LLVMBasicBlockRef| {
+                let other = given(condition(from)?, done, 0, MOST_CASTS)?;
+                let [if_true, if_false] = ir::successors(from)[..] else { return None };
+                (if_true != if_false).then_some(if other == 0 { if_true } else { if_false })
+            };
+            let (mut ends, mut seen) = (Vec::new(), HashSet::new());
+            let mut pending = vec![(arrival.after, false)];
+            while let Some((block, is_done)) = pending.pop() {
+                if !seen.insert((block, is_done)) {
+                    continue;
+                }
+                if !ir::block_instructions(block).all(|i| self.only_waits(i, sites)) {
+                    return None;
+                }
+                if block == own {
+                    // It tests again what it knows.
+                    if is_done {
+                        return None;
+                    }
+                    pending
+                        .extend([(LLVMGetSuccessor(branch, 0), true), (LLVMGetSuccessor(branch, 1), false)]);
+                    continue;
+                }
+                let leaves = only_done(block);
+                let taken = condition(block).and_then(|of| given(of, done, is_done.into(), MOST_CASTS));
+                for (at, next) in ir::successors(block).into_iter().enumerate() {
+                    if taken.is_some_and(|taken| (taken == 0) != (at == 1)) {
+                        continue;
+                    }
+                    match leaves == Some(next) {
+                        true => ends.push(next),
+                        false => pending.push((next, is_done)),
+                    }
+                }
+            }
+            ends.sort_unstable();
+            ends.dedup();
+            let comes_only_so = |&end: &LLVMBasicBlockRef| {
+                !seen.contains(&(end, false))
+                    && !seen.contains(&(end, true))
+                    && ir::blocks(self.kernel)
+                        .filter(|&from| ir::successors(from).contains(&end))
+                        .all(|from| from != own && only_done(from) == Some(end))
+            };
+            (!ends.is_empty() && ends.iter().all(comes_only_so)).then_some(ends)
+        }
+    }
+
+    /// True for an instruction that a thread may execute between an arrival and the end of its phase.
+    unsafe fn only_waits(&self, instruction: LLVMValueRef, sites: &HashSet<LLVMValueRef>) -> bool {
+        // SAFETY: by contract.
+        unsafe {
+            match ir::opcode(instruction) {
+                LLVMOpcode::LLVMStore | LLVMOpcode::LLVMAtomicCmpXchg if self.is_any(instruction) => false,
+                LLVMOpcode::LLVMRet | LLVMOpcode::LLVMUnreachable => false,
+                LLVMOpcode::LLVMCall => match EntryCall::of(instruction) {
+                    Some(call) => matches!(
+                        call.entry.effect(),
+                        EntryEffect::AtomicDone
+                            | EntryEffect::Fence
+                            | EntryEffect::Pause
+                            | EntryEffect::Service
+                            | EntryEffect::EndsLaunch
+                    ),
+                    None => ir::callee(instruction).is_some_and(|callee| {
+                        let name = ir::name(callee);
+                        name == ir::entry_calls::CONTEXT_FUNCTION
+                            || name.starts_with("llvm.") && !sites.contains(&instruction)
+                    }),
+                },
+                _ => !sites.contains(&instruction) || ir::metadata(instruction, MARK).is_some(),
+            }
+        }
+    }
+
+    /// True for an instruction that has this mbarrier's address.
+    unsafe fn is_any(&self, instruction: LLVMValueRef) -> bool {
+        // SAFETY: by contract.
+        unsafe { ir::operands(instruction).into_iter().any(|of| mbarrier(of) == Some(self.at)) }
+    }
+}
+
+impl Arrival {
+    /// The arrival that an exchange of an mbarrier's word makes: of one thread, which stays expected. `Some(None)` for an
+    /// exchange that changes nothing, `None` for any other.
+    unsafe fn of(exchange: LLVMValueRef) -> Option<Option<Self>> {
+        // SAFETY: by contract.
+        unsafe {
+            let of = |value, code| (ir::value_opcode(value) == Some(code)).then_some(value);
+            let operand = |value, index| LLVMGetOperand(value, index);
+            let token = operand(exchange, 1);
+            let new = of(operand(exchange, 2), LLVMOpcode::LLVMOr)?;
+            let pending = of(operand(new, 1), LLVMOpcode::LLVMSelect)?;
+            let rest = of(operand(new, 0), LLVMOpcode::LLVMOr)?;
+            let expected = operand(of(operand(rest, 1), LLVMOpcode::LLVMShl)?, 0);
+            let upper = of(operand(rest, 0), LLVMOpcode::LLVMOr)?;
+            let bytes = operand(of(operand(upper, 1), LLVMOpcode::LLVMShl)?, 0);
+            // No arrival is dropped, and no byte of a copy expected.
+            of(expected, LLVMOpcode::LLVMAnd)?;
+            of(operand(of(bytes, LLVMOpcode::LLVMAnd)?, 0), LLVMOpcode::LLVMLShr)?;
+            let left = operand(pending, 2);
+            if of(left, LLVMOpcode::LLVMAnd).is_some() {
+                return Some(None);
+            }
+            let one = constant(operand(of(left, LLVMOpcode::LLVMSub)?, 1));
+            let own = LLVMGetInstructionParent(exchange);
+            let [after, again] = ir::successors(own)[..] else { return None };
+            let retries = again == own || ir::successors(again) == [own];
+            (one == Some(1) && retries && after != own).then_some(Some(Self { token, after }))
+        }
+    }
+}
+
+impl Test {
+    /// The test for which this load reads an mbarrier's word. `None` for a test of a parity.
+    unsafe fn of(load: LLVMValueRef) -> Option<Self> {
+        // SAFETY: by contract.
+        unsafe {
+            let phase = |value| {
+                (ir::value_opcode(value) == Some(LLVMOpcode::LLVMLShr)
+                    && constant(LLVMGetOperand(value, 1)) == Some(PHASE))
+                .then(|| LLVMGetOperand(value, 0))
+            };
+            let now = ir::users(load).into_iter().find(|user| phase(*user) == Some(load))?;
+            ir::users(now).into_iter().find_map(|done| {
+                let is_compare = ir::opcode(done) == LLVMOpcode::LLVMICmp
+                    && LLVMGetICmpPredicate(done) == llvm_sys::LLVMIntPredicate::LLVMIntNE
+                    && LLVMGetOperand(done, 0) == now;
+                let token = phase(LLVMGetOperand(done, 1)).filter(|_| is_compare)?;
+                Some(Self { token, done })
+            })
+        }
+    }
+}
+
+/// The count that a store initialises an mbarrier with, if it is a constant or a value of 32 bits.
+unsafe fn count_of_start(store: LLVMValueRef) -> Option<LLVMValueRef> {
+    // SAFETY: by contract.
+    unsafe {
+        let word = LLVMGetOperand(store, 0);
+        if let Some(word) = constant(word) {
+            let count = word & 0xf_ffff;
+            let short = LLVMInt32TypeInContext(LLVMGetTypeContext(LLVMTypeOf(store)));
+            return (word >> 20 == count).then(|| LLVMConstInt(short, count, 0));
+        }
+        if ir::value_opcode(word) != Some(LLVMOpcode::LLVMOr) {
+            return None;
+        }
+        let long = LLVMGetOperand(word, 1);
+        (ir::value_opcode(long) == Some(LLVMOpcode::LLVMZExt)).then(|| LLVMGetOperand(long, 0))
+    }
+}
+
+unsafe fn is_block_barrier(instruction: LLVMValueRef) -> bool {
+    // SAFETY: by contract.
+    unsafe { EntryCall::of(instruction).is_some_and(|call| call.is_of_whole_block()) }
+}
