@@ -102,7 +102,7 @@ pub unsafe fn find(function: LLVMValueRef) -> Vec<GatheredAccess> {
                 let address = checked_address(access.call);
                 let size = i64::from(access.size);
                 let is_apart = step(LLVMGetGlobalParent(function), address, &inside, MOST_DEPTH)
-                    .is_some_and(|step| step != 0 && step != size);
+                    .is_some_and(|step| !(0..=size).contains(&step));
                 let scattered = is_apart || is_scattered(address, &inside);
                 GatheredAccess { access, scattered, around: around.clone() }
             }));

@@ -155,7 +155,7 @@ fn barrier_under_a_condition_from_memory_that_one_thread_reads() {
     assert_eq!(under(&of("%q = load ptr, ptr %p\n %m = load i32, ptr %q")), one);
     assert_eq!(
         under(&of(
-            "%i = load i32, ptr %p\n %s = add i32 %i, %t\n %q = getelementptr i32, ptr %p, i32 %s\n %m = load i32, ptr %q"
+            "%i = load i32, ptr %p\n %z = add i32 %i, %t\n %q = getelementptr i32, ptr %p, i32 %z\n %m = load i32, ptr %q"
         )),
         None
     );
