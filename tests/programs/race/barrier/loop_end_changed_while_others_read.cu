@@ -1,4 +1,5 @@
 //@ revisions: racy fixed
+//@[racy] findings: missing-barrier
 // How often the block goes round stands in shared memory. All threads read it, and the first one changes it.
 #include "check.h"
 
@@ -17,7 +18,7 @@ __global__ void rounds(int* out, int n) {
     }
     out[blockIdx.x * blockDim.x + t] = sum;
 }
-//~ RACE[racy] read-write shared block: A B
+//~ RACE[racy] read-write|write-read shared: A B
 
 int main() {
     Buffer<int> out(256);
