@@ -259,7 +259,6 @@ struct Cutter {
     exchanged_bytes: u64,
     /// The lanes of a warp may not meet at each collective.
     parts: bool,
-    /// Number of reads that one thread makes for all.
     read_once: usize,
     /// The place of each thread's point, and the address of the running thread's, if threads may be at different ones.
     own_point: Option<(u32, LLVMValueRef)>,
@@ -365,25 +364,21 @@ impl Cutter {
                     .map(|p| self.parameter(p));
             let warps = (!collectives.is_empty()).then(|| self.whole_warps());
             let (module, function) = (self.module, self.function);
-            let analyse = |read_once: &ReadOnce, ending| {
-                let (warps, read_once) = (warps.clone(), read_once.clone());
-                BlockUniform::of(module, function, &varying, &read_only, warps, ending, read_once)
+            let analyse = |of: &ReadOnce, ending| {
+                BlockUniform::of(module, function, &varying, &read_only, warps.clone(), ending, of.clone())
             };
             let at = barriers.iter().map(|&b| LLVMGetInstructionParent(b)).collect();
-            let meeting = |read_once: &ReadOnce| {
-                early_exits::meeting_at(function, &at, |ending| analyse(read_once, ending))
-            };
-            let met = match meeting(&ReadOnce::new()) {
+            let meeting =
+                |of: &ReadOnce| early_exits::meeting_at(function, &at, |ending| analyse(of, ending));
+            let (mut uniform, some_end) = match meeting(&ReadOnce::new()) {
                 None if checks == Checks::InRows && collectives.is_empty() => {
                     let parting = analyse(&ReadOnce::new(), HashSet::new());
                     let reads = read_once::candidates(module, &at, function, &parting);
-                    let (uniform, _) = meeting(&reads)?;
-                    let values = self.read_once(&reads, &uniform)?;
-                    meeting(&values)
+                    let uniform = meeting(&reads)?.0;
+                    meeting(&self.read_once(&reads, &uniform)?)
                 }
                 met => met,
-            };
-            let (mut uniform, some_end) = met?;
+            }?;
             if some_end {
                 self.own_point = Some(self.thread_place(4, 4));
             }
