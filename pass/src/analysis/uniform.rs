@@ -45,6 +45,9 @@ pub struct Inputs {
     pub frozen: Uniform,
     /// Set in code that runs whole warps. See [`WholeWarps`].
     pub warps: Option<WholeWarps>,
+    /// Values that are the same for all threads of a block that compute them together and whose address, given here,
+    /// is the same.
+    pub read_once: HashMap<LLVMValueRef, LLVMValueRef>,
 }
 
 /// The groups for the values and the control flow of a function.
@@ -259,6 +262,9 @@ impl Uniformity {
                     .map(|v| self.at(v, place))
                     .fold(Uniform::Grid, Uniform::min)
             };
+            if let Some(&pointer) = self.inputs.read_once.get(&instruction) {
+                return self.at(pointer, place).min(self.inputs.control).min(self.control(block));
+            }
             match ir::opcode(instruction) {
                 LLVMOpcode::LLVMPHI => self.phi(block, instruction),
                 LLVMOpcode::LLVMLoad if graph.forwarded.contains_key(&instruction) => {

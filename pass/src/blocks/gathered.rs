@@ -8,7 +8,7 @@
 //! | address in the loop | item |
 //! |---|---|
 //! | may follow the thread's last access | the thread, the first byte, and the end of all accesses that follow each other |
-//! | depends on a value that is read in the loop, or clearly does not follow | the thread and the address |
+//! | depends on a value that is read in the innermost loop, or clearly does not follow, such as a field of a struct | the thread and the address |
 //!
 //! A write also says whether memory held the value already. Writes follow each other only if they say the same.
 //!
@@ -28,6 +28,7 @@ use llvm_sys::{LLVMIntPredicate, LLVMOpcode};
 
 use super::batch;
 use super::rows::{self, BatchedAccess};
+use crate::analysis::address::{Term, gep_parts};
 use crate::analysis::control_flow::ControlFlow;
 use crate::analysis::loops::Loops;
 use crate::ir;
@@ -44,6 +45,8 @@ pub const BUFFER_BYTES: u64 = 32;
 const MOST_BYTES: u64 = 4096;
 /// Most buffers of a kernel.
 const MOST_BUFFERS: usize = 32;
+/// Most steps of an address computation that are followed.
+const MOST_DEPTH: usize = 16;
 /// Bytes of a buffer before its items: the number of items.
 const HEADER: u64 = 8;
 /// The entry point that hands a buffer to the checker.
@@ -86,18 +89,22 @@ pub unsafe fn find(function: LLVMValueRef) -> Vec<GatheredAccess> {
     unsafe {
         let flow = ControlFlow::of(function);
         let Loops { loops, .. } = Loops::of(&flow.successors);
+        // Each loop comes before those in it.
+        let innermost = |block| loops.iter().rev().find(|of| of.nodes.contains(&flow.index[&block]));
         let mut found = Vec::new();
         for of in loops.iter().filter(|of| of.parent.is_none()) {
             let around: Rc<[LLVMBasicBlockRef]> = of.nodes.iter().map(|&node| flow.blocks[node]).collect();
-            let inside: HashSet<_> = around.iter().copied().collect();
             let checks = around.iter().flat_map(|&block| ir::block_instructions(block));
             let accesses = checks.filter_map(|i| rows::batched_access(i));
             found.extend(accesses.filter(|access| matches!(access.size, 1 | 2 | 4 | 8 | 16)).map(|access| {
-                GatheredAccess {
-                    access,
-                    scattered: is_scattered(checked_address(access.call), &inside),
-                    around: around.clone(),
-                }
+                let nodes = innermost(access.block).map_or(&of.nodes, |of| &of.nodes);
+                let inside = nodes.iter().map(|&node| flow.blocks[node]).collect();
+                let address = checked_address(access.call);
+                let size = i64::from(access.size);
+                let is_apart = step(LLVMGetGlobalParent(function), address, &inside, MOST_DEPTH)
+                    .is_some_and(|step| !(0..=size).contains(&step));
+                let scattered = is_apart || is_scattered(address, &inside);
+                GatheredAccess { access, scattered, around: around.clone() }
             }));
         }
         found.truncate(MOST_BUFFERS);
@@ -105,8 +112,59 @@ pub unsafe fn find(function: LLVMValueRef) -> Vec<GatheredAccess> {
     }
 }
 
-/// True if an address in a loop clearly does not follow the last one. It then depends on a value that the
-/// loop reads or gets from a call, or on a variable that grows by something other than 1.
+/// How many bytes an address grows by from one iteration of a loop to the next, or by how much a number grows. `None` if
+/// the address does not show that. A product with a number that is not known counts as far away.
+unsafe fn step(
+    module: LLVMModuleRef,
+    value: LLVMValueRef,
+    inside: &HashSet<LLVMBasicBlockRef>,
+    depth: usize,
+) -> Option<i64> {
+    const FAR: i64 = 1 << 40;
+    // SAFETY: by contract.
+    unsafe {
+        if LLVMIsAInstruction(value).is_null() || !inside.contains(&LLVMGetInstructionParent(value)) {
+            return Some(0);
+        }
+        let depth = depth.checked_sub(1)?;
+        let of = |value| step(module, value, inside, depth);
+        let constant =
+            |value| (!LLVMIsAConstantInt(value).is_null()).then(|| LLVMConstIntGetSExtValue(value));
+        let operand = |i| LLVMGetOperand(value, i);
+        match ir::opcode(value) {
+            LLVMOpcode::LLVMGetElementPtr => {
+                let (_, terms) = gep_parts(module, value)?;
+                let sum =
+                    |all: i64, term: Term| all.checked_add(of(term.index)?.checked_mul(term.scale as i64)?);
+                terms.into_iter().try_fold(of(operand(0))?, sum)
+            }
+            LLVMOpcode::LLVMAdd | LLVMOpcode::LLVMOr => of(operand(0))?.checked_add(of(operand(1))?),
+            LLVMOpcode::LLVMSub => of(operand(0))?.checked_sub(of(operand(1))?),
+            LLVMOpcode::LLVMMul => match (of(operand(0))?, of(operand(1))?) {
+                (0, 0) => Some(0),
+                (0, by) => Some(by.checked_mul(constant(operand(0)).unwrap_or(FAR))?),
+                (by, 0) => Some(by.checked_mul(constant(operand(1)).unwrap_or(FAR))?),
+                _ => None,
+            },
+            LLVMOpcode::LLVMShl => of(operand(0))?.checked_shl(u32::try_from(constant(operand(1))?).ok()?),
+            LLVMOpcode::LLVMSExt | LLVMOpcode::LLVMZExt | LLVMOpcode::LLVMTrunc => of(operand(0)),
+            LLVMOpcode::LLVMPHI => {
+                let grows = |next: LLVMValueRef| {
+                    (ir::value_opcode(next) == Some(LLVMOpcode::LLVMAdd)).then_some(())?;
+                    let [a, b] = [LLVMGetOperand(next, 0), LLVMGetOperand(next, 1)];
+                    if a == value { constant(b) } else { constant(a).filter(|_| b == value) }
+                };
+                let mut found = ir::operands(value).into_iter().filter_map(grows);
+                found.next().filter(|_| found.next().is_none())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// True if an address in an innermost loop clearly does not follow the last one. It then depends on a value that the
+/// loop reads or gets from a call, or on a variable that grows by something other than 1. What only the loops around
+/// it change stays the same for many accesses.
 unsafe fn is_scattered(address: LLVMValueRef, inside: &HashSet<LLVMBasicBlockRef>) -> bool {
     let mut seen = HashSet::new();
     let mut pending = vec![address];

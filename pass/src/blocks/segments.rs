@@ -33,6 +33,7 @@
 //! | `batches` | checks become batches in the frame |
 //! | `meeting` | functions in which threads meet become part of the kernel |
 //! | `points` | where a thread notes the point that it has reached, and where it goes on |
+//! | `read_once` | one thread reads for all what decides whether they come to a barrier |
 //! | `parting` | what lanes leave for each other; where a lane of a warp that parts is |
 
 mod batches;
@@ -45,6 +46,7 @@ mod loop_variables;
 mod meeting;
 mod parting;
 mod points;
+mod read_once;
 
 use std::collections::HashSet;
 
@@ -73,6 +75,8 @@ pub use frame::in_common;
 use loop_variables::SharedSum;
 pub use meeting::meeting_functions;
 pub use points::for_some_threads;
+use read_once::ReadOnce;
+pub use read_once::marks;
 
 unsafe extern "C" {
     fn gpurace_clone_function(function: LLVMValueRef) -> LLVMValueRef;
@@ -153,6 +157,8 @@ pub struct Segments {
     pub fields: Vec<(u64, LLVMTypeRef)>,
     /// Number of values that all threads share, in the frame's common part.
     pub shared: usize,
+    /// Number of reads that one thread makes for all. Their places are among such values, behind the others: [`marks`].
+    pub read_once: usize,
     /// Bytes of the frame for each thread.
     pub thread_bytes: u64,
     /// Bytes of what a warp's lanes keep over a collective, and of what they exchange.
@@ -246,6 +252,7 @@ struct Cutter {
     exchanged_bytes: u64,
     /// The lanes of a warp may not meet at each collective.
     parts: bool,
+    read_once: usize,
     /// The place of each thread's point, and the address of the running thread's, if threads may be at different ones.
     own_point: Option<(u32, LLVMValueRef)>,
 }
@@ -302,6 +309,7 @@ impl Cutter {
                 lane_bytes: 0,
                 exchanged_bytes: 0,
                 parts: false,
+                read_once: 0,
                 own_point: None,
             }
         }
@@ -348,11 +356,22 @@ impl Cutter {
                 [ThreadParameter::X, ThreadParameter::Y, ThreadParameter::Z, ThreadParameter::Linear]
                     .map(|p| self.parameter(p));
             let warps = (!collectives.is_empty()).then(|| self.whole_warps());
-            let analyse = |ending| {
-                BlockUniform::of(self.module, self.function, &varying, &read_only, warps.clone(), ending)
+            let (module, function) = (self.module, self.function);
+            let analyse = |of: &ReadOnce, ending| {
+                BlockUniform::of(module, function, &varying, &read_only, warps.clone(), ending, of.clone())
             };
             let at = barriers.iter().map(|&b| LLVMGetInstructionParent(b)).collect();
-            let (mut uniform, some_end) = early_exits::meeting_at(self.function, &at, analyse)?;
+            let meeting =
+                |of: &ReadOnce| early_exits::meeting_at(function, &at, |ending| analyse(of, ending));
+            let (mut uniform, some_end) = match meeting(&ReadOnce::new()) {
+                None if checks == Checks::InRows && collectives.is_empty() => {
+                    let parting = analyse(&ReadOnce::new(), HashSet::new());
+                    let reads = read_once::candidates(module, &at, function, &parting);
+                    let uniform = meeting(&reads)?.0;
+                    meeting(&self.read_once(&reads, &uniform)?)
+                }
+                met => met,
+            }?;
             if some_end {
                 self.own_point = Some(self.thread_place(4, 4));
             }
@@ -394,8 +413,9 @@ impl Cutter {
                 vec![Vec::new(); after.len() + 1]
             };
             let needs_context = needs_context && self.uses_context();
-            // The items of one thread in a buffer come before those of the next.
-            let parallel = parallel && !batches.iter().flatten().any(FrameBatch::is_gathered);
+            // The items of one thread in a buffer come before those of the next, and one thread reads before others.
+            let parallel =
+                parallel && self.read_once == 0 && !batches.iter().flatten().any(FrameBatch::is_gathered);
             self.dispatch(&after);
             Some(Segments {
                 function: self.function,
@@ -406,6 +426,7 @@ impl Cutter {
                 barriers: barriers.len() as u32,
                 fields: std::mem::take(&mut self.fields),
                 shared,
+                read_once: self.read_once,
                 thread_bytes: self.thread_bytes.next_multiple_of(16),
                 copies: self.has_by_value(),
                 warp_bytes: [self.lane_bytes * u64::from(WARP_SIZE), self.exchanged_bytes],

@@ -108,6 +108,7 @@ unsafe fn of_kernel(
             control: Uniform::Grid,
             frozen: Uniform::Grid,
             warps: None,
+            read_once: HashMap::new(),
         };
         let uniformity = Uniformity::of(module, Rc::clone(&graph), inputs);
         let deciding = deciding(&graph, &known.observed);

@@ -29,7 +29,7 @@ impl BlockUniform {
     /// Analyses a kernel; `varying` are the parameters that differ from thread to thread, `read_only`
     /// says of parameters that they point to what no thread writes to. With `warps`, a warp shares the
     /// varying parameters that are not among its lanes. The answers are for the threads that do not come to a
-    /// basic block of `ending`, from which no way leads to others.
+    /// basic block of `ending`, from which no way leads to others. `read_once`: see [`Inputs`].
     ///
     /// # Safety
     /// `function` is a live definition of `module`.
@@ -40,6 +40,7 @@ impl BlockUniform {
         read_only: &[bool],
         warps: Option<WholeWarps>,
         ending: HashSet<LLVMBasicBlockRef>,
+        read_once: HashMap<LLVMValueRef, LLVMValueRef>,
     ) -> Self {
         // SAFETY: by contract.
         unsafe {
@@ -55,6 +56,7 @@ impl BlockUniform {
                 control: Uniform::Block,
                 frozen: Uniform::Thread,
                 warps,
+                read_once,
             };
             let graph = Graph::without(function, &ending).ok().map(Rc::new);
             let known = graph.map(|graph| Uniformity::of(module, graph, inputs));

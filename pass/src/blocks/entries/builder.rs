@@ -153,6 +153,7 @@ impl BlockEntryBuilder<'_> {
             let (b, none) = (self.builder, c"".as_ptr());
             let int = LLVMInt32TypeInContext(self.context);
             let (choose, end) = (self.new_block(c"choose"), self.new_block(c"end"));
+            self.begin_interval();
             let entry = LLVMGetInsertBlock(b);
             LLVMBuildBr(b, choose);
             LLVMPositionBuilderAtEnd(b, choose);
@@ -262,6 +263,21 @@ impl BlockEntryBuilder<'_> {
         }
     }
 
+    /// Notes that no thread has made the reads of one thread for all.
+    unsafe fn begin_interval(&self) {
+        // SAFETY: by contract.
+        unsafe {
+            let zero = LLVMConstInt(LLVMInt64TypeInContext(self.context), 0, 0);
+            for place in segments::marks(self.segments.read_once) {
+                LLVMBuildStore(
+                    self.builder,
+                    zero,
+                    self.in_frame(offset_of!(FrameCommon, shared) + 8 * place),
+                );
+            }
+        }
+    }
+
     /// Calls the runtime for a barrier that the threads have reached, unless the block has ended.
     unsafe fn at_barrier(&self, barrier: LLVMValueRef, next: LLVMValueRef) {
         // SAFETY: by contract.
@@ -277,6 +293,7 @@ impl BlockEntryBuilder<'_> {
             const { assert!(BLOCK_ENDED == u32::MAX, "no barrier's number and 1") };
             LLVMPositionBuilderAtEnd(b, open);
             ir::call(b, barrier, &[LLVMGetParam(self.function, 0)]);
+            self.begin_interval();
             LLVMBuildBr(b, on);
             LLVMPositionBuilderAtEnd(b, on);
         }

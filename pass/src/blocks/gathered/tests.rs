@@ -132,6 +132,26 @@ fn addresses_with_a_step() {
     assert_eq!(by("%n"), scattered(&[3]));
 }
 
+/// What the loops around the innermost one do with an address changes it seldom.
+#[test]
+fn addresses_in_loops_in_each_other() {
+    let nested = |outer: &str, inner: &str| {
+        of_kernel(&format!(
+            "br label %g\n g:\n %k = phi i32 [ %t, %0 ], [ %l, %f ]\n {outer}\n br label %h\n
+             h:\n %i = phi i32 [ 0, %g ], [ %j, %h ]\n {inner}\n %p = getelementptr inbounds float, ptr %a, i32 %q\n READ 3 %p\n
+             %j = add i32 %i, 1\n %x = icmp slt i32 %j, %m\n br i1 %x, label %h, label %f\n
+             f:\n %l = add i32 %k, %n\n %y = icmp slt i32 %l, %m\n br i1 %y, label %g, label %e\n e:\n ret void"
+        ))
+    };
+    let (row, loaded) =
+        ("%r = mul i32 %k, %n", "%s = getelementptr i32, ptr %a, i32 %k\n %r = load i32, ptr %s");
+    assert_eq!(nested(row, "%q = add i32 %r, %i"), runs(&[3]));
+    assert_eq!(nested(loaded, "%q = add i32 %r, %i"), runs(&[3]));
+    assert_eq!(nested(row, "%q = add i32 %r, %n"), runs(&[3]), "one address in the inner loop");
+    let read = "%s = getelementptr i32, ptr %a, i32 %i\n %q = load i32, ptr %s";
+    assert_eq!(nested("", read), scattered(&[3]));
+}
+
 #[test]
 fn loops_with_writes() {
     assert_eq!(of_loop(&format!("{ELEMENT}\n READ 3 %p\n WRITE 4 %p")), runs(&[3, 4]));
@@ -181,6 +201,7 @@ fn other_sizes() {
         of_loop(&format!("{ELEMENT}\n call void @__gpurace_read(ptr %c, ptr %p, i32 {size}, i32 3)"))
     };
     assert_eq!(read(16), runs(&[3]));
-    assert_eq!(read(2), runs(&[3]));
+    // Elements of four bytes lie apart.
+    assert_eq!(read(2), scattered(&[3]));
     assert_eq!(read(12), Found { calls: 1, ..Found::default() });
 }

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::mem::offset_of;
 
-use gpurace_abi::batch::{FrameCommon, SHARED_VALUES};
+use gpurace_abi::batch::FrameCommon;
 use gpurace_protocol::protocol::Uniform;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
@@ -13,6 +13,7 @@ use llvm_sys::{LLVMIntPredicate, LLVMOpcode};
 use super::frame;
 use super::loop_variables::NextSum;
 use super::points::for_some_threads;
+use super::read_once;
 use super::{Cut, Cutter, Runs, ThreadParameter};
 use crate::analysis::control_flow::ControlFlow;
 use crate::analysis::uniform::BlockUniform;
@@ -106,7 +107,7 @@ impl Cutter {
                         && points.iter().map(of_point).all(|of| of >= group)
                         && ir::alloc_size(self.module, ty) <= 8
                         && is_number(ty)
-                        && shared < SHARED_VALUES;
+                        && shared < read_once::other_values(self.read_once);
                     found.push(Crossing {
                         value,
                         defined,

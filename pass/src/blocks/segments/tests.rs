@@ -126,6 +126,56 @@ fn barrier_under_a_condition_from_memory_that_is_only_read() {
     assert_eq!(under("%t"), None);
 }
 
+/// In code with checks, one thread reads for all what decides whether they come to a barrier.
+#[test]
+fn barrier_under_a_condition_from_memory_that_one_thread_reads() {
+    let cut_under = |condition: &str, checks| {
+        let body = format!(
+            "{condition}\n br i1 %x, label %yes, label %no\n yes:\n BARRIER\n br label %no\n no:\n BARRIER\n ret void"
+        );
+        cut_with(&body, checks).map(|found| (found.points, found.parallel))
+    };
+    let under = |condition: &str| cut_under(condition, Checks::InRows);
+    let of = |read: &str| format!("{read}\n %x = icmp slt i32 %m, 4");
+    let one = Some((3, false));
+    let plain = of("%m = load i32, ptr %p");
+    assert_eq!(under(&plain), one);
+    // Not where fences or atomics order single threads, and not without checks.
+    assert_eq!(cut_under(&plain, Checks::InRowsBetweenBarriers), None);
+    assert_eq!(cut_under(&plain, Checks::Kept), None);
+    assert_eq!(cut_under(&plain, Checks::None), None);
+    // Not of another address for each thread, nor where single threads read.
+    assert_eq!(under(&of("%at = getelementptr i32, ptr %p, i32 %t\n %m = load i32, ptr %at")), None);
+    assert_eq!(under(&of("%m = load volatile i32, ptr %p")), None);
+    assert_eq!(under(&of("%m = load atomic i32, ptr %p monotonic, align 4")), None);
+    let some = "%y = icmp slt i32 %t, 4\n br i1 %y, label %few, label %all\n few:\n %o = load i32, ptr %p\n br label %all\n
+         all:\n %m = phi i32 [ %o, %few ], [ 7, %0 ]";
+    assert_eq!(under(&of(some)), None);
+    // At an address that was read in the same way.
+    assert_eq!(under(&of("%q = load ptr, ptr %p\n %m = load i32, ptr %q")), one);
+    assert_eq!(
+        under(&of(
+            "%i = load i32, ptr %p\n %z = add i32 %i, %t\n %q = getelementptr i32, ptr %p, i32 %z\n %m = load i32, ptr %q"
+        )),
+        None
+    );
+}
+
+#[test]
+fn barrier_in_a_loop_whose_end_memory_tells() {
+    let body = |inside: &str| {
+        let body = format!(
+            "br label %h\n h:\n %i = phi i32 [ 0, %0 ], [ %j, %l ]\n {inside}\n br label %l\n l:\n %j = add i32 %i, 1\n
+             %x = icmp slt i32 %j, %m\n br i1 %x, label %h, label %e\n e:\n BARRIER\n ret void"
+        );
+        cut_with(&body, Checks::InRows).map(|found| (found.points, found.shared))
+    };
+    assert_eq!(body("%m = load i32, ptr %p\n BARRIER"), Some((3, 2)));
+    // More than once between two barriers: each time it may be another value.
+    let around = "br label %g\n g:\n %m = load i32, ptr %p\n %y = icmp sgt i32 %m, 9\n br i1 %y, label %g, label %on\n on:\n BARRIER";
+    assert_eq!(body(around), None);
+}
+
 #[test]
 fn barrier_under_a_frozen_condition() {
     // Each thread may freeze a value that the program leaves undefined to another one.
