@@ -136,6 +136,8 @@ unsafe fn constant(value: LLVMValueRef) -> Option<u64> {
 struct Arrival {
     /// The word before it, which a test is given.
     token: LLVMValueRef,
+    /// The basic block that makes it.
+    at: LLVMBasicBlockRef,
     /// The basic block to which the thread goes on.
     after: LLVMBasicBlockRef,
 }
@@ -319,7 +321,12 @@ impl Uses {
                         .filter(|&from| ir::successors(from).contains(&end))
                         .all(|from| from != own && only_done(from) == Some(end))
             };
-            (!ends.is_empty() && ends.iter().all(comes_only_so)).then_some(ends)
+            if ends.is_empty() || !ends.iter().all(comes_only_so) {
+                return None;
+            }
+            // A thread that waited again with its old token would go on without the others.
+            let later = reached(ends.clone(), |block| block != arrival.at, |_| true)?;
+            (!later.contains(&own)).then_some(ends)
         }
     }
 
@@ -383,7 +390,7 @@ impl Arrival {
             let own = LLVMGetInstructionParent(exchange);
             let [after, again] = ir::successors(own)[..] else { return None };
             let retries = again == own || ir::successors(again) == [own];
-            (one == Some(1) && retries && after != own).then_some(Some(Self { token, after }))
+            (one == Some(1) && retries && after != own).then_some(Some(Self { token, at: own, after }))
         }
     }
 }
