@@ -151,9 +151,11 @@ unsafe fn holds(comparison: LLVMValueRef, left: i64, right: i64) -> Option<bool>
     use LLVMIntPredicate::*;
     // SAFETY: by contract.
     let predicate = unsafe { LLVMGetICmpPredicate(comparison) };
-    let is_signed =
-        matches!(predicate, LLVMIntSLT | LLVMIntSLE | LLVMIntSGT | LLVMIntSGE | LLVMIntEQ | LLVMIntNE);
-    (is_signed || left >= 0 && right >= 0).then(|| match predicate {
+    let is_unsigned = matches!(predicate, LLVMIntULT | LLVMIntULE | LLVMIntUGT | LLVMIntUGE);
+    if is_unsigned && left.min(right) < 0 {
+        return None;
+    }
+    Some(match predicate {
         LLVMIntEQ => left == right,
         LLVMIntNE => left != right,
         LLVMIntSLT | LLVMIntULT => left < right,
