@@ -74,8 +74,12 @@ unsafe fn mark_behind(instructions: &[Vec<LLVMValueRef>], next: &[Vec<usize>]) {
     }
 }
 
-/// True for what may order the accesses of a thread: a fence, an atomic, a call of a function of the program.
-unsafe fn may_order(i: LLVMValueRef) -> bool {
+/// True for a call that may order the accesses of a thread: of the check of a fence or an atomic, or of a function of the
+/// program.
+///
+/// # Safety
+/// It is live.
+pub unsafe fn may_order(i: LLVMValueRef) -> bool {
     // SAFETY: by contract.
     unsafe {
         ir::opcode(i) == LLVMOpcode::LLVMCall

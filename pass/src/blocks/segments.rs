@@ -364,7 +364,7 @@ impl Cutter {
             let meeting =
                 |of: &ReadOnce| early_exits::meeting_at(function, &at, |ending| analyse(of, ending));
             let (mut uniform, some_end) = match meeting(&ReadOnce::new()) {
-                None if checks == Checks::InRows && collectives.is_empty() => {
+                None if collectives.is_empty() && read_once::is_for(function, checks) => {
                     let parting = analyse(&ReadOnce::new(), HashSet::new());
                     let reads = read_once::candidates(module, &at, function, &parting);
                     let uniform = meeting(&reads)?.0;
@@ -379,8 +379,10 @@ impl Cutter {
             let at_barrier = |&at: &LLVMValueRef| Cut { at, runs: Runs::Block, sync: sync(at), apart: None };
             let mut cuts: Vec<_> = barriers.iter().map(at_barrier).collect();
             let mut sums = Vec::new();
-            // Lanes of a warp run from one collective to the next, not from one end of a loop to the next.
-            if loops && parallel && collectives.is_empty() {
+            // Lanes of a warp run from one collective to the next, not from one end of a loop to the next. Without checks
+            // no runtime tells barriers from ends of loops, and reads for all begin anew at each point.
+            let tells_barriers = self.read_once == 0 || checks.are_in_rows();
+            if loops && parallel && tells_barriers && collectives.is_empty() {
                 let (ends, found) = self.loop_ends(checks, &mut uniform);
                 cuts.extend(ends);
                 sums = found;

@@ -230,8 +230,9 @@ impl BlockEntryBuilder<'_> {
                 }
                 None => self.next(),
             };
-            if let Some(barrier) = self.barrier {
-                self.at_barrier(barrier, next);
+            match self.barrier {
+                Some(barrier) => self.at_barrier(barrier, next),
+                None => self.begin_interval(),
             }
             let from = LLVMGetInsertBlock(self.builder);
             LLVMAddIncoming(point, [next].as_mut_ptr(), [from].as_mut_ptr(), 1);

@@ -2,7 +2,7 @@
 //! number of a loop's iterations. Where all threads of the block read one address between two barriers, and nothing
 //! but barriers orders them, they read one value unless the kernel has a race. So the first thread's value serves for
 //! all of them. The threads then meet at each barrier, also where the value changes because of a race: each read keeps
-//! its check, which finds that race.
+//! its check, which finds that race. The first thread reads anew after each barrier.
 //!
 //! | a read | then |
 //! |---|---|
@@ -23,6 +23,8 @@ use llvm_sys::{LLVMAtomicOrdering, LLVMIntPredicate, LLVMOpcode};
 use super::Cutter;
 use crate::analysis::address::{self, Start};
 use crate::analysis::uniform::BlockUniform;
+use crate::blocks::apart;
+use crate::blocks::entries::Checks;
 use crate::blocks::number::{from_number, is_number, to_number};
 use crate::ir;
 
@@ -34,6 +36,28 @@ const PLACES: usize = 2;
 
 /// Values that serve for all threads of a block, each with the address that it was read from.
 pub type ReadOnce = HashMap<LLVMValueRef, LLVMValueRef>;
+
+/// True if nothing but barriers orders the threads of a function.
+///
+/// # Safety
+/// It is live.
+pub(super) unsafe fn is_for(function: LLVMValueRef, checks: Checks) -> bool {
+    // SAFETY: by contract.
+    unsafe {
+        let orders = |i: LLVMValueRef| match ir::opcode(i) {
+            LLVMOpcode::LLVMFence | LLVMOpcode::LLVMAtomicRMW | LLVMOpcode::LLVMAtomicCmpXchg => true,
+            LLVMOpcode::LLVMLoad | LLVMOpcode::LLVMStore => {
+                !matches!(LLVMGetOrdering(i), LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic)
+            }
+            _ => apart::may_order(i),
+        };
+        match checks {
+            Checks::InRows => true,
+            Checks::None => !ir::instructions(function).into_iter().any(orders),
+            Checks::Kept | Checks::InRowsBetweenBarriers => false,
+        }
+    }
+}
 
 /// Finds the reads that decide which threads come where: those from which the conditions are computed by which threads
 /// part. Each is at most once between two barriers.

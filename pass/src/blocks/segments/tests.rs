@@ -111,7 +111,7 @@ fn barrier_under_a_condition() {
     assert_eq!(points_under("%x = icmp slt i32 %n, 4\n"), Some(3));
     assert_eq!(points_under("%x = icmp slt i32 %b, 4\n"), Some(3));
     assert_eq!(points_under("%x = icmp slt i32 %t, 4\n"), None);
-    assert_eq!(points_under("%m = load i32, ptr %p\n %x = icmp slt i32 %m, 4\n"), None);
+    assert_eq!(points_under("%m = load volatile i32, ptr %p\n %x = icmp slt i32 %m, 4\n"), None);
     assert_eq!(points_under("%y = add i32 %t, %n\n %x = icmp slt i32 %y, 4\n"), None);
 }
 
@@ -126,7 +126,7 @@ fn barrier_under_a_condition_from_memory_that_is_only_read() {
     assert_eq!(under("%t"), None);
 }
 
-/// In code with checks, one thread reads for all what decides whether they come to a barrier.
+/// One thread reads for all what decides whether they come to a barrier.
 #[test]
 fn barrier_under_a_condition_from_memory_that_one_thread_reads() {
     let cut_under = |condition: &str, checks| {
@@ -140,12 +140,23 @@ fn barrier_under_a_condition_from_memory_that_one_thread_reads() {
     let one = Some((3, false));
     let plain = of("%m = load i32, ptr %p");
     assert_eq!(under(&plain), one);
-    // Not where fences or atomics order single threads, and not without checks.
+    assert_eq!(cut_under(&plain, Checks::None), one);
+    // Not where fences or atomics order single threads.
     assert_eq!(cut_under(&plain, Checks::InRowsBetweenBarriers), None);
     assert_eq!(cut_under(&plain, Checks::Kept), None);
-    assert_eq!(cut_under(&plain, Checks::None), None);
+    for order in [
+        "fence syncscope(\"block\") acq_rel",
+        "%o = atomicrmw add ptr %p, i32 1 monotonic",
+        "%o = cmpxchg ptr %p, i32 0, i32 1 monotonic monotonic",
+        "store atomic i32 1, ptr %p monotonic, align 4",
+        "call void @again(ptr %c)",
+    ] {
+        assert_eq!(cut_under(&format!("{order}\n {plain}"), Checks::None), None, "{order}");
+    }
     // Not of another address for each thread, nor where single threads read.
     assert_eq!(under(&of("%at = getelementptr i32, ptr %p, i32 %t\n %m = load i32, ptr %at")), None);
+    let own = "%v = alloca i32\n store i32 %t, ptr %v\n %m = load i32, ptr %v";
+    assert_eq!([Checks::InRows, Checks::None].map(|checks| cut_under(&of(own), checks)), [None; 2]);
     assert_eq!(under(&of("%m = load volatile i32, ptr %p")), None);
     assert_eq!(under(&of("%m = load atomic i32, ptr %p monotonic, align 4")), None);
     let some = "%y = icmp slt i32 %t, 4\n br i1 %y, label %few, label %all\n few:\n %o = load i32, ptr %p\n br label %all\n
