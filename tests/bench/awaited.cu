@@ -24,7 +24,7 @@ __global__ void awaited(int n, const float* a, const float* b, float* c) {
 
 int main(int argc, char** argv) {
     Bench bench(argc, argv);
-    int n = bench.size(128, 32);
+    int n = bench.size(64, 32);
     std::vector<float> a(n * n), b(n * n);
     for (int i = 0; i < n * n; i++) a[i] = i % 5, b[i] = i % 7;
     Buffer<float> da(a), db(b), dc(n * n);

@@ -1,7 +1,7 @@
 //! Unrolls loops of few iterations before a kernel is cut, so that each access of an iteration is a row.
 //!
-//! LLVM's own limit counts instructions, and a check is several. A loop is also unrolled if its number of iterations is
-//! constant and all checks of the function are still at most [`MOST_ROWS`] then: the loops over the elements that a
+//! LLVM's own limit counts instructions, and a check is several. So a loop is also unrolled if its number of iterations
+//! is constant and the function has at most [`MOST_ROWS`] checks afterwards. Such are the loops over elements that a
 //! thread keeps in registers. Inner loops come first.
 
 use gpurace_abi::batch::MOST_ROWS;
@@ -77,8 +77,8 @@ unsafe fn checks_in(block: LLVMBasicBlockRef) -> usize {
     unsafe { ir::block_instructions(block).filter(|&i| rows::batched_access(i).is_some()).count() }
 }
 
-/// The number of a loop's iterations: how often threads come to its latch, or one more, if they leave it by a count
-/// from a constant to a constant and not before. `None` if it is not known, 0, or more than [`MOST_ROWS`].
+/// The number of a loop's iterations, if threads leave it by a count from a constant to a constant. With another way
+/// out it is the most. `None` if it is not known, 0, or more than [`MOST_ROWS`].
 unsafe fn iterations(flow: &ControlFlow, of: &Loop) -> Option<usize> {
     // SAFETY: by contract.
     unsafe {
