@@ -101,7 +101,8 @@ unsafe fn iterations(flow: &ControlFlow, of: &Loop) -> Option<usize> {
             for from in [header, latch] {
                 let end = LLVMGetBasicBlockTerminator(flow.blocks[from]);
                 let to = &flow.successors[from];
-                if to.len() != 2 || is_inside(&to[0]) == is_inside(&to[1]) {
+                let is_branch = ir::opcode(end) == LLVMOpcode::LLVMBr && LLVMIsConditional(end) != 0;
+                if !is_branch || is_inside(&to[0]) == is_inside(&to[1]) {
                     continue;
                 }
                 let condition = LLVMGetCondition(end);

@@ -410,7 +410,7 @@ impl Test {
                 let is_compare = ir::opcode(done) == LLVMOpcode::LLVMICmp
                     && LLVMGetICmpPredicate(done) == llvm_sys::LLVMIntPredicate::LLVMIntNE
                     && LLVMGetOperand(done, 0) == now;
-                let token = phase(LLVMGetOperand(done, 1)).filter(|_| is_compare)?;
+                let token = is_compare.then(|| phase(LLVMGetOperand(done, 1)))??;
                 Some(Self { token, done })
             })
         }

@@ -315,4 +315,8 @@ fn loops_are_unrolled_while_there_is_room_for_their_rows() {
     // More rows than there may be: the inner loop alone is unrolled.
     assert_eq!(rows("8", "9"), Some(9));
     assert_eq!(rows("%n", "9"), Some(9));
+    // The inner loop's end is a switch, which LLVM does not count.
+    let switched = body("%n", "9")
+        .replace("br i1 %y, label %body, label %next", "switch i1 %y, label %next [ i1 1, label %body ]");
+    assert_eq!(rows_of(&switched).rows.iter().map(Vec::len).max(), Some(1));
 }
