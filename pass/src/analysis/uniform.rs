@@ -50,6 +50,20 @@ pub struct Inputs {
     pub read_once: HashMap<LLVMValueRef, LLVMValueRef>,
 }
 
+impl Inputs {
+    /// Of a function that each thread runs by itself. All threads see the same result of a `freeze`.
+    pub fn of_threads(arguments: Vec<Uniform>, read_only_copies: Vec<bool>, control: Uniform) -> Self {
+        Self {
+            arguments,
+            read_only_copies,
+            control,
+            frozen: Uniform::Grid,
+            warps: None,
+            read_once: HashMap::new(),
+        }
+    }
+}
+
 /// The groups for the values and the control flow of a function.
 #[derive(Clone, Debug)]
 pub struct Uniformity {

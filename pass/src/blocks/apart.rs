@@ -74,8 +74,8 @@ unsafe fn mark_behind(instructions: &[Vec<LLVMValueRef>], next: &[Vec<usize>]) {
     }
 }
 
-/// True for a call that may order the accesses of a thread: of the check of a fence or an atomic, or of a function of the
-/// program.
+/// True for a call that may order the accesses of a thread: of the check of a fence or an atomic, or of a function of
+/// the program.
 ///
 /// # Safety
 /// It is live.

@@ -112,8 +112,8 @@ pub unsafe fn find(function: LLVMValueRef) -> Vec<GatheredAccess> {
     }
 }
 
-/// How many bytes an address grows by from one iteration of a loop to the next, or by how much a number grows. `None` if
-/// the address does not show that. A product with a number that is not known counts as far away.
+/// How many bytes an address grows by from one iteration of a loop to the next, or by how much a number grows. `None`
+/// if the address does not show that. A product with a number that is not known counts as far away.
 unsafe fn step(
     module: LLVMModuleRef,
     value: LLVMValueRef,

@@ -379,8 +379,8 @@ impl Cutter {
             let at_barrier = |&at: &LLVMValueRef| Cut { at, runs: Runs::Block, sync: sync(at), apart: None };
             let mut cuts: Vec<_> = barriers.iter().map(at_barrier).collect();
             let mut sums = Vec::new();
-            // Lanes of a warp run from one collective to the next, not from one end of a loop to the next. Without checks
-            // no runtime tells barriers from ends of loops, and reads for all begin anew at each point.
+            // Lanes of a warp run from one collective to the next, not from one end of a loop to the next. Without
+            // checks nothing tells barriers from ends of loops, and reads for all begin anew at each point.
             let tells_barriers = self.read_once == 0 || checks.are_in_rows();
             if loops && parallel && tells_barriers && collectives.is_empty() {
                 let (ends, found) = self.loop_ends(checks, &mut uniform);

@@ -102,14 +102,8 @@ unsafe fn of_kernel(
         let lines = OwnLines::of(kernel)?;
         let graph = Rc::new(Graph::of(kernel).ok()?);
         let parameters = ir::params(kernel).len();
-        let inputs = Inputs {
-            arguments: vec![Uniform::Grid; parameters],
-            read_only_copies: vec![false; parameters],
-            control: Uniform::Grid,
-            frozen: Uniform::Grid,
-            warps: None,
-            read_once: HashMap::new(),
-        };
+        let arguments = vec![Uniform::Grid; parameters];
+        let inputs = Inputs::of_threads(arguments, vec![false; parameters], Uniform::Grid);
         let uniformity = Uniformity::of(module, Rc::clone(&graph), inputs);
         let deciding = deciding(&graph, &known.observed);
         let spinning = &spins::headers(kernel) | &spins::polling(kernel);

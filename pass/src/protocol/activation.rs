@@ -58,15 +58,7 @@ impl Extraction<'_> {
                 });
             }
             let uniform = vec![Uniform::Grid; arguments.len()];
-            let (control, frozen) = (Uniform::Grid, Uniform::Grid);
-            let inputs = Inputs {
-                arguments: uniform,
-                read_only_copies,
-                control,
-                frozen,
-                warps: None,
-                read_once: HashMap::new(),
-            };
+            let inputs = Inputs::of_threads(uniform, read_only_copies, Uniform::Grid);
             let mut frame = self.activation(kernel, arguments, inputs)?;
             self.evaluate(&mut frame)?;
             Ok(frame)
@@ -199,15 +191,7 @@ impl Extraction<'_> {
             }
             let control = f.control.min(f.uniform.control(block));
             let read_only_copies = vec![false; arguments.len()];
-            let frozen = Uniform::Grid;
-            let inputs = Inputs {
-                arguments: uniform,
-                read_only_copies,
-                control,
-                frozen,
-                warps: None,
-                read_once: HashMap::new(),
-            };
+            let inputs = Inputs::of_threads(uniform, read_only_copies, control);
             let mut frame = self.activation(callee, arguments, inputs)?;
             frame.around = f.inner(place);
             frame.depth = f.depth + 1;

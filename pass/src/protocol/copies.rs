@@ -100,8 +100,8 @@ impl Since {
     }
 }
 
-/// Follows a thread to the start of a basic block, where phases of mbarriers may end. An mbarrier that was told of the copy
-/// is a wait for it.
+/// Follows a thread to the start of a basic block, where phases of mbarriers may end. An mbarrier that was told of the
+/// copy is a wait for it.
 fn meet(facts: &Facts<'_>, block: LLVMBasicBlockRef, mut since: Since) -> ControlFlow<u32, Since> {
     for meeting in facts.mbarriers.at(block) {
         if since.told == Some(meeting.at) {

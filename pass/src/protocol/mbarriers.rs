@@ -1,11 +1,13 @@
 //! Mbarriers at which all threads of a block meet: `bar.arrive_and_wait()` of `cuda::barrier`.
 //!
 //! # The rule
-//! A static shared mbarrier is a barrier of the block where its count is the number of the block's threads, and
-//! * it is only initialised, arrived at one by one, tested and told of asynchronous copies, all in one kernel;
-//! * a barrier of the block lies between its initialisation and all arrivals;
-//! * a thread that arrives comes to no other access, barrier, arrival at it or end before a test says that the phase
+//! A static shared mbarrier is a barrier of the block where its count is the number of the block's threads. Besides:
+//!
+//! * It is only initialised, arrived at one by one, tested and told of asynchronous copies, all in one kernel.
+//! * A barrier of the block lies between its initialisation and all arrivals.
+//! * A thread that arrives comes to no other access, barrier, arrival at it or end before a test says that the phase
 //!   of its arrival is over.
+//! * No thread tests an old token again.
 //!
 //! Then the phases are those that begin and end with all threads, each of which has arrived once. So a thread that has
 //! waited comes after what the others did before they arrived. That the threads decide alike what leads to the mbarrier
@@ -365,8 +367,8 @@ impl Uses {
 }
 
 impl Arrival {
-    /// The arrival that an exchange of an mbarrier's word makes: of one thread, which stays expected. `Some(None)` for an
-    /// exchange that changes nothing, `None` for any other.
+    /// The arrival that an exchange of an mbarrier's word makes: of one thread, which stays expected. `Some(None)` for
+    /// an exchange that changes nothing, `None` for any other.
     unsafe fn of(exchange: LLVMValueRef) -> Option<Option<Self>> {
         // SAFETY: by contract.
         unsafe {

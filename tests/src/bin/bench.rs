@@ -171,7 +171,8 @@ fn choose(wanted: &[String]) -> Result<Vec<(&'static str, Vec<&'static str>)>, S
     Ok(chosen.filter(|(_, kernels)| !kernels.is_empty()).collect())
 }
 
-/// Runs a kernel's variants in turn. Returns the runs by variant and round; those in OpenCL come last, if there are any.
+/// Runs a kernel's variants in turn. Returns the runs by variant and round. Those in OpenCL come last, if there are
+/// any.
 fn measure(kernel: &str, opencl: bool, folder: &Path) -> Result<Vec<Vec<Run>>, String> {
     let mut variants = vec![Variant::Bare, Variant::Checked, Variant::Pruned];
     variants.extend((opencl && source(kernel, "cl").exists()).then_some(Variant::OpenCl));

@@ -1,6 +1,6 @@
 //! Asynchronous copies that their thread waits for before the next barrier, and some that are in flight over barriers.
 
-use gpurace_tests::toolchain::{compile, run_checked, work_folder};
+use super::compare;
 
 const SOURCE: &str = r#"
 #include <cstdlib>
@@ -139,21 +139,5 @@ int main(int, char** argv) {
 /// What is proved runs without checks. What is not has the races that it has with every check.
 #[test]
 fn copies_that_are_waited_for_before_the_barrier_are_proved() {
-    let folder = work_folder("proofs_copies").unwrap();
-    std::fs::write(folder.join("k.cu"), SOURCE).unwrap();
-    compile(&["-fsanitize=gpurace", "-std=c++17", "k.cu", "-o", "k"], &folder).unwrap();
-    compile(&["-fsanitize=gpurace", "-std=c++17", "-fgpurace-prune=off", "k.cu", "-o", "off"], &folder)
-        .unwrap();
-    let run = |program: &str, which: usize| {
-        let report =
-            run_checked(&folder.join(program), &[&which.to_string()], "cache_dir=", &folder).unwrap().report;
-        let stats = report.unwrap();
-        (stats.races.len(), stats.stats.checks_executed)
-    };
-    for which in 0..=15 {
-        let (races, checks) = run("k", which);
-        assert_eq!(races, run("off", which).0, "kernel {which}");
-        assert_eq!(races > 0, ![0, 1, 2, 3, 10, 11, 14].contains(&which), "kernel {which}");
-        assert_eq!(checks == 0, [0, 1, 2, 3, 11, 14].contains(&which), "kernel {which}");
-    }
+    compare(SOURCE, "proofs_copies", 0..=15, &[0, 1, 2, 3, 10, 11, 14], &[0, 1, 2, 3, 11, 14]);
 }

@@ -33,6 +33,35 @@ use std::path::{Path, PathBuf};
 use gpurace_tests::toolchain::{Outcome, compile, run_checked, work_folder};
 use serde_json::Value;
 
+/// Runs kernels of a source one by one, each with proofs and with every check. A kernel has the same number of races in
+/// both, none if it is `clean`, and no check is left with proofs if it is `proved`.
+fn compare(
+    source: &str,
+    name: &str,
+    kernels: std::ops::RangeInclusive<usize>,
+    clean: &[usize],
+    proved: &[usize],
+) {
+    let folder = work_folder(name).unwrap();
+    std::fs::write(folder.join("k.cu"), source).unwrap();
+    for (program, proofs) in [("k", "launch"), ("off", "off")] {
+        let prune = format!("-fgpurace-prune={proofs}");
+        compile(&["-fsanitize=gpurace", "-std=c++17", &prune, "k.cu", "-o", program], &folder).unwrap();
+    }
+    let run = |program: &str, which: usize| {
+        let outcome =
+            run_checked(&folder.join(program), &[&which.to_string()], "cache_dir=", &folder).unwrap();
+        let report = outcome.report.unwrap();
+        (report.races.len(), report.stats.checks_executed)
+    };
+    for which in kernels {
+        let (races, checks) = run("k", which);
+        assert_eq!(races, run("off", which).0, "kernel {which}");
+        assert_eq!(races == 0, clean.contains(&which), "kernel {which}");
+        assert_eq!(checks == 0, proved.contains(&which), "kernel {which}");
+    }
+}
+
 /// Kernels that are proved under conditions. The program's arguments choose the launches.
 const SOURCE: &str = r#"
 #include <cstdlib>

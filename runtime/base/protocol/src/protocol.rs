@@ -14,8 +14,9 @@
 //!
 //! # What is left out
 //! Accesses to memory that no other thread touches (locals, constant memory), and order through
-//! atomics, fences and named barriers. An mbarrier at which the block's threads meet is a [`Sync::Block`]. Missing order only makes proofs fail. A barrier that threads
-//! could confuse with another one (`bar.sync 0, n`) is [`Stmt::Unknown`].
+//! atomics, fences and named barriers. Missing order only makes proofs fail. A barrier that threads
+//! could confuse with another one (`bar.sync 0, n`) is [`Stmt::Unknown`]. An mbarrier at which the
+//! block's threads meet is a [`Sync::Block`].
 
 use serde::{Deserialize, Serialize};
 
