@@ -35,9 +35,11 @@
 //! least one of them must be reported, and all of them may be. A scope may follow `shared` or `global`,
 //! and one of `same-value`, `other-value` and `unknown-value`.
 //! `RACE?` declares a race that may be reported or not, depending on the schedule.
-//! `//~ DIVERGENCE[racy]: A exited` declares that threads wait at line `A` for threads that have ended.
+//! `//~ DIVERGENCE[racy]: A exited` declares that threads wait at line `A` for threads that have ended. The kind of a
+//! divergence follows the revision, as in `DIVERGENCE[racy] absent-lanes: A`. Without one it is `barrier`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// A program and its annotations.
@@ -54,7 +56,7 @@ pub struct Program {
     /// The line of each label, from 1.
     pub labels: BTreeMap<String, u32>,
     races: Vec<(Option<String>, ExpectedRace)>,
-    divergences: Vec<(Option<String>, Vec<WaitingAt>)>,
+    divergences: Vec<(Option<String>, ExpectedDivergence)>,
 }
 
 /// A declared race.
@@ -83,6 +85,21 @@ pub enum WaitingAt {
     Line(u32),
     /// The threads have ended.
     Exited,
+}
+
+/// A declared divergence.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ExpectedDivergence {
+    /// Its kind, as in the JSON.
+    pub kind: String,
+    /// Where the threads are, in order.
+    pub waiting: Vec<WaitingAt>,
+}
+
+impl fmt::Display for ExpectedDivergence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "divergence of kind `{}`: {:?}", self.kind, self.waiting)
+    }
 }
 
 /// A known fault of gpurace that a case shows.
@@ -184,7 +201,9 @@ impl Program {
                 .map(|l| if *l == "exited" { Ok(WaitingAt::Exited) } else { line_of(l).map(WaitingAt::Line) })
                 .collect::<Result<Vec<_>, _>>()?;
             waiting.sort_unstable();
-            self.divergences.push((split_revision(head)?.0, waiting));
+            let (revision, kind) = split_revision(head)?;
+            let kind = Some(kind.trim()).filter(|kind| !kind.is_empty()).unwrap_or("barrier").to_owned();
+            self.divergences.push((revision, ExpectedDivergence { kind, waiting }));
             return Ok(());
         }
         let head = head.strip_prefix("RACE").unwrap_or(head);
@@ -265,9 +284,9 @@ impl Program {
     }
 
     /// Returns the divergences declared for a revision.
-    pub fn divergences(&self, revision: Option<&str>) -> Vec<&[WaitingAt]> {
+    pub fn divergences(&self, revision: Option<&str>) -> Vec<&ExpectedDivergence> {
         let applies = |r: &Option<String>| r.is_none() || r.as_deref() == revision;
-        self.divergences.iter().filter(|(r, _)| applies(r)).map(|(_, d)| d.as_slice()).collect()
+        self.divergences.iter().filter(|(r, _)| applies(r)).map(|(_, d)| d).collect()
     }
 
     /// Returns the known fault of gpurace that a revision shows.
@@ -348,7 +367,11 @@ sum += tile[t];   //~ B
         assert_eq!(races[0].scope.as_deref(), Some("block"));
         assert!(races[1].optional && races[1].kinds.len() == 2);
         assert_eq!((races[1].same_value, races[1].lines[1]), (Some(Some(false)), None));
-        assert_eq!(p.divergences(Some("fixed")), [[WaitingAt::Line(9), WaitingAt::Exited]]);
+        let waiting = vec![WaitingAt::Line(9), WaitingAt::Exited];
+        assert_eq!(
+            p.divergences(Some("fixed")),
+            [&ExpectedDivergence { kind: "barrier".to_owned(), waiting }]
+        );
     }
 
     #[test]

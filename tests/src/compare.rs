@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
-use crate::annotation::{ExpectedRace, WaitingAt};
+use crate::annotation::{ExpectedDivergence, ExpectedRace, WaitingAt};
 use crate::report::{Access, Race, Report};
 
 /// One side of a reported race: operation and line. The line is `None` if it is unknown.
@@ -44,7 +44,7 @@ pub fn sides(race: &Race, source: &Path) -> [Side; 2] {
 /// Returns all differences between declarations and a report.
 pub fn compare(
     races: &[&ExpectedRace],
-    divergences: &[&[WaitingAt]],
+    divergences: &[&ExpectedDivergence],
     report: &Report,
     source: &Path,
 ) -> Vec<Mismatch> {
@@ -65,7 +65,7 @@ pub fn compare(
             mismatches.push(Mismatch::Missing(declaration(race)));
         }
     }
-    let reported: BTreeSet<Vec<WaitingAt>> = report
+    let reported: BTreeSet<ExpectedDivergence> = report
         .divergence
         .iter()
         .map(|d| {
@@ -73,17 +73,17 @@ pub fn compare(
                 Some(line) if !w.exited => WaitingAt::Line(line),
                 _ => WaitingAt::Exited,
             });
-            let mut at: Vec<_> = at.collect();
-            at.sort_unstable();
-            at
+            let mut waiting: Vec<_> = at.collect();
+            waiting.sort_unstable();
+            ExpectedDivergence { kind: d.kind.clone(), waiting }
         })
         .collect();
-    let declared: BTreeSet<Vec<WaitingAt>> = divergences.iter().map(|d| d.to_vec()).collect();
+    let declared: BTreeSet<_> = divergences.iter().map(|&d| d.clone()).collect();
     for extra in reported.difference(&declared) {
-        mismatches.push(Mismatch::Unexpected(format!("divergence {extra:?}")));
+        mismatches.push(Mismatch::Unexpected(extra.to_string()));
     }
     for missing in declared.difference(&reported) {
-        mismatches.push(Mismatch::Missing(format!("divergence {missing:?}")));
+        mismatches.push(Mismatch::Missing(missing.to_string()));
     }
     mismatches
 }

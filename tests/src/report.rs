@@ -321,11 +321,18 @@ pub struct Divergence {
     pub launch: u64,
     /// `blockIdx`.
     pub block: [u32; 3],
+    /// What is wrong. It is left out for a barrier that not all threads reach.
+    #[serde(default = "barrier")]
+    pub kind: String,
     /// The groups of waiting threads.
     pub waiting: Vec<Waiting>,
     /// The seed of the schedule that shows it, if the program's own does not.
     #[serde(default)]
     pub seed: Option<u64>,
+}
+
+fn barrier() -> String {
+    "barrier".to_owned()
 }
 
 /// One group of threads in a [`Divergence`].

@@ -133,7 +133,10 @@ impl<'a> Found<'a> {
                 let waiting = found.waiting.iter().filter_map(|waiting| {
                     let Waiting::At(waiting) = waiting else { return None };
                     let place = at(waiting.file.as_deref(), waiting.line, None)?;
-                    Some(Related { place, text: format!("{} here", waits(waiting.threads)) })
+                    Some(Related {
+                        place,
+                        text: format!("{} here", words::divergence_threads(found.kind, waiting.threads)),
+                    })
                 });
                 // The first one is the main place.
                 waiting.skip(1).collect()
@@ -263,26 +266,21 @@ pub(crate) fn divergence(found: &Divergence) -> String {
                 (Some(file), Some(line)) => format!("at {file}:{line}"),
                 _ => "at a barrier".to_owned(),
             };
-            format!("{} {place}", waits(at.threads))
+            format!("{} {place}", words::divergence_threads(found.kind, at.threads))
         }
         Waiting::Exited(gone) => {
             format!("{} left the kernel", words::plural(gone.threads.into(), "thread has", "threads have"))
         }
     });
-    let kind = if found.skipped { "Skipped barrier" } else { "Barrier divergence" };
     format!(
-        "{kind} in block {} of launch {} of `{}`: {}.{}",
+        "{} in block {} of launch {} of `{}`: {}.{}",
+        words::capitalised(words::divergence_kind(found)),
         words::dim3(found.block),
         found.launch,
         found.kernel,
         parts.collect::<Vec<_>>().join("; "),
         replay(found.seed)
     )
-}
-
-/// Returns `32 threads wait`.
-pub(crate) fn waits(threads: u32) -> String {
-    words::plural(threads.into(), "thread waits", "threads wait")
 }
 
 /// Returns a sentence on the schedule, if it is not the program's own.

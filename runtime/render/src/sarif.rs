@@ -182,7 +182,10 @@ impl Renderer<'_> {
             let Waiting::At(at) = waiting else { return None };
             Some(Location {
                 id: None,
-                message: Some(Message::text(format!("{} here", found::waits(at.threads)))),
+                message: Some(Message::text(format!(
+                    "{} here",
+                    words::divergence_threads(diverged.kind, at.threads)
+                ))),
                 physical_location: Some(self.position(at.file.as_deref()?, at.line?, None)),
                 logical_locations: vec![logical(&diverged.kernel)],
             })
@@ -298,11 +301,10 @@ fn rules() -> Vec<Value> {
     let mut rules: Vec<Value> = RaceKind::ALL
         .iter()
         .map(|&kind| {
-            let word = |text: &str| text[..1].to_uppercase() + &text[1..];
             let (earlier, later) = (kind.earlier().as_str(), kind.later().as_str());
             rule(
                 rule_id(kind),
-                format!("{}{}Race", word(earlier), word(later)),
+                format!("{}{}Race", words::capitalised(earlier), words::capitalised(later)),
                 format!("Data race: {earlier}, then {later}"),
                 "Two threads access the same bytes, and at least one access is a write. They are not \
                  both atomic at a scope that has both threads. No barrier and no other order of \

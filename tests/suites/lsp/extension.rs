@@ -77,6 +77,9 @@ fn a_short_finding_is_a_problem() {
     let diverged =
         matched("gpurace-short", "k.cu:4: barrier divergence with k.cu:7, in `halves(int*)`").unwrap();
     assert_eq!(["line", "column"].map(|name| part(&diverged, name)), ["4", ""]);
+    for kind in ["skipped barrier", "absent lanes", "mask without its caller"] {
+        assert!(matched("gpurace-short", &format!("k.cu:4: {kind}, in `halves(int*)`")).is_some(), "{kind}");
+    }
     assert!(matched("gpurace-short", "k.cu:2:63: fault: illegal write of address 0x1").is_some());
     assert!(matched("gpurace-short", "SUMMARY: gpurace: 1 data race").is_none());
     assert!(matched("gpurace-short", "<unknown>: fault: trap").is_none());

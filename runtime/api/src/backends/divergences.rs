@@ -1,8 +1,8 @@
 //! The divergences of a launch on the executor, as the report shows them.
 
-use gpurace_cpu::{DivergenceReason, LaunchReport};
+use gpurace_cpu::{DivergenceReason, LaunchReport, WaitKind};
 use gpurace_options::{Lesser, Options};
-use gpurace_report::schema::{Divergence, Waiting};
+use gpurace_report::schema::{Divergence, DivergenceKind, Waiting};
 
 use crate::backend::module::Kernel;
 use crate::session::launch_record::LaunchRecord;
@@ -31,6 +31,20 @@ fn is_one_place(kernel: &Kernel, met: &gpurace_cpu::Divergence) -> bool {
         && met.waiting.iter().all(|w| syncs.get(w.sync as usize).is_some_and(|sync| sync.one_place))
 }
 
+/// Returns what is wrong.
+fn kind(found: &gpurace_cpu::Divergence) -> DivergenceKind {
+    let is_of_warp = |kind| matches!(kind, WaitKind::SyncWarp(_) | WaitKind::Collective(_));
+    match found.reason {
+        DivergenceReason::Skipped => DivergenceKind::SkippedBarrier,
+        DivergenceReason::CallerNotInMask => DivergenceKind::CallerNotInMask,
+        // Lanes that wait for others of their mask hold up the threads at the block's barrier too.
+        DivergenceReason::Stuck if found.waiting.iter().any(|waiting| is_of_warp(waiting.kind)) => {
+            DivergenceKind::AbsentLanes
+        }
+        DivergenceReason::Stuck | DivergenceReason::Scattered => DivergenceKind::Barrier,
+    }
+}
+
 /// One divergence.
 fn divergence(record: &LaunchRecord, found: &gpurace_cpu::Divergence) -> Divergence {
     let group = |waiting: &gpurace_cpu::Waiting| {
@@ -46,7 +60,7 @@ fn divergence(record: &LaunchRecord, found: &gpurace_cpu::Divergence) -> Diverge
         launch: record.id,
         block: found.block,
         waiting,
-        skipped: found.reason == DivergenceReason::Skipped,
+        kind: kind(found),
         seed: None,
     }
 }

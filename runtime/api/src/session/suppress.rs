@@ -155,6 +155,8 @@ fn matches(pattern: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use gpurace_report::schema::DivergenceKind;
+
     use super::*;
 
     #[test]
@@ -227,7 +229,7 @@ mod tests {
             launch: 1,
             block: [0, 0, 0],
             waiting: vec![Waiting::at(Some("reduce.cu".to_owned()), Some(9), 32, [0, 0, 0])],
-            skipped: false,
+            kind: DivergenceKind::Barrier,
             seed: None,
         };
         for (line, wanted) in [

@@ -172,7 +172,7 @@ impl Collector {
         let line = words::divergence_line(&divergence);
         let mut finding = finding(CauseKind::Divergence, Some(&divergence.kernel), line.clone());
         finding.fingerprint = line;
-        finding.why = "the threads of a block do not all reach the same barrier".to_owned();
+        finding.why = words::divergence_why(&divergence).to_owned();
         finding.fix.advice = Some(words::divergence_hint(&divergence).to_owned());
         self.divergences.insert(key, (self.divergence.len(), 0));
         self.divergence.push(divergence);

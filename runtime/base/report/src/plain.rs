@@ -231,7 +231,7 @@ impl MakePlain for Access {
 
 impl MakePlain for Divergence {
     fn make_plain(&mut self) {
-        let Self { kernel, launch: _, block: _, waiting, skipped: _, seed: _ } = self;
+        let Self { kernel, launch: _, block: _, waiting, kind: _, seed: _ } = self;
         kernel.make_plain();
         for waiting in waiting {
             if let Waiting::At(WaitingAt { file, line: _, threads: _, example: _ }) = waiting {

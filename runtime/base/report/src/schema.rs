@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::plain::MakePlain as _;
 
 pub use coverage::{CoverageState, CoveredAccess, KernelCoverage};
-pub use divergence::{Divergence, Exited, True, Waiting, WaitingAt};
+pub use divergence::{Divergence, DivergenceKind, Exited, True, Waiting, WaitingAt};
 pub use fault::{Fault, FaultKind};
 pub use finding::{CauseKind, Finding, Fix};
 pub use run::{Run, SourceLines};

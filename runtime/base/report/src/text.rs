@@ -190,7 +190,7 @@ impl TextRenderer<'_> {
         for waiting in &divergence.waiting {
             match waiting {
                 Waiting::At(at) => {
-                    let threads = plural(at.threads.into(), "thread waits", "threads wait");
+                    let threads = words::divergence_threads(divergence.kind, at.threads);
                     let place = match (&at.file, at.line) {
                         (Some(file), Some(line)) => format!("at {file}:{line}"),
                         // This is a barrier without debug info, or a loop.

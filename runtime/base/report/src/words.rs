@@ -11,11 +11,19 @@ use crate::schema::{
     Stats,
 };
 
-pub use divergence::{divergence_hint, divergence_kind, divergence_line};
+pub(crate) use divergence::divergence_why;
+pub use divergence::{divergence_hint, divergence_kind, divergence_line, divergence_threads};
 
 /// True if the access is an instruction of a kernel.
 pub fn in_kernel(op: Op) -> bool {
     matches!(op, Op::Read | Op::Write | Op::Atomic)
+}
+
+/// Returns the text with a capital as its first letter.
+pub fn capitalised(text: &str) -> String {
+    let mut rest = text.chars();
+    let first: String = rest.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();
+    first + rest.as_str()
 }
 
 /// Returns what an access does: `Write of size 4`, `Previous atomic access of size 4`.
@@ -25,12 +33,7 @@ pub fn doing(access: &Access, effect: Effect, previous: bool) -> String {
         Effect::Write => "write",
         Effect::Atomic => "atomic access",
     };
-    let mut text = if previous {
-        format!("Previous {what}")
-    } else {
-        let (first, rest) = what.split_at(1);
-        first.to_uppercase() + rest
-    };
+    let mut text = if previous { format!("Previous {what}") } else { capitalised(what) };
     if let Some(size) = access.size {
         let _ = write!(text, " of size {size}");
     }

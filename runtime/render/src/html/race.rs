@@ -59,7 +59,7 @@ pub(super) fn finding(report: &Report, finding: &Finding, first: &Race, sources:
                 (finding.id) ": " (code_spans(&finding.title)) " "
                 span.count { "(" (words::plural(finding.pairs, "race", "races")) ", seen " (words::times(finding.count)) ")" }
             }
-            p { (code_spans(&sentence(&finding.why))) }
+            p { (code_spans(&words::capitalised(&finding.why))) "." }
             @if let Some(diff) = &finding.fix.diff {
                 p { "Fix: " (code_spans(finding.fix.advice.as_deref().unwrap_or_default())) }
                 pre.diff tabindex="0" role="group" aria-label=(format!("Fix of {}", finding.id)) {
@@ -80,13 +80,6 @@ pub(super) fn finding(report: &Report, finding: &Finding, first: &Race, sources:
             }
         }
     }
-}
-
-/// Returns a text as a sentence.
-fn sentence(text: &str) -> String {
-    let mut characters = text.chars();
-    let first: String = characters.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();
-    format!("{first}{}.", characters.as_str())
 }
 
 fn diff_line(line: &str) -> Markup {
@@ -231,7 +224,7 @@ pub(super) fn divergence(found: &Divergence, number: usize, sources: &dyn Source
                             @let place = at.file.as_deref().zip(at.line);
                             figure.side.later {
                                 figcaption {
-                                    strong { (words::plural(at.threads.into(), "thread waits", "threads wait")) }
+                                    strong { (words::divergence_threads(found.kind, at.threads)) }
                                     ", such as " (words::dim3(at.example))
                                     @if let Some((file, line)) = place { br; code { (file) ":" (line) } }
                                     @else { br; "no debug info: build with " code { "-g" } }

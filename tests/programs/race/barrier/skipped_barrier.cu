@@ -49,10 +49,10 @@ __global__ void counted(int* out, int n) {
         out[threadIdx.x] = even;
     }
 }
-//~ DIVERGENCE[skipped]: A exited
-//~ DIVERGENCE[skipped]: B exited
-//~ DIVERGENCE[skipped]: C exited
-//~ DIVERGENCE[skipped]: D exited
+//~ DIVERGENCE[skipped] skipped-barrier: A exited
+//~ DIVERGENCE[skipped] skipped-barrier: B exited
+//~ DIVERGENCE[skipped] skipped-barrier: C exited
+//~ DIVERGENCE[skipped] skipped-barrier: D exited
 
 int main() {
     Buffer<int> out(128);

@@ -15,7 +15,7 @@ __global__ void wait(int* out) {
     __syncthreads(); //~ B
     out[t] = 1;
 }
-//~ DIVERGENCE[racy]: A B exited
+//~ DIVERGENCE[racy] absent-lanes: A B exited
 
 int main() {
     int* out;

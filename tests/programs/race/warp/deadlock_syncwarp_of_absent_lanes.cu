@@ -14,7 +14,7 @@ __global__ void wait(int* out) {
     __syncthreads(); //~ B
     out[t] = 1;
 }
-//~ DIVERGENCE[racy]: A B
+//~ DIVERGENCE[racy] absent-lanes: A B
 
 int main() {
     int* out;

@@ -12,7 +12,7 @@ __global__ void exchange(unsigned* out) {
 #endif
     out[lane] = __shfl_up_sync(mask, lane, 16); //~ A
 }
-//~ DIVERGENCE[racy]: A
+//~ DIVERGENCE[racy] caller-not-in-mask: A
 
 int main() {
     Buffer<unsigned> out(32);

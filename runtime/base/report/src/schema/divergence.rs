@@ -1,10 +1,10 @@
-//! The barrier divergences of a report.
+//! The divergences of a report.
 
 use serde::{Deserialize, Serialize};
 
 use super::Dim3;
 
-/// A barrier where some threads of a block wait, while others will not reach it.
+/// A barrier, or a call of a whole warp, that not all threads reach that belong to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Divergence {
@@ -16,12 +16,34 @@ pub struct Divergence {
     pub block: Dim3,
     /// Where the threads of the block are.
     pub waiting: Vec<Waiting>,
-    /// The barrier stands under a condition, and threads that skip it had ended. The others went on.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub skipped: bool,
+    /// What is wrong. A report leaves out [`DivergenceKind::Barrier`].
+    #[serde(default, skip_serializing_if = "DivergenceKind::is_barrier")]
+    pub kind: DivergenceKind,
     /// The seed under which it shows, if the program's own schedule did not show it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
+}
+
+/// What is wrong in a [`Divergence`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DivergenceKind {
+    /// The threads of a block do not reach the same barrier. They cannot go on.
+    #[default]
+    Barrier,
+    /// The barrier stands under a condition, and threads that skip it had ended. The others went on.
+    SkippedBarrier,
+    /// Lanes that a mask names do not reach the call that waits for them. The others cannot go on.
+    AbsentLanes,
+    /// A lane calls with a mask that leaves it out, which PTX leaves undefined. It went on.
+    CallerNotInMask,
+}
+
+impl DivergenceKind {
+    /// True for a barrier that not all threads of a block reach.
+    pub fn is_barrier(&self) -> bool {
+        *self == Self::Barrier
+    }
 }
 
 /// A group of threads in a divergence.

@@ -81,7 +81,7 @@ fn divergence_is_compared_too() {
             Waiting::at(Some("k.cu".to_owned()), Some(line), 32, [0, 0, 0]),
             Waiting::exited(96, [32, 0, 0]),
         ],
-        skipped: false,
+        kind: DivergenceKind::Barrier,
         seed: None,
     };
     let with = |divergence| Report { divergence, ..Report::new(Device::Cpu) };

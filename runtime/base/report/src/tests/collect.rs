@@ -243,7 +243,7 @@ fn one_divergence_stands_for_all_blocks() {
             Waiting::at(Some("k.cu".to_owned()), Some(line), threads, [0; 3]),
             Waiting::exited(64 - threads, [1, 0, 0]),
         ],
-        skipped: false,
+        kind: DivergenceKind::Barrier,
         seed: None,
     };
     let mut collector = Collector::new(100, false);

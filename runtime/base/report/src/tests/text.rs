@@ -257,7 +257,7 @@ fn divergence_alone() {
             Waiting::at(None, None, 2, [31, 0, 0]),
             Waiting::exited(1, [33, 0, 0]),
         ],
-        skipped: false,
+        kind: DivergenceKind::Barrier,
         seed: None,
     });
     let report = collector.report(Device::Cpu, Stats::default());
@@ -268,15 +268,15 @@ fn divergence_alone() {
 fn a_skipped_barrier_is_a_kind_of_its_own() {
     let mut collector = Collector::new(100, false);
     let at = |line| Waiting::at(Some("tail.cu".to_owned()), Some(line), 40, [0, 0, 0]);
-    let divergence = |skipped| Divergence {
+    let divergence = |kind| Divergence {
         kernel: "tail(int*, int)".to_owned(),
         launch: 1,
         block: [0, 0, 0],
         waiting: vec![at(9), Waiting::exited(24, [40, 0, 0])],
-        skipped,
+        kind,
         seed: None,
     };
-    collector.add_divergence(divergence(true));
+    collector.add_divergence(divergence(DivergenceKind::SkippedBarrier));
     let text = renderer().report(&collector.report(Device::Cpu, Stats::default()), false);
     assert!(text.contains("WARNING: gpurace: skipped barrier (pid="), "{text}");
     assert!(text.contains("move the barrier out of the condition"), "{text}");
@@ -284,7 +284,37 @@ fn a_skipped_barrier_is_a_kind_of_its_own() {
         text.contains("F1: tail.cu:9: skipped barrier, in `tail(int*, int)`, 24 threads have left"),
         "{text}"
     );
-    assert!(words::divergence_line(&divergence(false)).starts_with("tail.cu:9: barrier divergence"));
+    assert!(
+        words::divergence_line(&divergence(DivergenceKind::Barrier))
+            .starts_with("tail.cu:9: barrier divergence")
+    );
+}
+
+#[test]
+fn a_wrong_mask_is_no_barrier() {
+    let text = |kind| {
+        let mut collector = Collector::new(100, false);
+        collector.add_divergence(Divergence {
+            kernel: "sum(int*)".to_owned(),
+            launch: 1,
+            block: [0, 0, 0],
+            waiting: vec![Waiting::at(Some("sum.cu".to_owned()), Some(9), 1, [16, 0, 0])],
+            kind,
+            seed: None,
+        });
+        renderer().report(&collector.report(Device::Cpu, Stats::default()), false)
+    };
+    let left_out = text(DivergenceKind::CallerNotInMask);
+    assert!(left_out.contains("WARNING: gpurace: mask without its caller (pid="), "{left_out}");
+    assert!(
+        left_out.contains("    1 thread is not in its own mask at sum.cu:9: thread (16,0,0)"),
+        "{left_out}"
+    );
+    assert!(left_out.contains("put the calling lane's own bit into the mask"), "{left_out}");
+    let absent = text(DivergenceKind::AbsentLanes);
+    assert!(absent.contains("F1: sum.cu:9: absent lanes, in `sum(int*)`"), "{absent}");
+    assert!(absent.contains("name exactly the lanes that reach the call"), "{absent}");
+    assert!(!absent.contains("put the barrier"), "{absent}");
 }
 
 #[test]
