@@ -253,9 +253,15 @@ impl World {
     /// # Errors
     /// It is missing.
     pub fn gdb_script(&self) -> Result<PathBuf, Error> {
-        let mut places =
-            self.own_places("driver/share/gdb/gpurace.py", "share/gpurace/gdb/gpurace.py").into_iter();
+        // gdb looks for the script of a library beside it, and there for one that the system has installed.
+        const SCRIPT: [&str; 2] = [
+            "lib/gpurace/libgpurace_rt.so-gdb.py",
+            "share/gdb/auto-load/usr/lib/gpurace/libgpurace_rt.so-gdb.py",
+        ];
+        let places = SCRIPT.map(|installed| self.own_places("driver/share/gdb/gpurace.py", installed));
         places
+            .into_iter()
+            .flatten()
             .find(|place| place.is_file())
             .ok_or_else(|| Error::new("the script `gpurace.py` for gdb is missing"))
     }

@@ -17,10 +17,12 @@ fn main() -> ExitCode {
     let can_pack = succeeds("patchelf", &["--version"]) && Path::new("/usr/lib/llvm-22/bin/lld").exists();
     let can_hide =
         succeeds("unshare", &["--mount", "true"]) && succeeds("python3", &["-c", "import ensurepip, venv"]);
-    let tests: [(&str, Test, bool); 5] = [
+    let can_debug = can_pack && succeeds("gdb", &["--version"]);
+    let tests: [(&str, Test, bool); 6] = [
         ("a_renamed_folder_works_as_it_lies", a_renamed_folder_works, can_pack),
         ("version_names_what_is_there", version_names_what_is_there, can_pack),
         ("presets_of_the_packed_example_name_a_file", presets_name_a_file, can_pack),
+        ("gdb_loads_its_commands_with_a_program", gdb_loads_its_commands, can_debug),
         ("the_debian_package_holds_no_llvm", the_debian_package_holds_no_llvm, can_pack),
         ("the_wheel_works_without_llvm_of_the_machine", the_wheel_works, can_pack && can_hide),
     ];
@@ -130,6 +132,39 @@ fn presets_name_a_file() -> Result<(), Failed> {
     Ok(())
 }
 
+fn gdb_loads_its_commands() -> Result<(), Failed> {
+    let (prefix, folder) = (unpacked(), work_folder("package_gdb")?);
+    let source = prefix.join("share/doc/gpurace/examples/reduction/reduction.cu");
+    let mut gclang = Command::new(prefix.join("bin/gclang++"));
+    gclang.args(["-g", "-fsanitize=gpurace", "-fgpurace-exec=cpu", "-Wno-gpurace", "-o", "app"]).arg(source);
+    succeed(gclang.env("CUDA_PATH", workspace().join(".cache/cuda-13.0")), &folder);
+    let debug = |trust: Option<&Path>, commands: &[&str]| {
+        let mut gdb = Command::new("gdb");
+        let trust = trust.map(|folder| format!("-iex=add-auto-load-safe-path {}", folder.display()));
+        gdb.args(["-nx", "-batch"]).args(trust).args(commands.iter().flat_map(|command| ["-ex", command]));
+        gdb.arg("./app")
+            .env_remove("LD_LIBRARY_PATH")
+            .env("GPURACE_OPTIONS", "device=cpu:halt_on_error=break")
+            .env("DEBUGINFOD_URLS", "");
+        succeed(&mut gdb, &folder)
+    };
+    let trusted =
+        debug(Some(&prefix.join("lib/gpurace")), &["run", "info cuda threads", "run", "info cuda threads"]);
+    // The second program that gdb starts finds the script loaded.
+    assert_eq!(
+        trusted.stdout.matches("block      threads").count(),
+        2,
+        "{}{}",
+        trusted.stdout,
+        trusted.stderr
+    );
+    assert_eq!(trusted.stdout.matches("[thread (").count(), 2, "{}", trusted.stdout);
+    // Otherwise gdb says that it did not.
+    let declined = debug(None, &["run"]).stderr;
+    assert!(declined.contains("auto-loading has been declined"), "{declined}");
+    Ok(())
+}
+
 fn the_debian_package_holds_no_llvm() -> Result<(), Failed> {
     let deb = packages().join(format!("gpurace_{}_amd64.deb", env!("CARGO_PKG_VERSION")));
     let files = succeed(Command::new("dpkg-deb").arg("--contents").arg(&deb), packages()).stdout;
@@ -144,6 +179,7 @@ fn the_debian_package_holds_no_llvm() -> Result<(), Failed> {
         "./usr/lib/gpurace/libgpurace_sparse.so",
         "./usr/lib/gpurace/libgpurace_solver.so",
         "./usr/lib/gpurace/libgpurace_nvrtc.so",
+        "./usr/share/gdb/auto-load/usr/lib/gpurace/libgpurace_rt.so-gdb.py",
         &link,
     ] {
         assert!(files.contains(file), "{file}: {files}");

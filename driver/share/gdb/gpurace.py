@@ -1,6 +1,7 @@
 """gdb commands for CUDA programs that gpurace runs on the host: device threads, and races so far.
 
-`gpurace gdb` loads this file. In a gdb that runs already: `source gpurace.py`. A program stops at its races with
+`gpurace gdb` loads this file. Packages have it where gdb looks for a script of `libgpurace_rt.so`, so any gdb loads it
+when a program starts. In a checkout: `source gpurace.py`. A program stops at its races with
 `GPURACE_OPTIONS=halt_on_error=break`.
 """
 
@@ -348,9 +349,13 @@ def stopped(event):
         gdb.execute("frame")
 
 
-for command in (InfoCuda, InfoCudaThreads, Gpurace, Races, ThreadCommand, SharedMemory, WithoutRuntime):
-    command()
-gdb.events.stop.connect(stopped)
-gpurace_back = Switched.back
-for moving in "continue step next stepi nexti finish until advance jump signal call detach kill run start starti".split():
-    gdb.execute("define hook-%s\npython gpurace_back()\nend" % moving)
+# gdb loads the script again with each program that starts.
+if WithoutRuntime.name not in gdb.frame_filters:
+    for command in (InfoCuda, InfoCudaThreads, Gpurace, Races, ThreadCommand, SharedMemory, WithoutRuntime):
+        command()
+    gdb.events.stop.connect(stopped)
+    gpurace_back = Switched.back
+    for moving in (
+        "continue step next stepi nexti finish until advance jump signal call detach kill run start starti".split()
+    ):
+        gdb.execute("define hook-%s\npython gpurace_back()\nend" % moving)

@@ -1,9 +1,12 @@
 //! Finds the findings that an older report does not have, so that a project with known races can reject new
 //! ones.
 //!
-//! A finding is known if the older report has an entry with the same key. Since edits move lines, it is also
-//! known if an old entry has the same shape: kernel, functions, files, operations and object. Each such old
-//! entry stands for only one finding, so a second race with this shape is new.
+//! A race is known if the older report has the finding that it belongs to: the same mistake over the same object.
+//! Other threads, schedules and inputs show more races of one mistake.
+//!
+//! Otherwise a race, and each divergence, is known if the older report has an entry with the same key. Since edits move
+//! lines, it is also known if an old entry has the same shape: kernel, functions, files, operations and object. Each
+//! such old entry stands for only one new one, so a second race with this shape is new.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -15,8 +18,12 @@ use crate::schema::{Access, Divergence, Fault, FaultKind, ObjectKind, Op, Race, 
 /// were left out.
 pub fn new_findings(mut report: Report, baseline: &Report) -> (Report, u64) {
     let before = report.races.len() + report.divergence.len() + report.faults.len();
-    let races = are_new(&report.races, &baseline.races, race_key, race_shape);
-    let divergences = are_new(&report.divergence, &baseline.divergence, divergence_key, divergence_shape);
+    let again =
+        OfFindings { found: in_findings_of(&report, baseline), old: in_findings_of(baseline, &report) };
+    let races = are_new(&report.races, &baseline.races, &again, race_key, race_shape);
+    let none = OfFindings::default();
+    let divergences =
+        are_new(&report.divergence, &baseline.divergence, &none, divergence_key, divergence_shape);
     let mut divergences = divergences.into_iter();
     report.divergence.retain(|_| divergences.next().unwrap_or(true));
     report.faults.retain(|fault| !baseline.faults.iter().any(|old| fault_shape(old) == fault_shape(fault)));
@@ -25,22 +32,39 @@ pub fn new_findings(mut report: Report, baseline: &Report) -> (Report, u64) {
     (report, (before - after) as u64)
 }
 
-/// For each finding, returns true if there is no old one with the same key, and none with the same shape that
-/// still stands for no other finding.
+/// Which entries belong to findings that both reports have.
+#[derive(Default)]
+struct OfFindings {
+    found: HashSet<usize>,
+    old: HashSet<usize>,
+}
+
+/// Returns the indices of the races whose finding the other report has too.
+fn in_findings_of(report: &Report, other: &Report) -> HashSet<usize> {
+    let there: HashSet<_> = other.findings.iter().map(|finding| &finding.fingerprint).collect();
+    let in_both = report.findings.iter().filter(|finding| there.contains(&finding.fingerprint));
+    in_both.flat_map(|finding| finding.races.iter().copied()).collect()
+}
+
+/// For each entry, returns true if there is no old one with the same finding or key, and none with the same shape that
+/// still stands for no other entry.
 fn are_new<T, K: Eq + Hash, S: Eq + Hash>(
     found: &[T],
     old: &[T],
+    again: &OfFindings,
     key: impl Fn(&T) -> K,
     shape: impl Fn(&T) -> S,
 ) -> Vec<bool> {
     let present: HashSet<K> = found.iter().map(&key).collect();
     let known: HashSet<K> = old.iter().map(&key).collect();
     let mut moved: HashMap<S, u64> = HashMap::new();
-    for old in old.iter().filter(|old| !present.contains(&key(old))) {
-        *moved.entry(shape(old)).or_default() += 1;
+    for (at, old) in old.iter().enumerate() {
+        if !again.old.contains(&at) && !present.contains(&key(old)) {
+            *moved.entry(shape(old)).or_default() += 1;
+        }
     }
-    let is_new = |found| {
-        if known.contains(&key(found)) {
+    let is_new = |(at, found)| {
+        if again.found.contains(&at) || known.contains(&key(found)) {
             return false;
         }
         match moved.get_mut(&shape(found)) {
@@ -51,7 +75,7 @@ fn are_new<T, K: Eq + Hash, S: Eq + Hash>(
             _ => true,
         }
     };
-    found.iter().map(is_new).collect()
+    found.iter().enumerate().map(is_new).collect()
 }
 
 /// The parts of a side that stay when lines move.

@@ -257,7 +257,7 @@ impl Collector {
 }
 
 /// Returns a finding without races.
-fn finding(cause: CauseKind, kernel: Option<&str>, title: String) -> Finding {
+pub(crate) fn finding(cause: CauseKind, kernel: Option<&str>, title: String) -> Finding {
     Finding {
         id: String::new(),
         cause,

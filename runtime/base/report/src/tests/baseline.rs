@@ -2,6 +2,7 @@
 
 use super::{access, race};
 use crate::baseline::new_findings;
+use crate::collect::finding;
 use crate::schema::*;
 
 fn at(line: u32, function: &str) -> Race {
@@ -51,6 +52,33 @@ fn an_old_entry_stands_for_one_finding_only() {
     assert_eq!(new(vec![at(7, "f"), at(8, "f")], vec![at(7, "f")]), (vec![8], 1));
     // The old race moved, and there is a new one.
     assert_eq!(new(vec![at(70, "f"), at(80, "f")], vec![at(7, "f")]), (vec![80], 1));
+}
+
+#[test]
+fn a_known_finding_stands_for_all_of_its_races() {
+    let of = |races: Vec<(Race, &str)>| {
+        let mut report = with(Vec::new());
+        for (at, (race, mistake)) in races.into_iter().enumerate() {
+            report.races.push(race);
+            let cause = CauseKind::MissingBarrier;
+            let finding = Finding { races: vec![at], ..finding(cause, None, format!("title of {mistake}")) };
+            report.findings.push(Finding { fingerprint: mistake.to_owned(), ..finding });
+        }
+        report
+    };
+    let lines = |found, old| {
+        let (report, known) = new_findings(of(found), &of(old));
+        (report.races.iter().filter_map(|race| race.later().line).collect::<Vec<_>>(), known)
+    };
+    // Another run shows other pairs of the same mistake.
+    let old = || vec![(at(7, "f"), "a")];
+    assert_eq!(lines(vec![(at(7, "f"), "a"), (at(8, "g"), "a")], old()), (Vec::new(), 2));
+    assert_eq!(lines(vec![(at(8, "g"), "a")], old()), (Vec::new(), 1));
+    // Another mistake is new. The old race stands for no race of it, since its own mistake is still there.
+    assert_eq!(lines(vec![(at(8, "g"), "b")], old()), (vec![8], 0));
+    assert_eq!(lines(vec![(at(8, "g"), "a"), (at(70, "f"), "b")], old()), (vec![70], 1));
+    // A race at the old lines is known, whatever its finding is called now.
+    assert_eq!(lines(vec![(at(7, "f"), "b")], old()), (Vec::new(), 1));
 }
 
 #[test]
