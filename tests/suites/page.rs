@@ -3,7 +3,7 @@
 //!
 //! The tests need a headless Chromium in the path or in `GPURACE_CHROMIUM`. One test needs axe-core,
 //! named by `GPURACE_AXE`. Without them the tests are skipped and counted. `scripts/setup
-//! --with-browser` installs both.
+//! --for-all-tests` installs both.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
