@@ -2,6 +2,7 @@
 //! whose framework is missing is skipped and counted. `scripts/setup --for-all-tests` installs all of them.
 
 mod bazel;
+mod cargo;
 mod host_api;
 mod python_frames;
 
@@ -20,7 +21,7 @@ fn main() -> ExitCode {
         (has("gtest/gtest.h"), has("catch2/catch.hpp"), has("doctest/doctest.h"));
     let pytest = python().is_some();
     let bazel = Command::new("bazel").arg("--version").output().is_ok_and(|output| output.status.success());
-    let tests: [(&str, Test, bool); 19] = [
+    let tests: [(&str, Test, bool); 20] = [
         ("googletest_fails_the_racy_tests_alone", googletest_fails_racy_tests, googletest),
         ("googletest_without_the_runtime_is_left_alone", googletest_without_runtime, googletest),
         ("googletest_finds_the_runtime_of_a_library", googletest_of_a_library, googletest),
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         ("launches_from_python_name_its_frames", python_frames::frames, true),
         ("pushed_ranges_of_nvtx_are_named_regions", ranges_of_nvtx, true),
         ("faults_and_divergences_are_findings", host_api::faults_and_divergences, true),
+        ("cargo_test_fails_the_racy_test_alone", cargo::tests_of_cargo, true),
         ("bazel_fails_the_racy_test_alone", bazel::tests_of_bazel, bazel),
         ("a_forked_child_is_told_of_its_own_findings", host_api::a_forked_child, true),
     ];
