@@ -161,16 +161,12 @@ impl<'a> Found<'a> {
         matches!(self, Self::Race(_, race) if race.same_value == Some(true))
     }
 
-    /// The fingerprint of the finding. Several faults may have the same one.
+    /// The fingerprint of the finding, which stays when lines move. Several divergences or faults may have the same one.
     pub fn fingerprint(self) -> String {
-        let known = match self {
-            Self::Race(finding, _) => Some(finding),
-            Self::Divergence(finding, _) | Self::Fault(finding, _) => finding,
-        };
-        match (known, self) {
-            (Some(finding), _) => finding.fingerprint.clone(),
-            (None, Self::Divergence(_, found)) => words::divergence_line(found),
-            (None, _) => self.title(),
+        match self {
+            Self::Race(finding, _) => finding.fingerprint.clone(),
+            Self::Divergence(_, found) => words::divergence_fingerprint(found),
+            Self::Fault(_, fault) => words::fault_fingerprint(fault),
         }
     }
 }

@@ -171,7 +171,7 @@ impl Renderer<'_> {
             related_locations: Vec::new(),
             code_flows: Vec::new(),
             occurrence_count: None,
-            partial_fingerprints: json!({ FINGERPRINT: format!("fault:{}", fault.kernel) }),
+            partial_fingerprints: json!({ FINGERPRINT: words::fault_fingerprint(fault) }),
             properties: json!({ "kernel": fault.kernel, "launch": fault.launch, "block": fault.block }),
             fixes: Vec::new(),
         }
@@ -201,7 +201,7 @@ impl Renderer<'_> {
             locations: first,
             code_flows: Vec::new(),
             occurrence_count: None,
-            partial_fingerprints: json!({ FINGERPRINT: words::divergence_line(diverged) }),
+            partial_fingerprints: json!({ FINGERPRINT: words::divergence_fingerprint(diverged) }),
             properties: json!({ "kernel": diverged.kernel, "launch": diverged.launch, "block": diverged.block }),
             fixes: Vec::new(),
         }

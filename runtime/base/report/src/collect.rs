@@ -170,8 +170,8 @@ impl Collector {
             return Added::Again;
         }
         let line = words::divergence_line(&divergence);
-        let mut finding = finding(CauseKind::Divergence, Some(&divergence.kernel), line.clone());
-        finding.fingerprint = line;
+        let mut finding = finding(CauseKind::Divergence, Some(&divergence.kernel), line);
+        finding.fingerprint = words::divergence_fingerprint(&divergence);
         finding.why = words::divergence_why(&divergence).to_owned();
         finding.fix.advice = Some(words::divergence_hint(&divergence).to_owned());
         self.divergences.insert(key, (self.divergence.len(), 0));
@@ -191,9 +191,7 @@ impl Collector {
             return Added::Again;
         }
         let mut finding = finding(CauseKind::Fault, Some(&fault.kernel), words::fault_line(&fault));
-        // Addresses differ from run to run.
-        let kernel = finding.kernel.as_deref().unwrap_or_default();
-        finding.fingerprint = format!("fault:{kernel}:{:?}", fault.kind);
+        finding.fingerprint = words::fault_fingerprint(&fault);
         finding.why.clone_from(&fault.message);
         finding.object = fault.object.as_ref().map(words::location);
         self.faults.push(fault);

@@ -1,18 +1,21 @@
 //! Phrases for all formats of a report, so that text, Markdown, SARIF and HTML use the same words.
 
 mod divergence;
+mod fault;
 
 use std::fmt::Write;
 
 use gpurace_abi::meta::Space;
 
 use crate::schema::{
-    Access, Dim3, Effect, Element, Fault, Launch, Object, ObjectKind, Op, Parameter, Race, Report, Scope,
-    Stats,
+    Access, Dim3, Effect, Element, Launch, Object, ObjectKind, Op, Parameter, Race, Report, Scope, Stats,
 };
 
 pub(crate) use divergence::divergence_why;
-pub use divergence::{divergence_hint, divergence_kind, divergence_line, divergence_threads};
+pub use divergence::{
+    divergence_fingerprint, divergence_hint, divergence_kind, divergence_line, divergence_threads,
+};
+pub use fault::{fault_distance, fault_fingerprint, fault_line};
 
 /// True if the access is an instruction of a kernel.
 pub fn in_kernel(op: Op) -> bool {
@@ -421,34 +424,6 @@ pub fn object_name(race: &Race) -> String {
         }
         _ => object_of(race),
     }
-}
-
-/// Returns a fault in one line, for lists and for `grep`.
-pub fn fault_line(fault: &Fault) -> String {
-    let mut text = match (&fault.file, fault.line, fault.column) {
-        (Some(file), Some(line), Some(column)) => format!("{file}:{line}:{column}"),
-        (Some(file), Some(line), None) => format!("{file}:{line}"),
-        _ => "<unknown>".to_owned(),
-    };
-    let _ = write!(text, ": fault: {}", fault.message);
-    if let Some(distance) = fault_distance(fault) {
-        let _ = write!(text, ", {distance}");
-    }
-    text
-}
-
-/// Returns ``4 bytes behind allocation `#1` of size 4096``.
-pub fn fault_distance(fault: &Fault) -> Option<String> {
-    let object = location(fault.object.as_ref()?);
-    Some(match fault.distance {
-        None => format!("inside {object}"),
-        Some(0) => format!("right behind {object}"),
-        Some(distance) => {
-            let bytes = plural(distance.unsigned_abs(), "byte", "bytes");
-            let side = if distance < 0 { "before" } else { "behind" };
-            format!("{bytes} {side} {object}")
-        }
-    })
 }
 
 /// Returns `` `in` ``.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::plural;
+use crate::names::kernel_name;
 use crate::schema::{Divergence, DivergenceKind, Waiting};
 
 /// What is said of all divergences of one kind.
@@ -70,6 +71,11 @@ pub(crate) const fn divergence_why(divergence: &Divergence) -> &'static str {
 /// Returns the hint for a divergence.
 pub const fn divergence_hint(divergence: &Divergence) -> &'static str {
     phrases(divergence.kind).hint
+}
+
+/// Returns what stays as it is when lines move.
+pub fn divergence_fingerprint(divergence: &Divergence) -> String {
+    format!("divergence:{}:{:?}", kernel_name(&divergence.kernel), divergence.kind)
 }
 
 /// Returns what these threads do at the place where a divergence of this kind has them: `32 threads wait`.
