@@ -171,6 +171,7 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
         let sites = find_sites(module, &mut positions, config);
         let proofs = prove_sites(module, &sites, config);
         let flows = if config.sanitize { flow::of_kernels(module, &sites) } else { HashMap::new() };
+        grid_sync::unmark(module);
         let spared = spare_checks(&sites, config);
         instrument::insert_checks(module, &sites.accesses, &spared);
         let syncs = sync::number(module, &mut positions, &skippable);
@@ -224,9 +225,7 @@ unsafe fn prepare(module: LLVMModuleRef, config: &Config) -> Result<Clusters, St
         LLVMContextSetDiscardValueNames(ir::context(module), 0);
         if config.sanitize {
             annotations::mark(module);
-            if config.prune != Prune::Off {
-                grid_sync::mark(module);
-            }
+            grid_sync::mark(module);
         }
         let clusters = annotations::cluster_dims(module);
         if config.alone {
@@ -285,11 +284,7 @@ unsafe fn prove_sites(module: LLVMModuleRef, sites: &Sites, config: &Config) -> 
         return Proofs::default();
     }
     // SAFETY: by `compile`'s contract.
-    unsafe {
-        let proofs = prove::prove(module, &sites.accesses, config);
-        grid_sync::unmark(module);
-        proofs
-    }
+    unsafe { prove::prove(module, &sites.accesses, config) }
 }
 
 /// Finds the checks that other checks stand for.

@@ -40,7 +40,7 @@ pub unsafe fn of_kernels(module: LLVMModuleRef, sites: &Sites) -> HashMap<String
     let accesses = &sites.accesses;
     let mut known = Known::default();
     for ((access, site), number) in accesses.iter().zip(&sites.sites).zip(0..) {
-        // Its barriers are steps. That it counts blocks by atomics tells of nothing else.
+        // The whole is a step. That it counts blocks by atomics tells of nothing else.
         if grid_sync::is_part(site) {
             continue;
         }
@@ -196,6 +196,10 @@ unsafe fn steps(
             }
             steps.extend(sites.get(&instruction).into_iter().flatten().copied());
             steps.extend(EntryCall::of(instruction).and_then(|call| synchronisation(call)));
+            let is_call = ir::opcode(instruction) == LLVMOpcode::LLVMCall;
+            if is_call && ir::callee(instruction).is_some_and(|callee| ir::name(callee) == grid_sync::MARK) {
+                steps.push(Step::Grid);
+            }
         }
     }
     steps

@@ -80,6 +80,8 @@ pub enum Step {
     Atomic(u32),
     /// A barrier of the whole thread block.
     Barrier,
+    /// A barrier of the whole grid. The barriers of the block that it has come before it.
+    Grid,
     /// A synchronisation of a whole warp.
     Warp,
     /// A synchronisation of some lanes of a warp.

@@ -38,7 +38,7 @@ pub enum Level {
     Block,
     /// Those of a warp too: for threads of one warp.
     Warp,
-    /// None: for threads of different blocks.
+    /// Those of the grid: for threads of different blocks.
     Grid,
 }
 
@@ -116,9 +116,14 @@ pub fn relation(flow: &Flow, [earlier, later]: Pair, level: Level) -> Option<Rel
     })
 }
 
+/// True if all blocks meet somewhere in the kernel.
+pub(crate) fn has_grid_barriers(flow: &Flow) -> bool {
+    flow.blocks.iter().flat_map(|block| &block.steps).any(|step| matches!(step, Step::Grid))
+}
+
 /// True if threads of a block, or lanes, meet somewhere in the kernel.
 pub(crate) fn has_barriers(flow: &Flow) -> bool {
-    let meet = |step: &Step| matches!(step, Step::Barrier | Step::Warp | Step::Lanes);
+    let meet = |step: &Step| matches!(step, Step::Grid | Step::Barrier | Step::Warp | Step::Lanes);
     flow.blocks.iter().any(|block| block.steps.iter().any(meet))
 }
 
@@ -306,6 +311,7 @@ fn places_of_lines(flow: &Flow, begins_loop: &impl Fn(u32) -> bool) -> HashMap<u
 
 fn parts(step: Step, level: Level) -> bool {
     match step {
+        Step::Grid => true,
         Step::Barrier => level != Level::Grid,
         Step::Warp => level == Level::Warp,
         Step::Lanes | Step::Wait | Step::Line(_) | Step::Access(_) | Step::Atomic(_) => false,
@@ -454,6 +460,7 @@ pub(crate) mod tests {
                     "a" => Step::Access(number()),
                     "x" => Step::Atomic(number()),
                     "B" => Step::Barrier,
+                    "G" => Step::Grid,
                     "W" => Step::Warp,
                     "C" => Step::Wait,
                     _ => Step::Lanes,

@@ -115,6 +115,10 @@ impl<'a> Evidence<'a> {
             // Then it makes no difference that a copy makes the access: no wait would tell another block of it.
             facts.iter_mut().for_each(|side| side.asynchronous = false);
         }
+        if kernel.is_some_and(|kernel| barriers::has_grid_barriers(kernel.flow)) {
+            // The barrier of the grid has fences, which say nothing of a flag or a lock.
+            facts.iter_mut().for_each(|side| side.fences = false);
+        }
         let spins = kernel.is_some_and(|InKernel { flow, pair }| {
             pair.into_iter().any(|site| flags::spins(flow, site)) || flags::is_checked_twice(flow, pair)
         });
@@ -203,8 +207,11 @@ impl<'a> Evidence<'a> {
             Diagnosis::MissingFence
         } else if race.scope == Scope::Warp && relation.is_some_and(|relation| relation.has_lanes) {
             Diagnosis::Mask
-        } else if race.scope <= Scope::Block
-            && relation.is_some_and(|relation| relation.over_back_edge.is_some())
+        } else if race.scope <= Scope::Grid
+            && relation.is_some_and(|relation| {
+                // Blocks meet in a loop with a barrier of the grid alone.
+                relation.over_back_edge.is_some() && (race.scope <= Scope::Block || !relation.may_poll)
+            })
         {
             Diagnosis::LoopBackEdge
         } else {
@@ -270,6 +277,7 @@ impl<'a> Evidence<'a> {
             Diagnosis::UnwaitedCopy if self.is_in_pipeline() => {
                 hint::hint(race, facts, order)? + hint::IF_PIPELINE
             }
+            Diagnosis::LoopBackEdge if race.scope == Scope::Grid => hint::of_grid_loop(race, order),
             // A barrier mends this, whatever the line is.
             Diagnosis::LoopBackEdge => hint::hint(race, facts, order)?.replace(hint::IF_UPDATE, ""),
             _ if self.kernel.is_some_and(|kernel| !updates::is_known(kernel.flow, kernel.pair)) => {
@@ -333,6 +341,9 @@ impl<'a> Evidence<'a> {
             Diagnosis::Branches => format!("threads of different branches write the same bytes: {between}"),
             Diagnosis::Mask => {
                 format!("the masks of the warp's synchronisations do not order {earlier} before {later}")
+            }
+            Diagnosis::LoopBackEdge if race.scope == Scope::Grid => {
+                format!("no barrier of the grid orders {earlier} before {later} in the loop's next iteration")
             }
             Diagnosis::LoopBackEdge => {
                 format!("no barrier orders {earlier} before {later} in the loop's next iteration")

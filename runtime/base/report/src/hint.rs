@@ -124,6 +124,18 @@ pub(crate) fn of_look_afterwards(race: &Race) -> String {
     )
 }
 
+/// Returns the hint if blocks that meet in a loop do not meet before its next iteration.
+pub(crate) fn of_grid_loop(race: &Race, order: Order) -> String {
+    let (first, then) =
+        if order.swaps { (race.later(), race.earlier()) } else { (race.earlier(), race.later()) };
+    let [first, then] =
+        [first, then].map(|access| position(access).unwrap_or_else(|| "an access".to_owned()));
+    format!(
+        "a block comes to {then} in the next iteration while another one is still at {first}: put a `grid.sync()` at \
+         the end of the loop too, or use two buffers in turn"
+    )
+}
+
 /// Returns the hint if two writes in different lines go to the same bytes.
 pub(crate) fn of_two_writes(race: &Race) -> String {
     let barrier = match race.scope {
