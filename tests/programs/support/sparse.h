@@ -3,7 +3,7 @@
 #include <cmath>
 #include <vector>
 
-#include <cusparse.h>
+#include <cusparse_v2.h>
 
 #include "check.h"
 #include "numbers.h"

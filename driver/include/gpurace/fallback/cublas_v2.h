@@ -2,6 +2,10 @@
 #ifndef CUBLAS_V2_H_
 #define CUBLAS_V2_H_
 
+#ifdef CUBLAS_H_
+#error "cublas.h and cublas_v2.h exclude each other"
+#endif
+
 #include "cublas_api.h"
 
 #define cublasCaxpy cublasCaxpy_v2

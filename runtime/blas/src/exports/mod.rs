@@ -10,6 +10,7 @@
 //! | [`mixed`], [`mixed_vectors`] | functions whose elements' types are parameters (`Ex`) |
 //! | [`batched`] | LU factors and other batched functions |
 //! | [`lt`] | cuBLASLt |
+//! | [`old`] | the interface of `cublas.h`, without handles |
 //! | [`refused`] | functions that are not supported |
 
 use crate::scalar::Scalar;
@@ -23,6 +24,7 @@ pub mod level3;
 pub mod lt;
 pub mod mixed;
 pub mod mixed_vectors;
+pub mod old;
 pub mod products;
 pub mod refused;
 pub mod settings;

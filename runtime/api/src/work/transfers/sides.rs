@@ -41,13 +41,14 @@ impl CopyDirection {
         })
     }
 
-    /// Where the destination and the source must lie.
+    /// Where the destination and the source must lie. As in the driver, the host's side may be memory of the device
+    /// too: addresses are unique, and tell.
     pub fn sides(self) -> (RequiredMemory, RequiredMemory) {
         use RequiredMemory::{Any, Device, Host};
         match self {
             Self::HostToHost => (Host, Host),
-            Self::HostToDevice => (Device, Host),
-            Self::DeviceToHost => (Host, Device),
+            Self::HostToDevice => (Device, Any),
+            Self::DeviceToHost => (Any, Device),
             Self::DeviceToDevice => (Device, Device),
             Self::Default => (Any, Any),
         }

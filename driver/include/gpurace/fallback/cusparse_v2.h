@@ -1,0 +1,2 @@
+// cuSPARSE's interface under an older name of its header.
+#include "cusparse.h"
