@@ -14,6 +14,8 @@
 //! | any others, none of which writes to shared memory | alone | side by side |
 //! | any others | alone | alone |
 //!
+//! Code with rows has loops without checks too, since all their accesses are proved. They are run as without checks.
+//!
 //! Without checks, a loop whose steps are the size of the block (`i += blockDim.x`) is run alone too: what one block
 //! walks over mostly stays in the processor's cache, and a sum stays in a register.
 //!
@@ -154,10 +156,11 @@ impl LoopSource<'_> {
                 .map(|p| LLVMGetParam(self.function, (self.kernel_parameters + p as usize) as u32));
             let mut by_thread = Growth::new(self.module, GrowsWith::Thread([x, linear]));
             let mut by_iteration = Growth::new(self.module, GrowsWith::Loop { header, inside: &inside });
-            let (mut any, mut walks, mut crosses) = (false, false, false);
-            for i in inside.iter().flat_map(|&block| ir::block_instructions(block)) {
-                let Some(pointer) = self.access(i) else { continue };
-                any = true;
+            let all: Vec<_> = inside.iter().flat_map(|&block| ir::block_instructions(block)).collect();
+            let has_rows = self.rows && all.iter().any(|&i| checked(i).is_some());
+            let accesses = all.iter().filter_map(|&i| if has_rows { checked(i) } else { accessed(i) });
+            let (mut walks, mut crosses) = (false, false);
+            for pointer in accesses {
                 let distance = |growth: Option<i64>| growth.map_or(i64::MAX, |step| step.saturating_abs());
                 let (thread, iteration) =
                     (distance(by_thread.of(pointer)), distance(by_iteration.of(pointer)));
@@ -165,10 +168,8 @@ impl LoopSource<'_> {
                 // Shared memory is near for all threads.
                 crosses |= thread != 0 && thread <= NEAR && thread < iteration && !self.is_shared(pointer);
             }
-            let writes_shared =
-                || inside.iter().any(|&block| ir::block_instructions(block).any(|i| self.writes_shared(i)));
-            if self.rows {
-                crosses || any && !walks && !writes_shared()
+            if has_rows {
+                crosses || !walks && !all.iter().any(|&i| self.writes_shared(i))
             } else {
                 crosses && !self.steps_by_block(header)
             }
@@ -241,20 +242,22 @@ impl LoopSource<'_> {
             self.shared.contains(&number)
         }
     }
+}
 
-    /// The address that an instruction accesses, if the choice depends on it: without checks each load and store, with
-    /// rows each check.
-    unsafe fn access(&self, i: LLVMValueRef) -> Option<LLVMValueRef> {
-        // SAFETY: by contract.
-        unsafe {
-            if self.rows {
-                return rows::batched_access(i).map(|access| checked_address(access.call));
-            }
-            match ir::opcode(i) {
-                LLVMOpcode::LLVMLoad => Some(LLVMGetOperand(i, 0)),
-                LLVMOpcode::LLVMStore => Some(LLVMGetOperand(i, 1)),
-                _ => None,
-            }
+/// The address of a check that may be in a row.
+unsafe fn checked(i: LLVMValueRef) -> Option<LLVMValueRef> {
+    // SAFETY: by contract.
+    unsafe { rows::batched_access(i).map(|access| checked_address(access.call)) }
+}
+
+/// The address of a load or store.
+unsafe fn accessed(i: LLVMValueRef) -> Option<LLVMValueRef> {
+    // SAFETY: by contract.
+    unsafe {
+        match ir::opcode(i) {
+            LLVMOpcode::LLVMLoad => Some(LLVMGetOperand(i, 0)),
+            LLVMOpcode::LLVMStore => Some(LLVMGetOperand(i, 1)),
+            _ => None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Inserts a check before each access.
 //!
 //! A check stands right before its access, in the same basic block, so that control reaches both or
-//! neither. Covered reads ([`crate::checks::covered`]) have no check, and a read that is checked
+//! neither. Covered reads ([`crate::checks::covered`]) have no check, and an access that is checked
 //! once in a loop has one in a basic block of its own, which only the first iteration reaches.
 //! Nothing else of the program changes: values, control flow and floating-point arithmetic stay as
 //! they were.
@@ -14,7 +14,7 @@ use llvm_sys::prelude::*;
 use llvm_sys::{LLVMAtomicOrdering, LLVMIntPredicate, LLVMOpcode, LLVMTypeKind};
 
 use crate::checks::covered::Spared;
-use crate::checks::covered::once::QuietLoop;
+use crate::checks::covered::once::{InFirst, QuietLoop};
 use crate::checks::sites::{Access, AccessSite};
 use crate::ir;
 use crate::ir::entry_calls::{EntryCalls, entry_of};
@@ -47,9 +47,13 @@ pub unsafe fn insert_checks(module: LLVMModuleRef, accesses: &[AccessSite], spar
             let once = spared.once.of.get(id).copied().flatten();
             match once {
                 None => insert_check(&calls, builder, id as u64, site),
-                Some(of) => {
+                Some(InFirst { of, value_varies }) => {
                     let rest = open_branch(builder, firsts[of], site.instruction);
-                    insert_check(&calls, builder, id as u64, site);
+                    if value_varies {
+                        check_write_of_unknown(&calls, builder, id as u64, site);
+                    } else {
+                        insert_check(&calls, builder, id as u64, site);
+                    }
                     LLVMBuildBr(builder, rest);
                 }
             }
@@ -133,9 +137,9 @@ pub unsafe fn check_before(
     unsafe {
         let address = calls.generic_pointer(builder, address_of(builder, site));
         let size32 = calls.i32(site.size);
-        let id = calls.i32(id);
+        let number = calls.i32(id);
         let check = |entry, length| {
-            calls.call(builder, entry, &[address, length, id]);
+            calls.call(builder, entry, &[address, length, number]);
         };
         let long = |length| as_i64(calls, builder, length);
         match site.access {
@@ -143,9 +147,9 @@ pub unsafe fn check_before(
             Access::Load => check(Entry::ReadRange, calls.i64(site.size)),
             Access::Store => match value_bits(calls, builder, site) {
                 Some(bits) => {
-                    calls.call(builder, Entry::Write, &[address, size32, id, bits]);
+                    calls.call(builder, Entry::Write, &[address, size32, number, bits]);
                 }
-                None => check(Entry::WriteRange, calls.i64(site.size)),
+                None => check_write_of_unknown(calls, builder, id, site),
             },
             Access::ReadRange { length } => check(Entry::ReadRange, long(length)),
             Access::WriteRange { length } => check(Entry::WriteRange, long(length)),
@@ -163,12 +167,22 @@ pub unsafe fn check_before(
                     ),
                     None => calls.i32(kind as u64),
                 };
-                let arguments = [address, size32, id, kind, calls.i32(scope as u64), calls.i32(order as u64)];
+                let arguments =
+                    [address, size32, number, kind, calls.i32(scope as u64), calls.i32(order as u64)];
                 calls.call(builder, Entry::Atomic, &arguments);
                 return Some(arguments);
             }
         }
         None
+    }
+}
+
+/// Inserts the check of a store, which does not say what it stores, at the builder's position.
+unsafe fn check_write_of_unknown(calls: &EntryCalls, builder: LLVMBuilderRef, id: u64, site: &AccessSite) {
+    // SAFETY: by `check_before`'s contract.
+    unsafe {
+        let address = calls.generic_pointer(builder, address_of(builder, site));
+        calls.call(builder, Entry::WriteRange, &[address, calls.i64(site.size), calls.i32(id)]);
     }
 }
 

@@ -77,6 +77,30 @@ fn neighbouring_threads_use_neighbouring_memory() {
 }
 
 #[test]
+fn loops_whose_accesses_are_all_proved_run_as_without_checks() {
+    let proved = |body: String| {
+        let check = "call void @__gpurace_read(ptr %c, ptr %p, i32 4, i32 1)\n";
+        assert!(body.contains(check));
+        let in_loop = body.replace(check, "");
+        let elsewhere = in_loop.replacen(
+            "br label %h",
+            "%p0 = getelementptr i32, ptr %a, i32 %t\n
+            call void @__gpurace_read(ptr %c, ptr %p0, i32 4, i32 1)\n %v0 = load i32, ptr %p0\n br label %h",
+            1,
+        );
+        [in_loop, elsewhere].map(|body| found(&body, Checks::InRows))
+    };
+    let column = "%r = mul i32 %i, %n\n %at = add i32 %r, %t";
+    assert_eq!(proved(looped("0", "1", "%n", column)), [TOGETHER; 2]);
+    assert_eq!(proved(looped("%t", "1000", "%n", SAME)), [APART; 2]);
+    // Neighbours that would be cut if they had checks.
+    assert_eq!(proved(looped("%t", "%d", "%n", SAME)), [NONE; 2]);
+    assert_eq!(proved(looped("0", "1", "%n", SAME)), [NONE; 2]);
+    let row = "%r = mul i32 %t, %n\n %at = add i32 %r, %i";
+    assert_eq!(proved(looped("0", "1", "%n", row)), [NONE; 2]);
+}
+
+#[test]
 fn threads_leave_loops_by_their_numbers_or_by_memory() {
     let column = "%r = mul i32 %i, %n\n %at = add i32 %r, %t";
     assert_eq!(both(&looped("0", "1", "%t", column)), [APART; 2]);

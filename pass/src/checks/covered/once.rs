@@ -1,20 +1,24 @@
-//! Reads in loops that are checked in the first iteration only.
+//! Accesses in loops that are checked in the first iteration only.
 //!
 //! # The rule
-//! The check of a plain read in the first iteration of a loop stands for those of the later
+//! The check of a plain access in the first iteration of a loop stands for those of the later
 //! iterations, if
 //!
 //! * the address is computed from values that the loop does not change ([`super::Numbers`]);
-//! * no iteration goes on to the next without the read;
+//! * no iteration goes on to the next without the access;
 //! * the loop has nothing that orders accesses or waits ([`super::orders`]).
 //!
-//! Then one thread reads the same bytes again and again, and nothing between could order only one
-//! of these reads. The report loses nothing: all are one access of the source. A write keeps its
-//! check in each iteration, since it may store another value, and reports compare values.
+//! Then one thread accesses the same bytes again and again, and nothing between could order only
+//! one of these accesses. All are one access of the source.
+//!
+//! # Values of writes
+//! Reports say whether two writes stored equal values. Where the loop may change the value of a
+//! write, the first value does not tell: the check says that it is not known.
 
 use std::collections::HashSet;
 
 use gpurace_abi::ablation::{self, Mechanism};
+use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
@@ -25,7 +29,7 @@ use crate::analysis::spins;
 use crate::checks::sites::{Access, AccessSite};
 use crate::ir;
 
-/// A loop in which some reads are checked once.
+/// A loop in which some accesses are checked once.
 #[derive(Clone, Debug)]
 pub struct QuietLoop {
     /// Its header.
@@ -34,17 +38,25 @@ pub struct QuietLoop {
     pub body: HashSet<LLVMBasicBlockRef>,
 }
 
-/// The reads that are checked once.
+/// An access that is checked in the first iteration of a loop alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InFirst {
+    /// The loop's number.
+    pub of: usize,
+    /// It stores another value in each iteration, perhaps.
+    pub value_varies: bool,
+}
+
+/// The accesses that are checked once.
 #[derive(Clone, Debug, Default)]
 pub struct Once {
     /// The loops.
     pub loops: Vec<QuietLoop>,
-    /// For each access, the loop in whose first iteration alone it is checked. Accesses beyond its
-    /// end are always checked.
-    pub of: Vec<Option<usize>>,
+    /// How each access is checked. Those that are `None`, or beyond its end, are always checked.
+    pub of: Vec<Option<InFirst>>,
 }
 
-/// Finds the reads that are checked once.
+/// Finds the accesses that are checked once.
 ///
 /// # Safety
 /// As for [`super::covered`], which found `covered`.
@@ -58,34 +70,38 @@ pub unsafe fn once(accesses: &[AccessSite], covered: &[Option<Covered>]) -> Once
     for of_function in accesses.chunk_by(|a, b| a.function == b.function) {
         let first = at;
         at += of_function.len();
-        let is_asked = |i: &usize| matches!(accesses[*i].access, Access::Load) && covered[*i].is_none();
-        let reads: Vec<usize> = (first..at).filter(is_asked).collect();
-        if reads.is_empty() {
+        let is_plain = |i: usize| matches!(accesses[i].access, Access::Load | Access::Store);
+        let asked: Vec<usize> = (first..at).filter(|&i| is_plain(i) && covered[i].is_none()).collect();
+        if asked.is_empty() {
             continue;
         }
         // SAFETY: by contract.
         unsafe {
             let loops = quiet_loops(of_function[0].function);
             let mut numbers = Numbers::default();
-            for &read in &reads {
-                let block = LLVMGetInstructionParent(accesses[read].instruction);
-                let number = numbers.of(accesses[read].pointer);
-                let steady = |of: &QuietLoop| {
-                    numbers
-                        .depends_on(number)
-                        .iter()
-                        .all(|&value| !of.body.contains(&LLVMGetInstructionParent(value)))
+            for i in asked {
+                let AccessSite { instruction, pointer, .. } = accesses[i];
+                let block = LLVMGetInstructionParent(instruction);
+                let mut is_steady = |value, of: &QuietLoop| {
+                    let number = numbers.of(value);
+                    let mut from = numbers.depends_on(number).iter();
+                    from.all(|&value| !of.body.contains(&LLVMGetInstructionParent(value)))
                 };
-                let stands =
-                    |of: &&QuietLoop| of.body.contains(&block) && steady(of) && is_always_made(block, of);
+                let stands = |of: &&QuietLoop| {
+                    of.body.contains(&block) && is_steady(pointer, of) && is_always_made(block, of)
+                };
                 // The widest one.
-                if let Some(widest) = loops.iter().filter(stands).max_by_key(|of| of.body.len()) {
-                    let known = found.loops.iter().position(|of| of.header == widest.header);
-                    found.of[read] = Some(known.unwrap_or_else(|| {
-                        found.loops.push(widest.clone());
-                        found.loops.len() - 1
-                    }));
-                }
+                let Some(widest) = loops.iter().filter(stands).max_by_key(|of| of.body.len()) else {
+                    continue;
+                };
+                let value_varies = ir::opcode(instruction) == LLVMOpcode::LLVMStore
+                    && !is_steady(LLVMGetOperand(instruction, 0), widest);
+                let known = found.loops.iter().position(|of| of.header == widest.header);
+                let of = known.unwrap_or_else(|| {
+                    found.loops.push(widest.clone());
+                    found.loops.len() - 1
+                });
+                found.of[i] = Some(InFirst { of, value_varies });
             }
         }
     }

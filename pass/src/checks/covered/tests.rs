@@ -23,7 +23,7 @@ fn pairs(body: &str) -> Vec<(u32, u32)> {
     })
 }
 
-/// The reads of a kernel's body that are checked once, and that the checks leave a module that LLVM
+/// The accesses of a kernel's body that are checked once, and that the checks leave a module that LLVM
 /// takes.
 fn once(body: &str) -> Vec<usize> {
     of(body, |module, accesses, spared| {
@@ -210,19 +210,26 @@ fn a_loop_that_waits_lets_others_run() {
     assert_eq!(pairs(&counts), [(0, 1)]);
 }
 
-/// A loop of `%n` iterations.
 fn repeated(inside: &str) -> Vec<usize> {
-    once(&format!(
+    once(&in_loop(inside))
+}
+
+/// A loop of `%n` iterations.
+fn in_loop(inside: &str) -> String {
+    format!(
         "br label %head\nhead:\n %i = phi i32 [ 0, %0 ], [ %next, %latch ]\n %w = sext i32 %i to i64\n
          %e = getelementptr i32, ptr %q, i64 %w\n %more = icmp slt i32 %i, %n\n br i1 %more, label %body, label %out\n
          body:\n {inside}\n br label %latch\nlatch:\n %next = add i32 %i, 1\n br label %head\nout:\n ret void"
-    ))
+    )
 }
 
 #[test]
 fn what_is_read_in_every_iteration_is_checked_in_the_first() {
     assert_eq!(repeated("%a = load i32, ptr %pt"), [0]);
     assert_eq!(repeated("store i32 1, ptr %e\n %a = load i32, ptr %pt\n %b = load i32, ptr %e"), [1]);
+    assert_eq!(repeated("store i32 1, ptr %pt"), [0]);
+    // The store's check stands for both.
+    assert_eq!(repeated("%a = load i32, ptr %pt\n %b = add i32 %a, 1\n store i32 %b, ptr %pt"), [1]);
     // A loop of one block, which asks at its end.
     let turned = "br label %head\nhead:\n %i = phi i32 [ 0, %0 ], [ %next, %head ]\n %a = load i32, ptr %pt\n %next = add i32 %i, %a\n
          %more = icmp slt i32 %next, %n\n br i1 %more, label %head, label %out\nout:\n ret void";
@@ -240,8 +247,11 @@ fn what_must_be_checked_in_each_iteration() {
         "%j = load i64, ptr %e\n %x = getelementptr i32, ptr %p, i64 %j\n %a = load i32, ptr %x",
         // Not in each.
         "br i1 %c, label %then, label %on\nthen:\n %a = load i32, ptr %pt\n br label %on\non:",
-        // Writes store values.
-        "store i32 %i, ptr %pt",
+        "store i32 %i, ptr %e",
+        "br i1 %c, label %then, label %on\nthen:\n store i32 1, ptr %pt\n br label %on\non:",
+        "store i32 1, ptr %pt\n BARRIER",
+        "store volatile i32 1, ptr %pt",
+        "store i32 1, ptr %pt\n %x = atomicrmw add ptr %q, i32 1 monotonic",
         "%a = load i32, ptr %pt\n BARRIER",
         "BARRIER\n %a = load i32, ptr %pt",
         "%a = load i32, ptr %pt\n %x = atomicrmw add ptr %q, i32 1 monotonic",
@@ -256,6 +266,33 @@ fn what_must_be_checked_in_each_iteration() {
     }
     let waits = "br label %head\nhead:\n %f = load i32, ptr %q\n %go = icmp eq i32 %f, 0\n br i1 %go, label %head, label %out\nout:\n ret void";
     assert_eq!(once(waits), [0usize; 0]);
+}
+
+/// A later iteration may store another value than the first.
+#[test]
+fn values_that_a_loop_may_change_are_not_known() {
+    for (inside, varies) in [
+        ("store i32 1, ptr %pt", false),
+        ("store i32 %n, ptr %pt", false),
+        ("%b = add i32 %n, %t\n store i32 %b, ptr %pt", false),
+        ("store i32 %i, ptr %pt", true),
+        ("%b = add i32 %i, %n\n store i32 %b, ptr %pt", true),
+        ("%a = load i32, ptr %q\n store i32 %a, ptr %pt", true),
+        ("%b = icmp slt i32 %i, 2\n %s = select i1 %b, i32 1, i32 2\n store i32 %s, ptr %pt", true),
+    ] {
+        let body = in_loop(inside);
+        let (found, ranges) = of(&body, |module, accesses, spared| {
+            let store = accesses.iter().position(|access| matches!(access.access, Access::Store)).unwrap();
+            // SAFETY: the module is live, and the accesses are its.
+            let text = unsafe {
+                crate::checks::instrument::insert_checks(module, accesses, spared);
+                ir::text(LLVMPrintModuleToString(module))
+            };
+            (spared.once.of[store], text.contains("call void @__gpurace_write_range("))
+        });
+        assert_eq!(found.map(|first| first.value_varies), Some(varies), "{inside}");
+        assert_eq!(ranges, varies, "{inside}");
+    }
 }
 
 /// Of loops in each other, the widest that goes on over the read alone.
@@ -276,7 +313,7 @@ fn loops_in_each_other() {
                  body:\n {between}\n {enter}\ninner:\n %j = phi i32 [ 0, %body ], [ %jn, %inner ]\n %a = load i32, ptr %pt\n %jn = add i32 %j, 1\n {ask}\n
                  latch:\n %next = add i32 %i, 1\n br label %head\nout:\n ret void"
             ),
-            |_, _, spared| spared.once.of[0].map(|of| spared.once.loops[of].body.len()),
+            |_, _, spared| spared.once.of[0].map(|first| spared.once.loops[first.of].body.len()),
         )
     };
     assert_eq!(nested("", true), Some(4), "head, body, inner, latch");

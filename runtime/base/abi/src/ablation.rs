@@ -46,7 +46,7 @@ pub enum Acts {
 mechanisms! {
     /// A read without a check of its own where another check stands for it.
     CoveredReads = "covered-reads", Compiling;
-    /// A read checked in a loop's first iteration alone.
+    /// An access checked in a loop's first iteration alone.
     CheckedOnce = "checked-once", Compiling;
     /// Checks of a block's threads handed over together.
     Rows = "rows", Compiling;
