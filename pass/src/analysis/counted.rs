@@ -27,11 +27,13 @@ pub unsafe fn iterations(flow: &ControlFlow, of: &Loop, most: usize) -> Option<u
             if LLVMGetIncomingBlock(phi, 0) == flow.blocks[latch] {
                 std::mem::swap(&mut first, &mut next);
             }
-            if ir::value_opcode(next) != Some(LLVMOpcode::LLVMAdd) || LLVMGetOperand(next, 0) != phi {
-                continue;
-            }
-            let (Some(first), Some(step)) = (constant(first), constant(LLVMGetOperand(next, 1))) else {
-                continue;
+            let Some(first) = constant(first) else { continue };
+            let counts = ir::value_opcode(next) == Some(LLVMOpcode::LLVMAdd) && LLVMGetOperand(next, 0) == phi;
+            // LLVM knows the next value where there is only one iteration.
+            let (step, most) = match (constant(next), counts) {
+                (Some(next), _) => (next - first, most.min(1)),
+                (None, true) if let Some(step) = constant(LLVMGetOperand(next, 1)) => (step, most),
+                _ => continue,
             };
             for from in [header, latch] {
                 let end = LLVMGetBasicBlockTerminator(flow.blocks[from]);

@@ -48,7 +48,9 @@ unsafe fn mark(function: LLVMValueRef) -> bool {
         for of in loops.loops.iter().rev() {
             let inside: usize = of.nodes.iter().map(|&node| checks[node]).sum();
             let all: usize = checks.iter().sum();
-            let Some(times) = counted::iterations(&flow, of, MOST_ROWS).filter(|_| inside > 0) else { continue };
+            let Some(times) = counted::iterations(&flow, of, MOST_ROWS).filter(|_| inside > 0) else {
+                continue;
+            };
             if all + (times - 1) * inside > MOST_ROWS {
                 continue;
             }

@@ -42,7 +42,8 @@ pub unsafe fn unroll_prologues(module: LLVMModuleRef) {
 unsafe fn mark(function: LLVMValueRef) -> bool {
     // SAFETY: by contract.
     unsafe {
-        let entries = |block| ir::block_instructions(block).filter_map(|i| EntryCall::of(i)).map(|call| call.entry);
+        let entries =
+            |block| ir::block_instructions(block).filter_map(|i| EntryCall::of(i)).map(|call| call.entry);
         let ends_group = |entry| entry == Entry::AsyncCommit;
         if !ir::blocks(function).any(|block| entries(block).any(ends_group)) {
             return false;

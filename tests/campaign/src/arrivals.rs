@@ -1,4 +1,5 @@
-//! Random kernels whose blocks meet at barrier objects (`cuda::barrier`), and mutants of them, as CUDA C++.
+//! Random kernels whose blocks meet at barrier objects (`cuda::barrier`) or copy tiles ahead, and mutants of them, as
+//! CUDA C++.
 //!
 //! No interpreter runs them. The checker without proofs says what races, and a proof must not say otherwise.
 
@@ -11,6 +12,7 @@ pub const THREADS: u32 = 64;
 /// What stands before the kernels.
 const HEAD: &str = r"#include <cstdlib>
 #include <cuda/barrier>
+#include <cuda/pipeline>
 #include <cuda_pipeline.h>
 using Barrier = cuda::barrier<cuda::thread_scope_block>;
 constexpr int T = 64;
@@ -30,16 +32,32 @@ const WHOLE: usize = 3;
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Step {
     /// A write of a tile, at one of [`INDICES`].
-    Write { tile: usize, index: usize },
+    Write {
+        tile: usize,
+        index: usize,
+    },
     /// A read of a tile.
-    Read { tile: usize, index: usize },
+    Read {
+        tile: usize,
+        index: usize,
+    },
     /// An asynchronous copy of an element, told to a barrier.
-    Copy { tile: usize, index: usize, barrier: usize },
+    Copy {
+        tile: usize,
+        index: usize,
+        barrier: usize,
+    },
     /// A copy in a group of its own, which no barrier knows.
-    Group { tile: usize, index: usize },
+    Group {
+        tile: usize,
+        index: usize,
+    },
     /// Waits for all groups but some.
     Groups(usize),
-    Init { barrier: usize, count: usize },
+    Init {
+        barrier: usize,
+        count: usize,
+    },
     Meet(usize),
     Arrive(usize),
     /// Waits for the token of a barrier's last arrival.
@@ -56,10 +74,44 @@ enum Step {
     Loop(Vec<Step>),
 }
 
+/// How a thread waits for the copies of a ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waits {
+    /// It leaves a constant number of groups in flight.
+    Constant,
+    /// One less in each of the last rounds.
+    Chosen,
+    /// By two branches.
+    Branches,
+    /// `cuda::pipeline` counts.
+    Counted,
+}
+
+/// A ring of tiles that are copied ahead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Ring {
+    tiles: usize,
+    ahead: usize,
+    left: usize,
+    waits: Waits,
+    /// The copies before the loop are in a loop of their own.
+    rolled: bool,
+    /// A round without a copy has a group, too.
+    always_commits: bool,
+    /// The tile that a round reads, after its number.
+    reads: usize,
+    index: usize,
+    /// The next copy starts before the wait of its round.
+    early: bool,
+    first_barrier: bool,
+    second_barrier: bool,
+}
+
 /// A kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrivals {
     steps: Vec<Step>,
+    ring: Option<Ring>,
 }
 
 /// What a thread does with a tile in the rounds of a kernel.
@@ -136,9 +188,49 @@ impl Plan<'_> {
     }
 }
 
+/// Returns a ring that is right.
+fn ring(random: &mut Random) -> Ring {
+    let ahead = 1 + random.below(3usize);
+    let early = random.chance(30);
+    let waits = random.pick(&[Waits::Constant, Waits::Chosen, Waits::Branches, Waits::Counted]);
+    let left = if early { ahead } else { ahead - 1 };
+    let second_barrier = random.chance(50);
+    Ring {
+        tiles: ahead + random.below(2usize) + usize::from(!second_barrier || early),
+        ahead,
+        left,
+        waits,
+        rolled: random.chance(60),
+        always_commits: waits == Waits::Constant,
+        reads: 0,
+        index: 1 + random.below(INDICES.len() - 1),
+        early,
+        first_barrier: true,
+        second_barrier: second_barrier || early,
+    }
+}
+
+/// Changes one property of a ring.
+fn change_ring(ring: &mut Ring, random: &mut Random) {
+    match random.below(9) {
+        0 => ring.left += 1,
+        1 => ring.left = ring.left.saturating_sub(1),
+        2 => ring.tiles = (ring.tiles - 1).max(1),
+        3 => ring.reads += 1,
+        4 => ring.always_commits ^= true,
+        5 => ring.first_barrier = false,
+        6 => ring.second_barrier ^= true,
+        7 => ring.early ^= true,
+        _ => ring.waits = random.pick(&[Waits::Constant, Waits::Chosen, Waits::Branches, Waits::Counted]),
+    }
+}
+
 /// Returns the kernel of a seed.
 pub fn kernel(seed: u64) -> Arrivals {
     let mut random = Random(seed);
+    if random.chance(30) {
+        return Arrivals { steps: vec![], ring: Some(ring(&mut random)) };
+    }
     let barriers = 1 + random.below(2usize);
     let count = random.below(WHOLE);
     let mut steps: Vec<_> = (0..barriers).map(|barrier| Step::Init { barrier, count }).collect();
@@ -154,12 +246,16 @@ pub fn kernel(seed: u64) -> Arrivals {
         let after = plan.round();
         steps.extend(after);
     }
-    Arrivals { steps }
+    Arrivals { steps, ring: None }
 }
 
 /// Returns a kernel with one thing changed.
 pub fn mutant(of: &Arrivals, random: &mut Random) -> Arrivals {
     let mut kernel = of.clone();
+    if let Some(ring) = &mut kernel.ring {
+        change_ring(ring, random);
+        return kernel;
+    }
     let at = random.below(count(&kernel.steps));
     change(&mut kernel.steps, &mut { at }, random);
     kernel
@@ -167,7 +263,10 @@ pub fn mutant(of: &Arrivals, random: &mut Random) -> Arrivals {
 
 fn count(steps: &[Step]) -> usize {
     steps.len()
-        + steps.iter().map(|s| if let Step::If(_, all) | Step::Loop(all) = s { count(all) } else { 0 }).sum::<usize>()
+        + steps
+            .iter()
+            .map(|s| if let Step::If(_, all) | Step::Loop(all) = s { count(all) } else { 0 })
+            .sum::<usize>()
 }
 
 /// Changes the step of this number. True if it was among these.
@@ -199,7 +298,9 @@ fn change_at(steps: &mut Vec<Step>, at: usize, random: &mut Random) {
             steps.insert(other.min(steps.len()), moved);
             return;
         }
-        (2, Step::Init { barrier, .. }) => Step::Init { barrier: *barrier, count: random.below(COUNTS.len()) },
+        (2, Step::Init { barrier, .. }) => {
+            Step::Init { barrier: *barrier, count: random.below(COUNTS.len()) }
+        }
         (2, Step::Meet(of)) => random.pick(&[Step::Arrive as fn(_) -> _, Step::Drop, Step::Look])(*of),
         (2, Step::Wait(of)) => random.pick(&[Step::Look as fn(_) -> _, Step::Parity, Step::Meet])(*of),
         (2, Step::Parity(of)) => random.pick(&[Step::Wait as fn(_) -> _, Step::Look, Step::Arrive])(*of),
@@ -207,7 +308,7 @@ fn change_at(steps: &mut Vec<Step>, at: usize, random: &mut Random) {
         (2, Step::Write { tile, .. }) => Step::Write { tile: *tile, index: random.below(INDICES.len()) },
         (2, Step::Copy { tile, index, barrier }) => {
             Step::Copy { tile: *tile, index: *index, barrier: 1 - barrier }
-        },
+        }
         (2, Step::Block) => Step::Warp,
         (3, Step::Loop(_) | Step::Read { .. }) => Step::End(random.below(CONDITIONS.len())),
         (3, step @ (Step::Wait(_) | Step::Arrive(_) | Step::Meet(_))) => {
@@ -230,11 +331,11 @@ pub fn source(kernels: &[Arrivals]) -> String {
     for (k, kernel) in kernels.iter().enumerate() {
         text += &kernel.text(k);
     }
-    text += "int main(int, char** argv) {\n    int *in, *out, host[256];\n    for (int i = 0; i < 256; i++) host[i] = i + 7;\n";
-    text += "    cudaMalloc(&in, 1024);\n    cudaMalloc(&out, 1024);\n";
-    text += "    cudaMemcpy(in, host, 1024, cudaMemcpyHostToDevice);\n    switch (atoi(argv[1])) {\n";
+    text += "int main(int, char** argv) {\n    int *in, *out, host[1024];\n    for (int i = 0; i < 1024; i++) host[i] = i + 7;\n";
+    text += "    cudaMalloc(&in, 4096);\n    cudaMalloc(&out, 1024);\n";
+    text += "    cudaMemcpy(in, host, 4096, cudaMemcpyHostToDevice);\n    switch (atoi(argv[1])) {\n";
     for k in 0..kernels.len() {
-        _ = writeln!(text, "    case {k}: k_{k}<<<2, T>>>(in, out, 3, T); break;");
+        _ = writeln!(text, "    case {k}: k_{k}<<<2, T>>>(in, out, 5, T); break;");
     }
     text + "    }\n    return cudaDeviceSynchronize();\n}\n"
 }
@@ -243,10 +344,13 @@ impl Arrivals {
     /// The kernel's text, as number `k` of its source. Each access has a line of its own.
     pub fn text(&self, k: usize) -> String {
         let mut text = format!("__global__ void k_{k}(const int* in, int* out, int n, int many) {{\n");
-        text += "    __shared__ int tiles[3][T];\n    __shared__ Barrier b0, b1;\n";
+        text += "    __shared__ int tiles[6][T];\n    __shared__ Barrier b0, b1;\n";
         text += "    int t = threadIdx.x, r = 0, sum = 0;\n    bool p0 = false, p1 = false;\n";
         text += "    Barrier::arrival_token a0 = 0, a1 = 0;\n";
-        print(&self.steps, 1, &mut text);
+        match &self.ring {
+            Some(ring) => ring.print(&mut text),
+            None => print(&self.steps, 1, &mut text),
+        }
         text + "    out[blockIdx.x * T + t] = sum;\n}\n"
     }
 }
@@ -259,19 +363,32 @@ fn print(steps: &[Step], depth: usize, text: &mut String) {
             Step::Write { tile, index } => writeln!(text, "tiles[{tile}][{}] = r + t;", INDICES[*index]),
             Step::Read { tile, index } => writeln!(text, "sum += tiles[{tile}][{}];", INDICES[*index]),
             Step::Copy { tile, index, barrier } => {
-                writeln!(text, "cuda::memcpy_async(&tiles[{tile}][{}], &in[t], sizeof(int), b{barrier});", INDICES[*index])
+                writeln!(
+                    text,
+                    "cuda::memcpy_async(&tiles[{tile}][{}], &in[t], sizeof(int), b{barrier});",
+                    INDICES[*index]
+                )
             }
             Step::Group { tile, index } => {
-                _ = writeln!(text, "__pipeline_memcpy_async(&tiles[{tile}][{}], &in[t], sizeof(int));", INDICES[*index]);
+                _ = writeln!(
+                    text,
+                    "__pipeline_memcpy_async(&tiles[{tile}][{}], &in[t], sizeof(int));",
+                    INDICES[*index]
+                );
                 writeln!(text, "{margin}__pipeline_commit();")
             }
             Step::Groups(left) => writeln!(text, "__pipeline_wait_prior({left});"),
-            Step::Init { barrier, count } => writeln!(text, "if (t == 0) init(&b{barrier}, {});", COUNTS[*count]),
+            Step::Init { barrier, count } => {
+                writeln!(text, "if (t == 0) init(&b{barrier}, {});", COUNTS[*count])
+            }
             Step::Meet(b) => writeln!(text, "b{b}.arrive_and_wait(), p{b} ^= 1;"),
             Step::Arrive(b) => writeln!(text, "a{b} = b{b}.arrive();"),
             Step::Wait(b) => writeln!(text, "b{b}.wait(Barrier::arrival_token(a{b})), p{b} ^= 1;"),
             Step::Look(b) => {
-                writeln!(text, "sum += b{b}.try_wait_for(Barrier::arrival_token(a{b}), cuda::std::chrono::nanoseconds(0));")
+                writeln!(
+                    text,
+                    "sum += b{b}.try_wait_for(Barrier::arrival_token(a{b}), cuda::std::chrono::nanoseconds(0));"
+                )
             }
             Step::Drop(b) => writeln!(text, "b{b}.arrive_and_drop();"),
             Step::Parity(b) => writeln!(text, "b{b}.wait_parity(p{b}), p{b} ^= 1;"),
@@ -289,5 +406,65 @@ fn print(steps: &[Step], depth: usize, text: &mut String) {
                 writeln!(text, "{margin}}}")
             }
         };
+    }
+}
+
+impl Ring {
+    fn print(&self, text: &mut String) {
+        let Self { tiles, ahead, left, reads, .. } = *self;
+        let (copy, commit) = match self.waits {
+            Waits::Counted => ("cuda::memcpy_async", "pipe.producer_commit();"),
+            _ => ("__pipeline_memcpy_async", "__pipeline_commit();"),
+        };
+        let last = if self.waits == Waits::Counted { ", pipe" } else { "" };
+        let start =
+            |k: &str| format!("{copy}(&tiles[({k}) % {tiles}][t], &in[({k}) * T + t], sizeof(int){last});");
+        if self.waits == Waits::Counted {
+            text.push_str("    auto pipe = cuda::make_pipeline();\n");
+        }
+        if self.rolled {
+            _ = writeln!(
+                text,
+                "    for (int s = 0; s < {ahead}; s++) {{\n        {}\n        {commit}\n    }}",
+                start("s")
+            );
+        } else {
+            for s in 0..ahead {
+                _ = writeln!(text, "    {}\n    {commit}", start(&s.to_string()));
+            }
+        }
+        text.push_str("    for (r = 0; r < n; r++) {\n");
+        let start = start(&format!("r + {ahead}"));
+        let next = match self.always_commits {
+            true => format!("        if (r + {ahead} < n)\n            {start}\n        {commit}\n"),
+            false => format!(
+                "        if (r + {ahead} < n) {{\n            {start}\n            {commit}\n        }}\n"
+            ),
+        };
+        if self.early {
+            text.push_str(&next);
+        }
+        _ = match self.waits {
+            Waits::Constant => writeln!(text, "        __pipeline_wait_prior({left});"),
+            Waits::Chosen => writeln!(text, "        __pipeline_wait_prior(r + {ahead} < n ? {left} : 0);"),
+            Waits::Branches => {
+                writeln!(
+                    text,
+                    "        if (r + {ahead} < n) __pipeline_wait_prior({left});\n        else __pipeline_wait_prior(0);"
+                )
+            }
+            Waits::Counted => writeln!(text, "        pipe.consumer_wait();"),
+        };
+        if self.first_barrier {
+            text.push_str("        __syncthreads();\n");
+        }
+        if !self.early {
+            text.push_str(&next);
+        }
+        _ = writeln!(text, "        sum += tiles[(r + {reads}) % {tiles}][{}];", INDICES[self.index]);
+        if self.second_barrier {
+            text.push_str("        __syncthreads();\n");
+        }
+        text.push_str("    }\n");
     }
 }

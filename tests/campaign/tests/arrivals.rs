@@ -42,7 +42,8 @@ fn report(folder: &Path, program: &str, k: usize, options: &str) -> (Option<Repo
     let json = folder.join(format!("{program}-{k}.json"));
     let mut command = Command::new("timeout");
     command.args(["-s", "INT", "-k", "5", "2"]).arg(folder.join(program)).arg(k.to_string());
-    command.env("GPURACE_OPTIONS", format!("device=cpu:cache_dir=:explore=0:json={}:{options}", json.display()));
+    command
+        .env("GPURACE_OPTIONS", format!("device=cpu:cache_dir=:explore=0:json={}:{options}", json.display()));
     let ended = run(&mut command, folder).unwrap();
     let text = std::fs::read_to_string(&json).unwrap_or_default();
     (Report::parse(&text).ok(), ended.status.is_none_or(|status| status != 0 && status != 66))
@@ -83,8 +84,10 @@ fn batch(seed: u64, level: &str, counts: &mut Counts) -> Vec<String> {
     std::fs::write(folder.join("k.cu"), source(&kernels)).unwrap();
     for (program, prune) in [("pruned", "launch"), ("unpruned", "off")] {
         let prune = format!("-fgpurace-prune={prune}");
-        let arguments = ["-fsanitize=gpurace", "-std=c++17", "-g", "-w", level, &prune, "k.cu", "-o", program];
-        compile(&arguments, &folder).unwrap();
+        let arguments =
+            ["-fsanitize=gpurace", "-std=c++17", "-g", "-w", level, &prune, "k.cu", "-o", program];
+        // A busy machine may need longer than one test may take.
+        compile(&arguments, &folder).or_else(|_| compile(&arguments, &folder)).unwrap();
     }
     let mut wrong = vec![];
     for k in 0..kernels.len() {
@@ -114,7 +117,10 @@ fn batch(seed: u64, level: &str, counts: &mut Counts) -> Vec<String> {
         for at in found {
             if states.get(&at) == Some(&true) {
                 let text = kernels[k].text(k);
-                wrong.push(format!("seed {seed} {level}: {at:?} of {} races and is proved\n{text}", folder.display()));
+                wrong.push(format!(
+                    "seed {seed} {level}: {at:?} of {} races and is proved\n{text}",
+                    folder.display()
+                ));
             }
         }
     }
@@ -126,8 +132,9 @@ fn what_races_at_barrier_objects_is_not_proved() {
     let (first, batches) = (number("GPURACE_SEED", 0), number("GPURACE_CASES", 1));
     let (mut counts, mut wrong) = (Counts::default(), vec![]);
     for seed in first..first + batches {
-        wrong.extend(batch(seed, ["-O2", "-O1", "-O3"][(seed % 3) as usize], &mut counts));
-        println!("{seed}: {counts:?}");
+        let more = batch(seed, ["-O2", "-O1", "-O3"][(seed % 3) as usize], &mut counts);
+        println!("{seed}: {counts:?}\n{}", more.join("\n"));
+        wrong.extend(more);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let Counts { kernels, proved, racy, .. } = counts;
