@@ -28,7 +28,8 @@ pub unsafe fn iterations(flow: &ControlFlow, of: &Loop, most: usize) -> Option<u
                 std::mem::swap(&mut first, &mut next);
             }
             let Some(first) = constant(first) else { continue };
-            let counts = ir::value_opcode(next) == Some(LLVMOpcode::LLVMAdd) && LLVMGetOperand(next, 0) == phi;
+            let counts =
+                ir::value_opcode(next) == Some(LLVMOpcode::LLVMAdd) && LLVMGetOperand(next, 0) == phi;
             // LLVM knows the next value where there is only one iteration.
             let (step, most) = match (constant(next), counts) {
                 (Some(next), _) => (next - first, most.min(1)),

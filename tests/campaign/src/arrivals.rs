@@ -87,6 +87,17 @@ enum Waits {
     Counted,
 }
 
+/// How a round knows its tiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// From its number.
+    Round,
+    /// From numbers that go round, by a remainder.
+    Remainder,
+    /// By a branch.
+    Branch,
+}
+
 /// A ring of tiles that are copied ahead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Ring {
@@ -94,6 +105,7 @@ struct Ring {
     ahead: usize,
     left: usize,
     waits: Waits,
+    stage: Stage,
     /// The copies before the loop are in a loop of their own.
     rolled: bool,
     /// A round without a copy has a group, too.
@@ -200,6 +212,7 @@ fn ring(random: &mut Random) -> Ring {
         ahead,
         left,
         waits,
+        stage: random.pick(&[Stage::Round, Stage::Remainder, Stage::Branch]),
         rolled: random.chance(60),
         always_commits: waits == Waits::Constant,
         reads: 0,
@@ -417,8 +430,9 @@ impl Ring {
             _ => ("__pipeline_memcpy_async", "__pipeline_commit();"),
         };
         let last = if self.waits == Waits::Counted { ", pipe" } else { "" };
-        let start =
-            |k: &str| format!("{copy}(&tiles[({k}) % {tiles}][t], &in[({k}) * T + t], sizeof(int){last});");
+        let start = |tile: &str, k: &str| {
+            format!("{copy}(&tiles[{tile}][t], &in[({k}) * T + t], sizeof(int){last});")
+        };
         if self.waits == Waits::Counted {
             text.push_str("    auto pipe = cuda::make_pipeline();\n");
         }
@@ -426,15 +440,22 @@ impl Ring {
             _ = writeln!(
                 text,
                 "    for (int s = 0; s < {ahead}; s++) {{\n        {}\n        {commit}\n    }}",
-                start("s")
+                start(&format!("s % {tiles}"), "s")
             );
         } else {
             for s in 0..ahead {
-                _ = writeln!(text, "    {}\n    {commit}", start(&s.to_string()));
+                _ = writeln!(text, "    {}\n    {commit}", start(&(s % tiles).to_string(), &s.to_string()));
             }
         }
+        let (written, read) = match self.stage {
+            Stage::Round => (format!("(r + {ahead}) % {tiles}"), format!("(r + {reads}) % {tiles}")),
+            Stage::Remainder | Stage::Branch => {
+                _ = writeln!(text, "    int w = {}, v = {};", ahead % tiles, reads % tiles);
+                ("w".to_owned(), "v".to_owned())
+            }
+        };
         text.push_str("    for (r = 0; r < n; r++) {\n");
-        let start = start(&format!("r + {ahead}"));
+        let start = start(&written, &format!("r + {ahead}"));
         let next = match self.always_commits {
             true => format!("        if (r + {ahead} < n)\n            {start}\n        {commit}\n"),
             false => format!(
@@ -461,9 +482,20 @@ impl Ring {
         if !self.early {
             text.push_str(&next);
         }
-        _ = writeln!(text, "        sum += tiles[(r + {reads}) % {tiles}][{}];", INDICES[self.index]);
+        _ = writeln!(text, "        sum += tiles[{read}][{}];", INDICES[self.index]);
         if self.second_barrier {
             text.push_str("        __syncthreads();\n");
+        }
+        for number in ["w", "v"] {
+            match self.stage {
+                Stage::Round => {}
+                Stage::Remainder => {
+                    _ = writeln!(text, "        {number} = ({number} + 1) % {tiles};");
+                }
+                Stage::Branch => {
+                    _ = writeln!(text, "        if (++{number} == {tiles}) {number} = 0;");
+                }
+            }
         }
         text.push_str("    }\n");
     }

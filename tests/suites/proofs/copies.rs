@@ -126,6 +126,31 @@ template <int left> __global__ void rolled(const float* in, float* out, int roun
     }
     out[blockIdx.x * T + t] = sum;
 }
+// Two numbers that go round say which tile is read and which one is copied. With `first` 2 the latter is the tile that
+// others may still read.
+enum How { REMAINDER, BRANCH, FOLLOWS };
+template <How how, int first> __global__ void stages(const float* in, float* out, int rounds) {
+    __shared__ float tile[4][T];
+    int t = threadIdx.x, reads = 0, writes = first;
+    float sum = 0;
+    for (int s = 0; s < 3; s++) {
+        copy(&tile[s][t], &in[s * T + t]);
+        __pipeline_commit();
+    }
+    for (int r = 0; r < rounds; r++) {
+        __pipeline_wait_prior(2);
+        __syncthreads();
+        if (r + 3 < rounds) copy(&tile[writes][t], &in[(r + 3) * T + t]);
+        __pipeline_commit();
+        sum += tile[reads][T - 1 - t];
+        if (how == FOLLOWS) writes = reads;
+        if (how == REMAINDER) writes = (writes + 1) % 4;
+        if (how == BRANCH && ++writes == 4) writes = 0;
+        if (how == BRANCH && ++reads == 4) reads = 0;
+        if (how != BRANCH) reads = (reads + 1) % 4;
+    }
+    out[blockIdx.x * T + t] = sum;
+}
 // The last round has a group less. With `last` 1 its wait leaves the tile that is read in flight.
 template <int last> __global__ void chosen(const float* in, float* out, int rounds) {
     __shared__ float tile[2][T];
@@ -200,6 +225,12 @@ int main(int, char** argv) {
     case 20: counted<1, false><<<4, T>>>(in, out, 8); break;
     case 21: counted<2, false><<<4, T>>>(in, out, 8); break;
     // No race in this launch.
+    case 23: stages<REMAINDER, 3><<<4, T>>>(in, out, 8); break;
+    case 24: stages<BRANCH, 3><<<4, T>>>(in, out, 8); break;
+    case 25: stages<FOLLOWS, 3><<<4, T>>>(in, out, 8); break;
+    case 26: stages<REMAINDER, 2><<<4, T>>>(in, out, 8); break;
+    case 27: stages<BRANCH, 0><<<4, T>>>(in, out, 8); break;
+    case 28: stages<FOLLOWS, 2><<<4, T>>>(in, out, 8); break;
     case 22: counted<1, true><<<4, T>>>(in, out, 8); break;
     }
     return cudaDeviceSynchronize();
@@ -212,8 +243,8 @@ fn copies_that_are_waited_for_before_the_barrier_are_proved() {
     compare(
         SOURCE,
         "proofs_copies",
-        0..=22,
-        &[0, 1, 2, 3, 10, 11, 14, 16, 18, 20, 22],
-        &[0, 1, 2, 3, 11, 14, 16, 18, 20],
+        0..=28,
+        &[0, 1, 2, 3, 10, 11, 14, 16, 18, 20, 22, 23, 24, 25],
+        &[0, 1, 2, 3, 11, 14, 16, 18, 20, 23, 24, 25],
     );
 }
