@@ -20,7 +20,7 @@ use crate::ir;
 use crate::ir::entry_calls::EntryCall;
 use crate::protocol::effects::{Effect, Facts};
 use crate::protocol::mbarriers::{MbarrierPlace, mbarrier};
-use known::{Known, Relevant};
+use known::{Knowledge, Relevant};
 
 /// The most barriers over which a copy may be in flight.
 const MOST_BARRIERS: u32 = 8;
@@ -55,7 +55,7 @@ pub unsafe fn barriers_in_flight(facts: &Facts<'_>, copy: LLVMValueRef) -> u32 {
     unsafe {
         let start = LLVMGetInstructionParent(copy);
         let function = LLVMGetBasicBlockParent(start);
-        let on_every_way = most_barriers(facts, copy, &Relevant::default(), &[Known::default()]);
+        let on_every_way = most_barriers(facts, copy, &Relevant::default(), &[Knowledge::default()]);
         if on_every_way == 0 {
             return 0;
         }
@@ -71,11 +71,11 @@ unsafe fn known_at(
     function: LLVMValueRef,
     block: LLVMBasicBlockRef,
     relevant: &Relevant,
-) -> Option<Vec<Known>> {
+) -> Option<Vec<Knowledge>> {
     // SAFETY: by contract.
     unsafe {
         let mut seen = HashSet::new();
-        let mut pending = vec![(LLVMGetEntryBasicBlock(function), Known::default())];
+        let mut pending = vec![(LLVMGetEntryBasicBlock(function), Knowledge::default())];
         while let Some((from, known)) = pending.pop() {
             if !seen.insert((from, known.clone())) {
                 continue;
@@ -92,7 +92,12 @@ unsafe fn known_at(
 }
 
 /// As [`barriers_in_flight`], if a thread knows one of these where it comes to the copy's block.
-unsafe fn most_barriers(facts: &Facts<'_>, copy: LLVMValueRef, relevant: &Relevant, known: &[Known]) -> u32 {
+unsafe fn most_barriers(
+    facts: &Facts<'_>,
+    copy: LLVMValueRef,
+    relevant: &Relevant,
+    known: &[Knowledge],
+) -> u32 {
     // SAFETY: by contract.
     unsafe {
         let start = LLVMGetInstructionParent(copy);

@@ -60,7 +60,7 @@ pub struct Mbarriers {
 }
 
 /// The instructions that are sites. The value is true for a plain load or store.
-type Sites = HashMap<LLVMValueRef, bool>;
+type PlainSites = HashMap<LLVMValueRef, bool>;
 
 /// Where a thread waits for the phase of an arrival.
 struct Wait {
@@ -77,7 +77,7 @@ impl Mbarriers {
         let mut all = Self::default();
         // SAFETY: by contract.
         unsafe {
-            let mut sites = Sites::new();
+            let mut sites = PlainSites::new();
             for access in accesses {
                 let is_plain = matches!(access.access, Access::Load | Access::Store);
                 *sites.entry(access.instruction).or_insert(true) &= is_plain;
@@ -246,7 +246,7 @@ impl Uses {
     }
 
     /// Adds the meetings at this mbarrier, if it is one of the block.
-    unsafe fn meetings(&self, sites: &Sites, all: &mut Mbarriers) {
+    unsafe fn meetings(&self, sites: &PlainSites, all: &mut Mbarriers) {
         // SAFETY: by contract.
         unsafe {
             let count = self.starts[0];
@@ -292,7 +292,7 @@ impl Uses {
 
     /// Where a thread waits for the phase of an arrival. `None` if it may do something before that is not known to be
     /// harmless.
-    unsafe fn wait(&self, arrival: Arrival, sites: &Sites) -> Option<Wait> {
+    unsafe fn wait(&self, arrival: Arrival, sites: &PlainSites) -> Option<Wait> {
         // SAFETY: by contract.
         unsafe {
             let mut tests = self.tests.iter().filter(|test| test.token == arrival.token);
@@ -358,7 +358,7 @@ impl Uses {
     }
 
     /// True for an instruction that a thread may execute between an arrival and the end of its phase.
-    unsafe fn only_waits(&self, instruction: LLVMValueRef, sites: &Sites) -> bool {
+    unsafe fn only_waits(&self, instruction: LLVMValueRef, sites: &PlainSites) -> bool {
         // SAFETY: by contract.
         unsafe {
             match ir::opcode(instruction) {

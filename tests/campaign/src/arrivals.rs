@@ -3,9 +3,12 @@
 //!
 //! No interpreter runs them. The checker without proofs says what races, and a proof must not say otherwise.
 
+mod ring;
+
 use std::fmt::Write as _;
 
 use gpurace_random::Random;
+use ring::{Ring, change_ring, ring};
 
 /// The threads of a block.
 pub const THREADS: u32 = 64;
@@ -30,7 +33,7 @@ const WHOLE: usize = 3;
 
 /// A statement of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
+enum Act {
     /// A write of a tile, at one of [`INDICES`].
     Write {
         tile: usize,
@@ -70,59 +73,14 @@ enum Step {
     Block,
     Warp,
     End(usize),
-    If(usize, Vec<Step>),
-    Loop(Vec<Step>),
-}
-
-/// How a thread waits for the copies of a ring.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Waits {
-    /// It leaves a constant number of groups in flight.
-    Constant,
-    /// One less in each of the last rounds.
-    Chosen,
-    /// By two branches.
-    Branches,
-    /// `cuda::pipeline` counts.
-    Counted,
-}
-
-/// How a round knows its tiles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    /// From its number.
-    Round,
-    /// From numbers that go round, by a remainder.
-    Remainder,
-    /// By a branch.
-    Branch,
-}
-
-/// A ring of tiles that are copied ahead.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Ring {
-    tiles: usize,
-    ahead: usize,
-    left: usize,
-    waits: Waits,
-    stage: Stage,
-    /// The copies before the loop are in a loop of their own.
-    rolled: bool,
-    /// A round without a copy has a group, too.
-    always_commits: bool,
-    /// The tile that a round reads, after its number.
-    reads: usize,
-    index: usize,
-    /// The next copy starts before the wait of its round.
-    early: bool,
-    first_barrier: bool,
-    second_barrier: bool,
+    If(usize, Vec<Act>),
+    Loop(Vec<Act>),
 }
 
 /// A kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrivals {
-    steps: Vec<Step>,
+    steps: Vec<Act>,
     ring: Option<Ring>,
 }
 
@@ -134,21 +92,21 @@ struct Plan<'r> {
 
 impl Plan<'_> {
     /// All threads meet, in one of the ways that there are. The steps of `inside` may come before all have met.
-    fn meet(&mut self, inside: Vec<Step>) -> Vec<Step> {
+    fn meet(&mut self, inside: Vec<Act>) -> Vec<Act> {
         let barrier = self.random.below(self.barriers);
         let mut steps = vec![];
         match self.random.below(8) {
-            0..3 if inside.is_empty() => steps.push(Step::Meet(barrier)),
-            0 => steps.extend(inside.into_iter().chain([Step::Block])),
+            0..3 if inside.is_empty() => steps.push(Act::Meet(barrier)),
+            0 => steps.extend(inside.into_iter().chain([Act::Block])),
             1..5 => {
-                steps.push(Step::Arrive(barrier));
+                steps.push(Act::Arrive(barrier));
                 steps.extend(inside);
-                steps.push(Step::Wait(barrier));
+                steps.push(Act::Wait(barrier));
             }
             _ => {
-                steps.push(Step::Arrive(barrier));
+                steps.push(Act::Arrive(barrier));
                 steps.extend(inside);
-                steps.push(Step::Parity(barrier));
+                steps.push(Act::Parity(barrier));
             }
         }
         steps
@@ -159,82 +117,44 @@ impl Plan<'_> {
     }
 
     /// Each thread writes or copies an element.
-    fn fill(&mut self, tile: usize) -> Vec<Step> {
+    fn fill(&mut self, tile: usize) -> Vec<Act> {
         let index = if self.random.chance(80) { 0 } else { self.other() };
         match self.random.below(5) {
-            0 => vec![Step::Group { tile, index }, Step::Groups(0)],
-            1 => vec![Step::Copy { tile, index, barrier: self.random.below(self.barriers) }],
-            _ => vec![Step::Write { tile, index }],
+            0 => vec![Act::Group { tile, index }, Act::Groups(0)],
+            1 => vec![Act::Copy { tile, index, barrier: self.random.below(self.barriers) }],
+            _ => vec![Act::Write { tile, index }],
         }
     }
 
     /// A round: tile 0 is filled, and read by other threads.
-    fn round(&mut self) -> Vec<Step> {
+    fn round(&mut self) -> Vec<Act> {
         let mut steps = self.fill(0);
         let mut inside = vec![];
         if self.random.chance(40) {
             inside = match self.random.below(3) {
-                0 => vec![Step::Read { tile: 1, index: self.other() }],
+                0 => vec![Act::Read { tile: 1, index: self.other() }],
                 1 => self.fill(1),
-                _ => vec![Step::Read { tile: 2, index: 0 }, Step::Write { tile: 2, index: 0 }],
+                _ => vec![Act::Read { tile: 2, index: 0 }, Act::Write { tile: 2, index: 0 }],
             };
         }
         let barrier_of_copy = steps.iter().find_map(|step| match step {
-            Step::Copy { barrier, .. } => Some(*barrier),
+            Act::Copy { barrier, .. } => Some(*barrier),
             _ => None,
         });
         steps.extend(match barrier_of_copy {
-            Some(barrier) if self.random.chance(80) => vec![Step::Meet(barrier)],
+            Some(barrier) if self.random.chance(80) => vec![Act::Meet(barrier)],
             _ => self.meet(inside),
         });
         let index = self.other();
-        steps.push(Step::Read { tile: 0, index });
+        steps.push(Act::Read { tile: 0, index });
         if self.random.chance(85) {
             steps.extend(self.meet(vec![]));
         }
         if self.random.chance(15) {
             let condition = self.random.below(UNIFORM);
-            steps = vec![Step::If(condition, steps)];
+            steps = vec![Act::If(condition, steps)];
         }
         steps
-    }
-}
-
-/// Returns a ring that is right.
-fn ring(random: &mut Random) -> Ring {
-    let ahead = 1 + random.below(3usize);
-    let early = random.chance(30);
-    let waits = random.pick(&[Waits::Constant, Waits::Chosen, Waits::Branches, Waits::Counted]);
-    let left = if early { ahead } else { ahead - 1 };
-    let second_barrier = random.chance(50);
-    Ring {
-        tiles: ahead + random.below(2usize) + usize::from(!second_barrier || early),
-        ahead,
-        left,
-        waits,
-        stage: random.pick(&[Stage::Round, Stage::Remainder, Stage::Branch]),
-        rolled: random.chance(60),
-        always_commits: waits == Waits::Constant,
-        reads: 0,
-        index: 1 + random.below(INDICES.len() - 1),
-        early,
-        first_barrier: true,
-        second_barrier: second_barrier || early,
-    }
-}
-
-/// Changes one property of a ring.
-fn change_ring(ring: &mut Ring, random: &mut Random) {
-    match random.below(9) {
-        0 => ring.left += 1,
-        1 => ring.left = ring.left.saturating_sub(1),
-        2 => ring.tiles = (ring.tiles - 1).max(1),
-        3 => ring.reads += 1,
-        4 => ring.always_commits ^= true,
-        5 => ring.first_barrier = false,
-        6 => ring.second_barrier ^= true,
-        7 => ring.early ^= true,
-        _ => ring.waits = random.pick(&[Waits::Constant, Waits::Chosen, Waits::Branches, Waits::Counted]),
     }
 }
 
@@ -246,15 +166,15 @@ pub fn kernel(seed: u64) -> Arrivals {
     }
     let barriers = 1 + random.below(2usize);
     let count = random.below(WHOLE);
-    let mut steps: Vec<_> = (0..barriers).map(|barrier| Step::Init { barrier, count }).collect();
-    steps.push(Step::Block);
+    let mut steps: Vec<_> = (0..barriers).map(|barrier| Act::Init { barrier, count }).collect();
+    steps.push(Act::Block);
     let mut plan = Plan { random: &mut random, barriers };
     if plan.random.chance(30) {
         let before = plan.round();
         steps.extend(before);
     }
     let round = plan.round();
-    steps.push(if plan.random.chance(80) { Step::Loop(round) } else { Step::If(0, round) });
+    steps.push(if plan.random.chance(80) { Act::Loop(round) } else { Act::If(0, round) });
     if plan.random.chance(30) {
         let after = plan.round();
         steps.extend(after);
@@ -274,23 +194,23 @@ pub fn mutant(of: &Arrivals, random: &mut Random) -> Arrivals {
     kernel
 }
 
-fn count(steps: &[Step]) -> usize {
+fn count(steps: &[Act]) -> usize {
     steps.len()
         + steps
             .iter()
-            .map(|s| if let Step::If(_, all) | Step::Loop(all) = s { count(all) } else { 0 })
+            .map(|s| if let Act::If(_, all) | Act::Loop(all) = s { count(all) } else { 0 })
             .sum::<usize>()
 }
 
 /// Changes the step of this number. True if it was among these.
-fn change(steps: &mut Vec<Step>, left: &mut usize, random: &mut Random) -> bool {
+fn change(steps: &mut Vec<Act>, left: &mut usize, random: &mut Random) -> bool {
     for at in 0..steps.len() {
         if *left == 0 {
             change_at(steps, at, random);
             return true;
         }
         *left -= 1;
-        if let Step::If(_, all) | Step::Loop(all) = &mut steps[at]
+        if let Act::If(_, all) | Act::Loop(all) = &mut steps[at]
             && change(all, left, random)
         {
             return true;
@@ -299,11 +219,11 @@ fn change(steps: &mut Vec<Step>, left: &mut usize, random: &mut Random) -> bool 
     false
 }
 
-fn change_at(steps: &mut Vec<Step>, at: usize, random: &mut Random) {
+fn change_at(steps: &mut Vec<Act>, at: usize, random: &mut Random) {
     let new = match (random.below(4), &steps[at]) {
         (0, step) => {
             let condition = random.below(CONDITIONS.len());
-            Step::If(condition, vec![step.clone()])
+            Act::If(condition, vec![step.clone()])
         }
         (1, _) => {
             let other = random.below(steps.len());
@@ -311,20 +231,18 @@ fn change_at(steps: &mut Vec<Step>, at: usize, random: &mut Random) {
             steps.insert(other.min(steps.len()), moved);
             return;
         }
-        (2, Step::Init { barrier, .. }) => {
-            Step::Init { barrier: *barrier, count: random.below(COUNTS.len()) }
+        (2, Act::Init { barrier, .. }) => Act::Init { barrier: *barrier, count: random.below(COUNTS.len()) },
+        (2, Act::Meet(of)) => random.pick(&[Act::Arrive as fn(_) -> _, Act::Drop, Act::Look])(*of),
+        (2, Act::Wait(of)) => random.pick(&[Act::Look as fn(_) -> _, Act::Parity, Act::Meet])(*of),
+        (2, Act::Parity(of)) => random.pick(&[Act::Wait as fn(_) -> _, Act::Look, Act::Arrive])(*of),
+        (2, Act::Arrive(of)) => random.pick(&[Act::Drop as fn(_) -> _, Act::Meet])(*of),
+        (2, Act::Write { tile, .. }) => Act::Write { tile: *tile, index: random.below(INDICES.len()) },
+        (2, Act::Copy { tile, index, barrier }) => {
+            Act::Copy { tile: *tile, index: *index, barrier: 1 - barrier }
         }
-        (2, Step::Meet(of)) => random.pick(&[Step::Arrive as fn(_) -> _, Step::Drop, Step::Look])(*of),
-        (2, Step::Wait(of)) => random.pick(&[Step::Look as fn(_) -> _, Step::Parity, Step::Meet])(*of),
-        (2, Step::Parity(of)) => random.pick(&[Step::Wait as fn(_) -> _, Step::Look, Step::Arrive])(*of),
-        (2, Step::Arrive(of)) => random.pick(&[Step::Drop as fn(_) -> _, Step::Meet])(*of),
-        (2, Step::Write { tile, .. }) => Step::Write { tile: *tile, index: random.below(INDICES.len()) },
-        (2, Step::Copy { tile, index, barrier }) => {
-            Step::Copy { tile: *tile, index: *index, barrier: 1 - barrier }
-        }
-        (2, Step::Block) => Step::Warp,
-        (3, Step::Loop(_) | Step::Read { .. }) => Step::End(random.below(CONDITIONS.len())),
-        (3, step @ (Step::Wait(_) | Step::Arrive(_) | Step::Meet(_))) => {
+        (2, Act::Block) => Act::Warp,
+        (3, Act::Loop(_) | Act::Read { .. }) => Act::End(random.below(CONDITIONS.len())),
+        (3, step @ (Act::Wait(_) | Act::Arrive(_) | Act::Meet(_))) => {
             let again = step.clone();
             let other = random.below(steps.len() + 1);
             steps.insert(other, again);
@@ -368,21 +286,21 @@ impl Arrivals {
     }
 }
 
-fn print(steps: &[Step], depth: usize, text: &mut String) {
+fn print(steps: &[Act], depth: usize, text: &mut String) {
     let margin = "    ".repeat(depth);
     for step in steps {
         text.push_str(&margin);
         _ = match step {
-            Step::Write { tile, index } => writeln!(text, "tiles[{tile}][{}] = r + t;", INDICES[*index]),
-            Step::Read { tile, index } => writeln!(text, "sum += tiles[{tile}][{}];", INDICES[*index]),
-            Step::Copy { tile, index, barrier } => {
+            Act::Write { tile, index } => writeln!(text, "tiles[{tile}][{}] = r + t;", INDICES[*index]),
+            Act::Read { tile, index } => writeln!(text, "sum += tiles[{tile}][{}];", INDICES[*index]),
+            Act::Copy { tile, index, barrier } => {
                 writeln!(
                     text,
                     "cuda::memcpy_async(&tiles[{tile}][{}], &in[t], sizeof(int), b{barrier});",
                     INDICES[*index]
                 )
             }
-            Step::Group { tile, index } => {
+            Act::Group { tile, index } => {
                 _ = writeln!(
                     text,
                     "__pipeline_memcpy_async(&tiles[{tile}][{}], &in[t], sizeof(int));",
@@ -390,113 +308,34 @@ fn print(steps: &[Step], depth: usize, text: &mut String) {
                 );
                 writeln!(text, "{margin}__pipeline_commit();")
             }
-            Step::Groups(left) => writeln!(text, "__pipeline_wait_prior({left});"),
-            Step::Init { barrier, count } => {
+            Act::Groups(left) => writeln!(text, "__pipeline_wait_prior({left});"),
+            Act::Init { barrier, count } => {
                 writeln!(text, "if (t == 0) init(&b{barrier}, {});", COUNTS[*count])
             }
-            Step::Meet(b) => writeln!(text, "b{b}.arrive_and_wait(), p{b} ^= 1;"),
-            Step::Arrive(b) => writeln!(text, "a{b} = b{b}.arrive();"),
-            Step::Wait(b) => writeln!(text, "b{b}.wait(Barrier::arrival_token(a{b})), p{b} ^= 1;"),
-            Step::Look(b) => {
+            Act::Meet(b) => writeln!(text, "b{b}.arrive_and_wait(), p{b} ^= 1;"),
+            Act::Arrive(b) => writeln!(text, "a{b} = b{b}.arrive();"),
+            Act::Wait(b) => writeln!(text, "b{b}.wait(Barrier::arrival_token(a{b})), p{b} ^= 1;"),
+            Act::Look(b) => {
                 writeln!(
                     text,
                     "sum += b{b}.try_wait_for(Barrier::arrival_token(a{b}), cuda::std::chrono::nanoseconds(0));"
                 )
             }
-            Step::Drop(b) => writeln!(text, "b{b}.arrive_and_drop();"),
-            Step::Parity(b) => writeln!(text, "b{b}.wait_parity(p{b}), p{b} ^= 1;"),
-            Step::Block => writeln!(text, "__syncthreads();"),
-            Step::Warp => writeln!(text, "__syncwarp();"),
-            Step::End(condition) => writeln!(text, "if ({}) return;", CONDITIONS[*condition]),
-            Step::If(condition, all) => {
+            Act::Drop(b) => writeln!(text, "b{b}.arrive_and_drop();"),
+            Act::Parity(b) => writeln!(text, "b{b}.wait_parity(p{b}), p{b} ^= 1;"),
+            Act::Block => writeln!(text, "__syncthreads();"),
+            Act::Warp => writeln!(text, "__syncwarp();"),
+            Act::End(condition) => writeln!(text, "if ({}) return;", CONDITIONS[*condition]),
+            Act::If(condition, all) => {
                 _ = writeln!(text, "if ({}) {{", CONDITIONS[*condition]);
                 print(all, depth + 1, text);
                 writeln!(text, "{margin}}}")
             }
-            Step::Loop(all) => {
+            Act::Loop(all) => {
                 text.push_str("for (r = 0; r < n; r++) {\n");
                 print(all, depth + 1, text);
                 writeln!(text, "{margin}}}")
             }
         };
-    }
-}
-
-impl Ring {
-    fn print(&self, text: &mut String) {
-        let Self { tiles, ahead, left, reads, .. } = *self;
-        let (copy, commit) = match self.waits {
-            Waits::Counted => ("cuda::memcpy_async", "pipe.producer_commit();"),
-            _ => ("__pipeline_memcpy_async", "__pipeline_commit();"),
-        };
-        let last = if self.waits == Waits::Counted { ", pipe" } else { "" };
-        let start = |tile: &str, k: &str| {
-            format!("{copy}(&tiles[{tile}][t], &in[({k}) * T + t], sizeof(int){last});")
-        };
-        if self.waits == Waits::Counted {
-            text.push_str("    auto pipe = cuda::make_pipeline();\n");
-        }
-        if self.rolled {
-            _ = writeln!(
-                text,
-                "    for (int s = 0; s < {ahead}; s++) {{\n        {}\n        {commit}\n    }}",
-                start(&format!("s % {tiles}"), "s")
-            );
-        } else {
-            for s in 0..ahead {
-                _ = writeln!(text, "    {}\n    {commit}", start(&(s % tiles).to_string(), &s.to_string()));
-            }
-        }
-        let (written, read) = match self.stage {
-            Stage::Round => (format!("(r + {ahead}) % {tiles}"), format!("(r + {reads}) % {tiles}")),
-            Stage::Remainder | Stage::Branch => {
-                _ = writeln!(text, "    int w = {}, v = {};", ahead % tiles, reads % tiles);
-                ("w".to_owned(), "v".to_owned())
-            }
-        };
-        text.push_str("    for (r = 0; r < n; r++) {\n");
-        let start = start(&written, &format!("r + {ahead}"));
-        let next = match self.always_commits {
-            true => format!("        if (r + {ahead} < n)\n            {start}\n        {commit}\n"),
-            false => format!(
-                "        if (r + {ahead} < n) {{\n            {start}\n            {commit}\n        }}\n"
-            ),
-        };
-        if self.early {
-            text.push_str(&next);
-        }
-        _ = match self.waits {
-            Waits::Constant => writeln!(text, "        __pipeline_wait_prior({left});"),
-            Waits::Chosen => writeln!(text, "        __pipeline_wait_prior(r + {ahead} < n ? {left} : 0);"),
-            Waits::Branches => {
-                writeln!(
-                    text,
-                    "        if (r + {ahead} < n) __pipeline_wait_prior({left});\n        else __pipeline_wait_prior(0);"
-                )
-            }
-            Waits::Counted => writeln!(text, "        pipe.consumer_wait();"),
-        };
-        if self.first_barrier {
-            text.push_str("        __syncthreads();\n");
-        }
-        if !self.early {
-            text.push_str(&next);
-        }
-        _ = writeln!(text, "        sum += tiles[{read}][{}];", INDICES[self.index]);
-        if self.second_barrier {
-            text.push_str("        __syncthreads();\n");
-        }
-        for number in ["w", "v"] {
-            match self.stage {
-                Stage::Round => {}
-                Stage::Remainder => {
-                    _ = writeln!(text, "        {number} = ({number} + 1) % {tiles};");
-                }
-                Stage::Branch => {
-                    _ = writeln!(text, "        if (++{number} == {tiles}) {number} = 0;");
-                }
-            }
-        }
-        text.push_str("    }\n");
     }
 }

@@ -30,19 +30,19 @@ const WIDEST: u32 = 64;
 
 /// A number: a value, or 0 without one, plus a constant. It is taken modulo a power of two, by its width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Term {
+struct Relative {
     of: Option<LLVMValueRef>,
     plus: u64,
 }
 
 /// A comparison of two numbers of a width, by the number of its predicate.
-type Condition = (u32, u32, Term, Term);
+type Condition = (u32, u32, Relative, Relative);
 
 /// What a thread knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Known {
+pub struct Knowledge {
     /// Variables with another name.
-    terms: BTreeMap<LLVMValueRef, Term>,
+    terms: BTreeMap<LLVMValueRef, Relative>,
     conditions: BTreeMap<Condition, bool>,
 }
 
@@ -123,7 +123,7 @@ impl Relevant {
 }
 
 impl Relevant {
-    /// True for a value that has one name until [`Known::enter`] says otherwise.
+    /// True for a value that has one name until [`Knowledge::enter`] says otherwise.
     unsafe fn keeps(&self, value: LLVMValueRef) -> bool {
         // SAFETY: by contract.
         unsafe {
@@ -165,7 +165,7 @@ unsafe fn compares(value: LLVMValueRef, of: &HashSet<LLVMValueRef>, steps: u32) 
     }
 }
 
-impl Known {
+impl Knowledge {
     /// What a thread knows that goes on from one block to another. `None` if it cannot.
     ///
     /// # Safety
@@ -209,7 +209,7 @@ impl Known {
                 }
                 LLVMOpcode::LLVMSwitch => {
                     let Some(width) = width(of) else { return true };
-                    let Some(Term { of: None, plus }) = self.term(relevant, of, width, MOST_STEPS) else {
+                    let Some(Relative { of: None, plus }) = self.term(relevant, of, width, MOST_STEPS) else {
                         return true;
                     };
                     // The operands are the value and the default, then each case with its block.
@@ -227,7 +227,7 @@ impl Known {
     unsafe fn enter(&mut self, relevant: &Relevant, from: LLVMBasicBlockRef, to: LLVMBasicBlockRef) {
         // SAFETY: by contract.
         unsafe {
-            let mut new: Vec<(LLVMValueRef, u32, Option<Term>)> = vec![];
+            let mut new: Vec<(LLVMValueRef, u32, Option<Relative>)> = vec![];
             for phi in ir::block_instructions(to).take_while(|&i| ir::opcode(i) == LLVMOpcode::LLVMPHI) {
                 let Some(width) = width(phi) else { continue };
                 if !relevant.phis.contains(&phi) {
@@ -254,7 +254,7 @@ impl Known {
                     Some(&(first, _, Some(other))) if is_header => {
                         let plus = term.plus.wrapping_sub(other.plus) & mask(bits);
                         if near(plus, bits) {
-                            terms.insert(phi, Term { of: Some(first), plus });
+                            terms.insert(phi, Relative { of: Some(first), plus });
                         }
                     }
                     // Each iteration has another value: the variable is a name of its own.
@@ -269,14 +269,14 @@ impl Known {
                     }
                 }
             }
-            let mentions = |term: &Term| term.of.is_some_and(|of| changed.contains(&of));
+            let mentions = |term: &Relative| term.of.is_some_and(|of| changed.contains(&of));
             self.terms.retain(|phi, term| !changed.contains(phi) && !mentions(term));
             self.terms.extend(terms);
             // A condition on an old value is one on the new value, as far as the difference says.
-            let rename = |term: Term, bits: u32| match term.of {
+            let rename = |term: Relative, bits: u32| match term.of {
                 Some(of) if let Some(&(phi, width, plus)) = renamed.get(&of) => {
                     let plus = term.plus.wrapping_sub(plus) & mask(bits);
-                    (width == bits && plus <= MOST_AHEAD).then_some(Term { of: Some(phi), plus })
+                    (width == bits && plus <= MOST_AHEAD).then_some(Relative { of: Some(phi), plus })
                 }
                 Some(of) if changed.contains(&of) => None,
                 _ => Some(term),
@@ -295,7 +295,7 @@ impl Known {
     unsafe fn truth(&self, relevant: &Relevant, value: LLVMValueRef, steps: u32) -> Option<bool> {
         // SAFETY: by contract.
         unsafe {
-            if let Some(Term { of: None, plus }) = self.term(relevant, value, 1, steps) {
+            if let Some(Relative { of: None, plus }) = self.term(relevant, value, 1, steps) {
                 return Some(plus == 1);
             }
             let steps = steps.checked_sub(1)?;
@@ -351,19 +351,25 @@ impl Known {
     }
 
     /// The lowest bits of a value.
-    unsafe fn term(&self, relevant: &Relevant, value: LLVMValueRef, bits: u32, steps: u32) -> Option<Term> {
+    unsafe fn term(
+        &self,
+        relevant: &Relevant,
+        value: LLVMValueRef,
+        bits: u32,
+        steps: u32,
+    ) -> Option<Relative> {
         // SAFETY: by contract.
         unsafe {
             if let Some(constant) = constant(value) {
-                return Some(Term { of: None, plus: constant & mask(bits) });
+                return Some(Relative { of: None, plus: constant & mask(bits) });
             }
             let own = width(value)?;
             if let Some(term) = self.terms.get(&value) {
                 let fits = own == bits || own > bits && term.of.is_none();
-                return fits.then_some(Term { of: term.of, plus: term.plus & mask(bits) });
+                return fits.then_some(Relative { of: term.of, plus: term.plus & mask(bits) });
             }
             let names = own == bits && relevant.keeps(value);
-            let itself = names.then_some(Term { of: Some(value), plus: 0 });
+            let itself = names.then_some(Relative { of: Some(value), plus: 0 });
             let Some(steps) = steps.checked_sub(1) else { return itself };
             let operand = |at| self.term(relevant, LLVMGetOperand(value, at), bits, steps);
             let computed = || match ir::value_opcode(value)? {
@@ -381,13 +387,13 @@ impl Known {
                 LLVMOpcode::LLVMAdd => {
                     let (a, b) = (operand(0)?, operand(1)?);
                     let plus = a.plus.wrapping_add(b.plus) & mask(bits);
-                    (a.of.is_none() || b.of.is_none()).then_some(Term { of: a.of.or(b.of), plus })
+                    (a.of.is_none() || b.of.is_none()).then_some(Relative { of: a.of.or(b.of), plus })
                 }
                 LLVMOpcode::LLVMSub => {
                     let (a, b) = (operand(0)?, operand(1)?);
                     let plus = a.plus.wrapping_sub(b.plus) & mask(bits);
                     let of = if a.of == b.of { None } else { a.of };
-                    (a.of == b.of || b.of.is_none()).then_some(Term { of, plus })
+                    (a.of == b.of || b.of.is_none()).then_some(Relative { of, plus })
                 }
                 LLVMOpcode::LLVMSelect => match self.truth(relevant, LLVMGetOperand(value, 0), steps)? {
                     true => operand(1),
