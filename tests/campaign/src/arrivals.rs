@@ -33,7 +33,7 @@ const WHOLE: usize = 3;
 
 /// A statement of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Act {
+enum Doing {
     /// A write of a tile, at one of [`INDICES`].
     Write {
         tile: usize,
@@ -73,14 +73,14 @@ enum Act {
     Block,
     Warp,
     End(usize),
-    If(usize, Vec<Act>),
-    Loop(Vec<Act>),
+    If(usize, Vec<Doing>),
+    Loop(Vec<Doing>),
 }
 
 /// A kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrivals {
-    steps: Vec<Act>,
+    steps: Vec<Doing>,
     ring: Option<Ring>,
 }
 
@@ -92,21 +92,21 @@ struct Plan<'r> {
 
 impl Plan<'_> {
     /// All threads meet, in one of the ways that there are. The steps of `inside` may come before all have met.
-    fn meet(&mut self, inside: Vec<Act>) -> Vec<Act> {
+    fn meet(&mut self, inside: Vec<Doing>) -> Vec<Doing> {
         let barrier = self.random.below(self.barriers);
         let mut steps = vec![];
         match self.random.below(8) {
-            0..3 if inside.is_empty() => steps.push(Act::Meet(barrier)),
-            0 => steps.extend(inside.into_iter().chain([Act::Block])),
+            0..3 if inside.is_empty() => steps.push(Doing::Meet(barrier)),
+            0 => steps.extend(inside.into_iter().chain([Doing::Block])),
             1..5 => {
-                steps.push(Act::Arrive(barrier));
+                steps.push(Doing::Arrive(barrier));
                 steps.extend(inside);
-                steps.push(Act::Wait(barrier));
+                steps.push(Doing::Wait(barrier));
             }
             _ => {
-                steps.push(Act::Arrive(barrier));
+                steps.push(Doing::Arrive(barrier));
                 steps.extend(inside);
-                steps.push(Act::Parity(barrier));
+                steps.push(Doing::Parity(barrier));
             }
         }
         steps
@@ -117,42 +117,42 @@ impl Plan<'_> {
     }
 
     /// Each thread writes or copies an element.
-    fn fill(&mut self, tile: usize) -> Vec<Act> {
+    fn fill(&mut self, tile: usize) -> Vec<Doing> {
         let index = if self.random.chance(80) { 0 } else { self.other() };
         match self.random.below(5) {
-            0 => vec![Act::Group { tile, index }, Act::Groups(0)],
-            1 => vec![Act::Copy { tile, index, barrier: self.random.below(self.barriers) }],
-            _ => vec![Act::Write { tile, index }],
+            0 => vec![Doing::Group { tile, index }, Doing::Groups(0)],
+            1 => vec![Doing::Copy { tile, index, barrier: self.random.below(self.barriers) }],
+            _ => vec![Doing::Write { tile, index }],
         }
     }
 
     /// A round: tile 0 is filled, and read by other threads.
-    fn round(&mut self) -> Vec<Act> {
+    fn round(&mut self) -> Vec<Doing> {
         let mut steps = self.fill(0);
         let mut inside = vec![];
         if self.random.chance(40) {
             inside = match self.random.below(3) {
-                0 => vec![Act::Read { tile: 1, index: self.other() }],
+                0 => vec![Doing::Read { tile: 1, index: self.other() }],
                 1 => self.fill(1),
-                _ => vec![Act::Read { tile: 2, index: 0 }, Act::Write { tile: 2, index: 0 }],
+                _ => vec![Doing::Read { tile: 2, index: 0 }, Doing::Write { tile: 2, index: 0 }],
             };
         }
         let barrier_of_copy = steps.iter().find_map(|step| match step {
-            Act::Copy { barrier, .. } => Some(*barrier),
+            Doing::Copy { barrier, .. } => Some(*barrier),
             _ => None,
         });
         steps.extend(match barrier_of_copy {
-            Some(barrier) if self.random.chance(80) => vec![Act::Meet(barrier)],
+            Some(barrier) if self.random.chance(80) => vec![Doing::Meet(barrier)],
             _ => self.meet(inside),
         });
         let index = self.other();
-        steps.push(Act::Read { tile: 0, index });
+        steps.push(Doing::Read { tile: 0, index });
         if self.random.chance(85) {
             steps.extend(self.meet(vec![]));
         }
         if self.random.chance(15) {
             let condition = self.random.below(UNIFORM);
-            steps = vec![Act::If(condition, steps)];
+            steps = vec![Doing::If(condition, steps)];
         }
         steps
     }
@@ -166,15 +166,15 @@ pub fn kernel(seed: u64) -> Arrivals {
     }
     let barriers = 1 + random.below(2usize);
     let count = random.below(WHOLE);
-    let mut steps: Vec<_> = (0..barriers).map(|barrier| Act::Init { barrier, count }).collect();
-    steps.push(Act::Block);
+    let mut steps: Vec<_> = (0..barriers).map(|barrier| Doing::Init { barrier, count }).collect();
+    steps.push(Doing::Block);
     let mut plan = Plan { random: &mut random, barriers };
     if plan.random.chance(30) {
         let before = plan.round();
         steps.extend(before);
     }
     let round = plan.round();
-    steps.push(if plan.random.chance(80) { Act::Loop(round) } else { Act::If(0, round) });
+    steps.push(if plan.random.chance(80) { Doing::Loop(round) } else { Doing::If(0, round) });
     if plan.random.chance(30) {
         let after = plan.round();
         steps.extend(after);
@@ -194,23 +194,23 @@ pub fn mutant(of: &Arrivals, random: &mut Random) -> Arrivals {
     kernel
 }
 
-fn count(steps: &[Act]) -> usize {
+fn count(steps: &[Doing]) -> usize {
     steps.len()
         + steps
             .iter()
-            .map(|s| if let Act::If(_, all) | Act::Loop(all) = s { count(all) } else { 0 })
+            .map(|s| if let Doing::If(_, all) | Doing::Loop(all) = s { count(all) } else { 0 })
             .sum::<usize>()
 }
 
 /// Changes the step of this number. True if it was among these.
-fn change(steps: &mut Vec<Act>, left: &mut usize, random: &mut Random) -> bool {
+fn change(steps: &mut Vec<Doing>, left: &mut usize, random: &mut Random) -> bool {
     for at in 0..steps.len() {
         if *left == 0 {
             change_at(steps, at, random);
             return true;
         }
         *left -= 1;
-        if let Act::If(_, all) | Act::Loop(all) = &mut steps[at]
+        if let Doing::If(_, all) | Doing::Loop(all) = &mut steps[at]
             && change(all, left, random)
         {
             return true;
@@ -219,11 +219,11 @@ fn change(steps: &mut Vec<Act>, left: &mut usize, random: &mut Random) -> bool {
     false
 }
 
-fn change_at(steps: &mut Vec<Act>, at: usize, random: &mut Random) {
+fn change_at(steps: &mut Vec<Doing>, at: usize, random: &mut Random) {
     let new = match (random.below(4), &steps[at]) {
         (0, step) => {
             let condition = random.below(CONDITIONS.len());
-            Act::If(condition, vec![step.clone()])
+            Doing::If(condition, vec![step.clone()])
         }
         (1, _) => {
             let other = random.below(steps.len());
@@ -231,18 +231,20 @@ fn change_at(steps: &mut Vec<Act>, at: usize, random: &mut Random) {
             steps.insert(other.min(steps.len()), moved);
             return;
         }
-        (2, Act::Init { barrier, .. }) => Act::Init { barrier: *barrier, count: random.below(COUNTS.len()) },
-        (2, Act::Meet(of)) => random.pick(&[Act::Arrive as fn(_) -> _, Act::Drop, Act::Look])(*of),
-        (2, Act::Wait(of)) => random.pick(&[Act::Look as fn(_) -> _, Act::Parity, Act::Meet])(*of),
-        (2, Act::Parity(of)) => random.pick(&[Act::Wait as fn(_) -> _, Act::Look, Act::Arrive])(*of),
-        (2, Act::Arrive(of)) => random.pick(&[Act::Drop as fn(_) -> _, Act::Meet])(*of),
-        (2, Act::Write { tile, .. }) => Act::Write { tile: *tile, index: random.below(INDICES.len()) },
-        (2, Act::Copy { tile, index, barrier }) => {
-            Act::Copy { tile: *tile, index: *index, barrier: 1 - barrier }
+        (2, Doing::Init { barrier, .. }) => {
+            Doing::Init { barrier: *barrier, count: random.below(COUNTS.len()) }
         }
-        (2, Act::Block) => Act::Warp,
-        (3, Act::Loop(_) | Act::Read { .. }) => Act::End(random.below(CONDITIONS.len())),
-        (3, step @ (Act::Wait(_) | Act::Arrive(_) | Act::Meet(_))) => {
+        (2, Doing::Meet(of)) => random.pick(&[Doing::Arrive as fn(_) -> _, Doing::Drop, Doing::Look])(*of),
+        (2, Doing::Wait(of)) => random.pick(&[Doing::Look as fn(_) -> _, Doing::Parity, Doing::Meet])(*of),
+        (2, Doing::Parity(of)) => random.pick(&[Doing::Wait as fn(_) -> _, Doing::Look, Doing::Arrive])(*of),
+        (2, Doing::Arrive(of)) => random.pick(&[Doing::Drop as fn(_) -> _, Doing::Meet])(*of),
+        (2, Doing::Write { tile, .. }) => Doing::Write { tile: *tile, index: random.below(INDICES.len()) },
+        (2, Doing::Copy { tile, index, barrier }) => {
+            Doing::Copy { tile: *tile, index: *index, barrier: 1 - barrier }
+        }
+        (2, Doing::Block) => Doing::Warp,
+        (3, Doing::Loop(_) | Doing::Read { .. }) => Doing::End(random.below(CONDITIONS.len())),
+        (3, step @ (Doing::Wait(_) | Doing::Arrive(_) | Doing::Meet(_))) => {
             let again = step.clone();
             let other = random.below(steps.len() + 1);
             steps.insert(other, again);
@@ -286,21 +288,21 @@ impl Arrivals {
     }
 }
 
-fn print(steps: &[Act], depth: usize, text: &mut String) {
+fn print(steps: &[Doing], depth: usize, text: &mut String) {
     let margin = "    ".repeat(depth);
     for step in steps {
         text.push_str(&margin);
         _ = match step {
-            Act::Write { tile, index } => writeln!(text, "tiles[{tile}][{}] = r + t;", INDICES[*index]),
-            Act::Read { tile, index } => writeln!(text, "sum += tiles[{tile}][{}];", INDICES[*index]),
-            Act::Copy { tile, index, barrier } => {
+            Doing::Write { tile, index } => writeln!(text, "tiles[{tile}][{}] = r + t;", INDICES[*index]),
+            Doing::Read { tile, index } => writeln!(text, "sum += tiles[{tile}][{}];", INDICES[*index]),
+            Doing::Copy { tile, index, barrier } => {
                 writeln!(
                     text,
                     "cuda::memcpy_async(&tiles[{tile}][{}], &in[t], sizeof(int), b{barrier});",
                     INDICES[*index]
                 )
             }
-            Act::Group { tile, index } => {
+            Doing::Group { tile, index } => {
                 _ = writeln!(
                     text,
                     "__pipeline_memcpy_async(&tiles[{tile}][{}], &in[t], sizeof(int));",
@@ -308,30 +310,30 @@ fn print(steps: &[Act], depth: usize, text: &mut String) {
                 );
                 writeln!(text, "{margin}__pipeline_commit();")
             }
-            Act::Groups(left) => writeln!(text, "__pipeline_wait_prior({left});"),
-            Act::Init { barrier, count } => {
+            Doing::Groups(left) => writeln!(text, "__pipeline_wait_prior({left});"),
+            Doing::Init { barrier, count } => {
                 writeln!(text, "if (t == 0) init(&b{barrier}, {});", COUNTS[*count])
             }
-            Act::Meet(b) => writeln!(text, "b{b}.arrive_and_wait(), p{b} ^= 1;"),
-            Act::Arrive(b) => writeln!(text, "a{b} = b{b}.arrive();"),
-            Act::Wait(b) => writeln!(text, "b{b}.wait(Barrier::arrival_token(a{b})), p{b} ^= 1;"),
-            Act::Look(b) => {
+            Doing::Meet(b) => writeln!(text, "b{b}.arrive_and_wait(), p{b} ^= 1;"),
+            Doing::Arrive(b) => writeln!(text, "a{b} = b{b}.arrive();"),
+            Doing::Wait(b) => writeln!(text, "b{b}.wait(Barrier::arrival_token(a{b})), p{b} ^= 1;"),
+            Doing::Look(b) => {
                 writeln!(
                     text,
                     "sum += b{b}.try_wait_for(Barrier::arrival_token(a{b}), cuda::std::chrono::nanoseconds(0));"
                 )
             }
-            Act::Drop(b) => writeln!(text, "b{b}.arrive_and_drop();"),
-            Act::Parity(b) => writeln!(text, "b{b}.wait_parity(p{b}), p{b} ^= 1;"),
-            Act::Block => writeln!(text, "__syncthreads();"),
-            Act::Warp => writeln!(text, "__syncwarp();"),
-            Act::End(condition) => writeln!(text, "if ({}) return;", CONDITIONS[*condition]),
-            Act::If(condition, all) => {
+            Doing::Drop(b) => writeln!(text, "b{b}.arrive_and_drop();"),
+            Doing::Parity(b) => writeln!(text, "b{b}.wait_parity(p{b}), p{b} ^= 1;"),
+            Doing::Block => writeln!(text, "__syncthreads();"),
+            Doing::Warp => writeln!(text, "__syncwarp();"),
+            Doing::End(condition) => writeln!(text, "if ({}) return;", CONDITIONS[*condition]),
+            Doing::If(condition, all) => {
                 _ = writeln!(text, "if ({}) {{", CONDITIONS[*condition]);
                 print(all, depth + 1, text);
                 writeln!(text, "{margin}}}")
             }
-            Act::Loop(all) => {
+            Doing::Loop(all) => {
                 text.push_str("for (r = 0; r < n; r++) {\n");
                 print(all, depth + 1, text);
                 writeln!(text, "{margin}}}")
