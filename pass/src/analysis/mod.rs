@@ -5,6 +5,7 @@
 pub mod address;
 pub mod aggregates;
 pub mod control_flow;
+pub mod counted;
 pub mod locals;
 pub mod loops;
 pub mod observes;

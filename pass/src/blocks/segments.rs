@@ -218,7 +218,7 @@ pub unsafe fn cut(
                 return None;
             }
             if checks.are_in_rows() && ablation::is_on(Mechanism::UnrolledLoops) {
-                unrolled::unroll(copy);
+                unrolled::unroll_loops(copy);
             }
             let mut cutter = Cutter::new(module, copy);
             let done = cutter.cut(checks, loops);

@@ -16,6 +16,7 @@ pub mod parameters;
 pub mod passes;
 pub mod pointees;
 pub mod position;
+pub mod unroll;
 
 use std::collections::HashSet;
 use std::ffi::{CStr, CString};

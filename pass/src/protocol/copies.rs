@@ -2,8 +2,10 @@
 //! more groups in flight than its thread has made after it. So the groups, waits and barriers after a copy are counted on
 //! every way. Most kernels wait before the next barrier. A ring of tiles has copies in flight over some.
 //!
-//! Conditions on the way are not looked at. Where a loop may end at once, ways exist that the kernel never takes. They
-//! count too.
+//! Where a loop may end at once, ways exist that the kernel never takes. They count too, unless what the thread knows on
+//! them rules them out ([`known`]).
+
+mod known;
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -18,6 +20,7 @@ use crate::ir;
 use crate::ir::entry_calls::EntryCall;
 use crate::protocol::effects::{Effect, Facts};
 use crate::protocol::mbarriers::{MbarrierPlace, mbarrier};
+use known::{Knowledge, Relevant};
 
 /// The most barriers over which a copy may be in flight.
 const MOST_BARRIERS: u32 = 8;
@@ -51,6 +54,53 @@ pub unsafe fn barriers_in_flight(facts: &Facts<'_>, copy: LLVMValueRef) -> u32 {
     // SAFETY: by contract.
     unsafe {
         let start = LLVMGetInstructionParent(copy);
+        let function = LLVMGetBasicBlockParent(start);
+        let on_every_way = most_barriers(facts, copy, &Relevant::default(), &[Knowledge::default()]);
+        if on_every_way == 0 {
+            return 0;
+        }
+        // Ways that no thread takes are left out where this is known. Both numbers are bounds.
+        let Some(relevant) = Relevant::of(function) else { return on_every_way };
+        let Some(known) = known_at(function, start, &relevant) else { return on_every_way };
+        on_every_way.min(most_barriers(facts, copy, &relevant, &known))
+    }
+}
+
+/// All that a thread may know where it comes to a block. `None` if this is too much.
+unsafe fn known_at(
+    function: LLVMValueRef,
+    block: LLVMBasicBlockRef,
+    relevant: &Relevant,
+) -> Option<Vec<Knowledge>> {
+    // SAFETY: by contract.
+    unsafe {
+        let mut seen = HashSet::new();
+        let mut pending = vec![(LLVMGetEntryBasicBlock(function), Knowledge::default())];
+        while let Some((from, known)) = pending.pop() {
+            if !seen.insert((from, known.clone())) {
+                continue;
+            }
+            if seen.len() > MOST_STATES {
+                return None;
+            }
+            pending.extend(
+                ir::successors(from).into_iter().filter_map(|to| Some((to, known.step(relevant, from, to)?))),
+            );
+        }
+        Some(seen.into_iter().filter(|(at, _)| *at == block).map(|(_, known)| known).collect())
+    }
+}
+
+/// As [`barriers_in_flight`], if a thread knows one of these where it comes to the copy's block.
+unsafe fn most_barriers(
+    facts: &Facts<'_>,
+    copy: LLVMValueRef,
+    relevant: &Relevant,
+    known: &[Knowledge],
+) -> u32 {
+    // SAFETY: by contract.
+    unsafe {
+        let start = LLVMGetInstructionParent(copy);
         let is_kernel = ir::is_kernel(LLVMGetBasicBlockParent(start));
         let rest = ir::block_instructions(start).skip_while(|i| *i != copy).skip(1);
         let mut seen = HashSet::new();
@@ -58,9 +108,11 @@ pub unsafe fn barriers_in_flight(facts: &Facts<'_>, copy: LLVMValueRef) -> u32 {
         let mut most = 0;
         match walk(facts, rest, Since::default()) {
             ControlFlow::Break(barriers) => return barriers.unwrap_or(Op::NO_WAIT),
-            ControlFlow::Continue(since) => left.push((start, since)),
+            ControlFlow::Continue(since) => {
+                left.extend(known.iter().map(|known| (start, since, known.clone())));
+            }
         }
-        while let Some((block, since)) = left.pop() {
+        while let Some((block, since, known)) = left.pop() {
             let next = ir::successors(block);
             if seen.len() > MOST_STATES {
                 return Op::NO_WAIT;
@@ -73,20 +125,21 @@ pub unsafe fn barriers_in_flight(facts: &Facts<'_>, copy: LLVMValueRef) -> u32 {
                 // Its last interval is that of its end, as for a plain access there.
                 most = most.max(since.passes());
             }
-            for block in next {
-                let since = match meet(facts, block, since) {
+            for to in next {
+                let Some(known) = known.step(relevant, block, to) else { continue };
+                let since = match meet(facts, to, since) {
                     ControlFlow::Break(barriers) => {
                         most = most.max(barriers);
                         continue;
                     }
                     ControlFlow::Continue(since) => since,
                 };
-                if !seen.insert((block, since)) {
+                if !seen.insert((to, since, known.clone())) {
                     continue;
                 }
-                match walk(facts, ir::block_instructions(block), since) {
+                match walk(facts, ir::block_instructions(to), since) {
                     ControlFlow::Break(barriers) => most = most.max(barriers.unwrap_or(Op::NO_WAIT)),
-                    ControlFlow::Continue(since) => left.push((block, since)),
+                    ControlFlow::Continue(since) => left.push((to, since, known)),
                 }
             }
         }

@@ -121,7 +121,10 @@ impl Extraction<'_> {
             for &instruction in &graph.instructions[block] {
                 let sites = facts.sites(instruction);
                 let copies = sites.iter().any(|site| op_of(&facts.accesses[*site as usize], 0).is_copy());
-                let passes = if copies { copies::barriers_in_flight(facts, instruction) } else { 0 };
+                let passes = match copies {
+                    true => copies::barriers_in_flight(facts, instruction),
+                    false => facts.mbarriers.arrived(instruction),
+                };
                 for &site in sites {
                     self.access(f, block, site, passes, out);
                 }
@@ -370,9 +373,12 @@ unsafe fn rests_on_addition(value: LLVMValueRef, steps: u32) -> bool {
     }
 }
 
-/// The protocol's operation for an access. If it is of an asynchronous copy, that is in flight over `passes` barriers.
+/// The protocol's operation for an access, which may be in flight over so many barriers: an asynchronous copy, or what a
+/// thread does between an arrival and its wait.
 fn op_of(access: &AccessSite, passes: u32) -> Op {
     match access.access {
+        Access::Load | Access::ReadRange { .. } if passes > 0 => Op::Between { writes: false, passes },
+        Access::Store | Access::WriteRange { .. } if passes > 0 => Op::Between { writes: true, passes },
         Access::Load | Access::ReadRange { .. } => Op::Read,
         Access::Store | Access::WriteRange { .. } => Op::Write,
         Access::AsyncRead { .. } => Op::Copy { writes: false, passes },

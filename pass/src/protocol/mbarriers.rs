@@ -5,8 +5,8 @@
 //!
 //! * It is only initialised, arrived at one by one, tested and told of asynchronous copies, all in one kernel.
 //! * A barrier of the block lies between its initialisation and all arrivals.
-//! * A thread that arrives comes to no other access, barrier, arrival at it or end before a test says that the phase
-//!   of its arrival is over.
+//! * A thread that arrives comes to no barrier, asynchronous copy, atomic, arrival at it or end before a test says that
+//!   the phase of its arrival is over. Others may pass the end of the phase before its plain accesses in between.
 //! * No thread tests an old token again.
 //!
 //! Then the phases are those that begin and end with all threads, each of which has arrived once. So a thread that has
@@ -25,7 +25,7 @@ use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
-use crate::checks::sites::AccessSite;
+use crate::checks::sites::{Access, AccessSite};
 use crate::ir;
 use crate::ir::address_space;
 use crate::ir::entry_calls::EntryCall;
@@ -55,6 +55,19 @@ pub struct Meeting {
 #[derive(Debug, Default)]
 pub struct Mbarriers {
     meetings: HashMap<LLVMBasicBlockRef, Vec<Meeting>>,
+    /// The arrivals behind which each access may come, before their phases are over.
+    arrived: HashMap<LLVMValueRef, u32>,
+}
+
+/// The instructions that are sites. The value is true for a plain load or store.
+type PlainSites = HashMap<LLVMValueRef, bool>;
+
+/// Where a thread waits for the phase of an arrival.
+struct Wait {
+    /// The basic blocks at whose start the phase is over, one on each way.
+    ends: Vec<LLVMBasicBlockRef>,
+    /// Those between the arrival and these.
+    between: HashSet<LLVMBasicBlockRef>,
 }
 
 impl Mbarriers {
@@ -64,13 +77,17 @@ impl Mbarriers {
         let mut all = Self::default();
         // SAFETY: by contract.
         unsafe {
-            let sites: HashSet<_> = accesses.iter().map(|access| access.instruction).collect();
+            let mut sites = PlainSites::new();
+            for access in accesses {
+                let is_plain = matches!(access.access, Access::Load | Access::Store);
+                *sites.entry(access.instruction).or_insert(true) &= is_plain;
+            }
             for variable in ir::globals(module) {
                 if ir::space_of(variable) == Some(address_space::SHARED)
                     && LLVMIsDeclaration(variable) == 0
                     && let Some(uses) = Uses::of(variable)
                 {
-                    uses.meetings(&sites, &mut all.meetings);
+                    uses.meetings(&sites, &mut all);
                 }
             }
         }
@@ -80,6 +97,11 @@ impl Mbarriers {
     /// The phases that end where a basic block starts.
     pub fn at(&self, block: LLVMBasicBlockRef) -> &[Meeting] {
         self.meetings.get(&block).map_or(&[], Vec::as_slice)
+    }
+
+    /// The most mbarriers at which a thread has arrived and not yet waited where it makes an access.
+    pub fn arrived(&self, instruction: LLVMValueRef) -> u32 {
+        self.arrived.get(&instruction).copied().unwrap_or(0)
     }
 
     /// The counts of all mbarriers at which blocks meet.
@@ -224,11 +246,7 @@ impl Uses {
     }
 
     /// Adds the meetings at this mbarrier, if it is one of the block.
-    unsafe fn meetings(
-        &self,
-        sites: &HashSet<LLVMValueRef>,
-        all: &mut HashMap<LLVMBasicBlockRef, Vec<Meeting>>,
-    ) {
+    unsafe fn meetings(&self, sites: &PlainSites, all: &mut Mbarriers) {
         // SAFETY: by contract.
         unsafe {
             let count = self.starts[0];
@@ -236,9 +254,15 @@ impl Uses {
             if !one_count || !self.start_comes_first() {
                 return;
             }
-            let each: Option<Vec<_>> = self.arrivals.iter().map(|&a| self.ends(a, sites)).collect();
-            for block in each.into_iter().flatten().flatten() {
-                all.entry(block).or_default().push(Meeting { at: self.at, count });
+            let each: Option<Vec<_>> = self.arrivals.iter().map(|&a| self.wait(a, sites)).collect();
+            for wait in each.into_iter().flatten() {
+                for end in wait.ends {
+                    all.meetings.entry(end).or_default().push(Meeting { at: self.at, count });
+                }
+                let between = wait.between.into_iter().flat_map(|block| ir::block_instructions(block));
+                for access in between.filter(|access| sites.get(access) == Some(&true)) {
+                    *all.arrived.entry(access).or_default() += 1;
+                }
             }
         }
     }
@@ -266,9 +290,9 @@ impl Uses {
         unsafe { mbarrier(LLVMGetOperand(instruction, operand)) == Some(self.at) }
     }
 
-    /// The basic blocks at whose start the phase of an arrival is over, one on each way. `None` if the thread may do
-    /// something else before.
-    unsafe fn ends(&self, arrival: Arrival, sites: &HashSet<LLVMValueRef>) -> Option<Vec<LLVMBasicBlockRef>> {
+    /// Where a thread waits for the phase of an arrival. `None` if it may do something before that is not known to be
+    /// harmless.
+    unsafe fn wait(&self, arrival: Arrival, sites: &PlainSites) -> Option<Wait> {
         // SAFETY: by contract.
         unsafe {
             let mut tests = self.tests.iter().filter(|test| test.token == arrival.token);
@@ -328,16 +352,19 @@ impl Uses {
             }
             // A thread that waited again with its old token would go on without the others.
             let later = reached(ends.clone(), |block| block != arrival.at, |_| true)?;
-            (!later.contains(&own)).then_some(ends)
+            let between = seen.into_iter().map(|(block, _)| block).collect();
+            (!later.contains(&own)).then_some(Wait { ends, between })
         }
     }
 
     /// True for an instruction that a thread may execute between an arrival and the end of its phase.
-    unsafe fn only_waits(&self, instruction: LLVMValueRef, sites: &HashSet<LLVMValueRef>) -> bool {
+    unsafe fn only_waits(&self, instruction: LLVMValueRef, sites: &PlainSites) -> bool {
         // SAFETY: by contract.
         unsafe {
             match ir::opcode(instruction) {
-                LLVMOpcode::LLVMStore | LLVMOpcode::LLVMAtomicCmpXchg if self.is_any(instruction) => false,
+                LLVMOpcode::LLVMAtomicCmpXchg if self.is_any(instruction) => false,
+                // No mbarrier is initialised there.
+                LLVMOpcode::LLVMStore if ir::metadata(instruction, MARK).is_some() => false,
                 LLVMOpcode::LLVMRet | LLVMOpcode::LLVMUnreachable => false,
                 LLVMOpcode::LLVMCall => match EntryCall::of(instruction) {
                     Some(call) => matches!(
@@ -351,10 +378,10 @@ impl Uses {
                     None => ir::callee(instruction).is_some_and(|callee| {
                         let name = ir::name(callee);
                         name == ir::entry_calls::CONTEXT_FUNCTION
-                            || name.starts_with("llvm.") && !sites.contains(&instruction)
+                            || name.starts_with("llvm.") && !sites.contains_key(&instruction)
                     }),
                 },
-                _ => !sites.contains(&instruction) || ir::metadata(instruction, MARK).is_some(),
+                _ => *sites.get(&instruction).unwrap_or(&true) || ir::metadata(instruction, MARK).is_some(),
             }
         }
     }

@@ -7,6 +7,7 @@
 //!   [`crate::ir::entry_calls::CONTEXT_FUNCTION`]. Then [`thread_context`] gives every function the
 //!   context as its first parameter.
 //! * The `sync` argument of entry points is -1 or -2 until [`crate::checks::sync`] fills it in.
+//! * Loops that start copies ahead are unrolled ([`prologues`]).
 //! * A product and a sum that may be joined become one instruction ([`contraction`]).
 //! * Shared variables become offsets from the block's base ([`shared`]). Code finds managed variables
 //!   through a cell ([`managed`]).
@@ -15,6 +16,7 @@ pub mod atomics;
 pub mod contraction;
 pub mod managed;
 pub mod nvvm;
+pub mod prologues;
 pub mod ptx;
 pub mod ptx_to_ir;
 pub mod shared;
@@ -39,6 +41,7 @@ pub unsafe fn normalize(module: LLVMModuleRef) -> Vec<String> {
         unsupported.extend(nvvm::lower_nvvm(module).into_iter().map(|u| u.what));
         nvvm::make_division_total(module);
         contraction::settle(module);
+        prologues::unroll_prologues(module);
         nvvm::part_ways_at_mbarriers(module);
         unsupported.sort();
         unsupported.dedup();

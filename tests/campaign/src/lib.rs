@@ -9,12 +9,14 @@
 //! | [`interpret`] | what a kernel computes, and what it accesses |
 //! | [`order`] | which accesses race |
 //! | [`cuda`] | kernels as CUDA C++ |
+//! | [`arrivals`] | random kernels whose blocks meet at barrier objects |
 //! | [`batch`] | many kernels as one program: built, run and compared |
 //! | [`shrink`] | a smaller kernel that still shows something |
 //! | [`campaign`] | the batches of a campaign, and what is written down of them |
 //!
 //! The modules up to [`cuda`] use no code of gpurace, so that they can judge it.
 
+pub mod arrivals;
 pub mod batch;
 pub mod campaign;
 pub mod cuda;

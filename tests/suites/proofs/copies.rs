@@ -108,6 +108,93 @@ template <int ahead> __global__ void library(const float* in, float* out, int ro
     }
     out[blockIdx.x * T + t] = sum;
 }
+// A ring whose first copies are started in a loop; with `left` 3 a tile is read before its copy is done.
+template <int left> __global__ void rolled(const float* in, float* out, int rounds) {
+    __shared__ float tile[4][T];
+    int t = threadIdx.x;
+    float sum = 0;
+    for (int s = 0; s < 3; s++) {
+        if (s < rounds) copy(&tile[s][t], &in[s * T + t]);
+        __pipeline_commit();
+    }
+    for (int r = 0; r < rounds; r++) {
+        __pipeline_wait_prior(left);
+        __syncthreads();
+        if (r + 3 < rounds) copy(&tile[(r + 3) % 4][t], &in[(r + 3) * T + t]);
+        __pipeline_commit();
+        sum += tile[r % 4][T - 1 - t];
+    }
+    out[blockIdx.x * T + t] = sum;
+}
+// Two numbers that go round say which tile is read and which one is copied. With `first` 2 the latter is the tile that
+// others may still read.
+enum How { REMAINDER, BRANCH, FOLLOWS };
+template <How how, int first> __global__ void stages(const float* in, float* out, int rounds) {
+    __shared__ float tile[4][T];
+    int t = threadIdx.x, reads = 0, writes = first;
+    float sum = 0;
+    for (int s = 0; s < 3; s++) {
+        copy(&tile[s][t], &in[s * T + t]);
+        __pipeline_commit();
+    }
+    for (int r = 0; r < rounds; r++) {
+        __pipeline_wait_prior(2);
+        __syncthreads();
+        if (r + 3 < rounds) copy(&tile[writes][t], &in[(r + 3) * T + t]);
+        __pipeline_commit();
+        sum += tile[reads][T - 1 - t];
+        if (how == FOLLOWS) writes = reads;
+        if (how == REMAINDER) writes = (writes + 1) % 4;
+        if (how == BRANCH && ++writes == 4) writes = 0;
+        if (how == BRANCH && ++reads == 4) reads = 0;
+        if (how != BRANCH) reads = (reads + 1) % 4;
+    }
+    out[blockIdx.x * T + t] = sum;
+}
+// The last round has a group less. With `last` 1 its wait leaves the tile that is read in flight.
+template <int last> __global__ void chosen(const float* in, float* out, int rounds) {
+    __shared__ float tile[2][T];
+    int t = threadIdx.x, stage = 0;
+    float sum = 0;
+    copy(&tile[0][t], &in[t]);
+    __pipeline_commit();
+    for (int r = 0; r < rounds; r++) {
+        if (r + 1 < rounds) {
+            copy(&tile[stage ^ 1][t], &in[(r + 1) * T + t]);
+            __pipeline_commit();
+        }
+        __pipeline_wait_prior(r + 1 < rounds ? 1 : last);
+        __syncthreads();
+        sum += tile[stage][T - 1 - t];
+        stage ^= 1;
+        __syncthreads();
+    }
+    out[blockIdx.x * T + t] = sum;
+}
+// `consumer_wait` counts the groups. With `ahead` 2 it waits for one of two, and the other tile is read. With `loaded`
+// nobody knows how many groups there are.
+template <int ahead, bool loaded> __global__ void counted(const float* in, float* out, int rounds) {
+    __shared__ float tile[3][T];
+    int t = threadIdx.x;
+    float sum = 0;
+    auto pipeline = cuda::make_pipeline();
+    for (int s = 0; s < ahead; s++) {
+        cuda::memcpy_async(&tile[s][t], &in[s * T + t], sizeof(float), pipeline);
+        pipeline.producer_commit();
+    }
+    if (loaded && in[t] > 1) pipeline.producer_commit();
+    for (int r = 0; r < rounds; r++) {
+        pipeline.consumer_wait();
+        __syncthreads();
+        if (r + ahead < rounds) {
+            cuda::memcpy_async(&tile[(r + ahead) % 3][t], &in[(r + ahead) * T + t], sizeof(float), pipeline);
+            pipeline.producer_commit();
+        }
+        sum += tile[(ahead == 2 ? r + 1 : r) % 3][T - 1 - t];
+        __syncthreads();
+    }
+    out[blockIdx.x * T + t] = sum;
+}
 int main(int, char** argv) {
     float *in, *out;
     cudaMalloc(&in, 4096);
@@ -131,6 +218,20 @@ int main(int, char** argv) {
     case 13: ring<1, 1><<<4, T>>>(in, out, 8); break;
     case 14: library<1><<<4, T>>>(in, out, 8); break;
     case 15: library<0><<<4, T>>>(in, out, 8); break;
+    case 16: rolled<2><<<4, T>>>(in, out, 8); break;
+    case 17: rolled<3><<<4, T>>>(in, out, 8); break;
+    case 18: chosen<0><<<4, T>>>(in, out, 8); break;
+    case 19: chosen<1><<<4, T>>>(in, out, 8); break;
+    case 20: counted<1, false><<<4, T>>>(in, out, 8); break;
+    case 21: counted<2, false><<<4, T>>>(in, out, 8); break;
+    // No race in this launch.
+    case 23: stages<REMAINDER, 3><<<4, T>>>(in, out, 8); break;
+    case 24: stages<BRANCH, 3><<<4, T>>>(in, out, 8); break;
+    case 25: stages<FOLLOWS, 3><<<4, T>>>(in, out, 8); break;
+    case 26: stages<REMAINDER, 2><<<4, T>>>(in, out, 8); break;
+    case 27: stages<BRANCH, 0><<<4, T>>>(in, out, 8); break;
+    case 28: stages<FOLLOWS, 2><<<4, T>>>(in, out, 8); break;
+    case 22: counted<1, true><<<4, T>>>(in, out, 8); break;
     }
     return cudaDeviceSynchronize();
 }
@@ -139,5 +240,11 @@ int main(int, char** argv) {
 /// What is proved runs without checks. What is not has the races that it has with every check.
 #[test]
 fn copies_that_are_waited_for_before_the_barrier_are_proved() {
-    compare(SOURCE, "proofs_copies", 0..=15, &[0, 1, 2, 3, 10, 11, 14], &[0, 1, 2, 3, 11, 14]);
+    compare(
+        SOURCE,
+        "proofs_copies",
+        0..=28,
+        &[0, 1, 2, 3, 10, 11, 14, 16, 18, 20, 22, 23, 24, 25],
+        &[0, 1, 2, 3, 11, 14, 16, 18, 20, 23, 24, 25],
+    );
 }

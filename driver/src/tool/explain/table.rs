@@ -270,6 +270,7 @@ const ANSWERS: &[(&str, &str)] = &[
         "an asynchronous copy of the same thread",
         "let the thread wait for the copy before it touches these bytes",
     ),
+    ("an access between an arrival and its wait", "make the access before the arrival, or behind the wait"),
     (
         "value loaded from",
         "none needed if a launch finds distinct or sorted indices in arrays that the kernel does not write; else compute \

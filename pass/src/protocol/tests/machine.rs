@@ -299,8 +299,14 @@ impl Ran {
             | ObjectKind::Unshared => 0,
         };
         let kind = match touch.op {
-            Op::Read | Op::Volatile { writes: false } | Op::Copy { writes: false, .. } => Kind::Read,
-            Op::Write | Op::Volatile { writes: true } | Op::Copy { writes: true, .. } => Kind::Write,
+            Op::Read
+            | Op::Volatile { writes: false }
+            | Op::Copy { writes: false, .. }
+            | Op::Between { writes: false, .. } => Kind::Read,
+            Op::Write
+            | Op::Volatile { writes: true }
+            | Op::Copy { writes: true, .. }
+            | Op::Between { writes: true, .. } => Kind::Write,
             Op::Atomic { .. } => Kind::Atomic,
         };
         let [warp, block, _] = touch.passed;

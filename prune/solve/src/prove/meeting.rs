@@ -182,7 +182,9 @@ impl<'a> Prover<'a> {
     ) -> Result<BTreeSet<Condition>, Failure> {
         let Ask { i, j, related, meeting } = ask;
         let places = (&self.places[i], &self.places[j]);
-        let passes = [places.0, places.1].iter().any(|place| place.access.op.passes() > 0);
+        let ops = [places.0.access.op, places.1.access.op];
+        let passes = ops.iter().any(|op| op.passes() > 0);
+        let copies = ops.iter().any(|op| op.is_copy());
         let about = format!(
             "site {} and site {}, {:?}, {fixed:?}",
             places.0.access.site.0, places.1.access.site.0, related.relation
@@ -208,9 +210,13 @@ impl<'a> Prover<'a> {
             Err(Answer::Sat(_)) if related.relation == Relation::OwnThread => {
                 Err(Failure::Why("an asynchronous copy of the same thread may touch the same bytes".into()))
             }
-            // A copy may take place before the barriers that it may pass.
+            // Such an access may take place before the barriers that it may pass.
             Err(Answer::Sat(_)) if passes => {
-                Err(Failure::Why("an asynchronous copy may still be in flight".into()))
+                let what = match copies {
+                    true => "an asynchronous copy may still be in flight",
+                    false => "an access between an arrival and its wait may still come",
+                };
+                Err(Failure::Why(what.into()))
             }
             Err(Answer::Sat(solution)) => {
                 if let Some(witness) = self.witness(i, j, &mut built, solution) {

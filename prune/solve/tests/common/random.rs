@@ -261,9 +261,13 @@ impl Generator {
         let op = match self.r.below(12) {
             0..=3 => Op::Read,
             4..=6 => Op::Write,
-            10 | 11 => {
-                Op::Copy { writes: self.r.chance(60), passes: self.r.pick(&[0, 0, 1, 1, 2, 3, Op::NO_WAIT]) }
-            }
+            10 | 11 => match self.r.chance(30) {
+                true => Op::Between { writes: self.r.chance(60), passes: self.r.pick(&[1, 1, 2]) },
+                false => Op::Copy {
+                    writes: self.r.chance(60),
+                    passes: self.r.pick(&[0, 0, 1, 1, 2, 3, Op::NO_WAIT]),
+                },
+            },
             7 => Op::Volatile { writes: self.r.chance(50) },
             8 => Op::Atomic { scope: self.r.pick(&[ScopeOf::Block, ScopeOf::Device]), writes: true },
             _ => Op::Atomic { scope: ScopeOf::Device, writes: self.r.chance(70) },

@@ -227,6 +227,30 @@ fn a_copy_over_one_barrier_meets_what_comes_behind_it() {
     }
 }
 
+/// Others may have passed as many barriers as a thread has arrived at. The thread's own accesses stay in order.
+#[test]
+fn an_access_between_arrivals_and_waits_meets_what_comes_behind_them() {
+    let one = |barriers: u32, passes: u32, own: bool| {
+        let mut k = Kernel::new("between");
+        let tile = k.shared("tile", 256);
+        let (t, last) = (k.tid(), k.c(63));
+        let few = k.ltc(t, 64);
+        let written = k.when(few, |k| k.access(Op::Between { writes: true, passes }, tile, t, 4));
+        for _ in 0..barriers {
+            k.sync();
+        }
+        let at = if own { t } else { k.sub(last, t) };
+        let read = k.when(few, |k| k.read(tile, at));
+        (k, vec![written, read])
+    };
+    for passes in 1..3 {
+        proved(one(passes + 1, passes, false).0);
+        proved(one(passes, passes, true).0);
+        let (k, sites) = one(passes, passes, false);
+        open_where_the_oracle_finds_races(k, &sites, &[]);
+    }
+}
+
 /// Syncs of a warp do not end a copy that passes a barrier.
 #[test]
 fn a_copy_over_a_barrier_passes_syncs_of_its_warp() {

@@ -218,7 +218,7 @@ impl BareLaunch {
             (Op::Read, _) => block.read_range(thread, address, touch.size, site),
             (Op::Write, _) => block.write_range(thread, address, touch.size, site),
             // A protocol with such accesses cannot be repeated.
-            (Op::Atomic { .. } | Op::Volatile { .. } | Op::Copy { .. }, _) => {}
+            (Op::Atomic { .. } | Op::Volatile { .. } | Op::Copy { .. } | Op::Between { .. }, _) => {}
         }
     }
 }

@@ -121,8 +121,8 @@ pub fn meet(
                 ObjectKind::Shared { .. } | ObjectKind::DynamicShared => (1, u64::from(touch.object) << 32),
                 _ => return None,
             };
-            if touch.op.is_copy() {
-                // A copy may still be in flight at the new barrier.
+            if touch.op.is_copy() || touch.op.passes() > 0 {
+                // It may still be in flight at the new barrier.
                 return None;
             }
             let [warp_syncs, block_syncs, _] = touch.passed;

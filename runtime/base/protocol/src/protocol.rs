@@ -25,7 +25,7 @@ pub use gpurace_abi::scope::Scope;
 use crate::expr::{ExprId, Exprs, LoopId, ParamId, VarId, Width};
 
 /// Version of the serialised form; raised with each change of the types.
-pub const PROTOCOL_VERSION: u32 = 18;
+pub const PROTOCOL_VERSION: u32 = 19;
 
 /// What a kernel does to memory that threads share.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -293,6 +293,14 @@ pub enum Op {
         /// barrier there. With 0 it makes no sync at all. With [`Op::NO_WAIT`] no wait is known.
         passes: u32,
     },
+    /// A plain access that its thread makes after it has arrived at some mbarriers of the block, and before it waits for
+    /// their phases. Others may have passed these barriers before it takes place.
+    Between {
+        /// False for a read.
+        writes: bool,
+        /// The number of these mbarriers.
+        passes: u32,
+    },
 }
 
 impl Op {
@@ -304,7 +312,10 @@ impl Op {
         match self {
             Self::Read => false,
             Self::Write => true,
-            Self::Atomic { writes, .. } | Self::Volatile { writes } | Self::Copy { writes, .. } => writes,
+            Self::Atomic { writes, .. }
+            | Self::Volatile { writes }
+            | Self::Copy { writes, .. }
+            | Self::Between { writes, .. } => writes,
         }
     }
 
@@ -313,10 +324,10 @@ impl Op {
         matches!(self, Self::Copy { .. })
     }
 
-    /// The most block barriers that the thread passes before the access has taken place.
+    /// The most block barriers that other threads pass before the access has taken place.
     pub const fn passes(self) -> u32 {
         match self {
-            Self::Copy { passes, .. } => passes,
+            Self::Copy { passes, .. } | Self::Between { passes, .. } => passes,
             Self::Read | Self::Write | Self::Atomic { .. } | Self::Volatile { .. } => 0,
         }
     }
@@ -324,7 +335,7 @@ impl Op {
     /// The scope in which it is atomic; `None` for a plain access.
     const fn scope(self) -> Option<ScopeOf> {
         match self {
-            Self::Read | Self::Write | Self::Copy { .. } => None,
+            Self::Read | Self::Write | Self::Copy { .. } | Self::Between { .. } => None,
             Self::Atomic { scope, .. } => Some(scope),
             Self::Volatile { .. } => Some(ScopeOf::System),
         }

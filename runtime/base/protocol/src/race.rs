@@ -59,11 +59,14 @@ fn is_before_wait(access: &Touch, later: &Touch) -> bool {
 
 /// True if an access of a thread is one of an asynchronous copy that a later access of the thread may meet.
 fn is_in_flight(access: &Touch, later: &Touch) -> bool {
+    if !access.op.is_copy() {
+        return false;
+    }
     if access.op.passes() > 0 {
         let same_grid_interval = access.passed[2] == later.passed[2] || access.op.passes() == Op::NO_WAIT;
         return same_grid_interval && is_before_wait(access, later);
     }
-    access.op.is_copy() && access.passed == later.passed && access.lane_syncs == later.lane_syncs
+    access.passed == later.passed && access.lane_syncs == later.lane_syncs
 }
 
 /// Returns all threads of a launch.
