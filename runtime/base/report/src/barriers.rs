@@ -539,6 +539,21 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn blocks_meet_at_barriers_of_the_grid_alone() {
+        // In each iteration all write, meet and read.
+        let meets = |barrier| format!("u 1: L1\nu 2,3: L7 a0 {barrier} L9 a1\nu 1:\nu:");
+        let of = |barrier, pair| relation(&flow(&meets(barrier)), pair, Level::Grid);
+        let found = of("B G", [1, 0]).unwrap();
+        assert_eq!((found.over_back_edge, found.may_poll), (Some(false), false));
+        assert_eq!(of("B G", [0, 1]).unwrap().over_back_edge, Some(true));
+        // With a barrier at the end too nothing is left.
+        let both = "u 1: L1\nu 2,3: L7 a0 B G L9 a1 B G\nu 1:\nu:";
+        assert_eq!(relation(&flow(both), [1, 0], Level::Grid), None);
+        // A barrier of the block is none for other blocks.
+        assert!(of("B", [0, 1]).unwrap().may_poll);
+    }
+
+    #[test]
     fn what_follows_a_loop_is_in_no_next_iteration() {
         // The loop's header leads to its body and behind it, and comes before both.
         let text = "u 1: L1

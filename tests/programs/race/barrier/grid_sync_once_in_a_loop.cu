@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-barrier
+//@[racy] findings: loop-back-edge
 // Each step of a stencil computes from one array into another and copies back. The grid meets once in each step; the
 // next step may then read what other blocks have not copied yet. Threads of one block race too, in every schedule; a
 // barrier of the block would not do.
