@@ -248,22 +248,43 @@ impl World {
         checkout.into_iter().chain(prefix).chain(built_from).collect()
     }
 
+    /// Returns a file or folder of `driver/share`, which installations have at one of these places.
+    fn shared(&self, in_checkout: &str, in_prefix: &[&str]) -> Result<PathBuf, Error> {
+        let in_checkout = format!("driver/share/{in_checkout}");
+        let mut places = in_prefix.iter().flat_map(|installed| self.own_places(&in_checkout, installed));
+        places.find(|place| place.exists()).ok_or_else(|| {
+            Error::new(format!(
+                "a part of gpurace is missing: `{in_checkout}` or `{}`",
+                in_prefix.join("` or `")
+            ))
+        })
+    }
+
     /// Returns the script that gives gdb the commands for device threads.
     ///
     /// # Errors
     /// It is missing.
     pub fn gdb_script(&self) -> Result<PathBuf, Error> {
         // gdb looks for the script of a library beside it, and there for one that the system has installed.
-        const SCRIPT: [&str; 2] = [
-            "lib/gpurace/libgpurace_rt.so-gdb.py",
-            "share/gdb/auto-load/usr/lib/gpurace/libgpurace_rt.so-gdb.py",
-        ];
-        let places = SCRIPT.map(|installed| self.own_places("driver/share/gdb/gpurace.py", installed));
-        places
-            .into_iter()
-            .flatten()
-            .find(|place| place.is_file())
-            .ok_or_else(|| Error::new("the script `gpurace.py` for gdb is missing"))
+        let beside = "lib/gpurace/libgpurace_rt.so-gdb.py";
+        let of_system = "share/gdb/auto-load/usr/lib/gpurace/libgpurace_rt.so-gdb.py";
+        self.shared("gdb/gpurace.py", &[beside, of_system])
+    }
+
+    /// Returns the toolchain file for CMake.
+    ///
+    /// # Errors
+    /// It is missing.
+    pub fn cmake_toolchain(&self) -> Result<PathBuf, Error> {
+        self.shared("cmake/gpurace/gpurace-toolchain.cmake", &["share/cmake/gpurace/gpurace-toolchain.cmake"])
+    }
+
+    /// Returns the folder of the rules for Bazel.
+    ///
+    /// # Errors
+    /// It is missing.
+    pub fn bazel_rules(&self) -> Result<PathBuf, Error> {
+        self.shared("bazel", &["share/gpurace/bazel"])
     }
 
     /// Returns the folders of headers that are not the user's.

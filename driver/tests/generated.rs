@@ -8,11 +8,12 @@ use std::process::Command;
 use clap_complete::Shell;
 use gpurace_driver::tool::generate;
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "report",
     "merge",
     "run",
     "gdb",
+    "init",
     "stress",
     "sweep",
     "ci",

@@ -19,6 +19,15 @@ fn report(line: u32, count: u64, note: &str) -> String {
     report.to_json()
 }
 
+/// The same race in another kernel, which is another mistake.
+fn in_another_kernel(report: &str) -> String {
+    let mut report = Report::from_json(report).unwrap();
+    report.races[0].kernel = Some("scan(int*)".to_owned());
+    // They are made when the report is read.
+    report.findings.clear();
+    report.to_json()
+}
+
 const EXAMPLE: &str = include_str!("../../runtime/base/report/src/tests/interface.json");
 
 fn folder() -> tempfile::TempDir {
@@ -27,6 +36,7 @@ fn folder() -> tempfile::TempDir {
         ("a.json", report(18, 2, "lost in a")),
         ("b.json", report(18, 40, "lost in b")),
         ("c.json", report(30, 1, "lost in c")),
+        ("another.json", in_another_kernel(&report(30, 1, "lost in another"))),
         ("empty.json", String::new()),
         ("other.json", "{ \"schema\": \"other/1\" }".to_owned()),
     ] {
@@ -119,7 +129,8 @@ fn a_runners_variable_names_the_root_of_the_checkout() {
         let known = gpurace(dir.path(), &["report", "b.json", "-f", format, "--baseline", "a.json"]);
         assert_eq!(known.status.code(), Some(0));
         assert!(stdout(&known).ends_with(nothing), "{}", stdout(&known));
-        let new = gpurace(dir.path(), &["report", "a.json", "c.json", "-f", format, "--baseline", "a.json"]);
+        let words = ["report", "a.json", "another.json", "-f", format, "--baseline", "a.json"];
+        let new = gpurace(dir.path(), &words);
         assert_eq!(new.status.code(), Some(66));
         assert!(!stdout(&new).contains(nothing), "{}", stdout(&new));
     }
@@ -174,11 +185,12 @@ fn only_what_the_baseline_lacks_counts() {
     note: 1 finding is in the baseline `a.json` and not shown
     no new findings
     ");
-    // The line moved.
+    // Other lines of the same mistake.
     let moved = gpurace(dir.path(), &["report", "c.json", "--baseline", "a.json"]);
     assert_eq!(moved.status.code(), Some(0));
     // One is known, the other not.
-    let new = gpurace(dir.path(), &["report", "-f", "short", "a.json", "c.json", "--baseline", "a.json"]);
+    let new =
+        gpurace(dir.path(), &["report", "-f", "short", "a.json", "another.json", "--baseline", "a.json"]);
     assert_eq!(new.status.code(), Some(66));
     assert!(stdout(&new).starts_with("reduce.cu:30:15: data race: "));
     assert!(stdout(&new).contains("SUMMARY: gpurace: 1 data race\n"));

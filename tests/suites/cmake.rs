@@ -14,7 +14,7 @@ fn main() -> ExitCode {
     let args = Arguments::from_args();
     let missing =
         |also: &[&str]| !["cmake", "ctest", "ninja"].iter().chain(also).all(|program| is_there(program));
-    let tests: [(&str, Test, &[&str]); 11] = [
+    let tests: [(&str, Test, &[&str]); 12] = [
         ("a_racy_test_of_the_example_fails", a_racy_test_fails, &[]),
         ("the_repaired_example_passes", the_repaired_example_passes, &[]),
         ("only_enabled_targets_are_checked", only_enabled_targets, &[]),
@@ -23,6 +23,7 @@ fn main() -> ExitCode {
         ("libraries_beside_the_runtime_are_found_and_linked", own_libraries, &[]),
         ("a_project_may_set_nvccs_flags", nvccs_flags, &[]),
         ("the_presets_are_read", the_presets_are_read, &[]),
+        ("init_writes_presets_that_work", init, &[]),
         ("ccache_finds_what_was_compiled_before", ccache, &["ccache"]),
         ("clangd_reads_the_example", clangd, &["clangd-22"]),
         ("tests_leave_reports", tests_leave_reports, &["/usr/include/gtest/gtest.h"]),
@@ -443,6 +444,69 @@ __device__ int last;
 __global__ void set() { last = threadIdx.x; }
 int main() { set<<<1, 64>>>(); return cudaDeviceSynchronize(); }
 ";
+
+fn init() -> Result<(), Failed> {
+    let folder = work_folder("cmake_init")?;
+    let gpurace = tool("gpurace")?;
+    let init = |folder: &Path| command(gpurace.to_str().unwrap(), &["init"], folder);
+    let nothing = init(&folder)?;
+    assert_eq!(nothing.status, Some(1), "{}", nothing.stderr);
+    assert!(
+        nothing.stderr.contains("found no build system in `.`, wanted one of `CMakeLists.txt`"),
+        "{}",
+        nothing.stderr
+    );
+
+    let kernel = "__global__ void mirror(int* out) {\n    __shared__ int tile[64];\n    tile[threadIdx.x] = 1;\n    \
+                  out[threadIdx.x] = tile[63 - threadIdx.x];\n}\nint main() {\n    int* out;\n    \
+                  cudaMalloc(&out, 256);\n    mirror<<<1, 64>>>(out);\n    return cudaDeviceSynchronize();\n}\n";
+    std::fs::write(folder.join("mirror.cu"), kernel)?;
+    let project = "cmake_minimum_required(VERSION 3.25)\nproject(mirror LANGUAGES CXX CUDA)\nenable_testing()\n\
+                   add_executable(mirror mirror.cu)\nadd_test(NAME mirror COMMAND mirror)\n";
+    std::fs::write(folder.join("CMakeLists.txt"), project)?;
+    std::fs::write(
+        folder.join("Makefile"),
+        "CUCC := /usr/local/cuda/bin/nvcc\nmirror: mirror.cu\n\t$(CUCC) $< -o $@\n",
+    )?;
+    let said = init(&folder)?.stdout;
+    assert!(said.contains("wrote `./CMakeUserPresets.json`"), "{said}");
+    for (program, args) in
+        [("cmake", ["--preset", "gpurace"].as_slice()), ("cmake", &["--build", "--preset", "gpurace"])]
+    {
+        succeed(program, args, &folder)?;
+    }
+    let tested = command("ctest", &["--preset", "gpurace"], &folder)?;
+    assert!(
+        tested.stdout.contains("F1: missing barrier: shared variable `tile` in `mirror`"),
+        "{}",
+        tested.stdout
+    );
+    assert_eq!(tested.status, Some(8), "{}", tested.stdout);
+
+    // The Makefile is an other way, by its own variable.
+    let variable = "make CUCC=\"gclang++ -fsanitize=gpurace -fgpurace-exec=cpu\"";
+    assert!(said.contains(variable), "{said}");
+    let make = said
+        .lines()
+        .find_map(|line| line.split_once(": make").map(|(_, rest)| format!("make{rest}")))
+        .unwrap();
+    let path = format!("{}:{}", gpurace.parent().unwrap().display(), std::env::var("PATH")?);
+    succeed("env", &[&format!("PATH={path}"), "sh", "-c", &make], &folder)?;
+    assert_eq!(command("./mirror", &[], &folder)?.status, Some(66));
+
+    // A second time there is nothing to write, and a user's own presets stay as they are.
+    let again = init(&folder)?.stdout;
+    assert!(again.contains("`./CMakeUserPresets.json` has a preset `gpurace`"), "{again}");
+    let own = "{ \"version\": 6 }";
+    std::fs::write(folder.join("CMakeUserPresets.json"), own)?;
+    let said = init(&folder)?.stdout;
+    assert!(said.contains("add these presets to") && said.contains("gpurace-toolchain.cmake"), "{said}");
+    assert_eq!(std::fs::read_to_string(folder.join("CMakeUserPresets.json"))?, own);
+    std::fs::write(folder.join("CMakeUserPresets.json"), "{")?;
+    let broken = init(&folder)?;
+    assert!(broken.status == Some(1) && broken.stderr.contains("is not JSON"), "{}", broken.stderr);
+    Ok(())
+}
 
 /// The names of the files in `build/gpurace`, without process numbers.
 fn reports(folder: &Path) -> Result<Vec<String>, Failed> {

@@ -14,6 +14,7 @@
 //! | [`ci`] | `ci`: tests in a CI, which shows what was found |
 //! | [`facts`] | `facts`: verdicts of a build, and how two builds differ |
 //! | [`explain`] | `explain`: why each access has its verdict, for all launches or for one |
+//! | [`init`] | `init`: what a project needs, for its build system |
 //! | [`lsp`] | `lsp`: reports and verdicts in an editor |
 //! | [`generate`] | `completions`, `man` |
 
@@ -22,6 +23,7 @@ pub mod explain;
 pub mod facts;
 pub mod gdb;
 pub mod generate;
+pub mod init;
 pub mod lsp;
 pub mod reports;
 pub mod run;
@@ -78,6 +80,8 @@ enum Command {
     Explain(explain::ExplainArgs),
     /// Serve an editor: findings, fixes and verdicts in the source (language server protocol)
     Lsp(lsp::LspArgs),
+    /// Write what a project needs to be built with gpurace, or say it, for the build system that it has
+    Init(init::InitArgs),
     /// List the keys of `GPURACE_OPTIONS`
     Options {
         /// Print a Markdown table
@@ -132,6 +136,7 @@ impl Cli {
             Command::Facts(args) => facts::facts(&args),
             Command::Explain(args) => explain::explain(&args),
             Command::Lsp(args) => lsp::lsp(&args),
+            Command::Init(args) => init::init(&args),
             Command::Options { markdown: false } => Ok(Done::success(gpurace_options::help_text())),
             Command::Options { markdown: true } => Ok(Done::success(gpurace_options::markdown_table())),
             Command::Doctor => {

@@ -1,0 +1,221 @@
+//! `gpurace init`: what a project needs to be built with gpurace, for the build systems that it has.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::Done;
+use crate::diagnostic::Error;
+use crate::toolchain::World;
+
+/// The compiler with its flags, for a variable of a Makefile.
+const COMPILER: &str = "gclang++ -fsanitize=gpurace -fgpurace-exec=cpu";
+/// The presets of one user, which CMake reads beside those of the project.
+const USER_PRESETS: &str = "CMakeUserPresets.json";
+const PRESETS: [&str; 2] = ["CMakePresets.json", USER_PRESETS];
+
+/// Arguments of `gpurace init`.
+#[derive(Args)]
+pub struct InitArgs {
+    /// The project's folder
+    #[arg(default_value = ".", value_name = "DIR")]
+    folder: PathBuf,
+}
+
+/// A build system, by the files that a project has in its folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum System {
+    Cmake,
+    Bazel,
+    Meson,
+    Make,
+}
+
+const SYSTEMS: [(System, &[&str]); 4] = [
+    (System::Cmake, &["CMakeLists.txt"]),
+    (System::Bazel, &["MODULE.bazel", "WORKSPACE", "WORKSPACE.bazel"]),
+    (System::Meson, &["meson.build"]),
+    (System::Make, &["GNUmakefile", "makefile", "Makefile"]),
+];
+
+/// Writes what is needed, and says how to go on.
+///
+/// # Errors
+/// The folder has no known build system, or a file cannot be read or written.
+pub fn init(args: &InitArgs) -> Result<Done, Error> {
+    let world = World::real()?;
+    let mut text = String::new();
+    for (system, files) in SYSTEMS {
+        let Some(file) = files.iter().map(|file| args.folder.join(file)).find(|file| file.is_file()) else {
+            continue;
+        };
+        text += &match system {
+            System::Cmake => with_cmake(&args.folder, &world.cmake_toolchain()?)?,
+            System::Bazel => with_bazel(&file, &world.bazel_rules()?),
+            System::Meson => with_meson(&file),
+            System::Make => with_make(&file)?,
+        };
+    }
+    if text.is_empty() {
+        let wanted: Vec<_> =
+            SYSTEMS.iter().flat_map(|(_, files)| *files).map(|file| format!("`{file}`")).collect();
+        return Err(Error::new(format!(
+            "found no build system in `{}`, wanted one of {}",
+            args.folder.display(),
+            wanted.join(", ")
+        ))
+        .hint(format!("without one: {COMPILER} app.cu -o app && ./app")));
+    }
+    Ok(Done::success(text))
+}
+
+/// Writes the presets of the user.
+fn with_cmake(folder: &Path, toolchain: &Path) -> Result<String, Error> {
+    let presets = presets(toolchain);
+    let cd = match folder == Path::new(".") {
+        true => String::new(),
+        false => format!("cd {} && ", shlex::try_quote(&folder.to_string_lossy()).unwrap_or_default()),
+    };
+    let next = format!(
+        "next: {cd}cmake --preset gpurace && cmake --build --preset gpurace && ctest --preset gpurace\n"
+    );
+    for name in PRESETS {
+        let path = folder.join(name);
+        if has_preset(&path)? {
+            return Ok(format!("`{}` has a preset `gpurace`\n{next}", path.display()));
+        }
+    }
+    let path = folder.join(USER_PRESETS);
+    let mut file = match fs::File::create_new(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            return Ok(format!("add these presets to `{}`:\n{presets}\n{next}", path.display()));
+        }
+        Err(error) => return Err(Error::new(format!("cannot write `{}`: {error}", path.display()))),
+    };
+    writeln!(file, "{presets}").map_err(|e| Error::new(format!("cannot write `{}`: {e}", path.display())))?;
+    Ok(format!(
+        "wrote `{}`, which is for this machine: keep it out of the repository\n{next}",
+        path.display()
+    ))
+}
+
+/// The presets, as indented JSON.
+fn presets(toolchain: &Path) -> String {
+    let presets = json!({
+        "version": 6,
+        "configurePresets": [{
+            "name": "gpurace",
+            "displayName": "CUDA checked for data races, on the host",
+            "binaryDir": "${sourceDir}/build/gpurace",
+            "toolchainFile": toolchain,
+            "cacheVariables": { "CMAKE_BUILD_TYPE": "RelWithDebInfo" },
+        }],
+        "buildPresets": [{ "name": "gpurace", "configurePreset": "gpurace" }],
+        "testPresets": [{
+            "name": "gpurace",
+            "configurePreset": "gpurace",
+            "output": { "outputOnFailure": true },
+        }],
+    });
+    // A value is always JSON.
+    serde_json::to_string_pretty(&presets).unwrap_or_default()
+}
+
+/// True if a file of presets has one of the name `gpurace`. A file that is missing has none.
+fn has_preset(path: &Path) -> Result<bool, Error> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(Error::new(format!("cannot read `{}`: {error}", path.display()))),
+    };
+    let presets: Value = serde_json::from_str(&text)
+        .map_err(|error| Error::new(format!("`{}` is not JSON: {error}", path.display())))?;
+    let all = presets["configurePresets"].as_array();
+    Ok(all.is_some_and(|all| all.iter().any(|preset| preset["name"] == "gpurace")))
+}
+
+fn with_bazel(file: &Path, rules: &Path) -> String {
+    let path = rules.display();
+    let lines = match file.file_name().is_some_and(|name| name == "MODULE.bazel") {
+        true => format!(
+            "bazel_dep(name = \"gpurace\")\nlocal_path_override(module_name = \"gpurace\", path = \"{path}\")"
+        ),
+        false => format!("local_repository(name = \"gpurace\", path = \"{path}\")"),
+    };
+    format!(
+        "add to `{}`:\n{lines}\n\
+         add to a `BUILD` file:\nload(\"@gpurace//:gpurace.bzl\", \"gpurace_test\")\n\
+         gpurace_test(name = \"sum_test\", srcs = [\"sum_test.cu\"])\n\
+         next: bazel test --action_env=PATH --test_output=errors //...\n",
+        file.display()
+    )
+}
+
+fn with_meson(file: &Path) -> String {
+    format!(
+        "`{}`: compile the kernels by a `custom_target` that calls `gclang++`, as docs/build-systems.md shows\n\
+         next: CXX=gclang++ meson setup build\n",
+        file.display()
+    )
+}
+
+fn with_make(file: &Path) -> Result<String, Error> {
+    let text = fs::read(file).map_err(|e| Error::new(format!("cannot read `{}`: {e}", file.display())))?;
+    let text = String::from_utf8_lossy(&text);
+    let mut said = String::new();
+    let variable = match variable_of_nvcc(&text) {
+        Some(variable) => variable,
+        None if text.contains("nvcc") => {
+            let _ = writeln!(said, "`{}` calls `nvcc` by itself: let it call `$(NVCC)`", file.display());
+            "NVCC"
+        }
+        None => "CXX",
+    };
+    let folder = file.parent().filter(|folder| *folder != Path::new(".") && !folder.as_os_str().is_empty());
+    let there = folder.map_or_else(String::new, |folder| {
+        format!(" -C {}", shlex::try_quote(&folder.to_string_lossy()).unwrap_or_default())
+    });
+    let _ = writeln!(said, "next, where nothing is built yet: make{there} {variable}=\"{COMPILER}\"");
+    Ok(said)
+}
+
+/// The variable of a Makefile whose value is nvcc.
+fn variable_of_nvcc(makefile: &str) -> Option<&str> {
+    makefile.lines().find_map(|line| {
+        let (name, value) = line.split_once('=')?;
+        let name = name.trim_end_matches([':', '?', '+']).trim();
+        let name = name.strip_prefix("export ").unwrap_or(name).trim();
+        let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        let value = value.split('#').next().unwrap_or_default();
+        let calls_nvcc = value.split_whitespace().any(|word| word.rsplit('/').next() == Some("nvcc"));
+        (is_name && calls_nvcc).then_some(name)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variable_that_is_nvcc() {
+        for (makefile, variable) in [
+            ("NVCC = nvcc\n", Some("NVCC")),
+            (
+                "CUDA_PATH ?= /usr/local/cuda\nCUCC := $(CUDA_PATH)/bin/nvcc -ccbin g++ # compiler\n",
+                Some("CUCC"),
+            ),
+            ("export CC=nvcc", Some("CC")),
+            ("CXX = g++ # not nvcc\n", None),
+            ("app: app.cu\n\tnvcc -arch=sm_80 app.cu -o app\n", None),
+            ("app: app.cu\n\tnvcc -std=c++17 app.cu\n", None),
+            ("NAME = nvcc_tests\n", None),
+        ] {
+            assert_eq!(variable_of_nvcc(makefile), variable, "{makefile}");
+        }
+    }
+}
