@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-barrier
+//@[racy] findings: loop-back-edge
 // Blocks keep their part in shared memory and publish its edges for their neighbours.
 // The next step's edges go to the other half of the buffer; with one half, a fast
 // block overwrites the edge that its neighbour still reads.
