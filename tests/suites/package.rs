@@ -76,6 +76,8 @@ fn a_renamed_folder_works() -> Result<(), Failed> {
         "VERSION",
         "README.txt",
         "share/man/man1/gpurace.1",
+        "share/gpurace/bazel/gpurace.bzl",
+        "share/cmake/gpurace/gpurace-toolchain.cmake",
         "share/bash-completion/completions/gpurace",
         "share/doc/gpurace/licences/libz3-4",
     ] {
