@@ -90,7 +90,7 @@ fn batch(seed: u64, level: &str, counts: &mut Counts) -> Vec<String> {
         compile(&arguments, &folder).or_else(|_| compile(&arguments, &folder)).unwrap();
     }
     let mut wrong = vec![];
-    for k in 0..kernels.len() {
+    for (k, kernel) in kernels.iter().enumerate() {
         counts.kernels += 1;
         let (Some(pruned), stuck) = report(&folder, "pruned", k, "") else {
             wrong.push(format!("seed {seed} {level} kernel {k}: no report"));
@@ -112,11 +112,11 @@ fn batch(seed: u64, level: &str, counts: &mut Counts) -> Vec<String> {
         counts.open += usize::from(found.is_empty() && !all && !stuck);
         if found.is_empty() && !all && !stuck && std::env::var_os("GPURACE_SHOW").is_some() {
             let open: Vec<_> = states.iter().filter(|(_, proved)| !**proved).map(|(at, _)| at).collect();
-            println!("open: seed {seed} {level} {open:?}\n{}", kernels[k].text(k));
+            println!("open: seed {seed} {level} {open:?}\n{}", kernel.text(k));
         }
         for at in found {
             if states.get(&at) == Some(&true) {
-                let text = kernels[k].text(k);
+                let text = kernel.text(k);
                 wrong.push(format!(
                     "seed {seed} {level}: {at:?} of {} races and is proved\n{text}",
                     folder.display()
