@@ -13,6 +13,7 @@ use gpurace_litmus::execution::Rules;
 use gpurace_litmus::judge::{Pairs, Verdicts, judge};
 use gpurace_litmus::program::Program;
 use gpurace_litmus::{generate, shrink};
+use gpurace_random::number;
 use gpurace_tests::report::Report;
 use gpurace_tests::toolchain::{compile, run_checked, work_folder};
 
@@ -50,10 +51,6 @@ struct Counts {
     known_alarms: u64,
     /// Pairs of accesses that were reported.
     pairs: u64,
-}
-
-fn number(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default)
 }
 
 /// Compiles programs and runs each under `explore` schedules. Returns for each the pairs of sites that

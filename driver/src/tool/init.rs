@@ -1,15 +1,13 @@
 //! `gpurace init`: what a project needs to be built with gpurace, for the build systems that it has.
 
 use std::fmt::Write as _;
-use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::Done;
-use crate::diagnostic::Error;
+use crate::diagnostic::{Error, read_file, write_file};
 use crate::toolchain::World;
 
 /// The compiler with its flags, for a variable of a Makefile.
@@ -90,14 +88,10 @@ fn with_cmake(folder: &Path, toolchain: &Path) -> Result<String, Error> {
         }
     }
     let path = folder.join(USER_PRESETS);
-    let mut file = match fs::File::create_new(&path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            return Ok(format!("add these presets to `{}`:\n{presets}\n{next}", path.display()));
-        }
-        Err(error) => return Err(Error::new(format!("cannot write `{}`: {error}", path.display()))),
-    };
-    writeln!(file, "{presets}").map_err(|e| Error::new(format!("cannot write `{}`: {e}", path.display())))?;
+    if path.exists() {
+        return Ok(format!("add these presets to `{}`:\n{presets}\n{next}", path.display()));
+    }
+    write_file(&path, format!("{presets}\n"))?;
     Ok(format!(
         "wrote `{}`, which is for this machine: keep it out of the repository\n{next}",
         path.display()
@@ -128,12 +122,10 @@ fn presets(toolchain: &Path) -> String {
 
 /// True if a file of presets has one of the name `gpurace`. A file that is missing has none.
 fn has_preset(path: &Path) -> Result<bool, Error> {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
-        Err(error) => return Err(Error::new(format!("cannot read `{}`: {error}", path.display()))),
-    };
-    let presets: Value = serde_json::from_str(&text)
+    if !path.exists() {
+        return Ok(false);
+    }
+    let presets: Value = serde_json::from_slice(&read_file(path)?)
         .map_err(|error| Error::new(format!("`{}` is not JSON: {error}", path.display())))?;
     let all = presets["configurePresets"].as_array();
     Ok(all.is_some_and(|all| all.iter().any(|preset| preset["name"] == "gpurace")))
@@ -165,7 +157,7 @@ fn with_meson(file: &Path) -> String {
 }
 
 fn with_make(file: &Path) -> Result<String, Error> {
-    let text = fs::read(file).map_err(|e| Error::new(format!("cannot read `{}`: {e}", file.display())))?;
+    let text = read_file(file)?;
     let text = String::from_utf8_lossy(&text);
     let mut said = String::new();
     let variable = match variable_of_nvcc(&text) {

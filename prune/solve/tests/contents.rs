@@ -601,7 +601,7 @@ fn random_kernel(r: &mut Random) -> Indexed {
 
 #[test]
 fn random_kernels_beside_brute_force() {
-    let cases = std::env::var("GPURACE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(300u64);
+    let cases = gpurace_random::number("GPURACE_CASES", 300);
     let (mut by_contents, mut racy) = (0, 0);
     for seed in 0..cases {
         let mut r = Random(seed);

@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use gpurace_protocol::expr::*;
 use gpurace_protocol::protocol::*;
-use gpurace_random::Random;
+use gpurace_random::{Random, number};
 
 /// The bits of a 32-bit value in the opposite order, as the pass writes it.
 fn reversed(k: &mut Kernel, x: E) -> E {
@@ -140,9 +140,7 @@ fn morton_codes() {
 /// Random indices over the indices of a thread and its block, against all threads of a launch.
 #[test]
 fn no_random_index_is_taken_for_different() {
-    let number =
-        |name: &str, default| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default);
-    let (first, cases) = (number("GPURACE_SEED", 1u64), number("GPURACE_CASES", 300u64));
+    let (first, cases) = (number("GPURACE_SEED", 1), number("GPURACE_CASES", 300));
     let (mut proved, mut free, mut racing) = (0, 0, 0);
     for seed in first..first + cases {
         let mut r = Random(seed);

@@ -276,7 +276,7 @@ fn racing_sites(code: &[Code], threads: usize, r: &mut Random) -> Option<Vec<u32
 
 #[test]
 fn random_kernels_beside_random_executions() {
-    let cases = std::env::var("GPURACE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(200u64);
+    let cases = gpurace_random::number("GPURACE_CASES", 200);
     let (mut by_what_is_read, mut races) = (0, 0);
     for seed in 0..cases {
         let mut r = Random(seed);

@@ -18,12 +18,8 @@ use gpurace_protocol::protocol::*;
 use gpurace_protocol::race::races;
 use gpurace_protocol::run::Open;
 use gpurace_protocol::verdict::{SiteVerdict, Verdict};
-use gpurace_random::Random;
+use gpurace_random::{Random, number};
 use gpurace_solve::{Limits, Options, Outcome, solve, solve_with};
-
-fn number(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
-}
 
 /// A random launch. It has the values that two others have in common, if they are given.
 fn random_launch(protocol: &Protocol, r: &mut Random, alike: Option<[&Launch; 2]>) -> Launch {

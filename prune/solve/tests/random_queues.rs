@@ -548,7 +548,7 @@ fn races(made: &HashMap<(usize, usize, i64), Vec<Made>>, all: &[Thread], threads
 
 #[test]
 fn random_queues_beside_random_executions() {
-    let cases = std::env::var("GPURACE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(200u64);
+    let cases = gpurace_random::number("GPURACE_CASES", 200);
     let (mut by_the_rules, mut races) = (0, 0);
     for seed in 0..cases {
         let mut r = Random(seed);

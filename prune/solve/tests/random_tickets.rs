@@ -268,7 +268,7 @@ fn racing_uses(
 
 #[test]
 fn random_kernels_beside_random_executions() {
-    let cases = std::env::var("GPURACE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(300u64);
+    let cases = gpurace_random::number("GPURACE_CASES", 300);
     let (mut sure, mut races) = (0, 0);
     for seed in 0..cases {
         let mut r = Random(seed);

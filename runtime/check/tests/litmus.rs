@@ -15,7 +15,7 @@ use gpurace_litmus::program::{self, Instruction, Meeting, Program, Strength, Upd
 use gpurace_litmus::shorthand::{atom, global, if_is, ld, ld_atomic, st, st_atomic, thread};
 use gpurace_litmus::walk::{Code, Event, Kind};
 use gpurace_litmus::{generate, interleavings, shrink};
-use gpurace_random::Random;
+use gpurace_random::{Random, number};
 
 /// Where the locations lie. No memory is accessed there.
 const GLOBAL: usize = 0x10_0000_0000;
@@ -210,10 +210,6 @@ fn step(block: &mut Block, thread: u32, event: &Event, program: &Program, code: 
             block.atomic_done(thread, address, 4, site, kind, reach, order);
         }
     }
-}
-
-fn number(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default)
 }
 
 fn run(rules: Rules) {

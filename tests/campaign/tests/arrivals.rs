@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use gpurace_campaign::arrivals::{Arrivals, kernel, mutant, source};
-use gpurace_random::Random;
+use gpurace_random::{Random, number};
 use gpurace_tests::report::Report;
 use gpurace_tests::toolchain::{compile, run, work_folder};
 
@@ -31,10 +31,6 @@ struct Counts {
     open: usize,
     /// They wait for ever, or until a signal.
     stuck: usize,
-}
-
-fn number(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default)
 }
 
 /// Runs one kernel for some seconds. A kernel that waits for ever is interrupted, and reports what it found.

@@ -6,11 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gpurace_campaign::batch::{Fault, WAYS, check};
 use gpurace_campaign::campaign::{self, Counts};
+use gpurace_random::number;
 use gpurace_tests::toolchain::work_folder;
-
-fn number(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default)
-}
 
 #[test]
 fn kernels_compute_and_race_as_the_interpreter_says() {

@@ -10,8 +10,7 @@ use gpurace_litmus::shrink::shrink;
 use gpurace_litmus::walk::Code;
 
 fn cases() -> u64 {
-    let default = if cfg!(debug_assertions) { 50 } else { 300 };
-    std::env::var("GPURACE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(default)
+    gpurace_random::number("GPURACE_CASES", if cfg!(debug_assertions) { 50 } else { 300 })
 }
 
 #[test]

@@ -32,6 +32,15 @@ impl Random {
     }
 }
 
+/// Returns the number that an environment variable sets, such as how many cases a test makes.
+///
+/// # Panics
+/// The variable is no number.
+pub fn number(name: &str, default: u64) -> u64 {
+    let Ok(value) = std::env::var(name) else { return default };
+    value.parse().unwrap_or_else(|_| panic!("`{name}={value}`: wanted a number"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -110,7 +110,8 @@ template <bool anew> __global__ void rounds(int* out) {
     out[blockIdx.x * T + t] = tile[(t + 3) % T];
 }
 // Work between the arrival and the wait, in rounds. With `late` 1 the thread reads there what others write behind their
-// wait, with 2 it writes what others read there, with 3 it waits for all first, and with 4 it touches its own element.
+// wait. With 2 it writes what others read there. With 3 it waits for all before it reads. With 4 it touches its own
+// element alone.
 template <int late> __global__ void split(const int* in, int* out, int rounds) {
     __shared__ int tile[2][T], other[T];
     __shared__ Barrier bar;

@@ -120,9 +120,7 @@ impl Relevant {
             Some(found)
         }
     }
-}
 
-impl Relevant {
     /// True for a value that has one name until [`Knowledge::enter`] says otherwise.
     unsafe fn keeps(&self, value: LLVMValueRef) -> bool {
         // SAFETY: by contract.

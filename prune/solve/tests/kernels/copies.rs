@@ -203,24 +203,28 @@ fn a_ring_whose_copies_are_in_flight_too_long_or_come_too_early() {
     }
 }
 
+/// Each thread makes an access that writes its element, passes some barriers, and reads an element: its `own`, or that of
+/// the thread at the other end.
+fn written_before(name: &str, op: Op, barriers: u32, own: bool) -> (Kernel, Vec<SiteId>) {
+    let mut k = Kernel::new(name);
+    let tile = k.shared("tile", 256);
+    let (t, last) = (k.tid(), k.c(63));
+    let few = k.ltc(t, 64);
+    let written = k.when(few, |k| k.access(op, tile, t, 4));
+    for _ in 0..barriers {
+        k.sync();
+    }
+    let at = if own { t } else { k.sub(last, t) };
+    let read = k.when(few, |k| k.read(tile, at));
+    (k, vec![written, read])
+}
+
 #[test]
 fn a_copy_over_one_barrier_meets_what_comes_behind_it() {
-    let one = |barriers: u32, passes: u32| {
-        let mut k = Kernel::new("one copy");
-        let tile = k.shared("tile", 256);
-        let (t, last) = (k.tid(), k.c(63));
-        let few = k.ltc(t, 64);
-        let written = k.when(few, |k| k.access(Op::Copy { writes: true, passes }, tile, t, 4));
-        for _ in 0..barriers {
-            k.sync();
-        }
-        let across = k.sub(last, t);
-        let read = k.when(few, |k| k.read(tile, across));
-        (k, vec![written, read])
-    };
     for passes in 0..4 {
-        proved(one(passes + 1, passes).0);
-        let (k, sites) = one(passes, passes);
+        let one = |barriers| written_before("one copy", Op::Copy { writes: true, passes }, barriers, false);
+        proved(one(passes + 1).0);
+        let (k, sites) = one(passes);
         if passes > 0 {
             open_where_the_oracle_finds_races(k, &sites, &[]);
         }
@@ -230,23 +234,12 @@ fn a_copy_over_one_barrier_meets_what_comes_behind_it() {
 /// Others may have passed as many barriers as a thread has arrived at. The thread's own accesses stay in order.
 #[test]
 fn an_access_between_arrivals_and_waits_meets_what_comes_behind_them() {
-    let one = |barriers: u32, passes: u32, own: bool| {
-        let mut k = Kernel::new("between");
-        let tile = k.shared("tile", 256);
-        let (t, last) = (k.tid(), k.c(63));
-        let few = k.ltc(t, 64);
-        let written = k.when(few, |k| k.access(Op::Between { writes: true, passes }, tile, t, 4));
-        for _ in 0..barriers {
-            k.sync();
-        }
-        let at = if own { t } else { k.sub(last, t) };
-        let read = k.when(few, |k| k.read(tile, at));
-        (k, vec![written, read])
-    };
     for passes in 1..3 {
-        proved(one(passes + 1, passes, false).0);
-        proved(one(passes, passes, true).0);
-        let (k, sites) = one(passes, passes, false);
+        let one =
+            |barriers, own| written_before("between", Op::Between { writes: true, passes }, barriers, own);
+        proved(one(passes + 1, false).0);
+        proved(one(passes, true).0);
+        let (k, sites) = one(passes, false);
         open_where_the_oracle_finds_races(k, &sites, &[]);
     }
 }

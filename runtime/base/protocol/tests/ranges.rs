@@ -85,7 +85,7 @@ fn launch(block: [u32; 3]) -> Launch {
 
 #[test]
 fn every_value_lies_in_its_range() {
-    let cases = std::env::var("GPURACE_CASES").map_or(20_000, |cases| cases.parse().expect("a number"));
+    let cases = gpurace_random::number("GPURACE_CASES", 20_000);
     let (mut compared, mut narrow) = (0u64, 0u64);
     for seed in 0..cases {
         let block = {
@@ -171,7 +171,7 @@ impl RandomLoop {
 
 #[test]
 fn every_value_of_a_loop_lies_in_its_range() {
-    let cases = std::env::var("GPURACE_CASES").map_or(20_000, |cases| cases.parse().expect("a number"));
+    let cases = gpurace_random::number("GPURACE_CASES", 20_000);
     let (mut compared, mut narrow) = (0u64, 0u64);
     for seed in 0..cases {
         let r = &mut Random(seed);
