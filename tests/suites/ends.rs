@@ -112,6 +112,17 @@ fn each_signal_that_ends_the_program_keeps_its_death() {
     }
 }
 
+/// `timeout` sends its signal to the program and to its process group.
+#[test]
+fn a_second_signal_does_not_end_the_report_of_the_first() {
+    for _ in 0..5 {
+        let run = ends(&["many signals"]);
+        let signal = run.outcome.signal;
+        assert!(signal == Some(libc::SIGINT) || signal == Some(libc::SIGTERM), "{}", run.outcome.stderr);
+        assert_reported("many signals", &run);
+    }
+}
+
 #[test]
 fn a_signal_that_the_program_handles_or_ignores_is_its_own() {
     let run = ends(&["handled"]);

@@ -1,6 +1,7 @@
 // A program that ends in the way that its first argument names, after a race; with `clean` as its second
 // argument without one.
 #include <csignal>
+#include <thread>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -82,6 +83,18 @@ int main(int argc, char** argv) {
         struct sigaction now;
         if (!sigaction(atoi(argv[3]), nullptr, &now) && now.sa_handler == SIG_IGN) signal(atoi(argv[3]), SIG_DFL);
         raise(atoi(argv[3]));
+    }
+    if (is("many signals")) {
+        // As `timeout` and an impatient user send them. Another thread takes one while the first is handled.
+        std::thread([] {
+            for (;;) pause();
+        }).detach();
+        pid_t self = getpid();
+        if (fork() == 0) {
+            for (int i = 0; i < 50; i++) kill(self, i % 2 ? SIGTERM : SIGINT);
+            _exit(0);
+        }
+        for (;;) pause();
     }
     if (is("handled")) signal(SIGTERM, handled), raise(SIGTERM);
     if (is("handled and raised again")) {

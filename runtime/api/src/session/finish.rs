@@ -3,7 +3,7 @@
 
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use gpurace_report::schema::Report;
 
@@ -253,14 +253,26 @@ extern "C" fn on_too_late(_: c_int) {
     exit_now(if end < 0 { FAILED } else { end })
 }
 
+/// The process that a signal ends, or 0.
+static ENDED_BY_SIGNAL: AtomicU32 = AtomicU32::new(0);
+
 /// Completes the report, then lets the signal take its default effect. A signal that is blocked here
 /// and raised is delivered when this handler returns.
 extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
-    signals::reset(signal);
     if let Some(session) = own_session() {
+        let process = std::process::id();
+        if ENDED_BY_SIGNAL.swap(process, Ordering::AcqRel) == process {
+            // Another thread completes the report, and then ends the program.
+            loop {
+                // SAFETY: it may be called in a signal handler.
+                unsafe { libc::pause() };
+            }
+        }
         session.watch.stop();
         within_time_limit(-signal, || complete(session).unwrap_or_default());
     }
+    // Not before: of two equal signals another thread would take the second one, and end the program.
+    signals::reset(signal);
     // SAFETY: `info` is the kernel's. A fault is raised again by the instruction itself, which a core
     // dump should show. A signal that was sent is not.
     unsafe {
