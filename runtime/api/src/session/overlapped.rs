@@ -97,7 +97,7 @@ impl OverlappedOperations {
     /// True if a launch with this footprint and about this many accesses may run without checks:
     /// none of the operations in `unordered` conflicts with it.
     pub fn allows(&self, footprint: &Footprint, accesses: u64, unordered: &[u64]) -> bool {
-        let concurrent = |kept: &&OverlappedOperation| unordered.contains(&kept.operation);
+        let concurrent = |kept: &&OverlappedOperation| unordered.binary_search(&kept.operation).is_ok();
         let bare = self.kept.iter().filter_map(|kept| kept.bare.as_ref());
         let all = bare.map(|bare| bare.what.cost).fold(accesses, u64::saturating_add);
         self.lost == 0
@@ -114,7 +114,8 @@ impl OverlappedOperations {
             if kept.bare.is_none() {
                 continue;
             }
-            let conflicts = unordered.contains(&kept.operation) && kept.footprint.conflicts(footprint);
+            let conflicts =
+                unordered.binary_search(&kept.operation).is_ok() && kept.footprint.conflicts(footprint);
             let meets = records && kept.footprint.meets(footprint);
             // Launches that touched the same regions as a needed one must come before it.
             let precedes = needed.iter().any(|&later| kept.footprint.meets(&self.kept[later].footprint));
@@ -130,7 +131,7 @@ impl OverlappedOperations {
         // An operation replaces an earlier one with the same footprint that is ordered before it.
         self.kept.retain(|kept| {
             let alike = kept.bare.is_none() && kept.footprint == footprint;
-            !alike || unordered.contains(&kept.operation)
+            !alike || unordered.binary_search(&kept.operation).is_ok()
         });
         self.add(OverlappedOperation { operation, footprint, bare: None });
     }
@@ -144,7 +145,7 @@ impl OverlappedOperations {
         // with the earlier launch races with this one too.
         self.kept.retain(|kept| {
             let alike = kept.bare.as_ref().is_some_and(|old| same(old, &bare.what.launch));
-            !alike || bare.unordered.contains(&kept.operation)
+            !alike || bare.unordered.binary_search(&kept.operation).is_ok()
         });
         self.add(OverlappedOperation { operation: bare.info.id, footprint, bare: Some(bare) });
     }

@@ -124,7 +124,7 @@ impl Earlier {
         let mut list: Vec<Self> = Vec::new();
         for launch in all {
             let uids = launch.first_uid..launch.first_uid + launch.blocks;
-            let concurrent = unordered.contains(&launch.id);
+            let concurrent = unordered.binary_search(&launch.id).is_ok();
             let origin = if concurrent { Origin::Concurrent(launch.first_uid) } else { Origin::Before };
             match list.last_mut() {
                 Some(last) if !concurrent && last.origin == origin && last.uids.end == uids.start => {
@@ -172,7 +172,9 @@ impl LaunchOrder {
                 Some((l, _)) if l.first_uid == first => Origin::Mine,
                 // It began while this one was running.
                 Some((l, _)) if l.first_uid > first => Origin::Concurrent(l.first_uid),
-                Some((l, _)) if self.unordered.contains(&l.id) => Origin::Concurrent(l.first_uid),
+                Some((l, _)) if self.unordered.binary_search(&l.id).is_ok() => {
+                    Origin::Concurrent(l.first_uid)
+                }
                 Some(_) => Origin::Before,
             }
         }

@@ -149,7 +149,7 @@ impl Checker {
     }
 
     /// Begins a launch. It is ordered after every launch with a smaller id, except those whose ids
-    /// are in `unordered`.
+    /// are in `unordered`, the smallest first.
     ///
     /// Launches begin in the order of their ids. The exception is a launch that ran without checks
     /// and is repeated for the checker later. Then no launch with a larger id may have begun that
@@ -181,10 +181,12 @@ impl Checker {
         touched: Option<Ranges>,
     ) -> Arc<Launch> {
         let inner = &self.inner;
+        debug_assert!(unordered.is_sorted());
+        let is_unordered = |launch: &LaunchData| unordered.binary_search(&launch.id).is_ok();
         let mut l = inner.launching.lock();
         l.streams_seen |= info.stream != 0 || !unordered.is_empty();
-        l.unsettled.retain(|e| e.id > info.settled || unordered.contains(&e.id));
-        l.transfers.retain(|c| c.launch.id > info.settled || unordered.contains(&c.launch.id));
+        l.unsettled.retain(|e| e.id > info.settled || is_unordered(e));
+        l.transfers.retain(|c| c.launch.id > info.settled || is_unordered(&c.launch));
         let next = inner.launches.next_uid();
         let quiet = l.running.is_empty() && unordered.is_empty();
         if quiet && l.unsettled.is_empty() {
@@ -205,10 +207,13 @@ impl Checker {
         let for_all = l.running.iter().fold(settled_uid, |least, running| least.min(running.settled));
         let mut before = Clocks::new();
         // A launch that is repeated late is not after those that came meanwhile.
-        let earlier = |e: &&Arc<LaunchData>| e.id < info.id && !unordered.contains(&e.id);
-        for e in l.unsettled.iter().filter(earlier) {
-            before.learn_launch(e.first_uid);
-            before.join(&e.learnt.lock());
+        let earlier = |e: &&Arc<LaunchData>| e.id < info.id && !is_unordered(e);
+        // What a launch knew, a later one that is ordered after it knew too: then there is nothing to join.
+        for e in l.unsettled.iter().rev().filter(earlier) {
+            if !before.knows_launch(e.first_uid) {
+                before.learn_launch(e.first_uid);
+                before.join(&e.learnt.lock());
+            }
         }
         let sites = inner
             .kernels
@@ -226,7 +231,7 @@ impl Checker {
             sites,
             learnt: Mutex::new(before.clone()),
         });
-        let transfers = l.transfers.iter().filter(|t| unordered.contains(&t.launch.id)).cloned().collect();
+        let transfers = l.transfers.iter().filter(|t| is_unordered(&t.launch)).cloned().collect();
         if let Some(touched) = touched {
             l.transfers.push(Arc::new(Copied { launch: data.clone(), touched }));
         }

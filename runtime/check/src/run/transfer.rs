@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::batch::{Batch, Value};
+use crate::batch::{Addresses, Batch, Value};
 use crate::model::access::{Access, GRANULE, Op, Touch, overlap, touched};
 use crate::model::entry::{Entry, Member};
 use crate::model::race::KernelKey;
@@ -151,16 +151,24 @@ impl Copied {
 impl Launch {
     /// True if a transfer that is concurrent with the launch touches some of these bytes.
     pub(crate) fn meets_transfers(&self, bytes: &Range<usize>) -> bool {
-        self.transfers.iter().any(|copied| copied.touched.meeting(bytes.clone()).next().is_some())
+        let mut near = self.transfers.iter().filter(|copied| copied.touched.may_meet(bytes));
+        near.any(|copied| copied.touched.meeting(bytes.clone()).next().is_some())
     }
 
     /// True if one may touch what a batch accesses.
     pub(crate) fn may_meet_transfers(&self, batch: &Batch<'_>) -> bool {
-        self.transfers.iter().any(|copied| match &copied.touched {
-            Ranges { list, .. } if list.len() <= MOST_COMPARED => {
-                list.iter().any(|t| batch.may_meet(&t.bytes))
+        let bounds = match batch.addresses {
+            Addresses::Affine(affine) => affine.bounds(batch.size as usize),
+            _ => None,
+        };
+        let may_be_near =
+            |copied: &&Arc<Copied>| bounds.as_ref().is_none_or(|bounds| copied.touched.may_meet(bounds));
+        self.transfers.iter().filter(may_be_near).any(|copied| {
+            let Ranges { list, bounds } = &copied.touched;
+            match list.len() <= MOST_COMPARED {
+                true => list.iter().any(|t| batch.may_meet(&t.bytes)),
+                false => batch.may_meet(bounds),
             }
-            Ranges { bounds, .. } => batch.may_meet(bounds),
         })
     }
 }
@@ -231,7 +239,7 @@ impl Block {
         };
         let (mut races, ..) = self.reporter(Value::Unknown);
         let launch = races.launch;
-        for copied in &launch.transfers {
+        for copied in launch.transfers.iter().filter(|copied| copied.touched.may_meet(bytes)) {
             for touched in copied.touched.meeting(bytes.clone()) {
                 let word = touched.bytes.start.max(bytes.start) & !(GRANULE - 1);
                 let a = access(word);
