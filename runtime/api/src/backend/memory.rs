@@ -27,6 +27,14 @@ pub enum MemoryKind {
     Registered,
 }
 
+impl MemoryKind {
+    /// True if both the host and kernels can access it, in pages that hold nothing else.
+    /// [`crate::session::watch`] protects them.
+    pub const fn is_host_visible(self) -> bool {
+        matches!(self, Self::Managed | Self::Host)
+    }
+}
+
 /// The memory that an allocation needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MemoryRequest {

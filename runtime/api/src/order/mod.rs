@@ -76,6 +76,17 @@ pub struct OperationOrder {
     pub overlaps: bool,
 }
 
+/// What may overlap a transfer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TransferOrder {
+    /// Nothing. It has no number.
+    Alone,
+    /// Accesses of the host alone.
+    BesideHost,
+    /// Other operations.
+    BesideOthers(OperationOrder),
+}
+
 /// The order of all operations that were submitted. At first there are none, and only the default
 /// stream.
 #[derive(Debug, Default)]
@@ -164,9 +175,15 @@ impl Order {
         self.place(id, launch, &clock)
     }
 
-    /// Submits a transfer. It gets this number if another operation may overlap it. The host waits
-    /// for it if `waits`.
-    pub fn copy(&mut self, id: StreamId, launch: u64, waits: bool) -> (Clock, Option<OperationOrder>) {
+    /// Submits a transfer. It gets this number if another operation may overlap it, or the host, which may access
+    /// its memory if `host_visible`. The host waits for it if `waits`.
+    pub fn copy(
+        &mut self,
+        id: StreamId,
+        launch: u64,
+        waits: bool,
+        host_visible: bool,
+    ) -> (Clock, TransferOrder) {
         self.settle();
         let clock = self.submit(id);
         if waits {
@@ -174,7 +191,14 @@ impl Order {
         }
         let tick = clock.0.get(&id).copied().unwrap_or_default();
         let alone = self.unordered(&clock).next().is_none() && self.after_all().knows(id, tick);
-        let ordered = (!alone).then(|| self.place(id, launch, &clock));
+        let ordered = if !alone {
+            TransferOrder::BesideOthers(self.place(id, launch, &clock))
+        } else if host_visible && !waits {
+            self.keep_unwaited(Pending { launch, stream: id, tick });
+            TransferOrder::BesideHost
+        } else {
+            TransferOrder::Alone
+        };
         (clock, ordered)
     }
 
@@ -194,11 +218,15 @@ impl Order {
         let overlaps = !unordered.is_empty() || !self.after_all().knows(id, tick);
         let pending = Pending { launch, stream: id, tick };
         self.pending.push(pending);
+        self.keep_unwaited(pending);
+        OperationOrder { unordered, settled, overlaps }
+    }
+
+    fn keep_unwaited(&mut self, submitted: Pending) {
         if self.unwaited.len() == UNWAITED {
             self.unwaited.pop_front();
         }
-        self.unwaited.push_back(pending);
-        OperationOrder { unordered, settled, overlaps }
+        self.unwaited.push_back(submitted);
     }
 
     /// Forgets operations that all operations to come are ordered after.
@@ -387,22 +415,38 @@ mod tests {
     fn a_copy_that_nothing_can_overlap_is_none() {
         let mut order = Order::default();
         order.launch(DEFAULT, 1);
-        assert_eq!(order.copy(DEFAULT, 2, false).1, None);
-        assert_eq!(order.copy(DEFAULT, 2, true).1, None);
+        let copy = |order: &mut Order, stream, number, waits| order.copy(stream, number, waits, false).1;
+        assert_eq!(copy(&mut order, DEFAULT, 2, false), TransferOrder::Alone);
+        assert_eq!(copy(&mut order, DEFAULT, 2, true), TransferOrder::Alone);
         // Blocking streams wait for the default one, whoever submits next.
         let a = order.create(true);
-        assert_eq!(order.copy(DEFAULT, 2, false).1, None);
-        assert_eq!(order.copy(a, 2, false).1, None);
+        assert_eq!(copy(&mut order, DEFAULT, 2, false), TransferOrder::Alone);
+        assert_eq!(copy(&mut order, a, 2, false), TransferOrder::Alone);
         // Another stream does not wait for the first.
         let b = order.create(true);
-        let (_, first) = order.copy(a, 2, false);
-        assert!(first.is_some_and(|ordered| ordered.overlaps && ordered.unordered.is_empty()));
-        let (_, second) = order.copy(b, 3, true);
-        assert_eq!(second.map(|ordered| ordered.unordered), Some(vec![2]));
+        let beside = |unordered: &[u64], settled| {
+            let unordered = unordered.to_vec();
+            TransferOrder::BesideOthers(OperationOrder { unordered, settled, overlaps: true })
+        };
+        assert_eq!(copy(&mut order, a, 2, false), beside(&[], 1));
+        assert_eq!(copy(&mut order, b, 3, true), beside(&[2], 1));
         // The host has waited for the second, not for the first.
         expect(&mut order, b, 4, &[2]);
         order.host_waits_for_all();
-        assert_eq!(order.copy(b, 5, true).1, None);
+        assert_eq!(copy(&mut order, b, 5, true), TransferOrder::Alone);
+    }
+
+    #[test]
+    fn the_host_may_meet_a_copy_that_nothing_else_can_overlap() {
+        let mut order = Order::default();
+        assert_eq!(order.copy(DEFAULT, 1, true, true).1, TransferOrder::Alone);
+        assert!(!order.host_is_ahead());
+        assert_eq!(order.copy(DEFAULT, 1, false, true).1, TransferOrder::BesideHost);
+        assert_eq!(order.unwaited(), [1]);
+        // It is ordered before all that follows.
+        expect(&mut order, DEFAULT, 2, &[]);
+        order.host_waits_for_all();
+        assert!(!order.host_is_ahead());
     }
 
     #[test]
@@ -418,7 +462,7 @@ mod tests {
         order.host_waits(&after_first);
         assert_eq!(order.unwaited(), [2, 3, 4]);
         order.destroy(b);
-        let (waited, _) = order.copy(a, 5, true);
+        let (waited, _) = order.copy(a, 5, true, true);
         order.host_waits(&waited);
         assert_eq!(order.unwaited(), [3, 4]);
         order.host_waits_for_all();
@@ -429,11 +473,11 @@ mod tests {
     fn a_stream_that_waits_for_nobody_overlaps_what_the_host_did_not_wait_for() {
         let mut order = Order::default();
         let own = order.create(false);
-        let (_, fill) = order.copy(DEFAULT, 1, false);
-        assert!(fill.is_some());
+        let (_, fill) = order.copy(DEFAULT, 1, false, false);
+        assert!(matches!(fill, TransferOrder::BesideOthers(_)));
         expect(&mut order, own, 2, &[1]);
         order.host_waits_for_all();
-        assert_eq!(order.copy(DEFAULT, 3, true).1, None);
+        assert_eq!(order.copy(DEFAULT, 3, true, false).1, TransferOrder::Alone);
         expect(&mut order, own, 3, &[]);
     }
 }

@@ -50,9 +50,9 @@ pub struct Allocations {
     /// Bytes that the backend has given for live allocations, rounded up. Registered memory is not
     /// among them.
     bytes: AtomicUsize,
-    /// Number of live managed allocations. Most programs have none, and every call of the program
+    /// Number of live allocations that are host-visible. Most programs have none, and every call of the program
     /// asks.
-    managed: AtomicUsize,
+    host_visible: AtomicUsize,
 }
 
 impl Allocations {
@@ -89,8 +89,8 @@ impl Allocations {
     pub fn add(&self, address: usize, size: usize, kind: MemoryKind, flags: u32) -> Allocation {
         let allocation = self.numbered(address, size, kind, flags);
         self.by_address.write().insert(address, allocation);
-        if kind == MemoryKind::Managed {
-            self.managed.fetch_add(1, Ordering::Relaxed);
+        if kind.is_host_visible() {
+            self.host_visible.fetch_add(1, Ordering::Relaxed);
         }
         allocation
     }
@@ -151,8 +151,8 @@ impl Allocations {
     }
 
     fn count_removed(&self, allocation: &Allocation) {
-        if allocation.kind == MemoryKind::Managed {
-            self.managed.fetch_sub(1, Ordering::Relaxed);
+        if allocation.kind.is_host_visible() {
+            self.host_visible.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
@@ -179,9 +179,9 @@ impl Allocations {
         found.contains(address, 1).then_some(*found)
     }
 
-    /// True if there is managed memory.
-    pub fn has_managed(&self) -> bool {
-        self.managed.load(Ordering::Relaxed) > 0
+    /// True if there is managed or page-locked memory.
+    pub fn has_host_visible(&self) -> bool {
+        self.host_visible.load(Ordering::Relaxed) > 0
     }
 
     /// The byte ranges of the managed allocations.

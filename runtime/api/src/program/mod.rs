@@ -64,9 +64,9 @@ impl Program {
         Some((kind, variable.address..variable.address + variable.size))
     }
 
-    /// True if there is any managed memory: managed allocations or `__managed__` variables.
-    pub fn has_managed(&self) -> bool {
-        self.allocations.has_managed() || self.modules.has_managed()
+    /// True if there is any host-visible memory: allocations or `__managed__` variables.
+    pub fn has_host_visible(&self) -> bool {
+        self.allocations.has_host_visible() || self.modules.has_managed()
     }
 
     /// The byte ranges of all managed memory.

@@ -10,7 +10,6 @@ use gpurace_protocol::expr::Width;
 use gpurace_protocol::launch::{Extent, Launch as ProverLaunch, LaunchShape};
 use gpurace_protocol::protocol::{ObjectKind, Protocol, Space};
 
-use crate::backend::memory::MemoryKind;
 use crate::backend::module::KernelLaunch;
 use crate::program::Program;
 
@@ -76,20 +75,20 @@ fn pointed(program: &Program, base: u64) -> Extent {
     Extent { base, allocation: extent(program, at), guard: program.backend.get().guard(at) }
 }
 
-/// True if an object of the kernel lies in managed memory, or in unknown memory.
-pub fn may_touch_managed(program: &Program, launch: &KernelLaunch<'_>, protocol: &Protocol) -> bool {
-    let managed = |address| program.memory_at(address).is_none_or(|(kind, _)| kind == MemoryKind::Managed);
+/// True if an object of the kernel lies in host-visible memory, or in unknown memory.
+pub fn may_be_met_by_host(program: &Program, launch: &KernelLaunch<'_>, protocol: &Protocol) -> bool {
+    let visible = |address| program.memory_at(address).is_none_or(|(kind, _)| kind.is_host_visible());
     protocol.objects.iter().any(|object| match &object.kind {
         ObjectKind::Param(id) => protocol.params.get(id.0 as usize).is_none_or(|param| {
             let base = argument(launch.args, param.offset, param.width.bits());
             // An access through a null pointer touches nothing.
-            base != 0 && managed(base as usize)
+            base != 0 && visible(base as usize)
         }),
         ObjectKind::Image(id) => protocol.params.get(id.0 as usize).is_none_or(|param| {
             let handle = argument(launch.args, param.offset, param.width.bits());
-            image(program, handle).is_none_or(|extent| managed(extent.base as usize))
+            image(program, handle).is_none_or(|extent| visible(extent.base as usize))
         }),
-        ObjectKind::Variable { symbol, .. } => launch.kernel.module.address_of(symbol).is_none_or(managed),
+        ObjectKind::Variable { symbol, .. } => launch.kernel.module.address_of(symbol).is_none_or(visible),
         ObjectKind::Opaque { space, .. } => *space != Space::Shared,
         // Only the places that the launch names hold pointers, and they are not known here.
         ObjectKind::Slot { .. } => true,

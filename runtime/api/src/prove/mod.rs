@@ -225,8 +225,8 @@ impl Prover {
             return Arc::new(Decision::unproved(kernel));
         };
         if met_by_host == MetByHost::Refused
-            && program.has_managed()
-            && configuration::may_touch_managed(program, launch, &proofs.protocol)
+            && program.has_host_visible()
+            && configuration::may_be_met_by_host(program, launch, &proofs.protocol)
         {
             return Arc::new(Decision::unproved(kernel));
         }

@@ -15,7 +15,7 @@ use super::{Session, SessionState};
 use crate::backend::{FoundRace, OwnChecker};
 use crate::session::launch_record::LaunchRecord;
 use crate::session::resolve::{self, InKernel, Resolved};
-use crate::session::transfer_sites;
+use crate::session::{transfer_sites, watch};
 
 /// Races whose causes are looked for in the control flow. Each may take a millisecond. Further ones of a kernel
 /// and object are one finding.
@@ -36,22 +36,24 @@ pub(super) struct FoundResolved {
 }
 
 impl Session {
-    /// Checks accesses of the host to managed memory. They race with launches that the host has not
+    /// Checks accesses of the host to host-visible memory. They race with operations that the host has not
     /// waited for.
     pub fn host_accesses(&self, accesses: &[HostAccess]) {
-        let Some(checker) = self.checker.get() else {
-            return;
-        };
+        let checker = self.checker();
         let unwaited = self.order.lock().unwaited();
         let mut state = self.state.lock();
-        let overlaps = |operation| {
-            let launch = find_launch(&state.launches, operation);
-            // A kernel with fences may have synchronised with the host.
-            unwaited.binary_search(&operation).is_ok()
-                && launch.is_none_or(|launch| !launch.kernel.meta().sync.fences)
+        let has_fences = |operation| {
+            find_launch(&state.launches, operation).is_some_and(|launch| launch.kernel.meta().sync.fences)
         };
+        // A kernel with fences may have synchronised with the host: by it, the host also knows what came before.
+        let told = unwaited.iter().copied().filter(|&operation| has_fences(operation)).max();
+        let transfers = watch::transfers(self, told.unwrap_or(0));
+        let overlaps = |operation| unwaited.binary_search(&operation).is_ok() && !has_fences(operation);
         for access in accesses {
             checker.host_access(*access, &overlaps);
+            for (transfer, touched) in &transfers {
+                touched.iter().for_each(|touched| checker.host_meets_transfer(access, transfer, touched));
+            }
         }
         self.write_new_races(&mut state);
         drop(state);

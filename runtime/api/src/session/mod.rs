@@ -9,7 +9,7 @@
 //! | [`launch_record`] | what is kept of each launch |
 //! | `found`, [`resolve`] | races as they are found, and their names, lines and objects |
 //! | [`suppress`] | findings that the user leaves out |
-//! | [`watch`] | accesses of the host to managed memory before it waits |
+//! | [`watch`] | accesses of the host to managed and page-locked memory before it waits |
 //! | [`transfer_sites`] | the host's calls that copy or fill |
 //! | `counts`, `coverage`, `report` | the counts of kernels, what ran of them, and the report at the end |
 //! | `recent` | what was found since the program last asked |
@@ -108,7 +108,7 @@ pub struct Session {
     pub program: Program,
     /// The fault of a kernel.
     pub sticky: StickyError,
-    /// The host's accesses to managed memory.
+    /// The host's accesses to host-visible memory.
     watch: Watch,
     /// The host's calls that copy or fill.
     pub transfer_calls: Mutex<TransferCalls>,
@@ -314,7 +314,9 @@ impl Session {
 
     /// Forgets earlier accesses to memory that was freed or allocated.
     pub fn forget(&self, address: usize, size: usize) {
-        self.overlapped.lock().forget(&(address..address.saturating_add(size)));
+        let bytes = address..address.saturating_add(size);
+        self.overlapped.lock().forget(&bytes);
+        self.watch.forget(&bytes);
         if let Some(checker) = self.checker.get() {
             checker.forget(address, size);
         }

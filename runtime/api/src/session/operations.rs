@@ -13,7 +13,7 @@ use crate::backend::memory::TransferSide;
 use crate::backend::module::{Kernel, KernelLaunch};
 use crate::host::python;
 use crate::host::stack::{self, LaunchStack};
-use crate::order::{OperationOrder, StreamId};
+use crate::order::{OperationOrder, StreamId, TransferOrder};
 use crate::program::named_regions::NamedRegions;
 use crate::program::python_stacks::PythonStackId;
 use crate::prove::reach::{Footprint, Reach, Span};
@@ -38,6 +38,8 @@ pub struct BegunLaunch {
     /// Which of its sites are checked. `None` if it runs bare: the options leave it out, or no site
     /// needs a check.
     pub wanted: Option<Arc<Decision>>,
+    /// The host may access the same memory before it waits.
+    met_by_host: bool,
 }
 
 /// The divergences of a launch that has ended.
@@ -94,11 +96,11 @@ impl Session {
             (checked, nth)
         };
         if !checked {
-            return BegunLaunch { record, ordered, wanted: None };
+            return BegunLaunch { record, ordered, wanted: None, met_by_host: false };
         }
         self.count_beside(&ordered);
         let on_host = self.backend().own_checker().is_none();
-        let met_by_host = watch::may_meet(self, launch.args);
+        let met_by_host = watch::add_launch(self, operation, launch.args);
         // A proof covers one launch alone, neither the host nor other operations.
         let decision = match ((ordered.overlaps || met_by_host) && on_host, met_by_host) {
             (true, _) => self.decide_overlapped(&mut overlapped, launch, &ordered, operation, met_by_host),
@@ -127,10 +129,8 @@ impl Session {
             (record.stack, record.args) = (stack::callers(), launch.args.into());
             self.state.lock().keep_details(&record);
         }
-        if decision.is_bare() {
-            return BegunLaunch { record, ordered, wanted: None };
-        }
-        BegunLaunch { record, ordered, wanted: Some(decision) }
+        let wanted = (!decision.is_bare()).then_some(decision);
+        BegunLaunch { record, ordered, wanted, met_by_host }
     }
 
     /// Keeps the Python frames that led to a launch whose call stack is kept. No lock may be held.
@@ -261,7 +261,7 @@ impl Session {
         let info = info(launch, begun.record.operation, &begun.ordered);
         kernel.module.tell_covered(self.checker());
         self.prepare_stops();
-        self.checker().watch_host(self.program.has_managed());
+        self.checker().watch_host(begun.met_by_host);
         self.checker().begin_pruned(info, &begun.ordered.unordered, wanted.proved.clone())
     }
 
@@ -282,9 +282,10 @@ impl Session {
         let (operation, ordered) = {
             let mut order = self.order.lock();
             let operation = self.last_operation.load(Ordering::Relaxed) + 1;
-            let (_, Some(ordered)) = order.copy(stream, operation, host_waits) else {
+            let (_, ordered) = order.copy(stream, operation, host_waits, self.program.has_host_visible());
+            if ordered == TransferOrder::Alone {
                 return;
-            };
+            }
             self.last_operation.store(operation, Ordering::Relaxed);
             overlapped.settle(&mut order);
             (operation, ordered)
@@ -294,14 +295,15 @@ impl Session {
             return;
         }
         self.enter();
-        let transfer = Transfer {
-            id: operation,
-            site_base: transfer_sites::FIRST,
-            stream: stream.0,
-            settled: ordered.settled,
-        };
-        self.count_beside(&ordered);
         let touched: Vec<Touched> = sides().into_iter().flat_map(TransferSide::touched).collect();
+        let transfer =
+            |settled| Transfer { id: operation, site_base: transfer_sites::FIRST, stream: stream.0, settled };
+        if !host_waits {
+            watch::add_transfer(self, transfer(0), &touched);
+        }
+        let TransferOrder::BesideOthers(ordered) = ordered else { return };
+        let transfer = transfer(ordered.settled);
+        self.count_beside(&ordered);
         let span = |t: &Touched| Span { bytes: t.bytes.clone(), writes: t.writes };
         let footprint = overlapped::of_transfer(touched.iter().map(span).collect());
         self.repeat(overlapped.before(&footprint, &ordered.unordered, false));

@@ -8,10 +8,9 @@ use crate::host::limits::PAGE;
 use crate::program::allocations::Allocation;
 use crate::work::Process;
 
-/// The memory that the backend is asked for. Managed memory has pages of its own because
-/// [`crate::session::watch`] protects them.
+/// The memory that the backend is asked for.
 fn request(size: usize, kind: MemoryKind) -> Option<MemoryRequest> {
-    let own_pages = kind == MemoryKind::Managed;
+    let own_pages = kind.is_host_visible();
     let unit = if own_pages { PAGE } else { ALIGNMENT };
     let size = size.checked_next_multiple_of(unit)?.max(unit);
     Some(MemoryRequest { size, own_pages })

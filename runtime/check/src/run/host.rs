@@ -1,12 +1,13 @@
-//! Accesses by the host, checked against the records of launches.
+//! Accesses by the host, checked against the records of launches, and against transfers.
 
 use gpurace_abi::scope::Scope;
 
-use crate::model::access::{FULL, GRANULE, Op};
+use crate::model::access::{GRANULE, Op};
 use crate::model::entry::Entry;
 use crate::model::race::{KernelKey, RaceRecord, RaceScope, Side, SideOp, Space};
 use crate::order::view::member;
 use crate::run::checker::Checker;
+use crate::run::transfer::{Touched, Transfer};
 use crate::shadow::process::Stored;
 
 /// An access of one byte by the host.
@@ -22,21 +23,15 @@ pub struct HostAccess {
 
 impl Checker {
     /// Checks an access by the host. It races with conflicting accesses of each launch for whose id
-    /// `overlaps` is true. No launch may be running.
+    /// `overlaps` is true. No launch may be running. Transfers are compared by [`Self::host_meets_transfer`].
     ///
     /// It never races with atomics of system scope: the host's access is assumed to be atomic there.
     pub fn host_access(&self, access: HostAccess, overlaps: &dyn Fn(u64) -> bool) {
         let inner = &self.inner;
         let word = access.address & !(GRANULE - 1);
         inner.record_reads(&(word..word + GRANULE));
-        let (base, transfers) = {
-            let launching = inner.launching.lock();
-            (launching.base, launching.transfers.clone())
-        };
-        let of = |entry: &Entry| self.host_race(&access, entry, overlaps);
-        for copied in transfers {
-            copied.entries(word, FULL).for_each(|entry| of(&entry));
-        }
+        let base = inner.launching.lock().base;
+        let of = |entry: &Entry| self.host_meets_record(&access, entry, overlaps);
         inner.shadow.visit(word, |stored| match stored {
             Stored::Entry(entry) => of(entry),
             Stored::Record(fields) => {
@@ -49,8 +44,29 @@ impl Checker {
         });
     }
 
+    /// Checks an access by the host against bytes that a transfer of the host's program touches. The host has not
+    /// waited for it.
+    pub fn host_meets_transfer(&self, access: &HostAccess, transfer: &Transfer, touched: &Touched) {
+        let meets = touched.bytes.contains(&access.address) && (touched.writes || access.writes);
+        if !meets || self.inner.benign.read().holds(access.address) {
+            return;
+        }
+        let earlier = Side {
+            op: if touched.writes { SideOp::Write } else { SideOp::Read },
+            site: transfer.site_base + touched.site,
+            size: None,
+            address: None,
+            launch: transfer.id,
+            stream: transfer.stream,
+            block: None,
+            thread: None,
+            scope: None,
+        };
+        self.add_host_race(access, KernelKey::NONE, earlier);
+    }
+
     /// Adds the race of an access by the host with a record, if they race.
-    fn host_race(&self, access: &HostAccess, entry: &Entry, overlaps: &dyn Fn(u64) -> bool) {
+    fn host_meets_record(&self, access: &HostAccess, entry: &Entry, overlaps: &dyn Fn(u64) -> bool) {
         let byte = 1u8 << (access.address % GRANULE);
         let conflict = match entry.touch.op {
             Op::Read => access.writes,
@@ -67,24 +83,29 @@ impl Checker {
         let Some((launch, block)) = self.inner.launches.of(entry.member.uid) else {
             return;
         };
-        if !overlaps(launch.id) {
+        // The records of transfers are not complete: those that nothing on the device meets leave none.
+        if launch.kernel == KernelKey::NONE || !overlaps(launch.id) {
             return;
         }
-        let of_kernel = launch.kernel != KernelKey::NONE;
-        let record = RaceRecord {
-            kernel: launch.kernel,
+        let earlier = Side {
+            op: SideOp::of(entry.touch.op),
+            site: entry.site,
+            size: None,
+            address: None,
             launch: launch.id,
-            earlier: Side {
-                op: SideOp::of(entry.touch.op),
-                site: entry.site,
-                size: None,
-                address: None,
-                launch: launch.id,
-                stream: launch.stream,
-                block: of_kernel.then_some(block),
-                thread: of_kernel.then_some(entry.member.thread.into()),
-                scope: entry.touch.op.scope(),
-            },
+            stream: launch.stream,
+            block: Some(block),
+            thread: Some(entry.member.thread.into()),
+            scope: entry.touch.op.scope(),
+        };
+        self.add_host_race(access, launch.kernel, earlier);
+    }
+
+    fn add_host_race(&self, access: &HostAccess, kernel: KernelKey, earlier: Side) {
+        let record = RaceRecord {
+            kernel,
+            launch: earlier.launch,
+            earlier,
             later: Side {
                 op: if access.writes { SideOp::Write } else { SideOp::Read },
                 site: access.site,

@@ -1,8 +1,8 @@
 //! Protected pages: each access by the host is noted and let through.
 //!
 //! While the pages are protected, an access by the host raises `SIGSEGV`. The handler notes it,
-//! ends the protection and lets the processor execute one instruction. The `SIGTRAP` after it
-//! protects the pages again. So every access is seen, and none is changed.
+//! opens the page and lets the processor execute one instruction. The `SIGTRAP` after it
+//! protects the page again. So every access is seen, and none is changed.
 //!
 //! A system call with a pointer to a protected page would fail. Linux's syscall user dispatch hands
 //! every system call of the thread to a `SIGSYS` handler first. The handler makes calls that touch
@@ -58,13 +58,23 @@ const TRACED: c_int = 2;
 /// The trap flag of `EFLAGS`.
 const TRAP_FLAG: i64 = 1 << 8;
 
+/// The pages that one instruction has accessed so far.
+struct Opened {
+    pages: [usize; MOST_OPENED],
+    count: usize,
+}
+
+/// Most pages that an instruction may access. A scatter of 16 elements may need so many.
+const MOST_OPENED: usize = 32;
+
 struct TrapState {
     /// The handlers are installed. False if the system lacks what they need.
     is_set_up: OnceLock<bool>,
     /// The pages are protected, or will be after the next instruction.
     is_on: AtomicBool,
-    /// The pages can be accessed for one instruction.
+    /// The [`Self::opened`] pages can be accessed for one instruction.
     stepping: AtomicBool,
+    opened: UnsafeCell<Opened>,
     /// [`BLOCK`] if the kernel hands system calls to the handler.
     selector: AtomicU8,
     pages: UnsafeCell<Vec<Range<usize>>>,
@@ -84,6 +94,7 @@ static STATE: TrapState = TrapState {
     is_set_up: OnceLock::new(),
     is_on: AtomicBool::new(false),
     stepping: AtomicBool::new(false),
+    opened: UnsafeCell::new(Opened { pages: [0; MOST_OPENED], count: 0 }),
     selector: AtomicU8::new(ALLOW),
     pages: UnsafeCell::new(Vec::new()),
     events: UnsafeCell::new(Vec::new()),
@@ -245,7 +256,7 @@ pub fn start(ranges: impl Iterator<Item = Range<usize>>) {
     pages.clear();
     pages.extend(ranges.map(|r| r.start & !(PAGE - 1)..r.end.next_multiple_of(PAGE)));
     STATE.is_on.store(true, Ordering::Relaxed);
-    protect(libc::PROT_NONE);
+    protect(self::pages(), libc::PROT_NONE);
     STATE.selector.store(BLOCK, Ordering::SeqCst);
 }
 
@@ -253,7 +264,7 @@ pub fn start(ranges: impl Iterator<Item = Range<usize>>) {
 pub fn stop() {
     STATE.selector.store(ALLOW, Ordering::SeqCst);
     if STATE.is_on.swap(false, Ordering::Relaxed) {
-        protect(libc::PROT_READ | libc::PROT_WRITE);
+        protect(pages(), libc::PROT_READ | libc::PROT_WRITE);
     }
 }
 
@@ -272,12 +283,39 @@ fn pages() -> &'static [Range<usize>] {
     unsafe { &*STATE.pages.get() }
 }
 
-fn protect(protection: c_int) {
-    for page in pages() {
-        let args = [page.start, page.len(), protection as usize, 0, 0, 0];
-        // SAFETY: pages of managed memory, which are readable and writable.
+fn protect(ranges: &[Range<usize>], protection: c_int) {
+    for pages in ranges {
+        let args = [pages.start, pages.len(), protection as usize, 0, 0, 0];
+        // SAFETY: pages of host-visible memory, which are readable and writable.
         unsafe { system_call(libc::SYS_mprotect as usize, args) };
     }
+}
+
+/// Opens the page of an address until [`close`]. False if too many are open.
+///
+/// # Safety
+/// Called by the handlers of one thread, which do not interrupt each other.
+unsafe fn open(address: usize) -> bool {
+    // SAFETY: as promised.
+    let opened = unsafe { &mut *STATE.opened.get() };
+    let Some(free) = opened.pages.get_mut(opened.count) else { return false };
+    *free = address & !(PAGE - 1);
+    opened.count += 1;
+    protect(&[*free..*free + PAGE], libc::PROT_READ | libc::PROT_WRITE);
+    true
+}
+
+/// Protects the open pages again.
+///
+/// # Safety
+/// As [`open`].
+unsafe fn close() {
+    // SAFETY: as promised.
+    let opened = unsafe { &mut *STATE.opened.get() };
+    for &page in &opened.pages[..opened.count] {
+        protect(&[page..page + PAGE], libc::PROT_NONE);
+    }
+    opened.count = 0;
 }
 
 fn is_protected(address: usize) -> bool {
@@ -306,11 +344,10 @@ unsafe extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context
             return chain(signal, info, context);
         }
         let context = &mut *context.cast::<libc::ucontext_t>();
-        if !note(address, signal::is_write_fault(context)) {
+        if !note(address, signal::is_write_fault(context)) || !open(address) {
             STATE.gave_up.store(true, Ordering::Relaxed);
             return stop();
         }
-        protect(libc::PROT_READ | libc::PROT_WRITE);
         STATE.stepping.store(true, Ordering::Relaxed);
         context.uc_mcontext.gregs[libc::REG_EFL as usize] |= TRAP_FLAG;
     }
@@ -325,10 +362,10 @@ unsafe extern "C" fn on_step(signal: c_int, info: *mut libc::siginfo_t, context:
         }
         let registers = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
         registers[libc::REG_EFL as usize] &= !TRAP_FLAG;
-    }
-    if is_on() {
-        protect(libc::PROT_NONE);
-        STATE.selector.store(BLOCK, Ordering::SeqCst);
+        if is_on() {
+            close();
+            STATE.selector.store(BLOCK, Ordering::SeqCst);
+        }
     }
 }
 
