@@ -157,8 +157,23 @@ fn end_of_word(bytes: &[u8], at: usize) -> usize {
     at + length.max(1)
 }
 
+/// The text with spaces for its comments. Lines and literals stay where they are.
+pub fn without_comments(text: &str) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    let mut at = 0;
+    while at < bytes.len() {
+        let end = end_of_text(&bytes, at).unwrap_or(at + 1);
+        if bytes[at] == b'/' && end > at + 1 {
+            bytes[at..end].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
+        }
+        at = end;
+    }
+    // Comments begin and end with ASCII characters, so no character lost a part.
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+}
+
 /// The end of the comment or literal that begins at this place.
-fn end_of_text(bytes: &[u8], at: usize) -> Option<usize> {
+pub fn end_of_text(bytes: &[u8], at: usize) -> Option<usize> {
     let end = match bytes[at] {
         b'/' if bytes[at..].starts_with(b"//") => end_of(bytes, at, b"\n"),
         b'/' if bytes[at..].starts_with(b"/*") => end_of(bytes, at + 2, b"*/"),
@@ -239,6 +254,14 @@ mod tests {
         ] {
             assert_eq!(adapt(same), None, "{same}");
         }
+    }
+
+    #[test]
+    fn comments_are_blank_and_literals_stay() {
+        assert_eq!(
+            without_comments("a // ü\n/* b\n \" */ c \"// d\" '/' 1 / 2"),
+            "a      \n    \n      c \"// d\" '/' 1 / 2"
+        );
     }
 
     #[test]

@@ -71,7 +71,7 @@ fn include_folders(args: &Args) -> Vec<PathBuf> {
 }
 
 /// The names in the lines `#include "name"`.
-fn quoted_includes(text: &str) -> impl Iterator<Item = &str> {
+pub fn quoted_includes(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|line| {
         let rest = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("include")?;
         rest.trim_start().strip_prefix('"')?.split_once('"').map(|(name, _)| name)
