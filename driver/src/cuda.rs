@@ -4,6 +4,8 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::diagnostic::Error;
+
 /// A toolkit's version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
@@ -43,6 +45,28 @@ pub const NEWEST_PTX: u32 = 88;
 
 /// The versions whose headers clang 22 can parse: from the first to before the second.
 pub const PARSED: (Version, Version) = (Version { major: 11, minor: 0 }, Version { major: 14, minor: 0 });
+
+/// Returns the last toolkit that has an architecture, of those that clang 22 knows as left out by later ones.
+pub fn last_version_for(arch: &str) -> Option<Version> {
+    match arch {
+        "sm_20" | "sm_21" => Some(Version { major: 8, minor: 0 }),
+        "sm_30" | "sm_32" => Some(Version { major: 10, minor: 2 }),
+        "sm_35" | "sm_37" => Some(Version { major: 11, minor: 8 }),
+        _ => None,
+    }
+}
+
+impl Toolkit {
+    /// Returns an error if the toolkit no longer has an architecture.
+    ///
+    /// # Errors
+    /// Names the versions of both.
+    pub fn check_architecture(&self, arch: &str) -> Result<(), Error> {
+        let Some(last) = last_version_for(arch).filter(|last| self.version > *last) else { return Ok(()) };
+        Err(Error::new(format!("`{arch}` needs CUDA {last} or older, found {}", self.version))
+            .hint("name a newer architecture, such as `sm_80`"))
+    }
+}
 
 /// Where a toolkit was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -268,6 +292,26 @@ mod tests {
         assert_eq!(origin(&search), Origin::System);
         search.system_first = false;
         assert_eq!(origin(&search), Origin::Environment);
+    }
+
+    /// clang is the oracle: it names the last version.
+    #[test]
+    fn clang_agrees_on_the_last_version_for_an_architecture() {
+        for number in [20, 21, 30, 32, 35, 37, 50, 52, 53, 60, 75, 80, 90, 100, 120] {
+            let arch = format!("sm_{number}");
+            let root = tempfile::tempdir().unwrap();
+            let path = fake(root.path(), "cuda", 13000);
+            let mut clang = std::process::Command::new("clang-22");
+            clang.args(["-###", "-x", "cuda", "-", "--cuda-device-only", &format!("--cuda-gpu-arch={arch}")]);
+            let output = clang.arg(format!("--cuda-path={}", path.display())).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            let last = said.split_once(" (inclusive)").and_then(|(before, _)| before.rsplit(' ').next());
+            assert_eq!(
+                last_version_for(&arch).map(|last| last.to_string()).as_deref(),
+                last,
+                "{arch}: {said}"
+            );
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! - `#define UNROLL #pragma unroll`: nvcc obeys a pragma that a macro expands to. The copy has `_Pragma`.
 //! - `kernel<< <grid, block> >>()`: nvcc accepts spaces within `<<<` and `>>>`. The copy has none.
 //! - `asm("mov.u64 %0, %globaltimer;" : "=l"(t))`: nvcc takes the `%` of a register for itself. The copy has `%%`.
+//! - `asm("add.u32 %0, %1, %2;" : "=r"(c) : "r"(a) "r"(b))`: nvcc needs no comma between operands. The copy has it.
 
 use std::ops::Range;
 
@@ -13,7 +14,7 @@ pub fn adapt(text: &str) -> Option<String> {
     for line in text.split_inclusive('\n') {
         out += &pragma_of_macro(line).unwrap_or_else(|| line.to_owned());
     }
-    let out = registers(&launches(&out));
+    let out = assembly(&launches(&out));
     (out != text).then_some(out)
 }
 
@@ -85,17 +86,17 @@ const REGISTERS: [&str; 24] = [
     "current_graph_exec",
 ];
 
-/// Doubles the `%` before special registers in the text of each `asm` that has operands.
-fn registers(text: &str) -> String {
+/// Doubles the `%` before special registers in the text of each `asm` that has operands, and separates the operands.
+fn assembly(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;
     while at < bytes.len() {
         let end = end_of_text(bytes, at).unwrap_or_else(|| end_of_word(bytes, at));
         let is_asm = matches!(&bytes[at..end], b"asm" | b"__asm__" | b"__asm");
-        at = if let Some((end, literals)) = is_asm.then(|| operands(bytes, end)).flatten() {
-            out.extend(double_percents(bytes, at..end, &literals));
-            end
+        at = if let Some(found) = is_asm.then(|| operands(bytes, end)).flatten() {
+            out.extend(adapt_assembly(bytes, at, &found));
+            found.end
         } else {
             out.extend(&bytes[at..end]);
             end
@@ -105,24 +106,39 @@ fn registers(text: &str) -> String {
     String::from_utf8(out).unwrap_or_else(|_| text.to_owned())
 }
 
-/// The end of the `asm` whose keyword ends at this place, and its literals. `None` if it has no operands: then `%`
-/// is a plain character.
-fn operands(bytes: &[u8], keyword: usize) -> Option<(usize, Vec<Range<usize>>)> {
+/// An `asm` with operands.
+struct Assembly {
+    end: usize,
+    literals: Vec<Range<usize>>,
+    /// Where operands end without the comma that separates them from the next.
+    commas: Vec<usize>,
+}
+
+/// The `asm` whose keyword ends at this place. `None` if it has no operands: then `%` is a plain character.
+fn operands(bytes: &[u8], keyword: usize) -> Option<Assembly> {
     let mut at = keyword;
-    let (mut depth, mut has_operands, mut literals) = (0, false, Vec::new());
+    let (mut depth, mut has_operands, mut literals, mut commas) = (0, false, Vec::new(), Vec::new());
+    // The end of an operand, if only blanks and comments have come since.
+    let mut operand = None;
     loop {
         let byte = *bytes.get(at)?;
         if let Some(end) = end_of_text(bytes, at) {
             if byte == b'"' {
                 literals.push(at..end);
+                commas.extend(operand.take());
             }
             at = end;
             continue;
         }
         match byte {
             b'(' => depth += 1,
-            b')' if depth == 1 => return has_operands.then_some((at + 1, literals)),
-            b')' => depth -= 1,
+            b')' if depth == 1 => return has_operands.then_some(Assembly { end: at + 1, literals, commas }),
+            b')' => {
+                depth -= 1;
+                operand = (depth == 1).then_some(at + 1);
+            }
+            _ if byte.is_ascii_whitespace() => {}
+            _ if operand.take().is_some() => continue,
             b':' if depth == 1 => has_operands = true,
             // `volatile` may stand before the brackets.
             _ if depth == 0 && !is_word(byte) && !byte.is_ascii_whitespace() => return None,
@@ -132,10 +148,14 @@ fn operands(bytes: &[u8], keyword: usize) -> Option<(usize, Vec<Range<usize>>)> 
     }
 }
 
-/// A part of the text, with `%%` for the `%` of each special register in its literals.
-fn double_percents(bytes: &[u8], part: Range<usize>, literals: &[Range<usize>]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(part.len());
-    for at in part {
+/// The text from `start` to the end of an `asm`, with `%%` for the `%` of each special register in its literals, and
+/// with all commas.
+fn adapt_assembly(bytes: &[u8], start: usize, Assembly { end, literals, commas }: &Assembly) -> Vec<u8> {
+    let mut out = Vec::with_capacity(end - start);
+    for at in start..*end {
+        if commas.contains(&at) {
+            out.push(b',');
+        }
         let is_register = || REGISTERS.iter().any(|name| bytes[at + 1..].starts_with(name.as_bytes()));
         let is_doubled = || bytes[at - 1] == b'%';
         let in_literal = || literals.iter().any(|literal| literal.contains(&at));
@@ -157,8 +177,23 @@ fn end_of_word(bytes: &[u8], at: usize) -> usize {
     at + length.max(1)
 }
 
+/// The text with spaces for its comments. Lines and literals stay where they are.
+pub fn without_comments(text: &str) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    let mut at = 0;
+    while at < bytes.len() {
+        let end = end_of_text(&bytes, at).unwrap_or(at + 1);
+        if bytes[at] == b'/' && end > at + 1 {
+            bytes[at..end].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
+        }
+        at = end;
+    }
+    // Comments begin and end with ASCII characters, so no character lost a part.
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+}
+
 /// The end of the comment or literal that begins at this place.
-fn end_of_text(bytes: &[u8], at: usize) -> Option<usize> {
+pub fn end_of_text(bytes: &[u8], at: usize) -> Option<usize> {
     let end = match bytes[at] {
         b'/' if bytes[at..].starts_with(b"//") => end_of(bytes, at, b"\n"),
         b'/' if bytes[at..].starts_with(b"/*") => end_of(bytes, at + 2, b"*/"),
@@ -242,7 +277,15 @@ mod tests {
     }
 
     #[test]
-    fn registers_in_an_asm_with_operands_get_a_second_percent_sign() {
+    fn comments_are_blank_and_literals_stay() {
+        assert_eq!(
+            without_comments("a // ü\n/* b\n \" */ c \"// d\" '/' 1 / 2"),
+            "a      \n    \n      c \"// d\" '/' 1 / 2"
+        );
+    }
+
+    #[test]
+    fn an_asm_with_operands_gets_its_percent_signs_and_commas() {
         becomes(
             "asm volatile(\"mov.u64 %0, %globaltimer;\" : \"=l\"(t));",
             "asm volatile(\"mov.u64 %0, %%globaltimer;\" : \"=l\"(t));",
@@ -251,7 +294,13 @@ mod tests {
             "__asm__ (\"mov.u32 %0, %tid.x;\\n\"\n \"add.u32 %0, %0, %laneid;\" : \"+r\"(f(x)) :: );",
             "__asm__ (\"mov.u32 %0, %%tid.x;\\n\"\n \"add.u32 %0, %0, %%laneid;\" : \"+r\"(f(x)) :: );",
         );
+        becomes(
+            "asm(\"st.b32 [%0], %1;\" : : \"r\"(a(1)) // first\n \"r\"(b) \"r\"(c), \"r\"(d) : \"memory\");",
+            "asm(\"st.b32 [%0], %1;\" : : \"r\"(a(1)), // first\n \"r\"(b), \"r\"(c), \"r\"(d) : \"memory\");",
+        );
         for same in [
+            "asm(\"a\" \"b\" : \"=r\"(f(a, (b))), \"=r\"(c) : [d] \"r\"(e) : \"memory\", \"cc\");",
+            "printf(\"a\", f(b) \"c\");",
             "asm(\"mov.u64 %0, %%globaltimer;\" : \"=l\"(t));",
             "asm(\"add.u32 %0, %1, %r2;\" : \"=r\"(a) : \"r\"(b));",
             // Without operands, each `%` stands for itself.

@@ -96,6 +96,7 @@ pub(crate) fn find(args: &Args, driver: Driver) -> Result<Toolchain, Error> {
         let found = search.run();
         if builds && args.has_cuda_input() {
             report_toolkit(&found, driver)?;
+            refuse::check_toolkit(args, found.toolkit.as_ref())?;
         }
         toolkit = found.toolkit;
         let whole = !args.dry_run && args.no_object.is_none() && args.device_only.is_none();

@@ -5,9 +5,6 @@
 //! `__shared__ cuda::barrier<cuda::thread_scope_block> b;`, since nothing ever calls the destructor of a
 //! shared variable. In the copy, that destructor is defaulted. The original only tells the hardware that
 //! the barrier's memory is free.
-//!
-//! nvcc also accepts two operands of an `asm` without a comma between them. The same header has such an
-//! `asm` for `sm_90` and newer. The copy has the comma.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -71,7 +68,7 @@ fn include_folders(args: &Args) -> Vec<PathBuf> {
 }
 
 /// The names in the lines `#include "name"`.
-fn quoted_includes(text: &str) -> impl Iterator<Item = &str> {
+pub fn quoted_includes(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|line| {
         let rest = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("include")?;
         rest.trim_start().strip_prefix('"')?.split_once('"').map(|(name, _)| name)
@@ -80,35 +77,10 @@ fn quoted_includes(text: &str) -> impl Iterator<Item = &str> {
 
 /// Returns the adapted text of a header or source, with the same number of lines. `None` if clang can read it as it is.
 pub fn adapt(path: &Path, text: &str) -> Option<String> {
+    // A program's own class of this name keeps its destructor.
     let of_toolkit = BARRIERS.iter().any(|header| path.ends_with(header));
-    let mut adapted: Option<String> = None;
-    if of_toolkit {
-        // A program's own class of this name keeps its destructor.
-        adapted = default_destructor(text);
-    }
-    for rule in [separate_operands, dialect::adapt] {
-        adapted = rule(adapted.as_deref().unwrap_or(text)).or(adapted);
-    }
-    adapted
-}
-
-/// Adds the missing commas between the operands of each `asm`. `None` if no comma is missing.
-fn separate_operands(text: &str) -> Option<String> {
-    let operand = |line: &str| {
-        let line = line.trim();
-        line.len() > 4 && line.starts_with('"') && line[2..].starts_with("\"(") && line.ends_with(')')
-    };
-    let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
-    lines.push("");
-    let missing = |pair: &[&str]| operand(pair[0]) && pair[1].trim_start().starts_with("\"r\"(");
-    if !lines.windows(2).any(missing) {
-        return None;
-    }
-    let mended = lines.windows(2).map(|pair| match missing(pair) {
-        true => pair[0].replacen(pair[0].trim_end(), &format!("{},", pair[0].trim_end()), 1),
-        false => pair[0].to_owned(),
-    });
-    Some(mended.collect())
+    let adapted = of_toolkit.then(|| default_destructor(text)).flatten();
+    dialect::adapt(adapted.as_deref().unwrap_or(text)).or(adapted)
 }
 
 /// Defaults the barrier's destructor. `None` if the header does not define one with a body.

@@ -25,6 +25,7 @@
 //! | [`diagnostic`] | errors, notes and hints in clang's form; exit statuses |
 //! | [`gclang`] | the stages of `gclang`: parse, find, plan, run |
 //! | [`doctor`] | what `gpurace doctor` prints |
+//! | [`project`] | what a project's files show before a build: its build systems, and what will not build |
 //! | [`tool`] | the commands of `gpurace` |
 
 pub mod args;
@@ -42,6 +43,7 @@ pub mod libraries;
 pub mod nvcc;
 pub mod part;
 pub mod plan;
+pub mod project;
 pub mod refuse;
 pub mod response;
 pub mod run;

@@ -32,6 +32,70 @@ const OF_CUDA: [(&str, &str); 18] = [
     ("nvptxcompiler", "the PTX compiler"),
 ];
 
+/// Headers of libraries, and of parts of libraries, that gpurace does not have. A name that ends with `/` is a folder.
+const LACKING: [(&str, &str); 20] = [
+    ("cublasXt.h", "cuBLAS for several GPUs (cublasXt)"),
+    ("cudnn.h", "cuDNN"),
+    ("cufftw.h", "cuFFTW"),
+    ("cufile.h", "cuFile"),
+    ("cupti.h", "CUPTI"),
+    ("cusolverMg.h", "cuSOLVER for several GPUs"),
+    ("cusolverRf.h", "sparse cuSOLVER"),
+    ("cusolverSp.h", "sparse cuSOLVER"),
+    ("cutensor.h", "cuTENSOR"),
+    ("nccl.h", "NCCL"),
+    ("npp.h", "NPP"),
+    ("nppi.h", "NPP"),
+    ("npps.h", "NPP"),
+    ("nvJitLink.h", "nvJitLink"),
+    ("nvPTXCompiler.h", "the PTX compiler"),
+    ("nvjpeg.h", "nvJPEG"),
+    ("nvml.h", "NVML"),
+    ("ATen/", PYTORCH),
+    ("c10/", PYTORCH),
+    ("torch/", PYTORCH),
+];
+const PYTORCH: &str = "PyTorch";
+
+/// Returns the library of a header, if gpurace does not have it.
+pub fn lacking_header(name: &str) -> Option<&'static str> {
+    let is = |header: &str| name == header || header.ends_with('/') && name.starts_with(header);
+    LACKING.iter().find(|(header, _)| is(header)).map(|(_, known)| *known)
+}
+
+/// Returns the library of a target `CUDA::name` of CMake, if gpurace does not have it.
+pub fn lacking_target(name: &str) -> Option<&'static str> {
+    let name = match name {
+        "nvml" => "nvidia-ml",
+        _ if name.starts_with("npp") => "nppc",
+        _ => name.strip_suffix("_static").unwrap_or(name),
+    };
+    let found = OF_CUDA.iter().find(|(own, _)| own.eq_ignore_ascii_case(name));
+    found.map(|(_, known)| *known).filter(|known| !is_own(known))
+}
+
+/// Returns the library of a package of CMake, if gpurace does not have it.
+pub fn lacking_package(name: &str) -> Option<&'static str> {
+    if name.eq_ignore_ascii_case("torch") {
+        return Some(PYTORCH);
+    }
+    let found = OF_CUDA.iter().find(|(_, known)| known.eq_ignore_ascii_case(name));
+    found.map(|(_, known)| *known).filter(|known| !is_own(known))
+}
+
+/// What to do about a library that gpurace does not have.
+pub fn advice(library: &str) -> &'static str {
+    match library {
+        PYTORCH => "PyTorch's libraries run on GPUs only: check a small program that calls the kernels",
+        _ => "NVIDIA's runs on GPUs only: leave out what calls it",
+    }
+}
+
+/// True if gpurace has a library of its own, by the name that users know.
+fn is_own(known: &str) -> bool {
+    OWN_LIBRARIES.iter().any(|own| own.known == known)
+}
+
 /// Returns the libraries beside the runtime that a link takes in place of NVIDIA's. It takes one if kernels run on the
 /// host only, or if they may run there and NVIDIA's library is missing. `asked` is as in [`missing`].
 pub fn own_libraries(args: &Args, asked: impl Fn(&str) -> Option<PathBuf>) -> Vec<&'static OwnLibrary> {
@@ -72,7 +136,7 @@ pub struct MissingLibrary {
 impl MissingLibrary {
     /// What to tell the user if the link fails without it.
     pub fn error(&self) -> Error {
-        let own = match OWN_LIBRARIES.iter().any(|own| own.known == self.known) {
+        let own = match is_own(self.known) {
             true => "has one for the host only (`-fgpurace-exec=cpu`)",
             false => "has none of its own",
         };

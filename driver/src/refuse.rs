@@ -1,6 +1,7 @@
 //! Refuses command lines that gpurace cannot build, before it searches for any tool.
 
 use crate::args::{Args, InputKind};
+use crate::cuda::Toolkit;
 use crate::diagnostic::Error;
 use crate::flags::Exec;
 use crate::plan;
@@ -53,6 +54,14 @@ pub fn check(args: &Args) -> Result<(), Error> {
         return Err(Error::new("cannot specify -o when generating multiple output files"));
     }
     Ok(())
+}
+
+/// Returns an error if a toolkit no longer has an architecture that device code is compiled for.
+pub fn check_toolkit(args: &Args, toolkit: Option<&Toolkit>) -> Result<(), Error> {
+    // The executor runs the code for the first one.
+    let count = if args.asked.exec == Some(Exec::Cpu) { 1 } else { args.gpu_archs.len() };
+    let mut archs = args.gpu_archs.iter().take(count);
+    toolkit.map_or(Ok(()), |toolkit| archs.try_for_each(|arch| toolkit.check_architecture(arch)))
 }
 
 /// Returns the flag that asked for the CPU executor.

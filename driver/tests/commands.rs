@@ -125,6 +125,17 @@ fn what_is_missing_is_named() {
     gclang++: hint: run `scripts/setup` (in an installation: `share/gpurace/get-cuda`) to get one, or set `--cuda-path=DIR` to a toolkit from 11.0 to before 14.0
     ");
     insta::assert_snapshot!(refused(&["--clang=/nowhere/clang", "a.c"]), @"gclang++: error: cannot run `/nowhere/clang`: No such file or directory (os error 2)");
+    // The executor runs the code for the first architecture only.
+    let old = "`sm_35` needs CUDA 11.8 or older, found ";
+    assert!(refused(&["-fsanitize=gpurace", "-fgpurace-exec=cpu", "-arch=sm_35", "k.cu"]).contains(old));
+    let second = [
+        "-fsanitize=gpurace",
+        "-fgpurace-exec=cpu",
+        "-gencode",
+        "arch=compute_80,code=[sm_80,sm_35]",
+        "k.cu",
+    ];
+    assert!(!refused(&second).contains(old));
     fs::remove_file(base.join("lib/gpurace/libgpurace_rt.so")).unwrap();
     insta::assert_snapshot!(refused(&["-fsanitize=gpurace", "k.cu"]), @r"
     gclang++: error: `libgpurace_rt.so` was not found in `PREFIX/bin` or `PREFIX/bin/../lib/gpurace`
@@ -157,6 +168,19 @@ fn doctor_names_what_is_missing_and_how_to_get_it() {
     }
     fs::write(base.join("lib/gpurace/libgpurace_solve.so"), "").unwrap();
     assert_eq!(doctor().0, Some(0), "{text}");
+    let project = base.join("project");
+    fs::create_dir(&project).unwrap();
+    fs::write(project.join("Makefile"), "NVCC = nvcc\n").unwrap();
+    fs::write(project.join("a.cu"), "int main() {}\n").unwrap();
+    let of_project = |command| run(&gpurace, &[command, "project"], &base);
+    assert_eq!(of_project("doctor").status.code(), Some(0));
+    fs::write(project.join("a.cu"), "#include <nccl.h>\n").unwrap();
+    assert_eq!(of_project("doctor").status.code(), Some(1));
+    for command in ["doctor", "init"] {
+        let output = of_project(command);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains("fails    project/a.cu:1: needs NCCL"), "{command}: {text}");
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::Done;
 use crate::diagnostic::{Error, read_file, write_file};
+use crate::project::{self, SYSTEMS, System};
 use crate::toolchain::World;
 
 /// The compiler with its flags, for a variable of a Makefile.
@@ -24,22 +25,6 @@ pub struct InitArgs {
     folder: PathBuf,
 }
 
-/// A build system, by the files that a project has in its folder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum System {
-    Cmake,
-    Bazel,
-    Meson,
-    Make,
-}
-
-const SYSTEMS: [(System, &[&str]); 4] = [
-    (System::Cmake, &["CMakeLists.txt"]),
-    (System::Bazel, &["MODULE.bazel", "WORKSPACE", "WORKSPACE.bazel"]),
-    (System::Meson, &["meson.build"]),
-    (System::Make, &["GNUmakefile", "makefile", "Makefile"]),
-];
-
 /// Writes what is needed, and says how to go on.
 ///
 /// # Errors
@@ -47,10 +32,7 @@ const SYSTEMS: [(System, &[&str]); 4] = [
 pub fn init(args: &InitArgs) -> Result<Done, Error> {
     let world = World::real()?;
     let mut text = String::new();
-    for (system, files) in SYSTEMS {
-        let Some(file) = files.iter().map(|file| args.folder.join(file)).find(|file| file.is_file()) else {
-            continue;
-        };
+    for (system, file) in project::systems(&args.folder) {
         text += &match system {
             System::Cmake => with_cmake(&args.folder, &world.cmake_toolchain()?)?,
             System::Bazel => with_bazel(&file, &world.bazel_rules()?),
@@ -68,7 +50,8 @@ pub fn init(args: &InitArgs) -> Result<Done, Error> {
         ))
         .hint(format!("without one: {COMPILER} app.cu -o app && ./app")));
     }
-    Ok(Done::success(text))
+    let obstacles = project::examine(&args.folder, world.cuda_search(None).run().toolkit.as_ref())?;
+    Ok(Done::success(text + &obstacles.render()))
 }
 
 /// Writes the presets of the user.

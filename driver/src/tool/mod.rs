@@ -38,8 +38,8 @@ use clap::{Parser, Subcommand};
 use gpurace_options::{Options, VARIABLE};
 
 use crate::diagnostic::{Error, note};
-use crate::doctor;
 use crate::toolchain::World;
+use crate::{doctor, project};
 
 /// The exit status of a command that found races. Instrumented programs use the same one.
 pub const FOUND: u8 = 66;
@@ -88,8 +88,12 @@ enum Command {
         #[arg(long)]
         markdown: bool,
     },
-    /// Check the installation: clang, plugin, runtime, CUDA toolkit
-    Doctor,
+    /// Check the installation: clang, plugin, runtime, CUDA toolkit; and what of a project will not build
+    Doctor {
+        /// The project's folder
+        #[arg(value_name = "DIR")]
+        project: Option<PathBuf>,
+    },
     /// Print completions for a shell
     Completions {
         /// The shell
@@ -139,13 +143,18 @@ impl Cli {
             Command::Init(args) => init::init(&args),
             Command::Options { markdown: false } => Ok(Done::success(gpurace_options::help_text())),
             Command::Options { markdown: true } => Ok(Done::success(gpurace_options::markdown_table())),
-            Command::Doctor => {
-                let findings = doctor::examine(&World::real()?);
-                let complete = findings.iter().all(|finding| finding.outcome.is_ok());
-                Ok(Done {
-                    text: doctor::render(&findings),
-                    status: if complete { ExitCode::SUCCESS } else { ExitCode::FAILURE },
-                })
+            Command::Doctor { project } => {
+                let world = World::real()?;
+                let findings = doctor::examine(&world);
+                let mut complete = findings.iter().all(|finding| finding.outcome.is_ok());
+                let mut text = doctor::render(&findings);
+                if let Some(folder) = project {
+                    let found = project::examine(&folder, world.cuda_search(None).run().toolkit.as_ref())?;
+                    complete &= found.is_empty();
+                    text += &found.render();
+                }
+                let status = if complete { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+                Ok(Done { text, status })
             }
             Command::Completions { shell } => Ok(Done::success(generate::completions(shell))),
             Command::Man { dir } => generate::write_man_pages(&dir).map(Done::success),

@@ -154,13 +154,14 @@ impl Backend for OnHost {
     }
 
     fn function_attributes(&self, kernel: &Kernel) -> Result<cudaFuncAttributes> {
-        let capability = claims::capability(&self.session.program.modules);
+        // CUB asks for it, and calls the kernels that it has compiled for exactly that architecture.
+        let arch = kernel.module.meta.arch as c_int;
         Ok(cudaFuncAttributes {
             sharedSizeBytes: kernel.meta().shared_static as usize,
             maxThreadsPerBlock: max_threads(kernel.meta()) as c_int,
             numRegs: REGISTERS_PER_THREAD,
-            ptxVersion: capability,
-            binaryVersion: capability,
+            ptxVersion: arch,
+            binaryVersion: arch,
             ..Default::default()
         })
     }

@@ -1,0 +1,520 @@
+//! What a project's files show before a build: its build systems, and what will not build.
+//!
+//! Only what is certain is said. So a line counts only outside of all conditions (`#if`, `if()`, `ifeq`), a folder of
+//! CMake only if its parent adds it, a source there only if a file of CMake names it, and a header only if a source
+//! includes it. What fails at run time, such as
+//! an instruction that gpurace refuses by name, is not said here.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gpurace_report::words::plural;
+
+use crate::clang_options::{is_cuda_source, is_source};
+use crate::cuda::Toolkit;
+use crate::diagnostic::Error;
+use crate::headers::quoted_includes;
+use crate::{dialect, libraries};
+
+/// A build system, by the files that a project has in its folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum System {
+    /// CMake
+    Cmake,
+    /// Bazel
+    Bazel,
+    /// Meson
+    Meson,
+    /// Make
+    Make,
+}
+
+/// The build systems, and the files that show each of them.
+pub const SYSTEMS: [(System, &[&str]); 4] = [
+    (System::Cmake, &["CMakeLists.txt"]),
+    (System::Bazel, &["MODULE.bazel", "WORKSPACE", "WORKSPACE.bazel"]),
+    (System::Meson, &["meson.build"]),
+    (System::Make, &["GNUmakefile", "makefile", "Makefile"]),
+];
+
+/// Returns the build systems of a project, each with its file.
+pub fn systems(folder: &Path) -> impl Iterator<Item = (System, PathBuf)> {
+    SYSTEMS.iter().filter_map(move |(system, files)| {
+        let file = files.iter().map(|file| folder.join(file)).find(|file| file.is_file())?;
+        Some((*system, file))
+    })
+}
+
+/// What will not build, and the places that show it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Obstacles(BTreeMap<String, (Error, Vec<String>)>);
+
+impl Obstacles {
+    fn add(&mut self, file: &Path, line: usize, what: Error) {
+        let (_, places) = self.0.entry(what.message.clone()).or_insert_with(|| (what, Vec::new()));
+        places.push(format!("{}:{line}", file.display()));
+    }
+
+    /// True if nothing was found.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns them as text, in the form of `gpurace doctor`.
+    pub fn render(&self) -> String {
+        let mut text = String::new();
+        for (what, places) in self.0.values() {
+            let more = match places.len() {
+                1 => String::new(),
+                many => format!(", and {} more", plural((many - 1) as u64, "place", "places")),
+            };
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "fails    {}: {}{more}", places[0], what.message);
+            if let Some(hint) = &what.hint {
+                let _ = writeln!(text, "{:9}hint: {hint}", "");
+            }
+        }
+        text
+    }
+}
+
+/// Reads a project's build files and sources.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn examine(folder: &Path, toolkit: Option<&Toolkit>) -> Result<Obstacles, Error> {
+    fs::read_dir(folder).map_err(|e| Error::new(format!("cannot read `{}`: {e}", folder.display())))?;
+    let mut project = Project { folder, toolkit, found: Obstacles::default(), read: BTreeSet::new() };
+    let mut has_cmake = false;
+    for (system, file) in systems(folder) {
+        match system {
+            System::Cmake => {
+                has_cmake = true;
+                let mut folders = Vec::new();
+                project.cmake(folder, &mut folders);
+                let named: String = folders.iter().map(|(_, text)| text.as_str()).collect();
+                for (below, text) in &folders {
+                    // Folders with a file of their own are read when they are added.
+                    let enters = |path: &Path| !path.join("CMakeLists.txt").is_file();
+                    let takes = |name: &str| text.contains("GLOB") || named.contains(name);
+                    project.sources(below, &enters, &takes);
+                }
+            }
+            System::Meson => project.meson(&file),
+            System::Make => project.make(&file),
+            System::Bazel => {}
+        }
+    }
+    if !has_cmake {
+        project.sources(folder, &|_| true, &|_| true);
+    }
+    Ok(project.found)
+}
+
+struct Project<'a> {
+    folder: &'a Path,
+    toolkit: Option<&'a Toolkit>,
+    found: Obstacles,
+    /// The sources and headers that were read, and whether for CUDA.
+    read: BTreeSet<(PathBuf, bool)>,
+}
+
+impl Project<'_> {
+    /// Follows the folders that are always added. Leaves each, with the commands that always run there.
+    fn cmake(&mut self, folder: &Path, folders: &mut Vec<(PathBuf, String)>) {
+        let file = folder.join("CMakeLists.txt");
+        let text = text_of(&file);
+        let commands = cmake_commands(&text);
+        folders.push((folder.to_owned(), commands.iter().map(|(_, command)| command.as_str()).collect()));
+        let mut compiler = None;
+        for (number, command) in commands {
+            let words: Vec<&str> = command.split(|c: char| c.is_whitespace() || "()\"".contains(c)).collect();
+            let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+            let Some((name, values)) = words.split_first() else { continue };
+            let has = |value: &str| values.contains(&value);
+            match name.to_ascii_lowercase().as_str() {
+                "add_subdirectory" => {
+                    let below = values.first().map(|name| folder.join(name));
+                    if let Some(below) = below.filter(|path| path.join("CMakeLists.txt").is_file()) {
+                        self.cmake(&below, folders);
+                    }
+                }
+                "set" if values.first() == Some(&"CMAKE_CUDA_COMPILER") => compiler = Some(number),
+                "set" if values.first() == Some(&"CMAKE_CUDA_ARCHITECTURES") => {
+                    for arch in values[1..].iter().flat_map(|value| value.split(';')) {
+                        self.architecture(&file, number, arch.split('-').next().unwrap_or_default());
+                    }
+                }
+                "project" | "enable_language" if has("CUDA") => {
+                    if let Some(number) = compiler.take() {
+                        self.found.add(&file, number, own_compiler());
+                    }
+                }
+                "find_package" if values.first() == Some(&"CUDA") && has("REQUIRED") => {
+                    self.found.add(&file, number, old_package());
+                }
+                "find_package" if has("REQUIRED") => {
+                    let library = values.first().and_then(|name| libraries::lacking_package(name));
+                    if let Some(library) = library {
+                        self.found.add(&file, number, lacking(library));
+                    }
+                }
+                "target_link_libraries" => {
+                    for name in values.iter().filter_map(|value| value.strip_prefix("CUDA::")) {
+                        if let Some(library) = libraries::lacking_target(name) {
+                            self.found.add(&file, number, lacking(library));
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn meson(&mut self, file: &Path) {
+        for (number, line) in (1..).zip(text_of(file).lines()) {
+            let line = line.split('#').next().unwrap_or_default().trim_start();
+            let names = line.starts_with("project(") || line.starts_with("add_languages(");
+            if names && line.contains("'cuda'") {
+                let what = Error::new("makes CUDA a language: Meson's own needs NVIDIA's nvcc")
+                    .hint("compile the kernels by a `custom_target` that calls `gclang++`");
+                self.found.add(file, number, what);
+            }
+        }
+    }
+
+    fn make(&mut self, file: &Path) {
+        let mut depth = 0_usize;
+        for (number, line) in (1..).zip(text_of(file).lines()) {
+            let line = line.split('#').next().unwrap_or_default();
+            match line.split_whitespace().next() {
+                Some("ifeq" | "ifneq" | "ifdef" | "ifndef") => depth += 1,
+                Some("endif") => depth = depth.saturating_sub(1),
+                _ if depth == 0 => {
+                    let words = line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+                    for arch in words.filter_map(|word| word.strip_prefix("sm_")) {
+                        self.architecture(file, number, arch);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn architecture(&mut self, file: &Path, line: usize, number: &str) {
+        let checked = self.toolkit.map(|toolkit| toolkit.check_architecture(&format!("sm_{number}")));
+        if let Some(Err(error)) = checked {
+            self.found.add(file, line, error);
+        }
+    }
+
+    /// Reads the sources in a folder and below it: those in folders that are entered, by names that are taken.
+    fn sources(&mut self, folder: &Path, enters: &dyn Fn(&Path) -> bool, takes: &dyn Fn(&str) -> bool) {
+        let Ok(entries) = fs::read_dir(folder) else { return };
+        let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        paths.sort();
+        for path in paths {
+            let name = path.file_name().and_then(OsStr::to_str).unwrap_or(".");
+            if name.starts_with('.') || path.is_symlink() || path.join("CMakeCache.txt").exists() {
+                continue;
+            }
+            if path.is_dir() && enters(&path) {
+                self.sources(&path, enters, takes);
+            } else if is_source(name) && takes(name) && path.is_file() {
+                self.source(&path, is_cuda_source(name));
+            }
+        }
+    }
+
+    /// Reads a source, and the headers that it includes in quotes.
+    fn source(&mut self, path: &Path, is_cuda: bool) {
+        if !self.read.insert((path.to_owned(), is_cuda)) {
+            return;
+        }
+        let text = unconditional(&text_of(path));
+        for (number, line) in (1..).zip(text.lines()) {
+            let Some(name) = included(line) else { continue };
+            if let Some(library) = libraries::lacking_header(name).filter(|_| !self.has_header(name)) {
+                self.found.add(path, number, lacking(library));
+            }
+        }
+        if is_cuda {
+            self.device_code(path, &text);
+        }
+        for name in quoted_includes(&text) {
+            let places = [path.parent(), Some(self.folder)];
+            let mut places = places.into_iter().flatten().map(|folder| folder.join(name));
+            if let Some(header) = places.find(|place| place.is_file()) {
+                self.source(&header, is_cuda);
+            }
+        }
+    }
+
+    fn device_code(&mut self, path: &Path, text: &str) {
+        for (number, line) in (1..).zip(text.lines()) {
+            if is_texture_reference(line) {
+                let what = Error::new("has a texture reference, which CUDA 12 removed")
+                    .hint("use a texture object (`cudaTextureObject_t`)");
+                self.found.add(path, number, what);
+            }
+        }
+        if let Some(at) = launch_in_kernel(text) {
+            let number = 1 + text[..at].matches('\n').count();
+            let what = Error::new("a kernel launches a kernel, which gpurace does not support")
+                .hint("launch it from the host, or leave the source out");
+            self.found.add(path, number, what);
+        }
+    }
+
+    /// True if the machine has a header: then it is the user's.
+    fn has_header(&self, name: &str) -> bool {
+        let toolkit = self.toolkit.into_iter().flat_map(Toolkit::include_dirs);
+        let system =
+            ["/usr/include", "/usr/local/include", "/usr/include/x86_64-linux-gnu"].map(PathBuf::from);
+        toolkit.chain(system).any(|folder| folder.join(name).is_file())
+    }
+}
+
+fn lacking(library: &str) -> Error {
+    Error::new(format!("needs {library}, which gpurace does not have")).hint(libraries::advice(library))
+}
+
+fn own_compiler() -> Error {
+    Error::new("sets `CMAKE_CUDA_COMPILER`, so gpurace's toolchain file does not")
+        .hint("leave the choice of the compiler to the command line")
+}
+
+fn old_package() -> Error {
+    Error::new("`find_package(CUDA)` runs NVIDIA's nvcc")
+        .hint("make CUDA a language of the project: `project(NAME LANGUAGES CXX CUDA)`")
+}
+
+fn text_of(path: &Path) -> String {
+    fs::read(path).map(|text| String::from_utf8_lossy(&text).into_owned()).unwrap_or_default()
+}
+
+/// The commands of a CMake file outside of conditions, loops and functions, with the number of their line.
+fn cmake_commands(text: &str) -> Vec<(usize, String)> {
+    const OPENS: [&str; 5] = ["if", "foreach", "while", "function", "macro"];
+    let mut commands: Vec<(usize, String)> = Vec::new();
+    let (mut depth, mut brackets) = (0_usize, 0_usize);
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.split('#').next().unwrap_or_default();
+        if brackets == 0 {
+            let name = line.split('(').next().unwrap_or_default().trim().to_ascii_lowercase();
+            if OPENS.contains(&name.as_str()) {
+                depth += 1;
+            } else if name.strip_prefix("end").is_some_and(|name| OPENS.contains(&name)) {
+                depth = depth.saturating_sub(1);
+            }
+            if depth == 0 {
+                commands.push((number, String::new()));
+            }
+        }
+        if let Some((_, command)) = commands.last_mut().filter(|_| depth == 0) {
+            *command += line;
+            command.push('\n');
+        }
+        brackets = (brackets + line.matches('(').count()).saturating_sub(line.matches(')').count());
+    }
+    commands
+}
+
+/// The text of a source, with spaces for comments and for all that a condition may leave out. The condition around a
+/// whole header, which guards it, does not count.
+fn unconditional(text: &str) -> String {
+    let code = dialect::without_comments(text);
+    let directive = |line: &str| -> Option<String> {
+        let rest = line.trim_start().strip_prefix('#')?.trim_start();
+        Some(rest.chars().take_while(char::is_ascii_alphabetic).collect())
+    };
+    let first: Vec<String> = code.lines().filter_map(directive).take(2).collect();
+    let is_guarded = matches!(&first[..], [a, b] if (a == "ifndef" || a == "if") && b == "define");
+    let (mut depth, mut conditions) = (0_usize, 0_usize);
+    let mut out = String::with_capacity(code.len());
+    for line in code.lines() {
+        match directive(line).as_deref() {
+            Some("if" | "ifdef" | "ifndef") => {
+                conditions += 1;
+                depth += usize::from(!(is_guarded && conditions == 1));
+            }
+            Some("endif") => depth = depth.saturating_sub(1),
+            _ if depth == 0 => out += line,
+            _ => {}
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// The name in a line `#include <name>` or `#include "name"`.
+fn included(line: &str) -> Option<&str> {
+    let rest = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("include")?.trim_start();
+    let end = if rest.starts_with('<') { '>' } else { '"' };
+    rest.strip_prefix(['<', '"'])?.split_once(end).map(|(name, _)| name)
+}
+
+/// True for a line such as `texture<float, 2, cudaReadModeElementType> image;`.
+fn is_texture_reference(line: &str) -> bool {
+    let line = line.trim_start();
+    let line = line.strip_prefix("static").unwrap_or(line).trim_start();
+    let Some((values, _)) = line.strip_prefix("texture<").and_then(|rest| rest.split_once('>')) else {
+        return false;
+    };
+    let kind = values.split(',').nth(1).unwrap_or_default().trim();
+    matches!(kind, "1" | "2" | "3") || kind.starts_with("cudaTextureType") || kind.starts_with("cudaReadMode")
+}
+
+/// The place of a launch within the body of a kernel.
+fn launch_in_kernel(text: &str) -> Option<usize> {
+    let mut from = 0;
+    while let Some(start) = text[from..].find("__global__").map(|at| from + at) {
+        from = start + "__global__".len();
+        let Some(open) = text[from..].find(['{', ';']).map(|at| from + at) else { break };
+        if text[open..].starts_with(';') {
+            continue;
+        }
+        let (mut at, mut depth) = (open, 0_usize);
+        while let Some(&byte) = text.as_bytes().get(at) {
+            match byte {
+                b'{' => depth += 1,
+                b'}' => depth -= 1,
+                b'<' if text.as_bytes()[at..].starts_with(b"<<<") => return Some(at),
+                _ => {}
+            }
+            at = dialect::end_of_text(text.as_bytes(), at).unwrap_or(at + 1);
+            if depth == 0 {
+                break;
+            }
+        }
+        from = at.min(text.len());
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cuda::{Origin, Version};
+
+    /// What is said of a project with these files, by paths from its folder.
+    fn said(files: &[(&str, &str)]) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let version = Version { major: 13, minor: 0 };
+        let toolkit = Toolkit { path: "/nowhere".into(), version, origin: Origin::Own };
+        let found = examine(folder.path(), Some(&toolkit)).unwrap().render();
+        found.replace(&format!("{}/", folder.path().display()), "")
+    }
+
+    #[test]
+    fn what_will_not_build_is_named_once_with_its_first_place() {
+        insta::assert_snapshot!(said(&[
+            ("a.cu", "#include <nccl.h>\n#include <cublas_v2.h>\n"),
+            ("b/b.cu", "#include \"comm.cuh\"\n"),
+            ("b/comm.cuh", "#ifndef COMM\n#define COMM\n# include \"nccl.h\"\n#endif\n"),
+            ("c.cpp", "#include <torch/extension.h>\n"),
+            ("t.cu", "\nstatic texture<float, 2, cudaReadModeElementType> image;\n"),
+            ("k.cu", "__global__ void f();\n__global__ void k() {\n  if (1) { f<<<1, 1>>>(); }\n}\n"),
+            ("Makefile", "all:\n\tnvcc -arch=sm_35 a.cu\n"),
+        ]), @r"
+        fails    Makefile:2: `sm_35` needs CUDA 11.8 or older, found 13.0
+                 hint: name a newer architecture, such as `sm_80`
+        fails    k.cu:3: a kernel launches a kernel, which gpurace does not support
+                 hint: launch it from the host, or leave the source out
+        fails    t.cu:2: has a texture reference, which CUDA 12 removed
+                 hint: use a texture object (`cudaTextureObject_t`)
+        fails    a.cu:1: needs NCCL, which gpurace does not have, and 1 place more
+                 hint: NVIDIA's runs on GPUs only: leave out what calls it
+        fails    c.cpp:1: needs PyTorch, which gpurace does not have
+                 hint: PyTorch's libraries run on GPUs only: check a small program that calls the kernels
+        ");
+    }
+
+    #[test]
+    fn what_may_build_is_not_named() {
+        for (name, text) in [
+            ("a.cu", "#ifdef USE_NCCL\n#include <nccl.h>\n#endif\n"),
+            ("a.cu", "#if __has_include(<nvml.h>)\n#include <nvml.h>\n#endif\n"),
+            ("a.cu", "// #include <nccl.h>\n/*\n#include <nccl.h>\n*/\n"),
+            ("unused.cuh", "#include <nccl.h>\n"),
+            ("a.cu", "#include \"mine/nccl.h\"\n"),
+            ("a.cu", "template <int N> struct texture {};\ntexture<3> t; auto u = texture<a, b>();\n"),
+            ("a.cpp", "texture<float, 2> of_the_project;\n"),
+            ("a.cu", "__global__ void f() { int a = 1; }\nint main() { f<<<1, 1>>>(); }\n"),
+            ("a.cu", "__global__ void f();\nint main() { f<<<1, 1>>>(); }\n"),
+            ("a.cu", "__global__ void f() { const char* s = \"{\"; }\nvoid g() { f<<<1, 1>>>(); }\n"),
+            ("a.cu", "// __global__ kernels {\nvoid g() { f<<<1, 1>>>(); }\n"),
+            ("Makefile", "# -arch=sm_35\nifdef OLD\nARCH = sm_35\nendif\nARCH ?= sm_70\n"),
+            (".cache/a.cu", "#include <nccl.h>\n"),
+            ("build/CMakeCache.txt", ""),
+            ("meson.build", "project('a', 'cpp') # 'cuda'\n"),
+        ] {
+            assert_eq!(said(&[(name, text)]), "", "{name}: {text}");
+        }
+    }
+
+    #[test]
+    fn cmake_is_followed_where_it_always_goes() {
+        let top = "project(p LANGUAGES CXX CUDA)\nadd_subdirectory(src)\nif(TESTS)\n  add_subdirectory(tests)\n\
+                   find_package(NCCL REQUIRED)\nendif()\n";
+        let source = "#include <nccl.h>\n";
+        let files = [
+            ("CMakeLists.txt", top),
+            (
+                "src/CMakeLists.txt",
+                "add_executable(a\n  a.cu)\nif(NCCL)\n  add_executable(b b.cu)\nendif()\n",
+            ),
+            ("src/a.cu", source),
+            ("src/b.cu", source),
+            ("src/other.cu", source),
+            ("tests/CMakeLists.txt", "add_executable(t t.cu)\n"),
+            ("tests/t.cu", source),
+        ];
+        let found = said(&files);
+        assert!(
+            found.starts_with("fails    src/a.cu:1: needs NCCL, which gpurace does not have\n"),
+            "{found}"
+        );
+    }
+
+    #[test]
+    fn what_cmake_itself_will_not_do_is_named() {
+        for (text, named) in [
+            (
+                "find_package(CUDA 9 REQUIRED)\n",
+                "CMakeLists.txt:1: `find_package(CUDA)` runs NVIDIA's nvcc\n",
+            ),
+            ("find_package(CUDAToolkit REQUIRED)\nfind_package(CUDA QUIET)\n", ""),
+            ("# a\nfind_package(Torch REQUIRED)\n", "CMakeLists.txt:2: needs PyTorch"),
+            ("find_package(CUDNN)\nfunction(f)\nfind_package(CUDNN REQUIRED)\nendfunction()\n", ""),
+            ("target_link_libraries(a\n  CUDA::cublas CUDA::nppicc)\n", "CMakeLists.txt:1: needs NPP"),
+            ("target_link_libraries(a CUDA::cudart CUDA::cublas_static CUDA::nvrtc CUDA::cuda_driver)\n", ""),
+            ("target_link_libraries(a CUDA::nvml)\n", "CMakeLists.txt:1: needs NVML"),
+            (
+                "set(CMAKE_CUDA_COMPILER /c/nvcc)\nproject(p CUDA)\n",
+                "CMakeLists.txt:1: sets `CMAKE_CUDA_COMPILER`",
+            ),
+            ("project(p CUDA)\nset(CMAKE_CUDA_COMPILER /c/nvcc)\n", ""),
+            ("if(NOT X)\nset(CMAKE_CUDA_COMPILER /c/nvcc)\nendif()\nproject(p CUDA)\n", ""),
+            (
+                "set(CMAKE_CUDA_ARCHITECTURES \"80;37-real\")\n",
+                "CMakeLists.txt:1: `sm_37` needs CUDA 11.8 or older",
+            ),
+            ("set(CMAKE_CUDA_ARCHITECTURES 70 native)\n", ""),
+        ] {
+            let found = said(&[("CMakeLists.txt", text)]);
+            assert_eq!(found.is_empty(), named.is_empty(), "{text}: {found}");
+            assert!(found.contains(named), "{text}: {found}");
+        }
+        let meson = said(&[("meson.build", "project('a', ['cpp', 'cuda'])\n")]);
+        assert!(meson.starts_with("fails    meson.build:1: makes CUDA a language"), "{meson}");
+    }
+}
