@@ -2,6 +2,7 @@
 //! between, and touch a common byte.
 
 mod iterations;
+pub mod named;
 
 use std::collections::HashMap;
 
@@ -10,6 +11,7 @@ use gpurace_protocol::expr::{Axis, ExprId, LoopId, VarId};
 use gpurace_protocol::group::Group;
 use gpurace_protocol::interval::{At, Gap, Meeting, Side};
 use gpurace_protocol::lanes::{self, LaneSets};
+use gpurace_protocol::named::WarpSets;
 use gpurace_protocol::place::{Place, Turn};
 use gpurace_protocol::protocol::{Loop, ObjectKind, Test};
 use gpurace_protocol::range::{Range, Ranges, View};
@@ -26,8 +28,8 @@ use crate::tiles;
 pub enum Relation {
     /// They are in one warp, and their lanes in one of these sets.
     SameLanes(LaneSets),
-    /// They are in different warps of one block.
-    OtherWarp,
+    /// They are in one of these sets of warps of one block.
+    SameWarps(WarpSets),
     /// They are in one block.
     SameBlock,
     /// They are in different blocks.
@@ -44,7 +46,8 @@ impl Relation {
     pub fn group(self) -> Group {
         match self {
             Self::SameLanes(lanes) => Group::Lanes(lanes),
-            Self::OtherWarp | Self::SameBlock | Self::OwnThread => Group::Block,
+            Self::SameWarps(warps) => Group::Warps(warps),
+            Self::SameBlock | Self::OwnThread => Group::Block,
             Self::OtherBlock => Group::Grid,
         }
     }
@@ -79,8 +82,8 @@ impl<'a> PairFormula<'a> {
 pub struct Related<'m> {
     /// The relation of the threads.
     pub relation: Relation,
-    /// Sets of lanes that do not hold both.
-    pub not_both_in: &'m [LaneSets],
+    /// Groups of which none holds both: sets of lanes or of warps.
+    pub not_both_in: &'m [Group],
     /// The distance from the first base to the second one, bytes.
     pub apart: i128,
     /// The counters whose tickets are distinct.
@@ -153,8 +156,8 @@ pub fn formula<'a>(
         }
         race.push(Formula::any(differ));
     }
-    for lanes in not_both_in {
-        race.push(tiles::both_in(&mut encoder, *lanes)?.negated());
+    for group in not_both_in {
+        race.push(tiles::both_in_group(&mut encoder, *group)?.negated());
     }
     let overlap = overlap(&mut encoder, &mut ways, (a, b), relation, apart, &race)?;
     race.push(overlap);
@@ -166,10 +169,10 @@ pub fn formula<'a>(
     PairFormula::of(encoder, race, candidates)
 }
 
-/// Returns the formula that a thread makes an access.
-pub fn reach<'a>(setting: Setting<'a>, place: &Place<'a>, candidates: &[ExprId]) -> Encoded<PairFormula<'a>> {
+/// Returns the formula that a thread reaches the end of a way.
+pub fn reach<'a>(setting: Setting<'a>, way: &[Turn<'a>], candidates: &[ExprId]) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, Group::Block);
-    let race = reached(&mut encoder, &place.way)?;
+    let race = reached(&mut encoder, way)?;
     PairFormula::of(encoder, race, candidates)
 }
 
@@ -402,6 +405,12 @@ fn gap<'a>(
             }
             Formula::le(&barriers, &Lin::constant(few.most.into()))?
         }
+        Gap::Near(near) => {
+            let later = counter(&Side::B, &near.of[1]).minus(&counter(&Side::A, &near.of[0]))?;
+            let least = near.least.map(|least| Formula::le(&Lin::constant(least.into()), &later));
+            let most = near.most.map(|most| Formula::le(&later, &Lin::constant(most.into())));
+            Formula::all([least.unwrap_or(Ok(Formula::True))?, most.unwrap_or(Ok(Formula::True))?])
+        }
         Gap::Adjacent(of) | Gap::Apart(of) => {
             let Some((_, early)) = later else { return Ok(Formula::True) };
             let late = if early == Side::A { Side::B } else { Side::A };
@@ -430,10 +439,8 @@ fn distinct(encoder: &mut Encoder, relation: Relation) -> Encoded<Formula> {
     Ok(match relation {
         Relation::OwnThread => differ.negated(),
         Relation::SameBlock | Relation::OtherBlock => differ,
-        Relation::SameLanes(lanes) => Formula::all([differ, tiles::both_in(encoder, lanes)?]),
-        Relation::OtherWarp => {
-            let same = tiles::both_in(encoder, LaneSets::WHOLE)?;
-            Formula::all([differ, same.negated()])
+        Relation::SameLanes(_) | Relation::SameWarps(_) => {
+            Formula::all([differ, tiles::both_in_group(encoder, relation.group())?])
         }
     })
 }
