@@ -264,7 +264,7 @@ impl Ring<'_> {
             let other = 1 - own;
             let next = || {
                 let waits = handover.arrivals[other].sync.waits;
-                waits.then(|| self.from_wait(at + other, at + own)).flatten()
+                waits.then(|| self.wait_to_arrival(at + other, at + own)).flatten()
             };
             handover.arrivals[own].sync.waits
                 || next().is_some_and(|least| least <= handover.periods[own] - shift)
@@ -277,7 +277,7 @@ impl Ring<'_> {
     }
 
     /// The least number of iterations from a wait to an arrival that comes after it.
-    fn from_wait(&self, wait: usize, arrival: usize) -> Option<i64> {
+    fn wait_to_arrival(&self, wait: usize, arrival: usize) -> Option<i64> {
         let known = self.waits_after(|to| self.step(wait, to));
         let direct = self.step(wait, arrival);
         let by_others =
