@@ -29,7 +29,7 @@ use gpurace_protocol::place::syncs;
 use gpurace_protocol::protocol::Sync;
 
 use super::Prover;
-use crate::pair::{no_lane, unnamed};
+use crate::pair::lanes::{no_lane, unnamed};
 
 /// The most kinds of sets that proofs tell apart. The syncs of further ones order nothing.
 const MOST_SETS: usize = 4;
