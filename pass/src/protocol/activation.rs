@@ -315,6 +315,9 @@ unsafe fn wanted(facts: &Facts<'_>, graph: &Graph, returns: bool) -> HashSet<LLV
                     LLVMOpcode::LLVMCall if let Effect::Lanes(mask) = facts.effect(instruction) => {
                         pending.push(mask);
                     }
+                    LLVMOpcode::LLVMCall if let Effect::Named(id, threads, _) = facts.effect(instruction) => {
+                        pending.extend([id, threads]);
+                    }
                     LLVMOpcode::LLVMCall
                         if ir::callee(instruction).is_some_and(|f| LLVMIsDeclaration(f) == 0) =>
                     {

@@ -160,6 +160,10 @@ impl Used {
                     self.body(protocol, otherwise, vars);
                 }
                 Stmt::Sync(Sync::Lanes(mask)) => self.expr(protocol, *mask, vars),
+                Stmt::Sync(Sync::Named(named)) => {
+                    self.expr(protocol, named.id, vars);
+                    self.expr(protocol, named.threads, vars);
+                }
                 Stmt::Sync(_) | Stmt::Unknown(_) => {}
             }
         }
@@ -228,6 +232,10 @@ impl Renaming {
                     self.body(otherwise, vars);
                 }
                 Stmt::Sync(Sync::Lanes(mask)) => *mask = self.exprs[&*mask],
+                Stmt::Sync(Sync::Named(named)) => {
+                    named.id = self.exprs[&named.id];
+                    named.threads = self.exprs[&named.threads];
+                }
                 Stmt::Sync(_) | Stmt::Unknown(_) => {}
             }
         }

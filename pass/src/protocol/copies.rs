@@ -197,7 +197,7 @@ unsafe fn walk(
                     since.other = true;
                     continue;
                 }
-                Effect::Sync(_) | Effect::Unknown(_) => return ControlFlow::Break(None),
+                Effect::Sync(_) | Effect::Named(..) | Effect::Unknown(_) => return ControlFlow::Break(None),
             }
             let Some(call) = EntryCall::of(instruction) else { continue };
             match call.entry {

@@ -60,6 +60,8 @@ pub enum Effect {
     Sync(Sync),
     /// A sync of the lanes that this mask names.
     Lanes(LLVMValueRef),
+    /// An arrival at a named barrier: its number, the number of threads, and whether the thread waits.
+    Named(LLVMValueRef, LLVMValueRef, bool),
     /// It runs a function of the module, which is evaluated at the call.
     Function(LLVMValueRef),
     /// It is unknown.
@@ -136,8 +138,11 @@ impl<'a> Facts<'a> {
             if let Some(call) = EntryCall::of(call) {
                 return match call.entry {
                     _ if call.is_of_whole_block() => Effect::Sync(Sync::Block),
-                    Entry::Barrier | Entry::BarrierRed | Entry::BarrierArrive => {
-                        unknown(Summary { syncs: true, ..Summary::default() }, "a named barrier".to_owned())
+                    Entry::Barrier => Effect::Named(call.operand(0), call.operand(1), true),
+                    Entry::BarrierArrive => Effect::Named(call.operand(0), call.operand(1), false),
+                    Entry::BarrierRed => {
+                        let why = "a reduction at a named barrier".to_owned();
+                        unknown(Summary { syncs: true, ..Summary::default() }, why)
                     }
                     Entry::Syncwarp => Effect::Lanes(call.operand(0)),
                     _ => Effect::Nothing,

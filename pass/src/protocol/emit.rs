@@ -140,6 +140,14 @@ impl Extraction<'_> {
                         let whole = self.b.as_const(mask) == Some(u32::MAX.into());
                         out.push(Stmt::Sync(if whole { p::Sync::Warp } else { p::Sync::Lanes(mask) }));
                     }
+                    Effect::Named(id, threads, waits) => {
+                        let [id, threads] =
+                            [id, threads].map(|value| self.wanted_int(f, value, graph.loop_of[block]));
+                        let (Some(id), Some(threads)) = (id, threads) else {
+                            return Err("a named barrier whose number is not known".to_owned());
+                        };
+                        out.push(Stmt::Sync(p::Sync::Named(p::Named { id, threads, waits })));
+                    }
                     Effect::Unknown(unknown) => out.push(Stmt::Unknown(unknown)),
                     Effect::Function(callee) => self.called(f, instruction, callee, out, nesting)?,
                 }

@@ -7,6 +7,7 @@ use gpurace_protocol::expr::{Axis, BinOp, CmpOp, Expr, ExprId, Exprs, ParamId, W
 use gpurace_protocol::group::{Barriers, Group};
 use gpurace_protocol::interval::holds_sync;
 use gpurace_protocol::lanes::{KnownMasks, masks as masks_of};
+use gpurace_protocol::named::KnownNamed;
 use gpurace_protocol::place::Place;
 use gpurace_protocol::protocol::{ObjectKind, Protocol, Step, Stmt};
 use gpurace_protocol::range::Loops;
@@ -346,7 +347,7 @@ fn factors(exprs: &Exprs, axis: Axis) -> Vec<Option<i64>> {
 }
 
 fn made_of_warps(body: &[Stmt]) -> bool {
-    let masks = KnownMasks::new();
-    let holds = |group| holds_sync(body, Barriers { group, masks: &masks });
+    let (masks, named) = (KnownMasks::new(), KnownNamed::default());
+    let holds = |group| holds_sync(body, Barriers { group, masks: &masks, named: &named });
     (holds(Group::WARP) || !masks_of(body).is_empty()) && !holds(Group::Grid)
 }

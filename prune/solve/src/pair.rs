@@ -2,6 +2,8 @@
 //! between, and touch a common byte.
 
 mod iterations;
+pub mod lanes;
+pub mod named;
 
 use std::collections::HashMap;
 
@@ -9,7 +11,8 @@ use gpurace_protocol::condition::Condition;
 use gpurace_protocol::expr::{Axis, ExprId, LoopId, VarId};
 use gpurace_protocol::group::Group;
 use gpurace_protocol::interval::{At, Gap, Meeting, Side};
-use gpurace_protocol::lanes::{self, LaneSets};
+use gpurace_protocol::lanes::LaneSets;
+use gpurace_protocol::named::WarpSets;
 use gpurace_protocol::place::{Place, Turn};
 use gpurace_protocol::protocol::{Loop, ObjectKind, Test};
 use gpurace_protocol::range::{Range, Ranges, View};
@@ -26,8 +29,8 @@ use crate::tiles;
 pub enum Relation {
     /// They are in one warp, and their lanes in one of these sets.
     SameLanes(LaneSets),
-    /// They are in different warps of one block.
-    OtherWarp,
+    /// They are in one of these sets of warps of one block.
+    SameWarps(WarpSets),
     /// They are in one block.
     SameBlock,
     /// They are in different blocks.
@@ -44,7 +47,8 @@ impl Relation {
     pub fn group(self) -> Group {
         match self {
             Self::SameLanes(lanes) => Group::Lanes(lanes),
-            Self::OtherWarp | Self::SameBlock | Self::OwnThread => Group::Block,
+            Self::SameWarps(warps) => Group::Warps(warps),
+            Self::SameBlock | Self::OwnThread => Group::Block,
             Self::OtherBlock => Group::Grid,
         }
     }
@@ -79,8 +83,8 @@ impl<'a> PairFormula<'a> {
 pub struct Related<'m> {
     /// The relation of the threads.
     pub relation: Relation,
-    /// Sets of lanes that do not hold both.
-    pub not_both_in: &'m [LaneSets],
+    /// Groups of which none holds both: sets of lanes or of warps.
+    pub not_both_in: &'m [Group],
     /// The distance from the first base to the second one, bytes.
     pub apart: i128,
     /// The counters whose tickets are distinct.
@@ -153,8 +157,8 @@ pub fn formula<'a>(
         }
         race.push(Formula::any(differ));
     }
-    for lanes in not_both_in {
-        race.push(tiles::both_in(&mut encoder, *lanes)?.negated());
+    for group in not_both_in {
+        race.push(tiles::both_in_group(&mut encoder, *group)?.negated());
     }
     let overlap = overlap(&mut encoder, &mut ways, (a, b), relation, apart, &race)?;
     race.push(overlap);
@@ -166,10 +170,10 @@ pub fn formula<'a>(
     PairFormula::of(encoder, race, candidates)
 }
 
-/// Returns the formula that a thread makes an access.
-pub fn reach<'a>(setting: Setting<'a>, place: &Place<'a>, candidates: &[ExprId]) -> Encoded<PairFormula<'a>> {
+/// Returns the formula that a thread reaches the end of a way.
+pub fn reach<'a>(setting: Setting<'a>, way: &[Turn<'a>], candidates: &[ExprId]) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, Group::Block);
-    let race = reached(&mut encoder, &place.way)?;
+    let race = reached(&mut encoder, way)?;
     PairFormula::of(encoder, race, candidates)
 }
 
@@ -195,34 +199,6 @@ pub fn beyond<'a>(
         Formula::lt(&Lin::constant(bytes.hi + 1), &end)?,
     ]));
     encoder.loads_within(&way.frame, place)?;
-    PairFormula::of(encoder, race, candidates)
-}
-
-/// Returns the formula that a thread whose lane is in none of the sets makes a sync on this way.
-pub fn unnamed<'a>(
-    setting: Setting<'a>,
-    way: &[Turn<'a>],
-    lanes: LaneSets,
-    candidates: &[ExprId],
-) -> Encoded<PairFormula<'a>> {
-    let mut encoder = Encoder::new(setting, Group::Block);
-    let mut race = reached(&mut encoder, way)?;
-    race.push(tiles::is_in(&mut encoder, 0, lanes)?.negated());
-    PairFormula::of(encoder, race, candidates)
-}
-
-/// Returns the formula that an expression is not the thread's lane, modulo 32, or is no index of a thread
-/// in a block: a mask may depend on more than the lane then.
-pub fn no_lane<'a>(setting: Setting<'a>, value: ExprId, candidates: &[ExprId]) -> Encoded<PairFormula<'a>> {
-    let mut encoder = Encoder::new(setting, Group::Block);
-    let mut frame = Frame::top(setting, 0);
-    frame.certain = false;
-    let taken = encoder.computed(&mut frame, value, View::Unsigned)?;
-    let is_linear = Formula::eq(&taken, &encoder.linear_tid(0)?)?;
-    let beyond = Formula::le(&Lin::constant(lanes::MOST_THREADS.into()), &taken)?;
-    let taken = encoder.divide(&taken, 32)?.1;
-    let lane = encoder.warp_and_lane(0)?.1;
-    let race = vec![is_linear.negated(), Formula::any([beyond, Formula::eq(&taken, &lane)?.negated()])];
     PairFormula::of(encoder, race, candidates)
 }
 
@@ -402,6 +378,12 @@ fn gap<'a>(
             }
             Formula::le(&barriers, &Lin::constant(few.most.into()))?
         }
+        Gap::Near(near) => {
+            let later = counter(&Side::B, &near.of[1]).minus(&counter(&Side::A, &near.of[0]))?;
+            let least = near.least.map(|least| Formula::le(&Lin::constant(least.into()), &later));
+            let most = near.most.map(|most| Formula::le(&later, &Lin::constant(most.into())));
+            Formula::all([least.unwrap_or(Ok(Formula::True))?, most.unwrap_or(Ok(Formula::True))?])
+        }
         Gap::Adjacent(of) | Gap::Apart(of) => {
             let Some((_, early)) = later else { return Ok(Formula::True) };
             let late = if early == Side::A { Side::B } else { Side::A };
@@ -430,10 +412,8 @@ fn distinct(encoder: &mut Encoder, relation: Relation) -> Encoded<Formula> {
     Ok(match relation {
         Relation::OwnThread => differ.negated(),
         Relation::SameBlock | Relation::OtherBlock => differ,
-        Relation::SameLanes(lanes) => Formula::all([differ, tiles::both_in(encoder, lanes)?]),
-        Relation::OtherWarp => {
-            let same = tiles::both_in(encoder, LaneSets::WHOLE)?;
-            Formula::all([differ, same.negated()])
+        Relation::SameLanes(_) | Relation::SameWarps(_) => {
+            Formula::all([differ, tiles::both_in_group(encoder, relation.group())?])
         }
     })
 }

@@ -11,6 +11,8 @@ mod decide;
 mod handed;
 mod lane_syncs;
 mod meeting;
+mod named_syncs;
+mod rings;
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -28,7 +30,8 @@ use gpurace_protocol::range::Loops;
 use gpurace_protocol::verdict::{SiteVerdict, Verdict, Verdicts, Witness};
 
 use self::broadcasts::{Supposed, supposed, supposing};
-use self::lane_syncs::LaneSyncs;
+use self::lane_syncs::PartSyncs;
+use self::rings::Ring;
 use crate::Options;
 use crate::alias::{Alias, alias, may_lie_in};
 use crate::candidates::candidates;
@@ -135,7 +138,8 @@ fn verdicts(
         expected,
         steady: conditions.clone(),
         accepted: BTreeSet::new(),
-        named: LaneSyncs::default(),
+        part_syncs: PartSyncs::default(),
+        rings: Vec::new(),
         counters: Rc::default(),
         aligned: HashMap::new(),
         beside_exits: None,
@@ -147,6 +151,7 @@ fn verdicts(
     };
     prover.keep_consistent_candidates();
     prover.find_lane_syncs();
+    prover.find_named_syncs();
     if let Err(shown) = prover.show(supposed) {
         return Err(Less { shown, counts, asker: Box::new(prover.asker) });
     }
@@ -261,8 +266,10 @@ struct Prover<'a> {
     steady: BTreeSet<Condition>,
     /// The candidates, by number, that earlier proofs use.
     accepted: BTreeSet<usize>,
-    /// The syncs of some lanes whose order proofs use.
-    named: LaneSyncs,
+    /// The syncs of some lanes, and the named barriers, whose order proofs use.
+    part_syncs: PartSyncs,
+    /// Loops of which one hands over to the other.
+    rings: Vec<Ring<'a>>,
     counters: Rc<Counters>,
     aligned: HashMap<Group, Result<BTreeSet<Condition>, String>>,
     /// What [`Prover::align_beside_exits`] found.

@@ -1,9 +1,11 @@
-//! Sets of lanes as formulas: whether two threads are in one set that a sync of some lanes names.
+//! Sets of lanes and of warps as formulas: whether two threads are in one set whose threads wait for each other.
 //!
 //! A lane is the *linear* index of a thread in its block, modulo 32. Two threads in one tile of 32
 //! lanes or less are in one warp.
 
+use gpurace_protocol::group::Group;
 use gpurace_protocol::lanes::LaneSets;
+use gpurace_protocol::named::WarpSets;
 
 use crate::encode::Encoder;
 use crate::linear::{Encoded, Formula, Lin};
@@ -12,6 +14,28 @@ use crate::linear::{Encoded, Formula, Lin};
 pub fn both_in(encoder: &mut Encoder, lanes: LaneSets) -> Encoded<Formula> {
     let (x, y) = (tile_and_place(encoder, 0, lanes)?, tile_and_place(encoder, 1, lanes)?);
     Ok(Formula::all([Formula::eq(&x.0, &y.0)?, within(&x.1, lanes)?, within(&y.1, lanes)?]))
+}
+
+/// Returns the formula that both threads are in one set of this group. They are in one block.
+pub fn both_in_group(encoder: &mut Encoder, group: Group) -> Encoded<Formula> {
+    match group {
+        Group::Lanes(lanes) => both_in(encoder, lanes),
+        Group::Warps(warps) => {
+            let [x, y] = [0, 1].map(|side| set_of(encoder, side, warps));
+            let ((first, set), (second, other)) = (x?, y?);
+            Ok(Formula::all([first, second, Formula::eq(&set, &other)?]))
+        }
+        Group::Block | Group::Grid => Ok(Formula::True),
+    }
+}
+
+/// Returns the formula that a thread is in one of the sets of warps, and a number that only the threads of its set have.
+fn set_of(encoder: &mut Encoder, side: usize, warps: WarpSets) -> Encoded<(Formula, Lin)> {
+    let linear = encoder.linear_tid(side)?;
+    let is_in = Formula::le(&Lin::constant(warps.first().into()), &linear)?;
+    let (size, first) = (i128::from(warps.size()), i128::from(warps.first()));
+    let (number, _) = encoder.divide(&linear.shifted((-first).rem_euclid(size))?, size)?;
+    Ok((is_in, number))
 }
 
 /// Returns the formula that the lane of a thread is in one of the sets.

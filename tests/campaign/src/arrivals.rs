@@ -1,13 +1,15 @@
-//! Random kernels whose blocks meet at barrier objects (`cuda::barrier`) or copy tiles ahead, and mutants of them, as
-//! CUDA C++.
+//! Random kernels whose blocks meet at barrier objects (`cuda::barrier`), copy tiles ahead or use named barriers, and
+//! mutants of them, as CUDA C++.
 //!
 //! No interpreter runs them. The checker without proofs says what races, and a proof must not say otherwise.
 
+mod named;
 mod ring;
 
 use std::fmt::Write as _;
 
 use gpurace_random::Random;
+use named::{Named, change_named, named};
 use ring::{Ring, change_ring, ring};
 
 /// The threads of a block.
@@ -82,6 +84,7 @@ enum Doing {
 pub struct Arrivals {
     steps: Vec<Doing>,
     ring: Option<Ring>,
+    named: Option<Named>,
 }
 
 /// What a thread does with a tile in the rounds of a kernel.
@@ -162,7 +165,10 @@ impl Plan<'_> {
 pub fn kernel(seed: u64) -> Arrivals {
     let mut random = Random(seed);
     if random.chance(30) {
-        return Arrivals { steps: vec![], ring: Some(ring(&mut random)) };
+        return Arrivals { steps: vec![], ring: Some(ring(&mut random)), named: None };
+    }
+    if random.chance(30) {
+        return Arrivals { steps: vec![], ring: None, named: Some(named(&mut random)) };
     }
     let barriers = 1 + random.below(2usize);
     let count = random.below(WHOLE);
@@ -179,7 +185,7 @@ pub fn kernel(seed: u64) -> Arrivals {
         let after = plan.round();
         steps.extend(after);
     }
-    Arrivals { steps, ring: None }
+    Arrivals { steps, ring: None, named: None }
 }
 
 /// Returns a kernel with one thing changed.
@@ -187,6 +193,10 @@ pub fn mutant(of: &Arrivals, random: &mut Random) -> Arrivals {
     let mut kernel = of.clone();
     if let Some(ring) = &mut kernel.ring {
         change_ring(ring, random);
+        return kernel;
+    }
+    if let Some(named) = &mut kernel.named {
+        change_named(named, random);
         return kernel;
     }
     let at = random.below(count(&kernel.steps));
@@ -280,9 +290,10 @@ impl Arrivals {
         text += "    __shared__ int tiles[6][T];\n    __shared__ Barrier b0, b1;\n";
         text += "    int t = threadIdx.x, r = 0, sum = 0;\n    bool p0 = false, p1 = false;\n";
         text += "    Barrier::arrival_token a0 = 0, a1 = 0;\n";
-        match &self.ring {
-            Some(ring) => ring.print(&mut text),
-            None => print(&self.steps, 1, &mut text),
+        match (&self.ring, &self.named) {
+            (Some(ring), _) => ring.print(&mut text),
+            (None, Some(named)) => named.print(&mut text),
+            (None, None) => print(&self.steps, 1, &mut text),
         }
         text + "    out[blockIdx.x * T + t] = sum;\n}\n"
     }

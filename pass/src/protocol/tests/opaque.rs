@@ -5,7 +5,7 @@ use super::machine::Argument::Int;
 use super::machine::Program;
 use super::{ONE, words};
 use gpurace_protocol::expr::{Expr, Width};
-use gpurace_protocol::protocol::{Protocol, Step, Stmt, Uniform};
+use gpurace_protocol::protocol::{Protocol, Step, Stmt, Sync, Uniform};
 
 fn loops(body: &[Stmt]) -> Vec<&gpurace_protocol::protocol::Loop> {
     body.iter()
@@ -100,10 +100,20 @@ fn irreducible_control_flow_with_barrier_may_sync() {
 }
 
 #[test]
-fn named_barrier_is_unknown() {
-    let source = "KERNEL k(int *a) { a[tid] = 1; __nvvm_bar_sync(1); a[0] = 2; }";
-    let found = unknowns(&Program::of(source).protocol.body);
-    assert!(found.len() == 1 && found[0].syncs && found[0].touches.is_none(), "{found:?}");
+fn named_barriers_have_numbers() {
+    let source = "KERNEL k(int *a, int n) { a[tid] = 1; __nvvm_bar_sync(1);
+        asm volatile(\"bar.arrive %0, 64;\" :: \"r\"(n + tid) : \"memory\"); a[0] = 2; }";
+    let program = Program::of(source);
+    let exprs = &program.protocol.exprs;
+    let found: Vec<_> = gpurace_protocol::place::syncs(&program.protocol)
+        .into_iter()
+        .map(|(sync, _)| match sync {
+            Sync::Named(of) => (exprs.as_const(of.id), exprs.as_const(of.threads), of.waits),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(found, [(Some(1), Some(0), true), (None, Some(64), false)]);
+    assert!(unknowns(&program.protocol.body).is_empty());
 }
 
 #[test]

@@ -20,6 +20,7 @@ use gpurace_protocol::expr::{Expr, OpaqueId};
 use gpurace_protocol::group::{Barriers, Group};
 use gpurace_protocol::interval::{controls, uniformity};
 use gpurace_protocol::lanes::KnownMasks;
+use gpurace_protocol::named::KnownNamed;
 use gpurace_protocol::place::Place;
 use gpurace_protocol::protocol::{ObjectKind, Protocol, Uniform};
 
@@ -42,9 +43,10 @@ pub(super) fn supposed(protocol: &Protocol) -> Vec<Supposed> {
     if protocol.opaques.iter().all(|opaque| opaque.loaded_by.is_none()) {
         return Vec::new();
     }
-    let masks = KnownMasks::default();
+    let (masks, named) = (KnownMasks::default(), KnownNamed::default());
     let decide = [Group::Block, Group::Grid].map(|group| {
-        let all = controls(protocol, Barriers { group, masks: &masks }, &[]).unwrap_or_default();
+        let all =
+            controls(protocol, Barriers { group, masks: &masks, named: &named }, &[]).unwrap_or_default();
         (group, all)
     });
     let places = Place::all(protocol);

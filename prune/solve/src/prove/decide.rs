@@ -8,6 +8,7 @@ use gpurace_protocol::early_exits::early_exits;
 use gpurace_protocol::expr::{Expr, ExprId};
 use gpurace_protocol::group::Group;
 use gpurace_protocol::interval::{Control, controls, uniformity};
+use gpurace_protocol::place::Turn;
 
 use super::{BesideExits, Prover};
 use crate::encode::{Encoder, Setting, Wrap};
@@ -61,7 +62,7 @@ impl<'a> Prover<'a> {
     }
 
     fn find_alignment(&mut self, group: Group) -> Result<BTreeSet<Condition>, String> {
-        let controls = controls(self.setting.protocol, self.named.barriers(group), &[])?;
+        let controls = controls(self.setting.protocol, self.part_syncs.barriers(group), &[])?;
         self.decided_alike(group, &controls)
     }
 
@@ -76,7 +77,7 @@ impl<'a> Prover<'a> {
 
     fn find_exits(&mut self) -> Option<BesideExits<'a>> {
         let protocol = self.setting.protocol;
-        let barriers = self.named.barriers(Group::Block);
+        let barriers = self.part_syncs.barriers(Group::Block);
         let exits = early_exits(protocol, barriers);
         if exits.is_empty() {
             return None;
@@ -92,10 +93,11 @@ impl<'a> Prover<'a> {
         let mut conditions = BTreeSet::new();
         let relation = match group {
             Group::Lanes(lanes) => Relation::SameLanes(lanes),
+            Group::Warps(warps) => Relation::SameWarps(warps),
             Group::Block => Relation::SameBlock,
             Group::Grid => Relation::OtherBlock,
         };
-        conditions.extend(self.named.conditions(group));
+        conditions.extend(self.part_syncs.conditions(group));
         for control in controls {
             if uniformity(protocol, self.setting.exprs, control.cond) >= group.uniform() {
                 continue;
@@ -193,25 +195,27 @@ impl<'a> Prover<'a> {
             // Proofs for a known launch assume nothing.
             return true;
         }
-        let assumed: Vec<ExprId> = conditions
-            .iter()
-            .filter_map(|condition| match condition {
-                Condition::Holds(cond) => Some(*cond),
-                Condition::Fits { .. } | Condition::Disjoint(..) => None,
-            })
-            .collect();
+        let assumed = assumed(conditions);
         if let Some(known) = self.satisfiable.get(&(i, assumed.clone())) {
             return *known;
         }
+        let way = self.places[i].way.clone();
+        let possible = self.is_reached(&way, &assumed);
+        self.satisfiable.insert((i, assumed), possible);
+        possible
+    }
+
+    /// True if a thread can reach the end of a way where these candidates hold, or no thread can ever reach it.
+    fn is_reached(&mut self, way: &[Turn<'a>], assumed: &[ExprId]) -> bool {
         let mut reached = |setting: Setting<'a>, assumed: &[ExprId]| {
-            let Ok(built) = reach(setting, &self.places[i], assumed) else {
+            let Ok(built) = reach(setting, way, assumed) else {
                 return Answer::Unknown(String::new());
             };
             let facts: [&[Formula]; 3] = [&built.race, &built.encoder.facts, &built.assumptions];
             let atoms = &built.encoder.atoms;
             self.asker.ask(Query { about: "the access is reached", atoms, facts: &facts, assumptions: &[] })
         };
-        let possible = match reached(self.setting, &assumed) {
+        match reached(self.setting, assumed) {
             Answer::Sat(_) => true,
             // If no thread ever reaches the access, the proof does not depend on the conditions.
             Answer::Unsat(_) => {
@@ -219,10 +223,34 @@ impl<'a> Prover<'a> {
                 matches!(reached(exact, &[]), Answer::Unsat(_))
             }
             Answer::Unknown(_) => false,
-        };
-        self.satisfiable.insert((i, assumed), possible);
-        possible
+        }
     }
+
+    /// Like [`Self::decide`], but the conditions leave threads that reach the ends of these ways.
+    pub(super) fn decide_reaching(
+        &mut self,
+        ways: &[&[Turn<'a>]],
+        about: &str,
+        built: &PairFormula<'a>,
+    ) -> Option<BTreeSet<Condition>> {
+        let before = self.accepted.clone();
+        let used = self.decide(about, built).ok()?;
+        let assumed = assumed(&used);
+        if assumed.is_empty() || ways.iter().all(|way| self.is_reached(way, &assumed)) {
+            return Some(used);
+        }
+        self.accepted = before;
+        None
+    }
+}
+
+/// The candidates among conditions.
+fn assumed(conditions: &BTreeSet<Condition>) -> Vec<ExprId> {
+    let candidates = conditions.iter().filter_map(|condition| match condition {
+        Condition::Holds(cond) => Some(*cond),
+        Condition::Fits { .. } | Condition::Disjoint(..) => None,
+    });
+    candidates.collect()
 }
 
 fn encode_candidates<'a>(encoder: &mut Encoder<'a>, candidates: &[ExprId]) -> Encoded<Vec<Formula>> {

@@ -24,18 +24,19 @@ use gpurace_protocol::condition::Condition;
 use gpurace_protocol::expr::ExprId;
 use gpurace_protocol::group::{Barriers, Group};
 use gpurace_protocol::lanes::{self, KnownMasks, LaneSets};
+use gpurace_protocol::named::KnownNamed;
 use gpurace_protocol::place::syncs;
 use gpurace_protocol::protocol::Sync;
 
 use super::Prover;
-use crate::pair::{no_lane, unnamed};
+use crate::pair::lanes::{no_lane, unnamed};
 
 /// The most kinds of sets that proofs tell apart. The syncs of further ones order nothing.
 const MOST_SETS: usize = 4;
 
-/// The syncs of some lanes of a kernel.
+/// The syncs of some lanes of a kernel, and its named barriers.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LaneSyncs {
+pub(super) struct PartSyncs {
     /// The masks that count.
     masks: KnownMasks,
     /// The conditions under which they do.
@@ -44,20 +45,25 @@ pub(super) struct LaneSyncs {
     sets: Vec<LaneSets>,
     /// True if there may be order that no set shows.
     more_order: bool,
+    /// What is known of the named barriers.
+    pub(super) named: KnownNamed,
+    /// The conditions for that.
+    pub(super) named_conditions: BTreeSet<Condition>,
 }
 
-impl LaneSyncs {
+impl PartSyncs {
     /// The barriers that order two threads of a group.
     pub(super) fn barriers(&self, group: Group) -> Barriers<'_> {
-        Barriers { group, masks: &self.masks }
+        Barriers { group, masks: &self.masks, named: &self.named }
     }
 
-    /// The conditions under which the masks are known.
+    /// The conditions under which the masks and the named barriers are known.
     pub(super) fn conditions(&self, group: Group) -> BTreeSet<Condition> {
         match group {
             // A mask that turns out to be another one could be that of any sync.
-            Group::Lanes(_) => self.conditions.clone(),
-            Group::Block | Group::Grid => BTreeSet::new(),
+            Group::Lanes(_) => self.conditions.union(&self.named_conditions).cloned().collect(),
+            Group::Warps(_) | Group::Block => self.named_conditions.clone(),
+            Group::Grid => BTreeSet::new(),
         }
     }
 
@@ -68,7 +74,7 @@ impl LaneSyncs {
 
     /// True if lanes may be in an order that proofs do not use.
     pub(super) fn may_order_more(&self) -> bool {
-        self.more_order
+        self.more_order || self.named != KnownNamed::default()
     }
 }
 
@@ -76,7 +82,7 @@ impl Prover<'_> {
     /// Finds the syncs of some lanes whose order proofs use.
     pub(super) fn find_lane_syncs(&mut self) {
         let protocol = self.setting.protocol;
-        let mut found = LaneSyncs::default();
+        let mut found = PartSyncs::default();
         for mask in lanes::masks(&protocol.body) {
             let Some((sets, conditions)) = self.known_sets(mask) else {
                 found.more_order = true;
@@ -94,7 +100,7 @@ impl Prover<'_> {
         // One lane may pass on what it has learnt from lanes of one set to lanes of another.
         let all = &found.sets;
         found.more_order |= all.iter().any(|a| all.iter().any(|b| !a.nested(*b)));
-        self.named = found;
+        self.part_syncs = found;
     }
 
     /// The sets that a mask names, and the conditions for that.

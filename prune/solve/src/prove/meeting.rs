@@ -24,6 +24,9 @@ use crate::smt::{Answer, Query};
 use crate::values::assignments;
 use crate::witness;
 
+/// The reason for no proof where conditions rule out the accesses.
+const NO_EXECUTION: &str = "the proof's assumptions leave no execution";
+
 /// One question: can two threads of this relation race in two accesses if they meet in this way?
 #[derive(Clone, Copy)]
 struct Ask<'m> {
@@ -62,22 +65,34 @@ impl<'a> Prover<'a> {
         if [i, j].iter().any(|of| self.places[*of].access.op.is_copy()) {
             conditions.extend(self.related(i, j, apart_in(Relation::OwnThread), Group::Block)?);
         }
-        let block = self.related(i, j, apart_in(Relation::SameBlock), Group::Block);
+        let before = self.accepted.clone();
+        let mut block = self.related(i, j, apart_in(Relation::SameBlock), Group::Block);
+        if let Ok(more) = &block
+            && !(self.not_vacuous(i, more) && self.not_vacuous(j, more))
+        {
+            // There may be a proof that assumes less.
+            self.accepted = before;
+            block = Err(Failure::Why(NO_EXECUTION.into()));
+        }
         match block {
             Ok(more) => conditions.extend(more),
             Err(failure) => {
-                // Syncs within warps order only threads of one set of lanes, so each kind of set needs a
-                // proof of its own, and so do different warps.
+                // Such syncs order only threads of one set of lanes or warps, so each kind of set needs a
+                // proof of its own, and so do threads that are in no set together.
                 let passes = [i, j].iter().any(|of| self.places[*of].access.op.passes() > 0);
-                let sets = if passes { Vec::new() } else { self.ordered_sets() };
+                let sets = if passes { Vec::new() } else { self.ordered_groups() };
                 if sets.is_empty() {
                     return Err(failure);
                 }
-                conditions.extend(self.related(i, j, apart_in(Relation::OtherWarp), Group::Block)?);
-                for (at, lanes) in sets.iter().enumerate() {
-                    let relation = Relation::SameLanes(*lanes);
+                let related = Related { not_both_in: &sets, ..apart_in(Relation::SameBlock) };
+                conditions.extend(self.related(i, j, related, Group::Block)?);
+                for (at, &group) in sets.iter().enumerate() {
+                    let relation = match group {
+                        Group::Lanes(lanes) => Relation::SameLanes(lanes),
+                        Group::Warps(warps) => Relation::SameWarps(warps),
+                        Group::Block | Group::Grid => Relation::SameBlock,
+                    };
                     let related = Related { not_both_in: &sets[..at], ..apart_in(relation) };
-                    let group = Group::Lanes(*lanes);
                     let group = if self.align(group).is_ok() { group } else { Group::Block };
                     conditions.extend(self.related(i, j, related, group)?);
                 }
@@ -87,21 +102,22 @@ impl<'a> Prover<'a> {
             if self.asker.out_of_time() {
                 return Err(Failure::Why(OUT_OF_TIME.into()));
             }
-            return Err(Failure::Why("the proof's assumptions leave no execution".into()));
+            return Err(Failure::Why(NO_EXECUTION.into()));
         }
         Ok(conditions)
     }
 
     /// Returns sets of lanes, those with few lanes first, such that each two lanes of a warp are in one
     /// of the last: the whole warp. Those before it are the sets that syncs order. None if no sync orders
-    /// threads of a warp better than those of a block.
-    fn ordered_sets(&mut self) -> Vec<LaneSets> {
+    /// threads of a warp better than those of a block. Behind them come the sets of warps that named barriers
+    /// order, small ones first.
+    fn ordered_groups(&mut self) -> Vec<Group> {
         let body = &self.setting.protocol.body;
         let mut sets: Vec<LaneSets> = Vec::new();
-        for lanes in self.named.sets().to_vec().into_iter().chain([LaneSets::WHOLE]) {
+        for lanes in self.part_syncs.sets().to_vec().into_iter().chain([LaneSets::WHOLE]) {
             let group = Group::Lanes(lanes);
             let holds = any_sync(body, &|sync| {
-                matches!(sync, Sync::Warp | Sync::Lanes(_)) && self.named.barriers(group).hold(sync)
+                matches!(sync, Sync::Warp | Sync::Lanes(_)) && self.part_syncs.barriers(group).hold(sync)
             });
             if holds && !sets.contains(&lanes) && self.align(group).is_ok() {
                 sets.push(lanes);
@@ -110,7 +126,9 @@ impl<'a> Prover<'a> {
         if !sets.is_empty() && !sets.contains(&LaneSets::WHOLE) {
             sets.push(LaneSets::WHOLE);
         }
-        sets
+        let warps: Vec<_> = self.part_syncs.named.all_sets().into_iter().map(Group::Warps).collect();
+        let aligned = warps.into_iter().filter(|group| self.align(*group).is_ok()).collect::<Vec<_>>();
+        sets.into_iter().map(Group::Lanes).chain(aligned).collect()
     }
 
     /// Returns the conditions under which two threads of this relation do not race in two accesses
@@ -124,11 +142,11 @@ impl<'a> Prover<'a> {
     ) -> Result<BTreeSet<Condition>, Failure> {
         let mut conditions = BTreeSet::new();
         let mut barriers = Ok(());
-        let ways = if holds_sync(&self.setting.protocol.body, self.named.barriers(group)) {
+        let ways = if holds_sync(&self.setting.protocol.body, self.part_syncs.barriers(group)) {
             match self.align(group) {
                 Ok(more) => {
                     conditions.extend(more);
-                    meetings(&self.places[i], &self.places[j], self.named.barriers(group))
+                    meetings(&self.places[i], &self.places[j], self.part_syncs.barriers(group))
                 }
                 Err(why) => {
                     let beside = if group == Group::Block { self.align_beside_exits() } else { None };
@@ -136,7 +154,7 @@ impl<'a> Prover<'a> {
                         Some(beside) => {
                             conditions.extend(beside.conditions.iter().cloned());
                             let places = (&self.places[i], &self.places[j]);
-                            let barriers = self.named.barriers(group);
+                            let barriers = self.part_syncs.barriers(group);
                             meetings_beside_exits(places.0, places.1, barriers, &beside.exits)
                         }
                         None => {
@@ -149,6 +167,8 @@ impl<'a> Prover<'a> {
         } else {
             unordered()
         };
+        let (ways, more) = self.within_rings(i, j, related.relation, ways);
+        conditions.extend(more);
         for meeting in &ways {
             let ask = Ask { i, j, related, meeting };
             match self.value_by_value(ask) {
@@ -286,11 +306,11 @@ impl<'a> Prover<'a> {
     ) -> Option<Witness> {
         // The witness runs only two threads. They must provably pass the same barriers as the
         // others.
-        let sets: Vec<_> = self.named.sets().iter().map(|lanes| Group::Lanes(*lanes)).collect();
+        let sets: Vec<_> = self.part_syncs.sets().iter().map(|lanes| Group::Lanes(*lanes)).collect();
         for group in sets.into_iter().chain([Group::WARP, Group::Block, Group::Grid]) {
             self.align(group).ok()?;
         }
-        if !self.unknowns.is_empty() || self.named.may_order_more() {
+        if !self.unknowns.is_empty() || self.part_syncs.may_order_more() {
             return None;
         }
         let numbers = [self.places[i].number, self.places[j].number];

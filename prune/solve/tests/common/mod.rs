@@ -223,6 +223,10 @@ impl Kernel {
     pub fn lane_sync(&mut self, mask: E) {
         self.stmt(Stmt::Sync(Sync::Lanes(mask)));
     }
+    /// `bar.sync id, threads`, or `bar.arrive` if the thread does not wait.
+    pub fn named(&mut self, id: E, threads: E, waits: bool) {
+        self.stmt(Stmt::Sync(Sync::Named(Named { id, threads, waits })));
+    }
     /// The tile's mask, as `cooperative_groups` computes it: `((1 << size) - 1) << (lane & -size)`.
     pub fn tile_mask(&mut self, size: u32, lane: E) -> E {
         let tile = self.c((1 << size) - 1);

@@ -7,6 +7,7 @@ mod common;
 mod barriers;
 mod bounds;
 mod copies;
+mod named;
 mod objects;
 mod threads;
 mod tiles;

@@ -68,6 +68,10 @@ fn rename(body: &mut [Stmt], renamed: &impl Fn(&mut ExprId)) {
                 rename(&mut of.body, renamed);
             }
             Stmt::Sync(Sync::Lanes(mask)) => renamed(mask),
+            Stmt::Sync(Sync::Named(named)) => {
+                renamed(&mut named.id);
+                renamed(&mut named.threads);
+            }
             Stmt::Sync(_) | Stmt::Unknown(_) => {}
         }
     }

@@ -129,7 +129,7 @@ pub fn meet(
             let interval = match sync {
                 Sync::Warp => [thread.warp(launch), warp_syncs, block_syncs],
                 Sync::Block | Sync::Grid => [0, 0, block_syncs],
-                Sync::Lanes(_) => return None,
+                Sync::Lanes(_) | Sync::Named(_) => return None,
             };
             let start = base.wrapping_add(touch.offset as u64);
             left = left.checked_sub(touch.size)?;

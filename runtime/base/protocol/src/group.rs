@@ -1,6 +1,7 @@
 //! Groups of threads, and the barriers that order them.
 
 use crate::lanes::{KnownMasks, LaneSets};
+use crate::named::{KnownNamed, WarpSets};
 use crate::protocol::{Sync, Uniform};
 
 /// A group that contains two threads. It determines the barriers that order them.
@@ -9,6 +10,9 @@ pub enum Group {
     /// Two threads of one warp whose lanes are in one of these sets. Syncs that name at least the set
     /// order them, and so do block and grid barriers.
     Lanes(LaneSets),
+    /// Two threads of a block that are in one of these sets of warps. Named barriers of at least the set order them, and
+    /// so do block and grid barriers.
+    Warps(WarpSets),
     /// Two threads of one block: block and grid barriers order them.
     Block,
     /// Two threads of the launch: grid barriers order them.
@@ -23,7 +27,7 @@ impl Group {
     pub fn uniform(self) -> Uniform {
         match self {
             Self::Lanes(_) => Uniform::Warp,
-            Self::Block => Uniform::Block,
+            Self::Warps(_) | Self::Block => Uniform::Block,
             Self::Grid => Uniform::Grid,
         }
     }
@@ -36,6 +40,8 @@ pub struct Barriers<'a> {
     pub group: Group,
     /// The masks of syncs of some lanes whose sets are known. Other such syncs order nothing.
     pub masks: &'a KnownMasks,
+    /// What is known of named barriers.
+    pub named: &'a KnownNamed,
 }
 
 impl Barriers<'_> {
@@ -45,7 +51,14 @@ impl Barriers<'_> {
             (_, Sync::Grid) => true,
             (Group::Grid, _) => false,
             (_, Sync::Block) => true,
-            (Group::Block, _) => false,
+            (group, Sync::Named(sync)) => self.named.sets(sync).is_some_and(|sets| match group {
+                Group::Warps(warps) => warps.within(sets),
+                Group::Block => sets == WarpSets::BLOCK,
+                // A set has whole warps.
+                Group::Lanes(_) => true,
+                Group::Grid => false,
+            }),
+            (Group::Block | Group::Warps(_), _) => false,
             (Group::Lanes(_), Sync::Warp) => true,
             (Group::Lanes(lanes), Sync::Lanes(mask)) => {
                 self.masks.get(&mask).is_some_and(|sets| lanes.within(*sets))

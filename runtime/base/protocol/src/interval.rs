@@ -79,10 +79,24 @@ pub enum Gap {
     Apart(LoopId),
     /// An asynchronous copy may still be in flight at the later access.
     Few(Few),
+    /// The iterations are close to each other.
+    Near(Near),
+}
+
+/// The number of the iteration of [`Side::B`] less that of [`Side::A`] is within bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Near {
+    /// The loop of each side.
+    pub of: [LoopId; 2],
+    /// The least difference.
+    pub least: Option<i64>,
+    /// The greatest difference.
+    pub most: Option<i64>,
 }
 
 impl Gap {
-    pub(crate) fn all(parts: impl IntoIterator<Item = Gap>) -> Self {
+    /// Returns the condition that all of these hold.
+    pub fn all(parts: impl IntoIterator<Item = Gap>) -> Self {
         let mut kept = Vec::new();
         for part in parts {
             match part {
@@ -387,6 +401,9 @@ impl Walk<'_> {
             match stmt {
                 Stmt::Unknown(unknown) if unknown.syncs => {
                     return Err(format!("{} may wait at a barrier", unknown.why));
+                }
+                Stmt::Sync(Sync::Named(sync)) if !self.barriers.named.is_apart(*sync) => {
+                    return Err("a named barrier that may be another one".into());
                 }
                 Stmt::Sync(Sync::Lanes(mask)) if self.may_be_any_sync(mask) => {
                     return Err("a sync of lanes that are not known".into());

@@ -10,6 +10,7 @@
 //! | [`launch`] | one concrete launch |
 //! | [`arguments`] | what a launch's threads read of its arguments at computed places |
 //! | [`lanes`] | the sets of lanes that wait for each other at a sync of some lanes |
+//! | [`named`] | the sets of warps that wait for each other at a named barrier |
 //! | [`group`] | groups of threads, and the barriers that order them |
 //! | [`interval`] | barrier intervals: when two accesses have no barrier between them |
 //! | [`early_exits`] | threads that end before a barrier of others |
@@ -45,6 +46,7 @@ pub mod interval;
 pub mod lanes;
 pub mod last;
 pub mod launch;
+pub mod named;
 pub mod place;
 pub mod protocol;
 pub mod race;

@@ -14,9 +14,8 @@
 //!
 //! # What is left out
 //! Accesses to memory that no other thread touches (locals, constant memory), and order through
-//! atomics, fences and named barriers. Missing order only makes proofs fail. A barrier that threads
-//! could confuse with another one (`bar.sync 0, n`) is [`Stmt::Unknown`]. An mbarrier at which the
-//! block's threads meet is a [`Sync::Block`].
+//! atomics and fences. Missing order only makes proofs fail. A reduction at a named barrier is
+//! [`Stmt::Unknown`]. An mbarrier at which the block's threads meet is a [`Sync::Block`].
 
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +24,7 @@ pub use gpurace_abi::scope::Scope;
 use crate::expr::{ExprId, Exprs, LoopId, ParamId, VarId, Width};
 
 /// Version of the serialised form; raised with each change of the types.
-pub const PROTOCOL_VERSION: u32 = 19;
+pub const PROTOCOL_VERSION: u32 = 20;
 
 /// What a kernel does to memory that threads share.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -388,6 +387,20 @@ pub enum Sync {
     Block,
     /// A cooperative launch's grid barrier.
     Grid,
+    /// A barrier of some threads of the block, which they know by its number.
+    Named(Named),
+}
+
+/// An arrival at a named barrier: `bar.sync id, n` or `bar.arrive id, n`. A phase of the barrier ends when this number of
+/// threads have arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Named {
+    /// The barrier's number, 32 bits.
+    pub id: ExprId,
+    /// The number of threads, 32 bits; 0 for all threads of the block.
+    pub threads: ExprId,
+    /// True if the thread waits for the end of the phase.
+    pub waits: bool,
 }
 
 /// A loop. Each variable starts at `from` and makes its `step` after each iteration.

@@ -187,6 +187,10 @@ impl<'a> Seen<'a> {
                     self.of_width(access.size, Width::W64)?;
                 }
                 Stmt::Sync(Sync::Lanes(mask)) => self.of_width(*mask, Width::W32)?,
+                Stmt::Sync(Sync::Named(named)) => {
+                    self.of_width(named.id, Width::W32)?;
+                    self.of_width(named.threads, Width::W32)?;
+                }
                 Stmt::Sync(_) | Stmt::Unknown(_) => {}
                 Stmt::If { cond, then, otherwise } => {
                     self.of_width(*cond, Width::W1)?;

@@ -1,0 +1,214 @@
+//! Formulas about arrivals at named barriers.
+
+use gpurace_protocol::expr::{ExprId, LoopId};
+use gpurace_protocol::group::Group;
+use gpurace_protocol::interval::At;
+use gpurace_protocol::named::WarpSets;
+use gpurace_protocol::place::Turn;
+use gpurace_protocol::protocol::{Named, Test};
+use gpurace_protocol::range::View;
+
+use super::{Detail, PairFormula, Way, decided, moment, walk};
+use crate::encode::{Encoder, Setting};
+use crate::linear::{Encoded, Formula, Lin};
+use crate::tiles;
+
+/// The numbers of named barriers. Number 0 is the barrier of the block.
+const NUMBERS: (i128, i128) = (1, 15);
+
+/// Returns the formula that a thread arrives at a barrier whose number is that of no named barrier.
+pub fn unnumbered<'a>(
+    setting: Setting<'a>,
+    (sync, way): (Named, &[Turn<'a>]),
+    candidates: &[ExprId],
+) -> Encoded<PairFormula<'a>> {
+    let mut encoder = Encoder::new(setting, Group::Block);
+    let mut race = Vec::new();
+    let number = number(&mut encoder, &mut race, 0, (sync, way))?;
+    race.push(Formula::any([
+        Formula::lt(&number, &Lin::constant(NUMBERS.0))?,
+        Formula::lt(&Lin::constant(NUMBERS.1), &number)?,
+    ]));
+    PairFormula::of(encoder, race, candidates)
+}
+
+/// Returns the formula that two threads of a block, or one thread twice, arrive at one barrier. With `sets`, no set holds
+/// both.
+pub fn at_one_barrier<'a>(
+    setting: Setting<'a>,
+    both: [(Named, &[Turn<'a>]); 2],
+    sets: Option<WarpSets>,
+    candidates: &[ExprId],
+) -> Encoded<PairFormula<'a>> {
+    let mut encoder = Encoder::new(setting, Group::Block);
+    let mut race = Vec::new();
+    let first = number(&mut encoder, &mut race, 0, both[0])?;
+    let second = number(&mut encoder, &mut race, 1, both[1])?;
+    race.push(Formula::eq(&first, &second)?);
+    if let Some(sets) = sets {
+        race.push(tiles::both_in_group(&mut encoder, Group::Warps(sets))?.negated());
+    }
+    PairFormula::of(encoder, race, candidates)
+}
+
+/// Returns the number of the barrier at which a thread arrives on its way.
+fn number<'a>(
+    encoder: &mut Encoder<'a>,
+    race: &mut Vec<Formula>,
+    side: usize,
+    (sync, way): (Named, &[Turn<'a>]),
+) -> Encoded<Lin> {
+    let counter = |encoder: &mut Encoder<'a>, range, _| Lin::atom(encoder.fresh("iteration", range));
+    let mut way = walk(encoder, race, side, way, Detail::All, |_, _| None, counter)?;
+    encoder.computed(&mut way.frame, sync.id, View::Unsigned)
+}
+
+/// An arrival in a loop, which stands in no other loop.
+#[derive(Clone, Debug)]
+pub struct Turned<'a> {
+    /// The arrival.
+    pub sync: Named,
+    /// The loop.
+    pub of: LoopId,
+    /// The way to the arrival.
+    pub way: Vec<Turn<'a>>,
+    /// The number of turns of the way that lead into the loop.
+    pub inside: usize,
+}
+
+/// A question about arrivals in loops, which the solver shall not find.
+#[derive(Clone, Copy, Debug)]
+pub enum Doubt {
+    /// A thread is in the loop whose index in its block is below the first, or at the end or behind it.
+    Outside(u32, u32),
+    /// A thread whose index is one of these is in the loop.
+    Inside(u32, u32),
+    /// A thread arrives in an iteration with which one before the first, at this distance, is matched.
+    TooEarly(i64),
+    /// A thread does not arrive in an iteration from this one on.
+    Silent(i64),
+}
+
+/// Returns the formula that a doubt about an arrival is right.
+pub fn doubted<'a>(
+    setting: Setting<'a>,
+    at: &Turned<'a>,
+    doubt: Doubt,
+    candidates: &[ExprId],
+) -> Encoded<PairFormula<'a>> {
+    let mut encoder = Encoder::new(setting, Group::Block);
+    let mut race = Vec::new();
+    let (mut way, k) = enter(&mut encoder, &mut race, 0, at)?;
+    let thread = encoder.linear_tid(0)?;
+    let constant = |value: i64| Lin::constant(value.into());
+    match doubt {
+        Doubt::Outside(first, end) => race.push(Formula::any([
+            Formula::lt(&thread, &constant(first.into()))?,
+            Formula::le(&constant(end.into()), &thread)?,
+        ])),
+        Doubt::Inside(first, end) => race.extend([
+            Formula::le(&constant(first.into()), &thread)?,
+            Formula::lt(&thread, &constant(end.into()))?,
+        ]),
+        Doubt::TooEarly(shift) => {
+            race.push(arrives(&mut encoder, &mut way, at)?);
+            race.push(Formula::lt(&k.shifted(shift.into())?, &constant(0))?);
+        }
+        Doubt::Silent(first) => {
+            race.push(arrives(&mut encoder, &mut way, at)?.negated());
+            race.push(Formula::le(&constant(first), &k)?);
+        }
+    }
+    PairFormula::of(encoder, race, candidates)
+}
+
+/// Returns the formula that a thread arrives in some iteration, and another one, `shift` iterations of its loop later,
+/// does not arrive at the same barrier.
+pub fn unmatched<'a>(
+    setting: Setting<'a>,
+    [a, b]: [&Turned<'a>; 2],
+    shift: i64,
+    candidates: &[ExprId],
+) -> Encoded<PairFormula<'a>> {
+    let mut encoder = Encoder::new(setting, Group::Block);
+    let mut race = Vec::new();
+    let (mut first, k) = enter(&mut encoder, &mut race, 0, a)?;
+    let (mut second, l) = enter(&mut encoder, &mut race, 1, b)?;
+    race.push(arrives(&mut encoder, &mut first, a)?);
+    race.push(Formula::eq(&k.shifted(shift.into())?, &l)?);
+    let arrives = arrives(&mut encoder, &mut second, b)?;
+    let number = encoder.computed(&mut first.frame, a.sync.id, View::Unsigned)?;
+    let other = encoder.computed(&mut second.frame, b.sync.id, View::Unsigned)?;
+    race.push(Formula::all([arrives, Formula::eq(&number, &other)?]).negated());
+    PairFormula::of(encoder, race, candidates)
+}
+
+/// Returns the formula that a thread leaves the loop, which has no breaks, after an iteration behind which another one
+/// goes on.
+pub fn leaves_alone<'a>(
+    setting: Setting<'a>,
+    at: &Turned<'a>,
+    candidates: &[ExprId],
+) -> Encoded<PairFormula<'a>> {
+    let mut encoder = Encoder::new(setting, Group::Block);
+    let mut race = Vec::new();
+    let (_, next) = enter(&mut encoder, &mut race, 0, at)?;
+    let (way, last) = enter(&mut encoder, &mut race, 1, at)?;
+    race.push(Formula::eq(&last.shifted(1)?, &next)?);
+    if let Some(of) = way.loops.get(&at.of) {
+        let test = match of.test {
+            Test::Before => vec![(at.of, At::Next)],
+            Test::After => Vec::new(),
+        };
+        let mut frame = moment(&encoder, &way, &test, false)?;
+        race.push(encoder.cond(&mut frame, of.cond)?.negated());
+    }
+    PairFormula::of(encoder, race, candidates)
+}
+
+/// Returns the formula that threads arrive at one barrier in two iterations that are less than `period` apart.
+pub fn too_often<'a>(
+    setting: Setting<'a>,
+    at: &Turned<'a>,
+    period: i64,
+    candidates: &[ExprId],
+) -> Encoded<PairFormula<'a>> {
+    let mut encoder = Encoder::new(setting, Group::Block);
+    let mut race = Vec::new();
+    let mut both = Vec::new();
+    for side in [0, 1] {
+        let (mut way, k) = enter(&mut encoder, &mut race, side, at)?;
+        race.push(arrives(&mut encoder, &mut way, at)?);
+        both.push((encoder.computed(&mut way.frame, at.sync.id, View::Unsigned)?, k));
+    }
+    race.push(Formula::eq(&both[0].0, &both[1].0)?);
+    race.push(Formula::lt(&both[0].1, &both[1].1)?);
+    race.push(Formula::lt(&both[1].1, &both[0].1.shifted(period.into())?)?);
+    PairFormula::of(encoder, race, candidates)
+}
+
+/// A thread enters an iteration of the loop around an arrival. Returns the iteration's number.
+fn enter<'a>(
+    encoder: &mut Encoder<'a>,
+    race: &mut Vec<Formula>,
+    side: usize,
+    at: &Turned<'a>,
+) -> Encoded<(Way<'a>, Lin)> {
+    let counter = |encoder: &mut Encoder<'a>, range, _| Lin::atom(encoder.fresh("iteration", range));
+    let way = walk(encoder, race, side, &at.way[..at.inside], Detail::All, |_, _| None, counter)?;
+    let k = way.frame.iteration.get(&at.of).cloned().unwrap_or_default();
+    Ok((way, k))
+}
+
+/// Returns the formula that a thread in an iteration of the loop comes to the arrival.
+fn arrives<'a>(encoder: &mut Encoder<'a>, way: &mut Way<'a>, at: &Turned<'a>) -> Encoded<Formula> {
+    // It may not come there.
+    way.frame.certain = false;
+    let mut all = Vec::new();
+    for turn in &at.way[at.inside..] {
+        if let Turn::Branch { cond, value } = turn {
+            all.push(decided(encoder, &mut way.frame, *cond, *value)?);
+        }
+    }
+    Ok(Formula::all(all))
+}
