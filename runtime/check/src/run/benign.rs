@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Ranges by their first byte; they may overlap.
 #[derive(Debug, Default)]
@@ -39,6 +42,30 @@ impl Benign {
     pub(crate) fn clear(&mut self) {
         self.ranges.clear();
         self.longest = 0;
+    }
+}
+
+/// The ranges of global memory.
+#[derive(Debug, Default)]
+pub(crate) struct GlobalBenign {
+    /// False while there were none: then no lock is taken.
+    any: AtomicBool,
+    ranges: RwLock<Benign>,
+}
+
+impl GlobalBenign {
+    /// False if there are none.
+    pub(crate) fn has_some(&self) -> bool {
+        self.any.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn ranges(&self) -> RwLockReadGuard<'_, Benign> {
+        self.ranges.read()
+    }
+
+    pub(crate) fn change(&self) -> RwLockWriteGuard<'_, Benign> {
+        self.any.store(true, Ordering::Release);
+        self.ranges.write()
     }
 }
 

@@ -114,6 +114,7 @@ impl Block {
             self.launch = launch.clone();
             self.view.launch = launch.order.clone();
             self.sites = SiteCache::new();
+            self.sightings.forget();
             self.intervals.clear();
         }
         self.start(index, shared);
@@ -164,7 +165,7 @@ impl Block {
         if self.memory.own.contains(&address) {
             self.benign.add(address, size);
         } else {
-            self.inner.benign.write().add(address, size);
+            self.inner.benign.change().add(address, size);
         }
     }
 

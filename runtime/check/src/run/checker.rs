@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use gpurace_abi::ablation::{self, Mechanism};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 
 use crate::batch::deferred::ReadLogs;
 use crate::model::race::{KernelKey, RaceRecord};
@@ -21,7 +21,7 @@ use crate::order::kernel_sites::KernelSites;
 use crate::order::launches::{Earlier, LaunchData, LaunchOrder, Launches};
 use crate::order::syncvar::SyncVars;
 use crate::order::vector::Clocks;
-use crate::run::benign::Benign;
+use crate::run::benign::GlobalBenign;
 use crate::run::covered::Covered;
 use crate::run::launch::{Launch, LaunchInfo, LaunchStats, ProvedSites};
 use crate::run::races::Races;
@@ -62,7 +62,7 @@ pub(crate) struct Inner {
     pub(crate) races: Races,
     pub(crate) syncvars: SyncVars,
     /// Global memory on which races are intended.
-    pub(crate) benign: RwLock<Benign>,
+    pub(crate) benign: GlobalBenign,
     pub(crate) covered: Covered,
     /// Deferred reads.
     pub(crate) logs: Arc<ReadLogs<Launch>>,
@@ -121,7 +121,7 @@ impl Checker {
                 shadow: Shadow::new(limits.chains, limits.entries),
                 races: Races::default(),
                 syncvars: SyncVars::default(),
-                benign: RwLock::default(),
+                benign: GlobalBenign::default(),
                 covered: Covered::default(),
                 logs: Arc::default(),
                 host_is_watched: AtomicBool::new(false),
@@ -274,7 +274,7 @@ impl Checker {
     /// Marks `size` bytes of global memory as ones on which races are intended. No race is found on
     /// them from here on, until the memory is freed.
     pub fn benign(&self, address: usize, size: usize) {
-        self.inner.benign.write().add(address, size);
+        self.inner.benign.change().add(address, size);
     }
 
     /// Says whether the host's accesses will be checked against launches that begin from now on.
@@ -388,7 +388,9 @@ impl Inner {
         self.record_reads(bytes);
         self.shadow.forget(bytes);
         self.syncvars.forget(bytes.start, bytes.len());
-        self.benign.write().forget(bytes.clone());
+        if self.benign.has_some() {
+            self.benign.change().forget(bytes.clone());
+        }
         let mut launching = self.launching.lock();
         for copied in &mut launching.transfers {
             if copied.touched.may_meet(bytes) {

@@ -13,6 +13,7 @@
 //! So the races of the other access tell those of the read.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use parking_lot::RwLock;
 
@@ -20,7 +21,10 @@ use crate::run::checker::Checker;
 
 /// The covered reads of the process, by the site of the access that is checked.
 #[derive(Default)]
-pub(crate) struct Covered(RwLock<HashMap<u32, Vec<CoveredRead>>>);
+pub(crate) struct Covered(RwLock<HashMap<u32, Arc<Vec<CoveredRead>>>>);
+
+/// The covered reads of a site; `None` if there are none.
+pub(crate) type CoveredReads = Option<Arc<Vec<CoveredRead>>>;
 
 /// A covered read. Sites are numbers in the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +39,8 @@ pub struct CoveredRead {
 
 impl Covered {
     /// The reads that the check of this site stands for.
-    pub(crate) fn by(&self, site: u32) -> Vec<CoveredRead> {
-        self.0.read().get(&site).cloned().unwrap_or_default()
+    pub(crate) fn by(&self, site: u32) -> CoveredReads {
+        self.0.read().get(&site).cloned()
     }
 }
 
@@ -44,7 +48,7 @@ impl Checker {
     /// Adds a covered read, before the first launch that reaches it.
     pub fn cover(&self, read: CoveredRead) {
         let mut all = self.inner.covered.0.write();
-        let reads = all.entry(read.by).or_default();
+        let reads = Arc::make_mut(all.entry(read.by).or_default());
         if !reads.contains(&read) {
             reads.push(read);
         }

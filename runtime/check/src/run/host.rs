@@ -77,7 +77,7 @@ impl Checker {
         if !conflict || entry.touch.mask & byte == 0 {
             return;
         }
-        if self.inner.benign.read().holds(access.address) {
+        if self.inner.benign.ranges().holds(access.address) {
             return;
         }
         let Some((launch, block)) = self.inner.launches.of(entry.member.uid) else {

@@ -12,16 +12,21 @@ use crate::order::observed::{self, AtomicOperation};
 use crate::order::view::BlockView;
 use crate::run::benign::Benign;
 use crate::run::block::BlockMemory;
-use crate::run::covered::CoveredRead;
+use crate::run::covered::{Covered, CoveredRead, CoveredReads};
 use crate::run::launch::Launch;
 use crate::run::races::{PairKey, Races, both_same};
 use crate::shadow::RaceSink;
 
-/// A block's own counts of the races that it has seen, so that a race that is seen a million times
-/// does not take a lock a million times.
+/// A worker's own counts of the races that its blocks of a launch have seen, so that a race that is seen a
+/// million times does not take a lock a million times.
 #[derive(Default)]
 pub(crate) struct Sightings {
-    seen: HashMap<PairKey, Sighting>,
+    seen: Vec<Sighting>,
+    by_pair: HashMap<PairKey, usize>,
+    /// For some pairs, where [`Self::seen`] has them.
+    recent: [usize; RECENT],
+    /// The covered reads of some sites.
+    covered: [Option<(u32, CoveredReads)>; RECENT],
     /// Number of the access that is checked. Its words count once.
     access: u64,
     /// The access that is checked now was checked before: no race is noted.
@@ -30,12 +35,18 @@ pub(crate) struct Sightings {
     traced: Option<Vec<RaceRecord>>,
 }
 
-/// The sightings of one race by a block.
+/// Places for what a worker keeps at hand of pairs, and of sites.
+const RECENT: usize = 16;
+
+/// The sightings of one race by a worker.
 struct Sighting {
+    key: PairKey,
     /// Index in [`Races`].
     index: usize,
-    /// Number of accesses that saw it after the first.
+    /// Number of accesses that saw it, of which [`Races`] does not know yet.
     count: u64,
+    /// [`Races`] does not know all that was seen.
+    untold: bool,
     same_value: Option<bool>,
     widest: RaceScope,
     /// The last access that saw it.
@@ -59,8 +70,36 @@ impl Sightings {
 
     /// Adds the counts to the process's races.
     pub(crate) fn flush(&mut self, races: &Races) {
-        for (_, s) in self.seen.drain() {
+        for s in self.seen.iter_mut().filter(|s| s.untold) {
             races.add(s.index, s.count, s.same_value, s.widest);
+            (s.count, s.untold) = (0, false);
+        }
+    }
+
+    /// Forgets the races of the last launch, whose counts were added.
+    pub(crate) fn forget(&mut self) {
+        self.seen.clear();
+        self.by_pair.clear();
+        self.covered = Default::default();
+    }
+
+    /// The sightings of a race, if the worker has seen it.
+    fn of(&mut self, key: PairKey) -> Option<&mut Sighting> {
+        let place = (key.1 ^ key.2.wrapping_mul(5)) as usize % RECENT;
+        let mut at = self.recent[place];
+        if self.seen.get(at).is_none_or(|seen| seen.key != key) {
+            at = *self.by_pair.get(&key)?;
+            self.recent[place] = at;
+        }
+        Some(&mut self.seen[at])
+    }
+
+    /// The reads that the check of a site stands for.
+    fn covered_by(&mut self, covered: &Covered, site: u32) -> CoveredReads {
+        let place = &mut self.covered[site as usize % RECENT];
+        match place {
+            Some((of, reads)) if *of == site => reads.clone(),
+            _ => place.insert((site, covered.by(site))).1.clone(),
         }
     }
 }
@@ -106,25 +145,24 @@ impl RaceSink for RaceReporter<'_> {
         let base = self.launch.order.data.site_base;
         let Access { site, touch, .. } = *access;
         let a = Later { access, site, touch, value: self.value, contested };
-        let (before, after): (Vec<_>, Vec<_>) =
-            covered.by(base + a.site).into_iter().partition(|read| read.before);
+        let reads = self.sightings.covered_by(covered, base + a.site);
         // A record of one thread also represents its later reads.
         let several = !self.view.exact && e.member.span != Span::Thread;
-        let earlier = if several { covered.by(e.site) } else { Vec::new() };
+        let earlier = if several { self.sightings.covered_by(covered, e.site) } else { None };
         let later = |read: &CoveredRead| Later {
             site: read.read - base,
             touch: Touch { op: Op::Read, mask: a.touch.mask },
             value: Value::Unknown,
             ..a
         };
-        for read in before.iter().map(later) {
-            self.race_of_two(e, s, &read);
+        for read in reads.iter().flat_map(|reads| reads.iter()).filter(|read| read.before) {
+            self.race_of_two(e, s, &later(read));
         }
         self.race_of_two(e, s, &a);
-        for read in after.iter().map(later) {
-            self.race_of_two(e, s, &read);
+        for read in reads.iter().flat_map(|reads| reads.iter()).filter(|read| !read.before) {
+            self.race_of_two(e, s, &later(read));
         }
-        for read in earlier.iter().filter(|read| !read.before) {
+        for read in earlier.iter().flat_map(|reads| reads.iter()).filter(|read| !read.before) {
             let touch = Touch { op: Op::Read, mask: e.touch.mask };
             self.race_of_two(&Entry { site: read.read, touch, ..*e }, s, &a);
         }
@@ -150,8 +188,11 @@ impl RaceReporter<'_> {
     /// Counts one sighting of a race.
     fn sight(&mut self, e: &Entry, s: &Standing, a: &Later<'_>) {
         let site = self.launch.order.data.site_base + a.site;
-        let earlier =
-            self.view.launch.owner(e.member.uid).map_or(KernelKey::NONE, |(launch, _)| launch.kernel);
+        let order = &self.view.launch;
+        let earlier = match order.owns(e.member.uid) {
+            true => order.data.kernel,
+            false => order.owner(e.member.uid).map_or(KernelKey::NONE, |(launch, _)| launch.kernel),
+        };
         let kernel = match self.launch.kernel {
             KernelKey::NONE => earlier,
             kernel => kernel,
@@ -167,18 +208,28 @@ impl RaceReporter<'_> {
             let record = self.record(e, s, a, kernel, same_value);
             self.sightings.traced.get_or_insert_default().push(record);
         }
-        if let Some(seen) = self.sightings.seen.get_mut(&key) {
+        if let Some(seen) = self.sightings.of(key) {
             if seen.access != access {
                 seen.access = access;
                 seen.count += 1;
             }
+            seen.untold = true;
             seen.same_value = both_same(seen.same_value, same_value);
             seen.widest = seen.widest.max(widest);
             return;
         }
         let record = self.record(e, s, a, kernel, same_value);
         let (index, is_new) = self.launch.inner.races.see(key, record);
-        self.sightings.seen.insert(key, Sighting { index, count: 0, same_value, widest, access });
+        self.sightings.by_pair.insert(key, self.sightings.seen.len());
+        self.sightings.seen.push(Sighting {
+            key,
+            index,
+            count: 0,
+            untold: false,
+            same_value,
+            widest,
+            access,
+        });
         if let Some(tell) = self.launch.inner.on_new_race.get().filter(|_| is_new) {
             tell();
         }
@@ -229,8 +280,10 @@ impl RaceReporter<'_> {
         if self.memory.own.contains(&word) {
             bytes.all(|byte| self.benign.holds(byte))
         } else {
-            let benign = self.launch.inner.benign.read();
-            bytes.all(|byte| benign.holds(byte))
+            self.launch.inner.benign.has_some() && {
+                let benign = self.launch.inner.benign.ranges();
+                bytes.all(|byte| benign.holds(byte))
+            }
         }
     }
 

@@ -19,14 +19,15 @@ use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 
 use gpurace_abi::ablation::{self, Mechanism};
+use smallvec::SmallVec;
 
 use crate::model::access::Op;
 use crate::model::record::{Key, OpCode, Record, SiteField};
-use crate::model::relation::{Relation, Span, Status};
-use crate::model::step::{self, Next};
-use crate::order::view::BlockView;
+use crate::model::relation::{Relation, Span, Standing, Status};
+use crate::model::step::{self, Next, Step};
+use crate::order::view::{BlockView, member};
 use crate::shadow::map::WordPlace;
-use crate::shadow::record_list::RecordList;
+use crate::shadow::record_list::{RECORDS, RecordList};
 use crate::shadow::word::{load, put};
 
 /// Checks plain accesses of whole words by one instruction, in one barrier interval of a block whose
@@ -75,6 +76,9 @@ impl WordChecks {
         starts && put(place.word, &mut w, new, shared)
     }
 }
+
+/// Records of a list with which an access races, and how they stand to it.
+pub(crate) type ListRaces = SmallVec<[(Record, Standing); RECORDS]>;
 
 impl BlockView {
     /// Checks an access to a word in which `w` was seen. False if the case is none of the above: then
@@ -154,10 +158,16 @@ impl BlockView {
     /// | reads, one of them of the same instruction that a reading thread joins | it joins |
     /// | reads, one of them of the reading thread itself, in this epoch | nothing changes |
     /// | reads that are all unordered to this read, and room for it | it is added |
-    /// | others that do not race with it, and room for it | each meets it |
+    /// | others, and room for it | each meets it; `races` gets those that it races with |
     ///
-    /// In other cases returns false and changes nothing.
-    pub(crate) fn meet_among(&self, list: &mut RecordList<Record>, new: Record, shared: bool) -> bool {
+    /// In other cases returns false and changes nothing but `races`.
+    pub(crate) fn meet_among(
+        &self,
+        list: &mut RecordList<Record>,
+        new: Record,
+        shared: bool,
+        races: &mut ListRaces,
+    ) -> bool {
         if list.as_slice().iter().all(|&r| self.is_settled(r, shared)) {
             *list = RecordList::of(new);
             return true;
@@ -166,7 +176,7 @@ impl BlockView {
         if reads(new) && list.as_slice().iter().all(|&r| reads(r)) {
             self.read_among_reads(list, new)
         } else {
-            self.meet_each(list, new, shared)
+            self.meet_each(list, new, shared, races)
         }
     }
 
@@ -210,25 +220,35 @@ impl BlockView {
         }
     }
 
-    /// Lets an access meet each record. False if it races with one, or there is no room for it.
-    fn meet_each(&self, list: &mut RecordList<Record>, new: Record, shared: bool) -> bool {
+    /// Lets an access meet each record. False if the bits of one do not tell, or there is no room for it.
+    fn meet_each(
+        &self,
+        list: &mut RecordList<Record>,
+        new: Record,
+        shared: bool,
+        races: &mut ListRaces,
+    ) -> bool {
         let (mut left, mut represented) = (RecordList::default(), false);
         for &r in list.as_slice() {
             if self.is_settled(r, shared) {
                 continue;
             }
-            let kept = match self.next_of(r, new, r.has_site(new.site())) {
-                None => return false,
-                Some(Next::Replace) => continue,
-                Some(Next::Join(span)) if !represented => {
+            let Some((relation, step)) = self.step_of(r, new, r.has_site(new.site())) else { return false };
+            if step.race {
+                let Some(standing) = self.standing_of_race(r, new, relation, shared) else { return false };
+                races.push((r, standing));
+            }
+            let kept = match step.next {
+                Next::Replace => continue,
+                Next::Join(span) if !represented => {
                     represented = true;
                     r.with(r.op(), span)
                 }
-                Some(Next::Extend) if !represented => {
+                Next::Extend if !represented => {
                     represented = true;
                     r.with_bytes_of(new)
                 }
-                Some(next) => {
+                next => {
                     represented |= next == Next::Keep;
                     r
                 }
@@ -248,13 +268,36 @@ impl BlockView {
     /// they race or the record's bits do not tell.
     #[inline(always)]
     fn next_of(&self, record: Record, new: Record, same_site: bool) -> Option<Next> {
+        let (_, step) = self.step_of(record, new, same_site)?;
+        (!step.race).then_some(step.next)
+    }
+
+    /// The transition of a record, not settled, when an access with the record `new` meets it, and how it stands to
+    /// it; `None` if the record's bits do not tell.
+    #[inline(always)]
+    fn step_of(&self, record: Record, new: Record, same_site: bool) -> Option<(Relation, Step)> {
         let span = record.span();
         let (relation, status) = self.relation(record, span, new.key())?;
         let same_site = same_site && self.may_join(relation, record.clock());
         let step = step::step(record.op().touch(), span, new.op().touch(), relation, status, same_site);
         // In an exact launch, chains hold sets of threads, lane by lane.
         let joins = self.exact && matches!(step.next, Next::Join(_));
-        (!step.race && !joins).then_some(step.next)
+        (!joins).then_some((relation, step))
+    }
+
+    /// How a record stands to an access that seems to race with it. `None` if its bits have told too little, or in an
+    /// exact launch.
+    #[cold]
+    fn standing_of_race(
+        &self,
+        record: Record,
+        new: Record,
+        relation: Relation,
+        shared: bool,
+    ) -> Option<Standing> {
+        let fields = record.fields().filter(|_| !self.exact)?;
+        let standing = self.standing(new.thread(), &member(&fields, self.launch.base), shared);
+        ((standing.relation, standing.status) == (relation, Status::Unsynced)).then_some(standing)
     }
 }
 

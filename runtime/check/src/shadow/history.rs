@@ -38,7 +38,8 @@ pub(crate) fn check(
         }
     }
     let first = if common.is_some() { first_to_meet(view, chain, a) } else { 0 };
-    let contested = if a.touch.op == Op::Write { contested(chain) } else { 0 };
+    let contested =
+        if a.touch.op == Op::Write { contested(chain.entries.iter().map(|e| e.touch)) } else { 0 };
     let mut represented = false;
     let mut kept = first;
     for i in first..chain.entries.len() {
@@ -76,13 +77,13 @@ fn without_conflict(view: &BlockView, chain: &Chain, a: &Access) -> Option<Op> {
     (!step::conflict(touch, touch, farthest)).then_some(op)
 }
 
-/// The bytes that more than one record of the chain has changed.
-fn contested(chain: &Chain) -> u8 {
-    let changes = |e: &&Entry| matches!(e.touch.op, Op::Write | Op::Atomic { modifies: true, .. });
+/// The bytes that more than one record of a word has changed.
+pub(super) fn contested(records: impl Iterator<Item = Touch>) -> u8 {
+    let changes = |touch: &Touch| matches!(touch.op, Op::Write | Op::Atomic { modifies: true, .. });
     let (mut once, mut twice) = (0, 0);
-    for e in chain.entries.iter().filter(changes) {
-        twice |= once & e.touch.mask;
-        once |= e.touch.mask;
+    for touch in records.filter(changes) {
+        twice |= once & touch.mask;
+        once |= touch.mask;
     }
     twice
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gpurace_abi::ablation::{self, Mechanism};
 
-use crate::model::access::Access;
+use crate::model::access::{Access, Op};
 use crate::model::entry::Entry;
 use crate::model::record::{Content, Key, OpCode, Record, RecordFields, SiteField};
 use crate::model::relation::{Span, Standing};
@@ -13,6 +13,7 @@ use crate::model::step::{self, Next};
 use crate::order::view::{BlockView, member};
 use crate::shadow::RaceSink;
 use crate::shadow::chain::Chain;
+use crate::shadow::fast::ListRaces;
 use crate::shadow::history;
 use crate::shadow::process::{BlockShadow, Shadow};
 use crate::shadow::record_list::RecordList;
@@ -106,7 +107,7 @@ impl BlockShadow {
         a: &Access,
         races: &mut impl RaceSink,
     ) -> Record {
-        if let Some(next) = self.check_in_list(shadow, view, w, a) {
+        if let Some(next) = self.check_in_list(shadow, view, w, a, races) {
             return next;
         }
         let mut chain = match w.content() {
@@ -162,7 +163,14 @@ impl BlockShadow {
 
     /// Checks a plain access to a word with a list, or with one record that is to be kept beside it,
     /// in the frequent cases of [`BlockView::meet_among`]. Returns the new word.
-    fn check_in_list(&mut self, shadow: &Shadow, view: &BlockView, w: Record, a: &Access) -> Option<Record> {
+    fn check_in_list(
+        &mut self,
+        shadow: &Shadow,
+        view: &BlockView,
+        w: Record,
+        a: &Access,
+        races: &mut impl RaceSink,
+    ) -> Option<Record> {
         if !ablation::is_on(Mechanism::RecordLists) || a.copy.is_some() {
             return None;
         }
@@ -171,10 +179,19 @@ impl BlockShadow {
             return None;
         }
         let new = Record::new(OpCode::of(a.touch)?, Span::Thread, site, key);
-        match w.content() {
+        let (mut found, mut contested) = (ListRaces::new(), 0);
+        let mut meet = |list: &mut RecordList<Record>| {
+            let before = (a.touch.op == Op::Write).then_some(*list);
+            let met = view.meet_among(list, new, a.shared, &mut found);
+            if let Some(before) = before.filter(|_| met && !found.is_empty()) {
+                contested = history::contested(before.as_slice().iter().map(|r| r.op().touch()));
+            }
+            met
+        };
+        let next = match w.content() {
             Content::Record(_) => {
                 let mut list = RecordList::of(w);
-                view.meet_among(&mut list, new, a.shared).then(|| match *list.as_slice() {
+                meet(&mut list).then(|| match *list.as_slice() {
                     [alone] => alone,
                     _ => self.list_word(shadow, list),
                 })
@@ -182,7 +199,7 @@ impl BlockShadow {
             Content::List(at) => {
                 // SAFETY: the word owned the list; making it busy took it over.
                 let list = unsafe { &mut *(at as *mut RecordList<Record>) };
-                view.meet_among(list, new, a.shared).then(|| match *list.as_slice() {
+                meet(list).then(|| match *list.as_slice() {
                     [alone] => {
                         self.drop_list(shadow, list);
                         alone
@@ -191,7 +208,11 @@ impl BlockShadow {
                 })
             }
             Content::Empty | Content::Busy | Content::Chain(_) => None,
+        }?;
+        for (fields, standing) in found.iter().filter_map(|(r, standing)| Some((r.fields()?, standing))) {
+            races.race(&view.entry(&fields), standing, a, contested);
         }
+        Some(next)
     }
 }
 

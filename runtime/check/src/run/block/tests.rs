@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Block;
 use crate::batch::{Addresses, Batch};
 use crate::model::access::Op;
-use crate::model::race::{KernelKey, SideOp};
+use crate::model::race::{KernelKey, RaceScope, SideOp};
 use crate::model::record::{Content, Record};
 use crate::run::checker::Checker;
 use crate::run::host::HostAccess;
@@ -122,4 +122,29 @@ fn what_a_later_launch_leaves_out_the_host_still_meets() {
         checker.take_new_races().iter().map(|race| race.earlier.site).collect::<Vec<_>>()
     };
     assert_eq!([met(3, 0), met(3, 1), met(7, 0)], [[20], [11], [10]]);
+}
+
+/// A worker's counts last from block to block of a launch, and are told once.
+#[test]
+fn each_block_of_a_worker_counts_its_own_sightings() {
+    let checker = Checker::new();
+    for id in [1, 2] {
+        let info = LaunchInfo { stream: 1, settled: id - 1, ..LaunchInfo::new(id, KernelKey(1), 3, 64) };
+        let launch = checker.begin_launch(info, &[]);
+        let mut block = Block::begin(&launch, 0, 0..0);
+        for index in 0..3 {
+            if index > 0 {
+                block.restart(&launch, index, 0..0);
+            }
+            let word = WORD + 8 * index as usize;
+            // The first block races within a warp only. All but the first thread race, with an access of two words.
+            let threads = if index == 0 { 0..4 } else { 30..34 };
+            threads.for_each(|t| block.write(t, word, 8, 5, None));
+        }
+        block.end();
+        checker.end_launch(&launch);
+        let races = checker.races();
+        let [race] = races.as_slice() else { panic!("{races:?}") };
+        assert_eq!((race.count, race.scope, race.widest), (9 * id, RaceScope::Warp, RaceScope::Block));
+    }
 }
