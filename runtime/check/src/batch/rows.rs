@@ -388,7 +388,7 @@ impl<'a> CheckedRow<'a> {
                         affine.active.part(threads.start, count) << from
                     }
                     addresses => {
-                        let one = (1 << words) - 1;
+                        let one = u32::MAX >> (REGION_WORDS - words);
                         let accessed = |i: &usize| addresses.of(threads.start + i) != 0;
                         (0..count).filter(accessed).fold(0, |mask, i| mask | one << (from + i * step))
                     }

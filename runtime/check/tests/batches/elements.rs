@@ -1,9 +1,9 @@
 //! Rows whose threads access parts of elements side by side, compared with the same accesses one by one.
 
 use gpurace_abi::batch::Lines;
-use gpurace_check::SyncFeatures;
 use gpurace_check::batch::affine::{AffineAddresses, Threads};
 use gpurace_check::batch::{Addresses, Batch};
+use gpurace_check::{Block, Checker, SyncFeatures};
 use gpurace_random::Random;
 
 use crate::two_ways::{self, GLOBAL, SHARED, SHARED_APART, SHARED_BYTES, row};
@@ -91,4 +91,27 @@ fn rows_of_elements_find_what_accesses_find_one_by_one() {
 #[test]
 fn rows_of_elements_that_share_words_find_what_accesses_find_one_by_one() {
     two_ways::run_histories(600, |seed| history(seed, SHARED_WORDS, &[1, 1, 1, 2, 2, 3]));
+}
+
+/// A row in which some threads make no access meets what another block wrote, up to accesses of a whole region.
+#[test]
+fn rows_of_some_threads_race_at_each_size() {
+    const THREADS: u32 = 32;
+    let active = Threads::marked(&(0..THREADS).map(|t| u32::from(t % 5 != 4)).collect::<Vec<_>>());
+    for size in [4, 8, 16, 32, 64, 128] {
+        let checker = Checker::new();
+        let launch = checker.begin_launch(two_ways::launch(2, THREADS), &[]);
+        let mut writer = Block::begin(&launch, 1, 0..0);
+        for t in 0..THREADS {
+            writer.write(0, GLOBAL + (128 * t + size) as usize - 4, 4, 1, None);
+        }
+        let mut reader = Block::begin(&launch, 2, 0..0);
+        reader.trace();
+        let of = Lines { first: GLOBAL as u64, steps: [128, 0, 0] };
+        let affine = AffineAddresses { of: &of, dim: &[THREADS, 1, 1], active: &active };
+        reader.batches(&[row(0, size, false, Addresses::Affine(affine))], &(0..0));
+        let found: Vec<_> = reader.take_traced().iter().filter_map(|race| race.later.thread).collect();
+        let wanted: Vec<_> = (0..THREADS).filter(|t| t % 5 != 4).collect();
+        assert_eq!(found, wanted, "{size} bytes");
+    }
 }
