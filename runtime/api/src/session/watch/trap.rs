@@ -256,7 +256,7 @@ pub fn start(ranges: impl Iterator<Item = Range<usize>>) {
     pages.clear();
     pages.extend(ranges.map(|r| r.start & !(PAGE - 1)..r.end.next_multiple_of(PAGE)));
     STATE.is_on.store(true, Ordering::Relaxed);
-    protect(self::pages(), libc::PROT_NONE);
+    self::pages().iter().for_each(|pages| protect(pages, libc::PROT_NONE));
     STATE.selector.store(BLOCK, Ordering::SeqCst);
 }
 
@@ -264,7 +264,7 @@ pub fn start(ranges: impl Iterator<Item = Range<usize>>) {
 pub fn stop() {
     STATE.selector.store(ALLOW, Ordering::SeqCst);
     if STATE.is_on.swap(false, Ordering::Relaxed) {
-        protect(pages(), libc::PROT_READ | libc::PROT_WRITE);
+        pages().iter().for_each(|pages| protect(pages, libc::PROT_READ | libc::PROT_WRITE));
     }
 }
 
@@ -283,12 +283,10 @@ fn pages() -> &'static [Range<usize>] {
     unsafe { &*STATE.pages.get() }
 }
 
-fn protect(ranges: &[Range<usize>], protection: c_int) {
-    for pages in ranges {
-        let args = [pages.start, pages.len(), protection as usize, 0, 0, 0];
-        // SAFETY: pages of host-visible memory, which are readable and writable.
-        unsafe { system_call(libc::SYS_mprotect as usize, args) };
-    }
+fn protect(pages: &Range<usize>, protection: c_int) {
+    let args = [pages.start, pages.len(), protection as usize, 0, 0, 0];
+    // SAFETY: pages of host-visible memory, which are readable and writable.
+    unsafe { system_call(libc::SYS_mprotect as usize, args) };
 }
 
 /// Opens the page of an address until [`close`]. False if too many are open.
@@ -301,7 +299,7 @@ unsafe fn open(address: usize) -> bool {
     let Some(free) = opened.pages.get_mut(opened.count) else { return false };
     *free = address & !(PAGE - 1);
     opened.count += 1;
-    protect(&[*free..*free + PAGE], libc::PROT_READ | libc::PROT_WRITE);
+    protect(&(*free..*free + PAGE), libc::PROT_READ | libc::PROT_WRITE);
     true
 }
 
@@ -313,7 +311,7 @@ unsafe fn close() {
     // SAFETY: as promised.
     let opened = unsafe { &mut *STATE.opened.get() };
     for &page in &opened.pages[..opened.count] {
-        protect(&[page..page + PAGE], libc::PROT_NONE);
+        protect(&(page..page + PAGE), libc::PROT_NONE);
     }
     opened.count = 0;
 }
