@@ -1,9 +1,13 @@
 //! What a project's files show before a build: its build systems, and what will not build.
 //!
-//! Only what is certain is said. So a line counts only outside of all conditions (`#if`, `if()`, `ifeq`), a folder of
-//! CMake only if its parent adds it, a source there only if a file of CMake names it, and a header only if a source
-//! includes it. What fails at run time, such as
-//! an instruction that gpurace refuses by name, is not said here.
+//! Only what is certain is said:
+//!
+//! - A line counts only outside of all conditions (`#if`, `if()`, `ifeq`).
+//! - A folder of CMake counts only if its parent adds it.
+//! - A source of such a folder counts only if a file of CMake names it.
+//! - A header counts only if a source includes it.
+//!
+//! What fails at run time, such as an instruction that gpurace refuses by name, is not said here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
