@@ -30,9 +30,9 @@ fn memory_streams_and_events_are_as_on_the_executor() {
         gpu.notes
     );
     assert!(
-        gpu.notes
-            .iter()
-            .any(|note| note.contains("by the host while a launch may touch it not looked at on the GPU")),
+        gpu.notes.iter().any(|note| note.contains(
+            "by the host to memory of an operation that it has not waited for not looked at on the GPU"
+        )),
         "{:?}",
         gpu.notes
     );

@@ -130,8 +130,7 @@ pub fn resume(session: &Session) {
         (in_use.pages(), in_use.transfers().next().is_some())
     };
     let pages = || program.managed().chain(page_locked.iter().cloned());
-    // Without checked launches there are no records to compare with.
-    if unwaited.is_empty() || pages().next().is_none() || !any_transfer && !session.has_checker() {
+    if unwaited.is_empty() || pages().next().is_none() {
         return;
     }
     if program.backend.if_chosen().is_some_and(|backend| backend.own_checker().is_some()) {
@@ -139,6 +138,10 @@ pub fn resume(session: &Session) {
         return session.note_once(
             "accesses by the host to memory of an operation that it has not waited for not looked at on the GPU: run with `device=cpu`".to_owned(),
         );
+    }
+    // Without checked launches there are no records to compare with.
+    if !any_transfer && !session.has_checker() {
+        return;
     }
     let _turn = watch.turn.lock();
     if !watch.checked.load(Ordering::Relaxed) {
