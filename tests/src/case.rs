@@ -259,6 +259,14 @@ impl Case {
                 let lines = left.accesses.each_ref().map(|access| access.line.unwrap_or_default());
                 findings.failures.push(format!("a fix leaves a race of lines {lines:?}:\n{diff}"));
             }
+            // Without the prover nothing is known of what the run did not show.
+            if report.findings.len() == 1
+                && self.prune() != "off"
+                && let Some(left) = after.findings.first()
+            {
+                let how = format!("a fix of all leaves `{}`:\n{diff}{}", left.title, left.why);
+                findings.failures.push(how);
+            }
             let left = after.findings;
             if report.divergence.is_empty() && left.iter().any(|left| left.cause == "divergence") {
                 findings.failures.push(format!("a fix makes threads wait for others:\n{diff}"));

@@ -28,6 +28,7 @@ mod counts;
 mod coverage;
 mod expected;
 pub mod finish;
+mod fixes;
 mod fork;
 mod found;
 pub mod launch_record;

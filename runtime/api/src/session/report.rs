@@ -1,32 +1,23 @@
 //! The report at the program's end.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use gpurace_options::select::ObjectDescription;
-use gpurace_protocol::further_barrier::{self, FurtherBarrier};
-use gpurace_protocol::protocol::{SiteId, Sync};
-use gpurace_report::barriers::{Level, NewBarrier, Pair, Unordered};
 use gpurace_report::collect::Added;
 use gpurace_report::plain::MakePlain as _;
 use gpurace_report::schema::{self, Report, Run};
+use gpurace_report::sources;
 use gpurace_report::words::plural;
-use gpurace_report::{fix, join, sources};
 use parking_lot::MutexGuard;
 
 use super::counts::{KernelCounts, stats};
-use super::found::{FoundResolved, find_launch};
+use super::found::find_launch;
 use super::{Session, SessionState, collector};
 use crate::backend::module::Kernel;
 use crate::backend::{Backend, OwnChecker};
-use crate::session::resolve::{self, InKernel};
-
-/// Blocks that are run to try a new barrier.
-const MOST_BLOCKS_RUN: usize = 4;
-/// Launches of one shape in which each of these blocks is run.
-const MOST_LAUNCHES_RUN: usize = 8;
+use crate::session::resolve;
 
 impl Session {
     /// Locks the state. `None` if a signal interrupted the thread that holds the lock.
@@ -169,176 +160,6 @@ impl Session {
             seed: self.options().seed,
             version: env!("CARGO_PKG_VERSION").to_owned(),
         }
-    }
-
-    /// Adds the barriers that would order the races of findings. Findings that one fix mends become one.
-    pub(super) fn add_fixes(&self, report: &mut Report, state: &SessionState) {
-        let found = state.found.iter().flatten().chain(&state.elsewhere);
-        let mut of_finding: HashMap<String, Vec<&FoundResolved>> = HashMap::new();
-        for found in found.filter(|found| !found.left_out) {
-            of_finding.entry(found.cause.fingerprint.clone()).or_default().push(found);
-        }
-        self.join_with_wider(report, &mut of_finding);
-        let mut at = 0;
-        while at < report.findings.len() {
-            let fingerprint = report.findings[at].fingerprint.clone();
-            let finding = &report.findings[at];
-            let may_need_barriers =
-                fix::may_need_barriers(finding) && !join::keeps_one_value(report, finding);
-            let races = of_finding.get(&fingerprint).filter(|_| may_need_barriers);
-            let Some(mut fixed) = races.and_then(|races| self.barriers_for(races, None)) else {
-                at += 1;
-                continue;
-            };
-            let mut other = 0;
-            while other < report.findings.len() {
-                let [one, two] = [at, other].map(|at| &report.findings[at]);
-                let may_be_one = one.object == two.object || fix::may_need_barriers(two);
-                if other == at || one.kernel != two.kernel || !may_be_one {
-                    other += 1;
-                    continue;
-                }
-                let races = |finding: &schema::Finding| of_finding.get(&finding.fingerprint).cloned();
-                let both = [one, two].map(|finding| races(finding).unwrap_or_default()).concat();
-                match self.barriers_for(&both, None) {
-                    Some(of_both) if of_both.barriers <= fixed.barriers => {
-                        fixed = of_both;
-                        join::join_mended(report, other, at);
-                        at -= usize::from(other < at);
-                        of_finding.insert(fingerprint.clone(), both);
-                    }
-                    _ => other += 1,
-                }
-            }
-            report.findings[at].fix.advice = Some(fixed.advice);
-            report.findings[at].fix.diff = Some(fixed.diff);
-            at += 1;
-        }
-        let traced = |races: &Vec<&FoundResolved>| {
-            let sites = races.iter().map(|found| Some(found.in_kernel?.flow_and_pair()));
-            sites.collect::<Option<Vec<_>>>()
-        };
-        let traces =
-            of_finding.iter().filter_map(|(fingerprint, races)| Some((&**fingerprint, traced(races)?)));
-        join::join(report, &traces.collect());
-        join::name_several_writers(report);
-        join::share_barriers(report);
-    }
-
-    /// Joins what threads of one block lack with what threads of several blocks lack on the same object, if barriers of
-    /// the grid would mend both at the places where they mend the latter.
-    fn join_with_wider(&self, report: &mut Report, of_finding: &mut HashMap<String, Vec<&FoundResolved>>) {
-        let barriers =
-            |races: &[&FoundResolved]| Some(self.barriers_for(races, Some(schema::Scope::Block))?.barriers);
-        let mut at = 0;
-        while at < report.findings.len() {
-            let races = |finding: &schema::Finding| of_finding.get(&finding.fingerprint).cloned();
-            let wide = &report.findings[at];
-            let own = races(wide).filter(|races| {
-                fix::may_need_barriers(wide) && races.iter().all(|found| found.widest > schema::Scope::Block)
-            });
-            let Some((own, needed)) =
-                own.and_then(|own| Some((barriers(&own)?, own))).map(|(n, own)| (own, n))
-            else {
-                at += 1;
-                continue;
-            };
-            let narrow = report.findings.iter().find_map(|narrow| {
-                let is_like = narrow.kernel == wide.kernel && narrow.object == wide.object;
-                let is_other = narrow.fingerprint != wide.fingerprint && fix::may_need_barriers(narrow);
-                let both = [&own[..], &races(narrow).filter(|_| is_like && is_other)?].concat();
-                (barriers(&both)? <= needed).then(|| (narrow.fingerprint.clone(), both))
-            });
-            let Some((narrow, both)) = narrow else {
-                at += 1;
-                continue;
-            };
-            of_finding.insert(wide.fingerprint.clone(), both);
-            let from = report.findings.iter().position(|finding| finding.fingerprint == narrow);
-            if let Some(from) = from {
-                join::join_mended(report, from, at);
-                at -= usize::from(from < at);
-            }
-        }
-    }
-
-    /// The barriers that would order all these races. With `scope` they are taken for races of that scope, and nothing is
-    /// run: barriers of other groups of threads may stand at the same places.
-    fn barriers_for(&self, races: &[&FoundResolved], scope: Option<schema::Scope>) -> Option<fix::Barriers> {
-        let mut kernels: Vec<(InKernel, Vec<Pair>, Vec<&schema::Race>)> = Vec::new();
-        for race in races {
-            let in_kernel = race.in_kernel?;
-            match kernels.iter_mut().find(|(known, ..)| std::ptr::eq(known.kernel, in_kernel.kernel)) {
-                Some((_, pairs, shown)) => {
-                    pairs.push(in_kernel.pair);
-                    shown.push(&race.race);
-                }
-                None => kernels.push((in_kernel, vec![in_kernel.pair], vec![&race.race])),
-            }
-        }
-        let file = |kernel: &Kernel| {
-            let meta = kernel.module.meta;
-            meta.files.get(kernel.meta().frame.as_ref()?.file as usize).map(|file| file.name.clone())
-        };
-        let name = file(kernels.first()?.0.kernel)?;
-        kernels.iter().all(|(known, ..)| file(known.kernel).as_ref() == Some(&name)).then_some(())?;
-        let runs: Vec<_> = kernels
-            .iter()
-            .map(|(known, _, shown)| {
-                move |barrier: &NewBarrier, pairs: &[Pair]| {
-                    scope.is_none() && self.runs_clean(known.kernel, shown, barrier, pairs)
-                }
-            })
-            .collect();
-        let unordered: Vec<_> = kernels
-            .iter()
-            .zip(&runs)
-            .map(|((known, pairs, _), runs)| Unordered {
-                flow: known.flow,
-                pairs: pairs.clone(),
-                runs_clean: runs,
-            })
-            .collect();
-        let widest = scope.or_else(|| races.iter().map(|found| found.widest).max())?;
-        fix::barriers(widest, &unordered, &name, self.sources())
-    }
-
-    /// True if a further barrier orders races of a kernel in launches of this run. `shown` has a race of each
-    /// pair of sites.
-    fn runs_clean(&self, kernel: &Kernel, shown: &[&schema::Race], new: &NewBarrier, pairs: &[Pair]) -> bool {
-        let prover = self.prover.of_kernel(kernel);
-        let Some(protocol) = prover.protocol() else { return false };
-        let sync = match new.level {
-            Level::Block => Sync::Block,
-            Level::Warp => Sync::Warp,
-            Level::Grid => return false,
-        };
-        let precedes = |site: SiteId| new.precedes.contains(&site.0);
-        let barrier = FurtherBarrier { sync, precedes: &precedes, loops: new.loops };
-        let Some(changed) = further_barrier::insert(protocol, barrier) else { return false };
-        let sites: Vec<_> = pairs.iter().map(|pair| pair.map(SiteId)).collect();
-        let mut blocks: Vec<_> = shown
-            .iter()
-            .filter_map(|race| {
-                let launch = race.launch.as_ref()?;
-                Some((launch.grid, launch.block, race.accesses[0].block?))
-            })
-            .collect();
-        blocks.sort_unstable();
-        blocks.dedup();
-        let mut was_racy = false;
-        for (grid, block, index) in blocks.into_iter().take(MOST_BLOCKS_RUN) {
-            let of_shape = prover.launches(|launch| (launch.shape.grid, launch.shape.block) == (grid, block));
-            for launch in of_shape.into_iter().take(MOST_LAUNCHES_RUN) {
-                let races = |protocol| further_barrier::meet(protocol, &launch, index, &sites, sync);
-                if races(&changed) != Some(false) {
-                    return false;
-                }
-                // The protocol must show the races before it may show that they are gone.
-                was_racy |= races(protocol) == Some(true);
-            }
-        }
-        was_racy
     }
 
     /// The suppressions that left nothing out, for `stats=1`: after a fix, its suppression is

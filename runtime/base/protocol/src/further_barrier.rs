@@ -1,6 +1,6 @@
 //! Whether a further barrier would order accesses of one launch: runs all threads of a block with it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::interval::uniformity;
 use crate::launch::{Launch, LaunchShape};
@@ -70,11 +70,12 @@ fn any_site(stmt: &Stmt, holds: &dyn Fn(SiteId) -> bool) -> bool {
     }
 }
 
-/// Accesses of one site to a byte that no barrier parts.
+/// Accesses of one warp to a byte by one site, without a barrier between them.
 #[derive(PartialEq, Eq, Hash)]
 struct Together {
-    /// The number of barriers before, and the warp if barriers are those of a warp.
-    interval: [u32; 3],
+    warp: u32,
+    /// The numbers of warp, block and grid barriers before.
+    passed: [u32; 3],
     site: SiteId,
     offset: i64,
     size: u64,
@@ -83,16 +84,26 @@ struct Together {
 /// Of each group: an access, its thread, and whether others are of another thread.
 type Groups = HashMap<Together, (Touch, u32, bool)>;
 
-/// True if two threads of a block conflict at these sites without a barrier between them. `None` if the
-/// protocol leaves open what the threads do, if some lanes wait for each other, or if there are too many
-/// steps.
-pub fn meet(
+/// Which threads of a block conflict at two sites without a barrier between them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Meeting {
+    /// Two threads of one warp.
+    pub in_warp: bool,
+    /// Threads of two warps.
+    pub across_warps: bool,
+}
+
+/// The pairs of sites at which threads of a block meet, the lower number first.
+pub type Meetings = BTreeMap<[SiteId; 2], Meeting>;
+
+/// Returns where threads of a block conflict without a barrier between them, at the sites that `takes` accepts. `None`
+/// if the protocol leaves open what the threads do, if some lanes wait for each other, or if there are too many steps.
+pub fn meetings(
     protocol: &Protocol,
     launch: &Launch,
     block: [u32; 3],
-    pairs: &[[SiteId; 2]],
-    sync: Sync,
-) -> Option<bool> {
+    takes: &dyn Fn(SiteId) -> bool,
+) -> Option<Meetings> {
     let mut is_open = false;
     let mut choose = |_: &_| {
         is_open = true;
@@ -105,15 +116,13 @@ pub fn meet(
     let mut bytes: HashMap<(u8, u64), Groups> = HashMap::new();
     for mut thread in threads(&one_block) {
         thread.ctaid = block;
-        let number = thread.linear(launch);
+        let (number, warp) = (thread.linear(launch), thread.warp(launch));
         let Trace { touches, syncs, .. } = run.thread(thread, steps).ok()?;
         if syncs.name_some() {
             // Lanes that wait for some others could wait forever if those wait at the further barrier.
             return None;
         }
-        for touch in
-            touches.into_iter().filter(|touch| pairs.iter().flatten().any(|site| *site == touch.site))
-        {
+        for touch in touches.into_iter().filter(|touch| takes(touch.site)) {
             let (memory, base) = match &protocol.objects.get(touch.object as usize)?.kind {
                 ObjectKind::Param(_) | ObjectKind::Image(_) | ObjectKind::Variable { .. } => {
                     (0, launch.objects.get(touch.object as usize)?.as_ref()?.base)
@@ -125,19 +134,13 @@ pub fn meet(
                 // It may still be in flight at the new barrier.
                 return None;
             }
-            let [warp_syncs, block_syncs, _] = touch.passed;
-            let interval = match sync {
-                Sync::Warp => [thread.warp(launch), warp_syncs, block_syncs],
-                Sync::Block | Sync::Grid => [0, 0, block_syncs],
-                Sync::Lanes(_) | Sync::Named(_) => return None,
-            };
             let start = base.wrapping_add(touch.offset as u64);
             left = left.checked_sub(touch.size)?;
             for at in 0..touch.size {
-                let Touch { site, offset, size, .. } = touch;
+                let Touch { passed, site, offset, size, .. } = touch;
                 let group = bytes.entry((memory, start.wrapping_add(at))).or_default();
                 group
-                    .entry(Together { interval, site, offset, size })
+                    .entry(Together { warp, passed, site, offset, size })
                     .and_modify(|(_, first, several)| *several |= *first != number)
                     .or_insert((touch, number, false));
             }
@@ -146,16 +149,48 @@ pub fn meet(
     if is_open {
         return None;
     }
-    Some(bytes.values().any(|groups| {
-        groups.iter().any(|(a, (touch, thread, several))| {
-            groups.iter().any(|(b, (other, other_thread, _))| {
-                a.interval == b.interval
-                    && (thread != other_thread || *several)
-                    && pairs.iter().any(|&[x, y]| (x, y) == (a.site, b.site) || (y, x) == (a.site, b.site))
-                    && conflict(touch.op, other.op, (a.offset, a.size) == (b.offset, b.size), true)
-            })
-        })
-    }))
+    let mut meetings = Meetings::new();
+    for groups in bytes.values() {
+        let writes = groups.iter().filter(|(_, (touch, ..))| touch.op.writes());
+        for (a, (touch, thread, several)) in writes {
+            for (b, (other, other_thread, other_several)) in groups {
+                let is_apart =
+                    a.passed[1..] != b.passed[1..] || a.warp == b.warp && a.passed[0] != b.passed[0];
+                let is_one_thread = thread == other_thread && !several && !other_several;
+                let same_bytes = (a.offset, a.size) == (b.offset, b.size);
+                if !is_apart && !is_one_thread && conflict(touch.op, other.op, same_bytes, true) {
+                    let pair = [a.site.min(b.site), a.site.max(b.site)];
+                    let meeting = meetings.entry(pair).or_default();
+                    meeting.in_warp |= a.warp == b.warp;
+                    meeting.across_warps |= a.warp != b.warp;
+                }
+            }
+        }
+    }
+    Some(meetings)
+}
+
+/// True if two threads of a block conflict at these pairs of sites without a barrier between them: of a warp, or of a
+/// block. `None` if that is unknown, as for [`meetings`].
+pub fn meet(
+    protocol: &Protocol,
+    launch: &Launch,
+    block: [u32; 3],
+    pairs: &[[SiteId; 2]],
+    sync: Sync,
+) -> Option<bool> {
+    let counts = |meeting: &Meeting| match sync {
+        Sync::Warp => Some(meeting.in_warp),
+        Sync::Block | Sync::Grid => Some(true),
+        Sync::Lanes(_) | Sync::Named(_) => None,
+    };
+    let found =
+        meetings(protocol, launch, block, &|site| pairs.iter().flatten().any(|taken| *taken == site))?;
+    let mut any = false;
+    for (&[a, b], meeting) in &found {
+        any |= counts(meeting)? && pairs.iter().any(|&pair| pair == [a, b] || pair == [b, a]);
+    }
+    Some(any)
 }
 
 #[cfg(test)]
@@ -218,6 +253,45 @@ mod tests {
         // One before the loop orders nothing in it.
         let before = insert(&halving(0, Expr::Ntid(Axis::X)), barrier(&|_| true, 0)).unwrap();
         assert_eq!(meets(&before), Some(true));
+    }
+
+    #[test]
+    fn each_pair_that_meets_is_told_with_its_threads() {
+        let launch = Launch { shape: LaunchShape::flat(1, 128), ..Launch::default() };
+        let all = |protocol: &Protocol| meetings(protocol, &launch, [0; 3], &|_| true).unwrap();
+        // Of 64 threads each one reads what another one writes: 32 apart, or fewer.
+        let racy = halving(0, Expr::Ntid(Axis::X));
+        let both = Meeting { in_warp: true, across_warps: true };
+        assert_eq!(all(&racy), Meetings::from([([READ, WRITE], both)]));
+        // A barrier of the warp leaves what threads of two warps do.
+        let sync = FurtherBarrier { sync: Sync::Warp, precedes: &|_| true, loops: 1 };
+        let across = Meeting { in_warp: false, across_warps: true };
+        assert_eq!(all(&insert(&racy, sync).unwrap()), Meetings::from([([READ, WRITE], across)]));
+        let fixed = insert(&racy, barrier(&|_| true, 1)).unwrap();
+        assert_eq!(all(&fixed), Meetings::new());
+        assert_eq!(meetings(&racy, &launch, [0; 3], &|site| site == READ), Some(Meetings::new()));
+    }
+
+    #[test]
+    fn one_thread_that_writes_meets_others_that_read() {
+        // Thread 0 writes what all threads read, itself included.
+        let mut p = Protocol::default();
+        let (t, zero, four) = (p.exprs.add(Expr::Tid(Axis::X)), p.exprs.c64(0), p.exprs.c64(4));
+        let access =
+            |site, op| Stmt::Access(Access { site, op, object: ObjectId(0), offset: zero, size: four });
+        let none = p.exprs.c32(0);
+        let cond = p.exprs.cmp(CmpOp::Eq, t, none);
+        let write = Stmt::If { cond, then: vec![access(WRITE, Op::Write)], otherwise: Vec::new() };
+        p.body = vec![access(READ, Op::Read), write];
+        p.objects = vec![Object { name: "tile".into(), kind: ObjectKind::Shared { size: 4 } }];
+        let found = |threads| {
+            let launch = Launch { shape: LaunchShape::flat(1, threads), ..Launch::default() };
+            meetings(&p, &launch, [0; 3], &|_| true).unwrap()
+        };
+        let in_warp = Meeting { in_warp: true, across_warps: false };
+        assert_eq!(found(1), Meetings::new());
+        assert_eq!(found(2), Meetings::from([([READ, WRITE], in_warp)]));
+        assert_eq!(found(64), Meetings::from([([READ, WRITE], Meeting { across_warps: true, ..in_warp })]));
     }
 
     #[test]

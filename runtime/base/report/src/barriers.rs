@@ -1,11 +1,10 @@
-//! Barriers that are missing: which barrier interval two accesses share, and where a new barrier would part
-//! them.
+//! Barrier intervals: which one two accesses share.
 //!
 //! Two accesses of a thread block may run at once if both can be reached from one barrier, or from the
 //! kernel's start, without passing another barrier. All barriers here are textually aligned: the threads of
 //! a block pass one together. Conditions of branches are ignored, so accesses that this module calls parted
 //! are parted in every launch, while others may still be. What conditions and addresses add for one launch,
-//! [`Unordered::runs_clean`] finds out.
+//! [`Unordered::runs_clean`](crate::missing::Unordered::runs_clean) finds out.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -22,14 +21,6 @@ type Reaching = u128;
 
 /// Barriers of larger kernels are not analysed.
 const MOST_BARRIERS: u32 = 120;
-/// One new barrier is looked for at this many places at most.
-const MOST_CANDIDATES: usize = 200;
-/// Two new barriers are looked for at this many places at most: each two are tried.
-const MOST_FOR_TWO: usize = 40;
-/// More races of one finding are not tried.
-const MOST_PAIRS: usize = 10_000;
-/// Kernels are run with one new barrier at this many places at most.
-const MOST_RUNS: usize = 16;
 
 /// Which steps part threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,188 +118,6 @@ pub(crate) fn has_barriers(flow: &Flow) -> bool {
     flow.blocks.iter().any(|block| block.steps.iter().any(meet))
 }
 
-/// The races of one kernel that a fix must order.
-pub struct Unordered<'a> {
-    /// The kernel's control flow.
-    pub flow: &'a Flow,
-    /// Its races.
-    pub pairs: Vec<Pair>,
-    /// Runs launches of the kernel with a further barrier. Returns true if the races are gone.
-    pub runs_clean: &'a dyn Fn(&NewBarrier, &[Pair]) -> bool,
-}
-
-/// A new barrier in a kernel.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewBarrier {
-    /// Which threads wait for each other.
-    pub level: Level,
-    /// The accesses that a thread reaches only through the barrier, in each iteration of the loops around it.
-    pub precedes: BTreeSet<u32>,
-    /// The number of loops around it.
-    pub loops: usize,
-}
-
-/// Barriers that order all races.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Missing {
-    /// The lines of the source before which they stand: one, or two.
-    pub lines: Vec<u32>,
-    /// They do so in every launch of the kernels. Otherwise in the launches of this run.
-    pub in_every_launch: bool,
-}
-
-/// Returns barriers that order all races. All threads of a block reach each of the places together. `accepts`
-/// says before which lines a statement can stand, `begins_loop` which lines begin with the head of a loop.
-pub fn missing(
-    all: &[Unordered<'_>],
-    level: Level,
-    accepts: impl Fn(u32) -> bool,
-    begins_loop: impl Fn(u32) -> bool,
-) -> Option<Missing> {
-    let in_every_launch = |lines| Some(Missing { lines, in_every_launch: true });
-    if all.iter().map(|kernel| kernel.pairs.len()).sum::<usize>() > MOST_PAIRS {
-        return None;
-    }
-    // Lanes that alone reach a sync of some lanes could wait there for others that wait at a new barrier.
-    let alone = |flow: &Flow| {
-        let lanes = |step: &Step| matches!(step, Step::Lanes);
-        flow.blocks.iter().any(|block| !block.uniform && block.steps.iter().any(lanes))
-    };
-    if all.iter().any(|kernel| alone(kernel.flow)) {
-        return None;
-    }
-    let mut lines: Option<BTreeSet<u32>> = None;
-    for kernel in all {
-        let own: BTreeSet<u32> = places_of_lines(kernel.flow, &begins_loop)
-            .into_iter()
-            .filter(|(_, (block, _))| kernel.flow.blocks[*block].uniform)
-            .map(|(line, _)| line)
-            .collect();
-        lines = Some(match lines {
-            Some(lines) => lines.intersection(&own).copied().collect(),
-            None => own,
-        });
-    }
-    // A barrier right before the later access is what a programmer would write, so later lines come first.
-    let lines: Vec<u32> = lines?.into_iter().filter(|&line| accepts(line)).rev().collect();
-    if lines.len() > MOST_CANDIDATES {
-        return None;
-    }
-    let order_all = |lines: &[u32]| {
-        all.iter().all(|kernel| {
-            let first = places_of_lines(kernel.flow, &begins_loop);
-            let added: Vec<StepPlace> = lines.iter().filter_map(|line| first.get(line).copied()).collect();
-            reaching(kernel.flow, &added, level).is_some_and(|reaching| {
-                kernel.pairs.iter().all(|pair| match pair.map(|site| reaching.get(&site)) {
-                    [Some(a), Some(b)] => a & b == 0,
-                    _ => false,
-                })
-            })
-        })
-    };
-    if let Some(&line) = lines.iter().find(|&&line| order_all(&[line])) {
-        return in_every_launch(vec![line]);
-    }
-    let barriers = |line: u32| {
-        let barrier = |kernel: &Unordered<'_>| {
-            let place = places_of_lines(kernel.flow, &begins_loop).get(&line).copied()?;
-            let barrier = new_barrier(kernel.flow, place, level)?;
-            let reaches = |pair: &Pair| pair.iter().any(|site| barrier.precedes.contains(site));
-            kernel.pairs.iter().all(reaches).then_some(barrier)
-        };
-        Some((line, all.iter().map(barrier).collect::<Option<Vec<_>>>()?))
-    };
-    let mut tried = lines.iter().filter_map(|&line| barriers(line)).take(MOST_RUNS);
-    let runs_clean = |new: &[NewBarrier]| {
-        all.iter().zip(new).all(|(kernel, barrier)| (kernel.runs_clean)(barrier, &kernel.pairs))
-    };
-    if let Some((line, _)) = tried.find(|(_, new)| runs_clean(new)) {
-        return Some(Missing { lines: vec![line], in_every_launch: false });
-    }
-    if lines.len() > MOST_FOR_TWO {
-        return None;
-    }
-    for (at, &later) in lines.iter().enumerate() {
-        for &earlier in &lines[at + 1..] {
-            if order_all(&[earlier, later]) {
-                return in_every_launch(vec![earlier, later]);
-            }
-        }
-    }
-    None
-}
-
-/// Returns what a barrier before a step precedes. `None` if it is unknown what threads would then wait for.
-fn new_barrier(flow: &Flow, (at, step): StepPlace, level: Level) -> Option<NewBarrier> {
-    // Lanes that wait for some others could wait forever if those wait at a new barrier.
-    if flow.blocks.iter().flat_map(|block| &block.steps).any(|step| matches!(step, Step::Lanes)) {
-        return None;
-    }
-    let reversed = reversed(flow);
-    // Only loops lead back, so a block's dominators are known when those of an earlier one are.
-    let mut behind = vec![false; flow.blocks.len()];
-    *behind.get_mut(at)? = true;
-    for block in at + 1..flow.blocks.len() {
-        let mut forward = reversed[block].iter().filter(|&&from| from < block).peekable();
-        behind[block] = forward.peek().is_some() && forward.all(|&from| behind[from]);
-    }
-    let loops: Vec<_> =
-        loops(flow, &reversed).map(|(_, blocks)| blocks).filter(|blocks| blocks.contains(&at)).collect();
-    let innermost = loops.iter().min_by_key(|blocks| blocks.len());
-    let mut precedes = BTreeSet::new();
-    for (block, body) in flow.blocks.iter().enumerate() {
-        if behind[block] && innermost.is_none_or(|blocks| blocks.contains(&block)) {
-            let skipped = if block == at { step } else { 0 };
-            precedes.extend(body.steps.iter().skip(skipped).filter_map(|step| match *step {
-                Step::Access(site) | Step::Atomic(site) => Some(site),
-                _ => None,
-            }));
-        }
-    }
-    Some(NewBarrier { level, precedes, loops: loops.len() })
-}
-
-/// Returns the first step of each line.
-fn first_of_lines(flow: &Flow) -> HashMap<u32, StepPlace> {
-    let mut first = HashMap::new();
-    for (block, body) in flow.blocks.iter().enumerate() {
-        for (at, step) in body.steps.iter().enumerate() {
-            if let Step::Line(line) = *step {
-                first.entry(line).or_insert((block, at));
-            }
-        }
-    }
-    first
-}
-
-/// Returns the place before each line. Before the head of a loop is before the loop, and no place if the loop is not
-/// the line's own.
-fn places_of_lines(flow: &Flow, begins_loop: &impl Fn(u32) -> bool) -> HashMap<u32, StepPlace> {
-    let reverse = reversed(flow);
-    let before = |line: u32, (block, at): StepPlace| {
-        if !begins_loop(line) {
-            return Some((block, at));
-        }
-        let all: Vec<_> = loops(flow, &reverse).filter(|(_, blocks)| blocks.contains(&block)).collect();
-        // An outer loop has earlier lines. So has one of whose head nothing is left but a step.
-        let lines = |blocks: &BTreeSet<usize>| {
-            let steps = blocks.iter().flat_map(|&block| &flow.blocks[block].steps);
-            steps.filter_map(|step| if let Step::Line(line) = *step { Some(line) } else { None }).min()
-        };
-        match all.iter().find(|(_, blocks)| lines(blocks) >= Some(line)) {
-            None => Some((block, at)),
-            Some((header, _)) => {
-                let outer = &mut reverse[*header].iter().copied().filter(|from| from < header);
-                let from = outer.next().filter(|_| outer.next().is_none())?;
-                let is_only_way = flow.blocks[from].next.len() == 1;
-                is_only_way.then(|| (from, flow.blocks[from].steps.len()))
-            }
-        }
-    };
-    let first = first_of_lines(flow);
-    first.into_iter().filter_map(|(line, place)| Some((line, before(line, place)?))).collect()
-}
-
 fn parts(step: Step, level: Level) -> bool {
     match step {
         Step::Grid => true,
@@ -320,7 +129,7 @@ fn parts(step: Step, level: Level) -> bool {
 
 /// Returns the barriers that reach each access. `added` are steps before which there is a new barrier. `None`
 /// if there are too many barriers.
-fn reaching(flow: &Flow, added: &[StepPlace], level: Level) -> Option<HashMap<u32, Reaching>> {
+pub(crate) fn reaching(flow: &Flow, added: &[StepPlace], level: Level) -> Option<HashMap<u32, Reaching>> {
     let mut bits: HashMap<StepPlace, u32> = HashMap::new();
     for (block, body) in flow.blocks.iter().enumerate() {
         for (at, &step) in body.steps.iter().enumerate() {
@@ -478,39 +287,11 @@ pub(crate) mod tests {
         Flow { blocks, ..Flow::default() }
     }
 
-    fn fix(text: &str, pairs: &[Pair]) -> Option<Vec<u32>> {
-        fix_with(text, pairs, None)
-    }
-
-    fn fix_with(text: &str, pairs: &[Pair], head: Option<u32>) -> Option<Vec<u32>> {
-        let flow = flow(text);
-        let all = [Unordered { flow: &flow, pairs: pairs.to_vec(), runs_clean: &|_, _| false }];
-        missing(&all, Level::Block, |_| true, |line| Some(line) == head).map(|found| found.lines)
-    }
-
     #[test]
     fn straight_code_needs_a_barrier_before_the_later_access() {
         let text = "u: L1 L17 a0 L18 a1 L19";
         let found = relation(&flow(text), [0, 1], Level::Block).unwrap();
         assert_eq!((found.interval, found.over_back_edge), (0, None));
-        assert_eq!(fix(text, &[[0, 1]]), Some(vec![18]));
-    }
-
-    #[test]
-    fn before_the_head_of_a_loop_is_before_the_loop() {
-        // A tile is stored and then added up by a loop of one line, in an outer loop that ends with a barrier.
-        let tiled = "u 1: L1\nu 2: L6 L7 a0\nu 2,3: L9 a1\nu 1,4: L10 B\nu:";
-        assert_eq!(fix_with(tiled, &[[0, 1]], Some(9)), Some(vec![9]));
-        // The same with the loop unrolled: the line is not a loop of its own any more.
-        assert_eq!(fix_with("u 1: L1\nu 1,2: L6 a0 L9 a1 L10 B\nu:", &[[0, 1]], Some(9)), Some(vec![9]));
-        // Without the barrier at the end, the next iteration's store needs one, too.
-        let open = "u 1: L1\nu 2: L6 L7 a0\nu 2,3: L9 a1\nu 1,4: L10\nu:";
-        assert_eq!(fix_with(open, &[[0, 1]], Some(9)), Some(vec![9, 10]));
-        // What iterations of the loop do to each other stays.
-        assert_eq!(fix_with("u 1: L1\nu 1,2: L9 a0 a1\nu:", &[[1, 0]], Some(9)), None);
-        // Some threads skip the loop: the place before it is not that of the line alone.
-        let skipped = "u 1: L1 a0\nu 2,3: L8\nu 2,3: L9 a1\nu:";
-        assert_eq!(fix_with(skipped, &[[0, 1]], Some(9)), Some(vec![8]));
     }
 
     #[test]
@@ -535,7 +316,6 @@ pub(crate) mod tests {
         assert_eq!((found.interval, found.over_back_edge), (1, Some(true)));
         let found = relation(&flow(text), [1, 0], Level::Block).unwrap();
         assert_eq!((found.interval, found.over_back_edge), (1, Some(false)));
-        assert_eq!(fix(text, &[[0, 1]]), Some(vec![17]));
     }
 
     #[test]
@@ -588,92 +368,11 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_loop_without_barriers_needs_two() {
-        let text = "u 1: L1
-             u 2,3: L2
-             u 1: L17 a0 L18 a1
-             u: L20";
-        assert_eq!(fix(text, &[[0, 1]]), Some(vec![17, 18]));
-    }
-
-    #[test]
-    fn no_barrier_is_put_where_only_some_threads_come() {
-        assert_eq!(fix(": L17 a0 L18 a1", &[[0, 1]]), None);
-        let text = "u 1,2: L1
-             2: L17 a0
-             u: L18 a1";
-        assert_eq!(fix(text, &[[0, 1]]), Some(vec![18]));
-        let text = "u 1,2: L1
-             2: L17 a0
-             : L18 a1";
-        assert_eq!(fix(text, &[[0, 1]]), None);
-    }
-
-    #[test]
-    fn no_barrier_is_put_beside_lanes_that_wait_alone() {
-        let text = "u 1,2: L1
-             2: l
-             u: L17 a0 l L18 a1";
-        assert_eq!(fix(text, &[[0, 1]]), None);
-        assert_eq!(fix(&text.replace("2: l", "2:"), &[[0, 1]]), Some(vec![18]));
-    }
-
-    #[test]
     fn threads_on_two_branches_are_not_parted() {
         let text = "u 1,2: L1
              3: L17 a0
              3: L18 a1
              u: L19";
         assert!(relation(&flow(text), [0, 1], Level::Block).is_some());
-        assert_eq!(fix(text, &[[0, 1]]), None);
-    }
-
-    #[test]
-    fn all_races_must_be_ordered() {
-        let text = "u: L1 a0 L2 a1 L3 a2";
-        assert_eq!(fix(text, &[[0, 1], [0, 2]]), Some(vec![2]));
-        assert_eq!(fix(text, &[[0, 1], [1, 2]]), Some(vec![2, 3]));
-        assert_eq!(fix(text, &[[0, 1], [2, 2]]), None);
-        assert_eq!(fix(text, &[[0, 7]]), None);
-    }
-
-    #[test]
-    fn a_line_must_be_one_place_in_all_kernels() {
-        let (one, two) = (flow("u: L17 a0 L18 a1"), flow("u 1: L17 a0\n : L18 a1"));
-        let of = |flow| Unordered { flow, pairs: vec![[0, 1]], runs_clean: &|_, _| false };
-        let found = missing(&[of(&one)], Level::Block, |_| true, |_| false);
-        assert_eq!(found, Some(Missing { lines: vec![18], in_every_launch: true }));
-        assert_eq!(missing(&[of(&one), of(&two)], Level::Block, |_| true, |_| false), None);
-        assert_eq!(missing(&[of(&one)], Level::Block, |line| line != 18, |_| false), None);
-    }
-
-    #[test]
-    fn a_launch_decides_what_conditions_exclude() {
-        // A loop whose statement meets itself: only the launch knows if it also does within an iteration.
-        let text = "u 1: L1
-             u 2,3: L17
-             u 4,5: L18
-             u: L20 a2
-             5: a0 a1
-             u 1:";
-        let flow = flow(text);
-        for answer in [true, false] {
-            let asked = std::cell::RefCell::new(Vec::new());
-            let runs_clean = |barrier: &NewBarrier, pairs: &[Pair]| {
-                assert_eq!(pairs, [[0, 1]]);
-                asked.borrow_mut().push(barrier.clone());
-                answer
-            };
-            let all = [Unordered { flow: &flow, pairs: vec![[0, 1]], runs_clean: &runs_clean }];
-            let found = missing(&all, Level::Block, |line| line == 18, |_| false);
-            let wanted = Missing { lines: vec![18], in_every_launch: false };
-            assert_eq!(found, answer.then_some(wanted));
-            let precedes = BTreeSet::from([0, 1]);
-            assert_eq!(asked.into_inner(), [NewBarrier { level: Level::Block, precedes, loops: 1 }]);
-        }
-        let with_lanes = self::flow(&text.replace("a0 a1", "a0 a1 l"));
-        assert_eq!(new_barrier(&with_lanes, (2, 0), Level::Block), None);
-        let after = new_barrier(&flow, (3, 0), Level::Block).unwrap();
-        assert_eq!((after.precedes, after.loops), (BTreeSet::from([2]), 0));
     }
 }

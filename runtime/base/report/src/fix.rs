@@ -2,7 +2,8 @@
 
 use similar::TextDiff;
 
-use crate::barriers::{Level, Missing, Unordered, missing};
+use crate::barriers::{Level, Pair};
+use crate::missing::{Missing, Unordered, missing};
 use crate::schema::{Finding, Scope};
 use crate::sources::Sources;
 
@@ -24,6 +25,8 @@ pub struct Barriers {
     pub advice: String,
     /// Their number.
     pub barriers: usize,
+    /// Of several barriers, what each one alone parts: the closest accesses, and the index of their kernel.
+    pub parted: Vec<(usize, Pair)>,
 }
 
 /// Returns barriers that order all races of a finding. `widest` is the widest group of threads that race,
@@ -42,7 +45,7 @@ pub fn barriers(
     };
     let text = sources.text(file)?;
     let old: Vec<&str> = text.split_inclusive('\n').collect();
-    let Missing { lines, in_every_launch } =
+    let Missing { lines, in_every_launch, parted } =
         missing(kernels, level, |line| statement_may_precede(&old, line), |line| begins_loop(&old, line))?;
     let mut new = String::new();
     for (number, line) in (1..).zip(&old) {
@@ -62,11 +65,25 @@ pub fn barriers(
         .to_string();
     let named: Vec<String> = lines.iter().map(u32::to_string).collect();
     let places = if named.len() == 1 { "line" } else { "lines" };
-    let mut advice = format!("insert `{statement}` before {places} {} of {file}", named.join(" and "));
+    let mut advice = format!("insert `{statement}` before {places} {} of {file}", listed(&named));
     if !in_every_launch {
         advice.push_str(" (tried on this run's launches)");
     }
-    Some(Barriers { diff, advice, barriers: lines.len() })
+    Some(Barriers { diff, advice, barriers: lines.len(), parted })
+}
+
+/// Returns `25`, `25 and 26` or `25, 26 and 27`.
+fn listed(names: &[String]) -> String {
+    match names {
+        [names @ .., last] if !names.is_empty() => format!("{} and {last}", names.join(", ")),
+        _ => names.concat(),
+    }
+}
+
+/// Returns that no barrier stands between each two of these accesses, in a sentence without a full stop.
+pub fn why_several(parted: &[[String; 2]]) -> String {
+    let between = parted.iter().map(|[one, other]| format!("between {one} and {other}"));
+    format!("no barrier stands {}", between.collect::<Vec<_>>().join(", nor "))
 }
 
 /// True for a finding whose races barriers of a block could order.

@@ -7,7 +7,8 @@
 //! | [`cause`] | the order that is missing |
 //! | `diagnosis` | the table of causes: which of them a race has, and what is said of each |
 //! | [`coverage`] | which accesses never ran |
-//! | [`barriers`] | which barriers part two accesses, and where one is missing |
+//! | [`barriers`] | which barriers part two accesses |
+//! | [`missing`] | where new barriers would part them |
 //! | [`fix`] | changes of the source |
 //! | [`join`] | findings that the whole run shows to be one |
 //! | [`merge`] | how to join several reports |
@@ -37,6 +38,7 @@ mod fold;
 pub mod hint;
 pub mod join;
 pub mod merge;
+pub mod missing;
 pub mod mistakes;
 pub mod names;
 mod paths;

@@ -1,0 +1,317 @@
+//! Changes of the source that mend the findings of a run.
+
+use std::collections::HashMap;
+
+use gpurace_abi::meta::Op;
+use gpurace_protocol::further_barrier::{self, FurtherBarrier};
+use gpurace_protocol::launch::Launch;
+use gpurace_protocol::protocol::{SiteId, Sync};
+use gpurace_report::barriers::{Level, Pair, relation};
+use gpurace_report::missing::{NewBarrier, Unordered};
+use gpurace_report::schema::{self, CauseKind, Report};
+use gpurace_report::{fix, join};
+
+use super::found::FoundResolved;
+use super::{Session, SessionState};
+use crate::backend::module::Kernel;
+use crate::prove::KernelProver;
+use crate::session::resolve::{self, InKernel};
+
+/// Blocks that are run to try a new barrier.
+const MOST_BLOCKS_RUN: usize = 4;
+/// Launches of one shape in which each of these blocks is run.
+const MOST_LAUNCHES_RUN: usize = 8;
+
+/// Launches with a block in which races that were not seen are looked for.
+const MOST_RUN_FOR_UNSEEN: usize = 2;
+
+/// A race within a kernel that the run did not show.
+struct Unseen {
+    kernel: &'static Kernel,
+    pair: Pair,
+    /// The widest group of threads that race.
+    scope: schema::Scope,
+}
+
+/// Barriers that order races.
+struct Fixed {
+    /// The change of the source, as a unified diff.
+    diff: String,
+    /// The change in words.
+    advice: String,
+    /// Their number.
+    barriers: usize,
+    /// Of several barriers, the two accesses that each one alone parts, in words.
+    parted: Vec<[String; 2]>,
+}
+
+impl Session {
+    /// Adds the barriers that would order the races of findings. Findings that one fix mends become one.
+    pub(super) fn add_fixes(&self, report: &mut Report, state: &SessionState) {
+        let found = state.found.iter().flatten().chain(&state.elsewhere);
+        let mut of_finding: HashMap<String, Vec<&FoundResolved>> = HashMap::new();
+        for found in found.filter(|found| !found.left_out) {
+            of_finding.entry(found.cause.fingerprint.clone()).or_default().push(found);
+        }
+        self.join_with_wider(report, &mut of_finding);
+        let mut at = 0;
+        while at < report.findings.len() {
+            let fingerprint = report.findings[at].fingerprint.clone();
+            let finding = &report.findings[at];
+            let may_need_barriers =
+                fix::may_need_barriers(finding) && !join::keeps_one_value(report, finding);
+            let races = of_finding.get(&fingerprint).filter(|_| may_need_barriers);
+            let Some(mut fixed) = races.and_then(|races| self.barriers_for(races, None, &[])) else {
+                at += 1;
+                continue;
+            };
+            let mut other = 0;
+            while other < report.findings.len() {
+                let [one, two] = [at, other].map(|at| &report.findings[at]);
+                let may_be_one = one.object == two.object || fix::may_need_barriers(two);
+                if other == at || one.kernel != two.kernel || !may_be_one {
+                    other += 1;
+                    continue;
+                }
+                let races = |finding: &schema::Finding| of_finding.get(&finding.fingerprint).cloned();
+                let both = [one, two].map(|finding| races(finding).unwrap_or_default()).concat();
+                match self.barriers_for(&both, None, &[]) {
+                    Some(of_both) if of_both.barriers <= fixed.barriers => {
+                        fixed = of_both;
+                        join::join_mended(report, other, at);
+                        at -= usize::from(other < at);
+                        of_finding.insert(fingerprint.clone(), both);
+                    }
+                    _ => other += 1,
+                }
+            }
+            let races = of_finding.get(&fingerprint).map_or(&[][..], Vec::as_slice);
+            let unseen = self.unseen(races);
+            if !unseen.is_empty()
+                && let Some(of_all) = self.barriers_for(races, None, &unseen)
+            {
+                fixed = of_all;
+            }
+            let finding = &mut report.findings[at];
+            if finding.cause == CauseKind::MissingBarrier && fixed.parted.len() > 1 {
+                finding.why = fix::why_several(&fixed.parted);
+            }
+            finding.fix.advice = Some(fixed.advice);
+            finding.fix.diff = Some(fixed.diff);
+            at += 1;
+        }
+        let traced = |races: &Vec<&FoundResolved>| {
+            let sites = races.iter().map(|found| Some(found.in_kernel?.flow_and_pair()));
+            sites.collect::<Option<Vec<_>>>()
+        };
+        let traces =
+            of_finding.iter().filter_map(|(fingerprint, races)| Some((&**fingerprint, traced(races)?)));
+        join::join(report, &traces.collect());
+        join::name_several_writers(report);
+        join::share_barriers(report);
+    }
+
+    /// Joins what threads of one block lack with what threads of several blocks lack on the same object, if barriers of
+    /// the grid would mend both at the places where they mend the latter.
+    fn join_with_wider(&self, report: &mut Report, of_finding: &mut HashMap<String, Vec<&FoundResolved>>) {
+        let barriers = |races: &[&FoundResolved]| {
+            Some(self.barriers_for(races, Some(schema::Scope::Block), &[])?.barriers)
+        };
+        let mut at = 0;
+        while at < report.findings.len() {
+            let races = |finding: &schema::Finding| of_finding.get(&finding.fingerprint).cloned();
+            let wide = &report.findings[at];
+            let own = races(wide).filter(|races| {
+                fix::may_need_barriers(wide) && races.iter().all(|found| found.widest > schema::Scope::Block)
+            });
+            let Some((own, needed)) =
+                own.and_then(|own| Some((barriers(&own)?, own))).map(|(n, own)| (own, n))
+            else {
+                at += 1;
+                continue;
+            };
+            let narrow = report.findings.iter().find_map(|narrow| {
+                let is_like = narrow.kernel == wide.kernel && narrow.object == wide.object;
+                let is_other = narrow.fingerprint != wide.fingerprint && fix::may_need_barriers(narrow);
+                let both = [&own[..], &races(narrow).filter(|_| is_like && is_other)?].concat();
+                (barriers(&both)? <= needed).then(|| (narrow.fingerprint.clone(), both))
+            });
+            let Some((narrow, both)) = narrow else {
+                at += 1;
+                continue;
+            };
+            of_finding.insert(wide.fingerprint.clone(), both);
+            let from = report.findings.iter().position(|finding| finding.fingerprint == narrow);
+            if let Some(from) = from {
+                join::join_mended(report, from, at);
+                at -= usize::from(from < at);
+            }
+        }
+    }
+
+    /// The barriers that would order all these races. With `scope` they are taken for races of that scope, and nothing is
+    /// run: barriers of other groups of threads may stand at the same places. They order `unseen` races too.
+    fn barriers_for(
+        &self,
+        races: &[&FoundResolved],
+        scope: Option<schema::Scope>,
+        unseen: &[Unseen],
+    ) -> Option<Fixed> {
+        let mut kernels: Vec<(InKernel, Vec<Pair>, Vec<&schema::Race>)> = Vec::new();
+        for race in races {
+            let in_kernel = race.in_kernel?;
+            match kernels.iter_mut().find(|(known, ..)| std::ptr::eq(known.kernel, in_kernel.kernel)) {
+                Some((_, pairs, shown)) => {
+                    pairs.push(in_kernel.pair);
+                    shown.push(&race.race);
+                }
+                None => kernels.push((in_kernel, vec![in_kernel.pair], vec![&race.race])),
+            }
+        }
+        for (known, pairs, _) in &mut kernels {
+            pairs.extend(
+                unseen.iter().filter(|race| std::ptr::eq(race.kernel, known.kernel)).map(|race| race.pair),
+            );
+        }
+        let file = |kernel: &Kernel| {
+            let meta = kernel.module.meta;
+            meta.files.get(kernel.meta().frame.as_ref()?.file as usize).map(|file| file.name.clone())
+        };
+        let name = file(kernels.first()?.0.kernel)?;
+        kernels.iter().all(|(known, ..)| file(known.kernel).as_ref() == Some(&name)).then_some(())?;
+        let runs: Vec<_> = kernels
+            .iter()
+            .map(|(known, _, shown)| {
+                move |barrier: &NewBarrier, pairs: &[Pair]| {
+                    scope.is_none() && self.runs_clean(known.kernel, shown, barrier, pairs)
+                }
+            })
+            .collect();
+        let unordered: Vec<_> = kernels
+            .iter()
+            .zip(&runs)
+            .map(|((known, pairs, _), runs)| Unordered {
+                flow: known.flow,
+                pairs: pairs.clone(),
+                runs_clean: runs,
+            })
+            .collect();
+        let widest = races.iter().map(|found| found.widest).chain(unseen.iter().map(|race| race.scope)).max();
+        let fix::Barriers { diff, advice, barriers, parted } =
+            fix::barriers(scope.or(widest)?, &unordered, &name, self.sources())?;
+        let words = |(at, pair): (usize, Pair)| {
+            let InKernel { kernel, flow, .. } = kernels[at].0;
+            let is_reversed = relation(flow, pair, Level::Block).is_some_and(|relation| relation.is_reversed);
+            let [first, second] = pair;
+            let pair = if is_reversed { [second, first] } else { pair };
+            pair.map(|site| effect_at(kernel, site, &name))
+        };
+        let mut parts: Vec<_> = parted.into_iter().map(words).collect();
+        parts.dedup();
+        Some(Fixed { diff, advice, barriers, parted: parts })
+    }
+
+    /// The races of two threads of a block that the kernel's protocol shows in launches of this run, in a barrier
+    /// interval of races that were seen, with one of their sites, and that the run itself did not show: a thread's
+    /// earlier access may have stood for it.
+    fn unseen(&self, races: &[&FoundResolved]) -> Vec<Unseen> {
+        let mut unseen: Vec<Unseen> = Vec::new();
+        let mut done: Vec<*const Kernel> = Vec::new();
+        let in_kernels = || races.iter().filter_map(|found| Some((found.in_kernel?, &found.race)));
+        for (InKernel { kernel, flow, .. }, _) in in_kernels() {
+            if done.contains(&std::ptr::from_ref(kernel)) {
+                continue;
+            }
+            done.push(kernel);
+            let prover = self.prover.of_kernel(kernel);
+            let Some(protocol) = prover.protocol() else { continue };
+            let own = || in_kernels().filter(|(known, _)| std::ptr::eq(known.kernel, kernel));
+            let seen: Vec<Pair> = own().map(|(known, _)| known.pair).collect();
+            let place = |pair: Pair| {
+                let relation = relation(flow, pair, Level::Block)?;
+                Some((relation.interval, relation.over_back_edge.is_some()))
+            };
+            let places: Vec<_> = seen.iter().filter_map(|&pair| place(pair)).collect();
+            let shown: Vec<&schema::Race> = own().map(|(_, race)| race).collect();
+            for (launch, block) in launches_of(&prover, &shown).into_iter().take(MOST_RUN_FOR_UNSEEN) {
+                let Some(meetings) = further_barrier::meetings(protocol, &launch, block, &|_| true) else {
+                    continue;
+                };
+                for ([SiteId(a), SiteId(b)], meeting) in meetings {
+                    let is_known = |pair: &Pair| *pair == [a, b] || *pair == [b, a];
+                    let is_near = seen.iter().flatten().any(|site| [a, b].contains(site))
+                        && place([a, b]).is_some_and(|place| places.contains(&place));
+                    let scope = if meeting.across_warps { schema::Scope::Block } else { schema::Scope::Warp };
+                    if is_near && !seen.iter().any(is_known) {
+                        match unseen
+                            .iter_mut()
+                            .find(|race| std::ptr::eq(race.kernel, kernel) && race.pair == [a, b])
+                        {
+                            Some(race) => race.scope = race.scope.max(scope),
+                            None => unseen.push(Unseen { kernel, pair: [a, b], scope }),
+                        }
+                    }
+                }
+            }
+        }
+        unseen
+    }
+
+    /// True if a further barrier orders races of a kernel in launches of this run. `shown` has a race of each
+    /// pair of sites.
+    fn runs_clean(&self, kernel: &Kernel, shown: &[&schema::Race], new: &NewBarrier, pairs: &[Pair]) -> bool {
+        let prover = self.prover.of_kernel(kernel);
+        let Some(protocol) = prover.protocol() else { return false };
+        let sync = match new.level {
+            Level::Block => Sync::Block,
+            Level::Warp => Sync::Warp,
+            Level::Grid => return false,
+        };
+        let precedes = |site: SiteId| new.precedes.contains(&site.0);
+        let barrier = FurtherBarrier { sync, precedes: &precedes, loops: new.loops };
+        let Some(changed) = further_barrier::insert(protocol, barrier) else { return false };
+        let sites: Vec<_> = pairs.iter().map(|pair| pair.map(SiteId)).collect();
+        let mut was_racy = false;
+        for (launch, block) in launches_of(&prover, shown) {
+            let races = |protocol| further_barrier::meet(protocol, &launch, block, &sites, sync);
+            if races(&changed) != Some(false) {
+                return false;
+            }
+            // The protocol must show the races before it may show that they are gone.
+            was_racy |= races(protocol) == Some(true);
+        }
+        was_racy
+    }
+}
+
+/// Launches of this run in which races were seen, each with a block.
+fn launches_of(prover: &KernelProver, shown: &[&schema::Race]) -> Vec<(Launch, [u32; 3])> {
+    let mut blocks: Vec<_> = shown
+        .iter()
+        .filter_map(|race| {
+            let launch = race.launch.as_ref()?;
+            Some((launch.grid, launch.block, race.accesses[0].block?))
+        })
+        .collect();
+    blocks.sort_unstable();
+    blocks.dedup();
+    let of_block = |(grid, block, index)| {
+        let of_shape = prover.launches(|launch| (launch.shape.grid, launch.shape.block) == (grid, block));
+        of_shape.into_iter().take(MOST_LAUNCHES_RUN).map(move |launch| (launch, index))
+    };
+    blocks.into_iter().take(MOST_BLOCKS_RUN).flat_map(of_block).collect()
+}
+
+/// Returns `the write at line 17` or, in another file, `the write at b.cu:17`.
+fn effect_at(kernel: &Kernel, site: u32, own_file: &str) -> String {
+    let op = kernel.module.meta.sites.get(site as usize).map_or("access", |site| match site.op {
+        Op::Read => "read",
+        Op::Write => "write",
+        Op::Atomic => "atomic",
+    });
+    match resolve::site_position(kernel, site) {
+        (Some(file), Some(line)) if file == own_file => format!("the {op} at line {line}"),
+        (Some(file), Some(line)) => format!("the {op} at {file}:{line}"),
+        _ => format!("the {op}"),
+    }
+}
