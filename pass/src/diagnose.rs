@@ -3,7 +3,7 @@
 //! The pass writes them as JSON and `gclang` prints them in clang's form, because the diagnostics
 //! of LLVM know no warning group besides clang's own.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use gpurace_abi::diagnostic::{Diagnostic, Group, Note, Position};
 use gpurace_abi::meta::{ModuleMeta, Op, Site, Verdict};
@@ -12,10 +12,13 @@ use gpurace_abi::symbol::demangle;
 use crate::config::Config;
 use crate::prove::{KernelFacts, SiteFacts, WitnessFacts};
 
+/// Notes of a warning that has one pair of accesses.
+const NOTES_OF_WARNING: usize = 2;
+
 /// The warnings and remarks for a module.
 pub fn diagnostics(meta: &ModuleMeta, kernels: &[KernelFacts], config: &Config) -> Vec<Diagnostic> {
     let mut out = Vec::new();
-    let mut warned = BTreeSet::new();
+    let mut warned = BTreeMap::new();
     let mut remarked = HashSet::new();
     for kernel in kernels {
         for (&id, facts) in &kernel.sites {
@@ -23,11 +26,19 @@ pub fn diagnostics(meta: &ModuleMeta, kernels: &[KernelFacts], config: &Config) 
             if let (true, Some(witness)) = (config.warn, &facts.witness) {
                 let mut pair = witness.sides.map(|side| position_of(meta, side.site));
                 pair.sort();
-                // One warning for a pair of places, whichever side found it and
-                // however many instances of a template have it.
-                if warned.insert(pair) {
+                // One warning for two lines and an object, whichever side found it, and however many columns or
+                // instances of a template have it.
+                let lines = pair.clone().map(|position| position.map(|at| Position { column: 0, ..at }));
+                let (at, pairs) = warned
+                    .entry((lines, witness.object.clone()))
+                    .or_insert_with(|| (out.len(), BTreeSet::new()));
+                if *at == out.len() {
                     out.push(warning(meta, &kernel.name, witness));
+                } else if !pairs.contains(&pair) {
+                    out[*at].notes.truncate(NOTES_OF_WARNING);
+                    out[*at].notes.push(further(pair[0].clone(), pairs.len()));
                 }
+                pairs.insert(pair);
             }
             let remark = remark(meta, &kernel.name, id, site, facts, config);
             if let Some(remark) =
@@ -130,6 +141,16 @@ fn warning(meta: &ModuleMeta, kernel: &str, witness: &WitnessFacts) -> Diagnosti
         },
     ];
     Diagnostic { group: Group::Warning, text: Note { position: position_of(meta, own.site), message }, notes }
+}
+
+/// Says how many more pairs of accesses a warning stands for.
+fn further(position: Option<Position>, pairs: usize) -> Note {
+    let these = if pairs == 1 {
+        "pair of accesses in these lines races"
+    } else {
+        "pairs of accesses in these lines race"
+    };
+    Note { position, message: format!("{pairs} further {these} likewise") }
 }
 
 /// `write of 4 bytes`.

@@ -56,6 +56,16 @@ fn a_race_within_each_block_is_a_warning_though_blocks_race_too() {
 }
 
 #[test]
+fn two_lines_and_an_object_are_one_warning() {
+    let sums = "__global__ void sums(int* a) {\n    int i = threadIdx.x;\n    \
+                int sum = a[i + 1] + a[i + 2] + a[i + 3];\n    \
+                a[i] = sum;\n    a[i + 256] = a[i + 255];\n}\n";
+    let said = diagnostics("lines", sums, &[]).stderr;
+    assert_eq!(said.matches("[-Wgpurace]").count(), 2, "{said}");
+    assert!(said.contains("note: 2 further pairs of accesses in these lines race likewise"), "{said}");
+}
+
+#[test]
 fn no_warning_rests_on_a_pointer_that_may_be_to_another_array() {
     let turned = "__global__ void turned(float* a, float* b, float* c) {\n    int i = threadIdx.x;\n    \
                   for (int k = 0; k < 8; k++) {\n        b[i] = i ? a[i - 1] : 0;\n        __syncthreads();\n        \

@@ -234,14 +234,15 @@ impl Session {
             let places: Vec<_> = seen.iter().filter_map(|&pair| place(pair)).collect();
             let shown: Vec<&schema::Race> = own().map(|(_, race)| race).collect();
             for (launch, block) in launches_of(&prover, &shown).into_iter().take(MOST_RUN_FOR_UNSEEN) {
-                let Some(meetings) = further_barrier::meetings(protocol, &launch, block, &|_| true) else {
+                let Some(conflicts) = further_barrier::conflicts(protocol, &launch, block, &|_| true) else {
                     continue;
                 };
-                for ([SiteId(a), SiteId(b)], meeting) in meetings {
+                for ([SiteId(a), SiteId(b)], conflict) in conflicts {
                     let is_known = |pair: &Pair| *pair == [a, b] || *pair == [b, a];
                     let is_near = seen.iter().flatten().any(|site| [a, b].contains(site))
                         && place([a, b]).is_some_and(|place| places.contains(&place));
-                    let scope = if meeting.across_warps { schema::Scope::Block } else { schema::Scope::Warp };
+                    let scope =
+                        if conflict.across_warps { schema::Scope::Block } else { schema::Scope::Warp };
                     if is_near && !seen.iter().any(is_known) {
                         match unseen
                             .iter_mut()

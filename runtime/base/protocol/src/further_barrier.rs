@@ -86,7 +86,7 @@ type Groups = HashMap<Together, (Touch, u32, bool)>;
 
 /// Which threads of a block conflict at two sites without a barrier between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Meeting {
+pub struct Conflict {
     /// Two threads of one warp.
     pub in_warp: bool,
     /// Threads of two warps.
@@ -94,16 +94,16 @@ pub struct Meeting {
 }
 
 /// The pairs of sites at which threads of a block meet, the lower number first.
-pub type Meetings = BTreeMap<[SiteId; 2], Meeting>;
+pub type Conflicts = BTreeMap<[SiteId; 2], Conflict>;
 
 /// Returns where threads of a block conflict without a barrier between them, at the sites that `takes` accepts. `None`
 /// if the protocol leaves open what the threads do, if some lanes wait for each other, or if there are too many steps.
-pub fn meetings(
+pub fn conflicts(
     protocol: &Protocol,
     launch: &Launch,
     block: [u32; 3],
     takes: &dyn Fn(SiteId) -> bool,
-) -> Option<Meetings> {
+) -> Option<Conflicts> {
     let mut is_open = false;
     let mut choose = |_: &_| {
         is_open = true;
@@ -149,7 +149,7 @@ pub fn meetings(
     if is_open {
         return None;
     }
-    let mut meetings = Meetings::new();
+    let mut conflicts = Conflicts::new();
     for groups in bytes.values() {
         let writes = groups.iter().filter(|(_, (touch, ..))| touch.op.writes());
         for (a, (touch, thread, several)) in writes {
@@ -160,18 +160,18 @@ pub fn meetings(
                 let same_bytes = (a.offset, a.size) == (b.offset, b.size);
                 if !is_apart && !is_one_thread && conflict(touch.op, other.op, same_bytes, true) {
                     let pair = [a.site.min(b.site), a.site.max(b.site)];
-                    let meeting = meetings.entry(pair).or_default();
-                    meeting.in_warp |= a.warp == b.warp;
-                    meeting.across_warps |= a.warp != b.warp;
+                    let conflict = conflicts.entry(pair).or_default();
+                    conflict.in_warp |= a.warp == b.warp;
+                    conflict.across_warps |= a.warp != b.warp;
                 }
             }
         }
     }
-    Some(meetings)
+    Some(conflicts)
 }
 
 /// True if two threads of a block conflict at these pairs of sites without a barrier between them: of a warp, or of a
-/// block. `None` if that is unknown, as for [`meetings`].
+/// block. `None` if that is unknown, as for [`conflicts`].
 pub fn meet(
     protocol: &Protocol,
     launch: &Launch,
@@ -179,16 +179,16 @@ pub fn meet(
     pairs: &[[SiteId; 2]],
     sync: Sync,
 ) -> Option<bool> {
-    let counts = |meeting: &Meeting| match sync {
-        Sync::Warp => Some(meeting.in_warp),
+    let counts = |conflict: &Conflict| match sync {
+        Sync::Warp => Some(conflict.in_warp),
         Sync::Block | Sync::Grid => Some(true),
         Sync::Lanes(_) | Sync::Named(_) => None,
     };
     let found =
-        meetings(protocol, launch, block, &|site| pairs.iter().flatten().any(|taken| *taken == site))?;
+        conflicts(protocol, launch, block, &|site| pairs.iter().flatten().any(|taken| *taken == site))?;
     let mut any = false;
-    for (&[a, b], meeting) in &found {
-        any |= counts(meeting)? && pairs.iter().any(|&pair| pair == [a, b] || pair == [b, a]);
+    for (&[a, b], conflict) in &found {
+        any |= counts(conflict)? && pairs.iter().any(|&pair| pair == [a, b] || pair == [b, a]);
     }
     Some(any)
 }
@@ -258,18 +258,18 @@ mod tests {
     #[test]
     fn each_pair_that_meets_is_told_with_its_threads() {
         let launch = Launch { shape: LaunchShape::flat(1, 128), ..Launch::default() };
-        let all = |protocol: &Protocol| meetings(protocol, &launch, [0; 3], &|_| true).unwrap();
+        let all = |protocol: &Protocol| conflicts(protocol, &launch, [0; 3], &|_| true).unwrap();
         // Of 64 threads each one reads what another one writes: 32 apart, or fewer.
         let racy = halving(0, Expr::Ntid(Axis::X));
-        let both = Meeting { in_warp: true, across_warps: true };
-        assert_eq!(all(&racy), Meetings::from([([READ, WRITE], both)]));
+        let both = Conflict { in_warp: true, across_warps: true };
+        assert_eq!(all(&racy), Conflicts::from([([READ, WRITE], both)]));
         // A barrier of the warp leaves what threads of two warps do.
         let sync = FurtherBarrier { sync: Sync::Warp, precedes: &|_| true, loops: 1 };
-        let across = Meeting { in_warp: false, across_warps: true };
-        assert_eq!(all(&insert(&racy, sync).unwrap()), Meetings::from([([READ, WRITE], across)]));
+        let across = Conflict { in_warp: false, across_warps: true };
+        assert_eq!(all(&insert(&racy, sync).unwrap()), Conflicts::from([([READ, WRITE], across)]));
         let fixed = insert(&racy, barrier(&|_| true, 1)).unwrap();
-        assert_eq!(all(&fixed), Meetings::new());
-        assert_eq!(meetings(&racy, &launch, [0; 3], &|site| site == READ), Some(Meetings::new()));
+        assert_eq!(all(&fixed), Conflicts::new());
+        assert_eq!(conflicts(&racy, &launch, [0; 3], &|site| site == READ), Some(Conflicts::new()));
     }
 
     #[test]
@@ -286,12 +286,12 @@ mod tests {
         p.objects = vec![Object { name: "tile".into(), kind: ObjectKind::Shared { size: 4 } }];
         let found = |threads| {
             let launch = Launch { shape: LaunchShape::flat(1, threads), ..Launch::default() };
-            meetings(&p, &launch, [0; 3], &|_| true).unwrap()
+            conflicts(&p, &launch, [0; 3], &|_| true).unwrap()
         };
-        let in_warp = Meeting { in_warp: true, across_warps: false };
-        assert_eq!(found(1), Meetings::new());
-        assert_eq!(found(2), Meetings::from([([READ, WRITE], in_warp)]));
-        assert_eq!(found(64), Meetings::from([([READ, WRITE], Meeting { across_warps: true, ..in_warp })]));
+        let in_warp = Conflict { in_warp: true, across_warps: false };
+        assert_eq!(found(1), Conflicts::new());
+        assert_eq!(found(2), Conflicts::from([([READ, WRITE], in_warp)]));
+        assert_eq!(found(64), Conflicts::from([([READ, WRITE], Conflict { across_warps: true, ..in_warp })]));
     }
 
     #[test]
