@@ -1,5 +1,7 @@
 //! `gpurace init`: what a project needs to be built with gpurace, for the build systems that it has.
 
+mod workflow;
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -25,7 +27,7 @@ pub struct InitArgs {
     folder: PathBuf,
 }
 
-/// Writes what is needed, and says how to go on.
+/// Writes what is needed, for the build and for a CI, and says how to go on.
 ///
 /// # Errors
 /// The folder has no known build system, or a file cannot be read or written.
@@ -33,12 +35,16 @@ pub fn init(args: &InitArgs) -> Result<Done, Error> {
     let world = World::real()?;
     let mut text = String::new();
     for (system, file) in project::systems(&args.folder) {
+        let is_first = text.is_empty();
         text += &match system {
             System::Cmake => with_cmake(&args.folder, &world.cmake_toolchain()?)?,
             System::Bazel => with_bazel(&file, &world.bazel_rules()?),
             System::Meson => with_meson(&file),
             System::Make => with_make(&file)?,
         };
+        if is_first {
+            text += &workflow::write(&args.folder, system, &file)?;
+        }
     }
     if text.is_empty() {
         let wanted: Vec<_> =
@@ -143,20 +149,21 @@ fn with_make(file: &Path) -> Result<String, Error> {
     let text = read_file(file)?;
     let text = String::from_utf8_lossy(&text);
     let mut said = String::new();
-    let variable = match variable_of_nvcc(&text) {
-        Some(variable) => variable,
-        None if text.contains("nvcc") => {
-            let _ = writeln!(said, "`{}` calls `nvcc` by itself: let it call `$(NVCC)`", file.display());
-            "NVCC"
-        }
-        None => "CXX",
-    };
+    let variable = compiler_variable(&text);
+    if text.contains("nvcc") && variable_of_nvcc(&text).is_none() {
+        let _ = writeln!(said, "`{}` calls `nvcc` by itself: let it call `$(NVCC)`", file.display());
+    }
     let folder = file.parent().filter(|folder| *folder != Path::new(".") && !folder.as_os_str().is_empty());
     let there = folder.map_or_else(String::new, |folder| {
         format!(" -C {}", shlex::try_quote(&folder.to_string_lossy()).unwrap_or_default())
     });
     let _ = writeln!(said, "next, where nothing is built yet: make{there} {variable}=\"{COMPILER}\"");
     Ok(said)
+}
+
+/// The variable of a Makefile that names the compiler of CUDA sources, or should.
+fn compiler_variable(makefile: &str) -> &str {
+    variable_of_nvcc(makefile).unwrap_or(if makefile.contains("nvcc") { "NVCC" } else { "CXX" })
 }
 
 /// The variable of a Makefile whose value is nvcc.
