@@ -12,6 +12,7 @@ mod random;
 use std::collections::BTreeMap;
 
 use gpurace_protocol::common::Common;
+use gpurace_protocol::condition::{AnyLaunch, Test};
 use gpurace_protocol::expr::Width;
 use gpurace_protocol::launch::{Extent, Launch, LaunchShape};
 use gpurace_protocol::protocol::*;
@@ -200,12 +201,12 @@ fn check(seed: u64, protocol: &Protocol, tally: &mut Tally) {
         let Ok(found) = races(protocol, &launch, &mut choose, &opaque_base, 3_000) else { continue };
         tally.launches += 1;
         if common.holds(&launch) {
+            let any = AnyLaunch::of(&special, &in_common.exprs);
+            let test = Test::new(&special, &in_common.exprs, &launch, Some(&any));
             for v in &in_common.sites {
                 let proved = match &v.verdict {
                     Verdict::Proved => true,
-                    Verdict::ProvedIf(conditions) => {
-                        conditions.iter().all(|c| c.holds(&special, &in_common.exprs, &launch))
-                    }
+                    Verdict::ProvedIf(conditions) => conditions.iter().all(|c| test.holds(c)),
                     Verdict::Racy(_) | Verdict::Unknown(_) => false,
                 };
                 let races = found.keys().any(|(a, b)| *a == v.site || *b == v.site);
@@ -230,10 +231,12 @@ fn check(seed: u64, protocol: &Protocol, tally: &mut Tally) {
             by_site.insert(*b, (true, Some(*a)));
         }
         let context = || format!("seed {seed}, launch {round}: {launch:?}\n{protocol:#?}");
+        let any = AnyLaunch::of(protocol, exprs);
+        let test = Test::new(protocol, exprs, &launch, Some(&any));
         for v in &outcome.verdicts.sites {
             let proved = match &v.verdict {
                 Verdict::Proved => true,
-                Verdict::ProvedIf(conditions) => conditions.iter().all(|c| c.holds(protocol, exprs, &launch)),
+                Verdict::ProvedIf(conditions) => conditions.iter().all(|c| test.holds(c)),
                 Verdict::Racy(_) | Verdict::Unknown(_) => false,
             };
             tally.held += u64::from(proved);

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use gpurace_check::ProvedSites;
+use gpurace_protocol::condition::{AnyLaunch, Condition, Test};
 use gpurace_protocol::launch::Launch as ProverLaunch;
 use gpurace_protocol::run::ThreadWork;
 use gpurace_protocol::verdict::Verdict;
@@ -68,28 +69,55 @@ impl Decision {
     }
 }
 
-/// Applies verdicts for all launches that a protocol describes to one of them.
-pub fn by_conditions(kernel: &Kernel, proofs: &KernelProofs, launch: &ProverLaunch) -> Decision {
-    let KernelProofs { protocol, verdicts } = proofs;
-    let mut decision = Decision::unproved(kernel);
-    let mut tested = HashMap::new();
-    for site in &verdicts.sites {
-        let fate = match &site.verdict {
-            Verdict::Proved => SiteFate::Proved,
-            Verdict::ProvedIf(conditions) => {
-                let holds = conditions.iter().all(|condition| {
-                    *tested
-                        .entry(condition)
-                        .or_insert_with(|| condition.holds(protocol, &verdicts.exprs, launch))
-                });
-                if !holds {
-                    continue;
-                }
-                SiteFate::ProvedAtLaunch
-            }
-            Verdict::Racy(_) | Verdict::Unknown(_) => continue,
+/// The proofs of a kernel for all launches that its protocol describes, ready to be tested on one of them.
+pub struct Proofs {
+    /// The protocol and the verdicts.
+    pub of_kernel: KernelProofs,
+    any_launch: AnyLaunch,
+    /// The conditions of all sites, each once.
+    conditions: Vec<Condition>,
+    /// The proved sites, and which of the conditions each one needs.
+    sites: Vec<(u32, SiteFate, Vec<usize>)>,
+}
+
+impl From<KernelProofs> for Proofs {
+    fn from(of_kernel: KernelProofs) -> Self {
+        let KernelProofs { protocol, verdicts } = &of_kernel;
+        let mut at: HashMap<&Condition, usize> = HashMap::new();
+        let mut conditions = Vec::new();
+        let mut number = |condition| {
+            *at.entry(condition).or_insert_with(|| {
+                conditions.push(Condition::clone(condition));
+                conditions.len() - 1
+            })
         };
-        decision.add(kernel, site.site.0, fate);
+        let proved = verdicts.sites.iter().filter_map(|site| {
+            let (fate, needs) = match &site.verdict {
+                Verdict::Proved => (SiteFate::Proved, Vec::new()),
+                Verdict::ProvedIf(all) => (SiteFate::ProvedAtLaunch, all.iter().map(&mut number).collect()),
+                Verdict::Racy(_) | Verdict::Unknown(_) => return None,
+            };
+            Some((site.site.0, fate, needs))
+        });
+        let sites = proved.collect();
+        let any_launch = AnyLaunch::of(protocol, &verdicts.exprs);
+        Self { any_launch, conditions, sites, of_kernel }
     }
-    decision
+}
+
+impl Proofs {
+    /// What they show for a launch.
+    pub fn decide(&self, kernel: &Kernel, launch: &ProverLaunch) -> Decision {
+        let KernelProofs { protocol, verdicts } = &self.of_kernel;
+        let test = Test::new(protocol, &verdicts.exprs, launch, Some(&self.any_launch));
+        let mut tested = vec![None; self.conditions.len()];
+        let mut decision = Decision::unproved(kernel);
+        for (site, fate, needs) in &self.sites {
+            let mut holds = |&at: &usize| *tested[at].get_or_insert_with(|| test.holds(&self.conditions[at]));
+            if needs.iter().all(&mut holds) {
+                decision.add(kernel, *site, *fate);
+            }
+        }
+        decision
+    }
 }

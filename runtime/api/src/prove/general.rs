@@ -9,7 +9,8 @@ use std::time::Duration;
 use gpurace_protocol::common::Common;
 use gpurace_protocol::launch::Launch;
 use gpurace_protocol::protocol::Protocol;
-use gpurace_protocol::wire::KernelProofs;
+
+use crate::prove::decision::Proofs;
 
 /// General questions about one kernel.
 const MOST: usize = 4;
@@ -23,7 +24,7 @@ pub struct General {
     /// The values.
     pub common: Common,
     /// The kernel's protocol for these launches, and the verdicts.
-    pub proofs: KernelProofs,
+    pub proofs: Proofs,
 }
 
 /// What is known of launches of one kernel that have values in common.
@@ -72,6 +73,7 @@ mod tests {
     use super::*;
     use gpurace_protocol::expr::Width;
     use gpurace_protocol::protocol::Param;
+    use gpurace_protocol::wire::KernelProofs;
 
     fn protocol() -> Protocol {
         let param =
@@ -88,7 +90,7 @@ mod tests {
     }
 
     fn answer(common: Common) -> General {
-        General { common, proofs: KernelProofs::default() }
+        General { common, proofs: KernelProofs::default().into() }
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub mod general;
 pub mod reach;
 pub mod solver;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -46,6 +46,7 @@ use gpurace_abi::ablation::{self, Mechanism};
 use gpurace_options::{CacheDir, Options};
 use gpurace_protocol::common::Common;
 use gpurace_protocol::contents::Contents;
+use gpurace_protocol::ids::ById;
 use gpurace_protocol::launch::Launch as ProverLaunch;
 use gpurace_protocol::protocol::{Protocol, SiteId};
 use gpurace_protocol::repeat::Repeat;
@@ -61,7 +62,7 @@ use crate::program::Program;
 use crate::prove::cache::{Cache, Key, LaunchAnswer};
 use crate::prove::configuration::Configuration;
 use crate::prove::contents::Looks;
-use crate::prove::decision::by_conditions;
+use crate::prove::decision::Proofs;
 use crate::prove::general::{General, Generals};
 use crate::prove::reach::{Footprint, FootprintValues, Reach};
 use crate::prove::solver::LaunchSolver;
@@ -83,7 +84,7 @@ const MOST_STATEMENTS: u64 = 1 << 14;
 /// What is known of a kernel, and the decisions on its launches.
 #[derive(Default)]
 pub struct KernelProver {
-    proofs: OnceLock<Option<KernelProofs>>,
+    proofs: OnceLock<Option<Proofs>>,
     /// Lists the accesses of its launches, if they follow from its protocol alone.
     repeat: OnceLock<Option<Arc<Repeat>>>,
     /// A launch of it had to be repeated. Later launches that others may overlap are checked.
@@ -94,7 +95,7 @@ pub struct KernelProver {
 impl KernelProver {
     /// The kernel's protocol, if its proofs have been read.
     pub fn protocol(&self) -> Option<&Protocol> {
-        Some(&self.proofs.get()?.as_ref()?.protocol)
+        Some(&self.proofs.get()?.as_ref()?.of_kernel.protocol)
     }
 
     /// The remembered launches for which this holds, in the order of their values.
@@ -121,8 +122,8 @@ impl KernelProver {
 
 #[derive(Default)]
 struct KnownLaunches {
-    decisions: HashMap<ProverLaunch, Arc<Decision>>,
-    values: HashMap<ProverLaunch, Arc<FootprintValues>>,
+    decisions: ById<ProverLaunch, Arc<Decision>>,
+    values: ById<ProverLaunch, Arc<FootprintValues>>,
     /// Number of configurations that were solved.
     solved: usize,
     /// What that cost, in the solver's units: the same in every run, also if the answers were kept.
@@ -221,9 +222,10 @@ impl Prover {
     ) -> Arc<Decision> {
         let kernel = launch.kernel;
         let prover = self.of_kernel(kernel);
-        let Some(proofs) = prover.proofs.get_or_init(|| self.read(kernel)) else {
+        let Some(ready) = prover.proofs.get_or_init(|| self.read(kernel)) else {
             return Arc::new(Decision::unproved(kernel));
         };
+        let proofs = &ready.of_kernel;
         if met_by_host == MetByHost::Refused
             && program.has_host_visible()
             && configuration::may_be_met_by_host(program, launch, &proofs.protocol)
@@ -235,7 +237,7 @@ impl Prover {
         // The lock is held while solving: another thread with the same launch waits for the answer.
         let mut known = prover.known.lock();
         let decision = known.remembered(&configuration.launch).unwrap_or_else(|| {
-            let mut decision = by_conditions(kernel, proofs, &configuration.launch);
+            let mut decision = ready.decide(kernel, &configuration.launch);
             if asks {
                 let launch = (proofs, &configuration);
                 self.decide_beyond_conditions(&mut decision, &mut known, kernel, launch, checks);
@@ -306,7 +308,7 @@ impl Prover {
             if decision.is_bare() {
                 return;
             }
-            decision.add_at_launch(kernel, &by_conditions(kernel, &general.proofs, launch));
+            decision.add_at_launch(kernel, &general.proofs.decide(kernel, launch));
         }
         if decision.is_bare() || !known.solves_more(checks) {
             return;
@@ -316,7 +318,7 @@ impl Prover {
             let (general, cost) = self.solve_general(common, &proofs.protocol, budget.min(self.budget));
             known.spent += cost;
             if let Some(general) = &general {
-                decision.add_at_launch(kernel, &by_conditions(kernel, &general.proofs, launch));
+                decision.add_at_launch(kernel, &general.proofs.decide(kernel, launch));
             }
             known.general.add(general.filter(|_| *decision != before));
         }
@@ -336,6 +338,7 @@ impl Prover {
         let Some(proofs) = prover.proofs.get_or_init(|| self.read(kernel)) else {
             return Reach { footprint: Footprint::ANYTHING, repeat: None };
         };
+        let proofs = &proofs.of_kernel;
         let sync = &kernel.meta().sync;
         // A repetition tells the checker only of barriers of the block and of whole warps.
         let more = sync.partial_masks || sync.named_barriers || sync.fences || sync.observes;
@@ -356,10 +359,10 @@ impl Prover {
     }
 
     /// The proofs of a kernel. `None` if it has none, or if they cannot be read.
-    fn read(&self, kernel: &Kernel) -> Option<KernelProofs> {
+    fn read(&self, kernel: &Kernel) -> Option<Proofs> {
         let bytes = kernel.module.proofs_of(kernel.name.to_str().ok()?)?;
         match wire::kernel_proofs(bytes) {
-            Ok(proofs) => Some(proofs),
+            Ok(proofs) => Some(proofs.into()),
             Err(error) => {
                 let name = &kernel.demangled;
                 self.notes.add(format!("proofs of `{name}` not used, all of it is checked: {error}"));
@@ -386,7 +389,7 @@ impl Prover {
                 let Some(answer) = answer else { return Duration::ZERO };
                 let cost_ms = answer.cost_ms;
                 let found = KernelProofs { protocol: proofs.protocol.clone(), verdicts: answer.verdicts };
-                let found = by_conditions(kernel, &found, launch);
+                let found = Proofs::from(found).decide(kernel, launch);
                 let sites = kernel.meta().sites.iter().zip(&found.fates);
                 let proved = sites.filter(|(_, fate)| **fate != SiteFate::Checked).map(|(site, _)| *site);
                 let answer = LaunchAnswer { cost_ms, proved: proved.collect() };
@@ -421,7 +424,7 @@ impl Prover {
             Some(answer)
         });
         let Some(answer) = answer else { return (None, Duration::ZERO) };
-        let proofs = KernelProofs { protocol, verdicts: answer.verdicts };
+        let proofs = KernelProofs { protocol, verdicts: answer.verdicts }.into();
         (Some(General { common, proofs }), Duration::from_millis(answer.cost_ms))
     }
 

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::{self, Bounds};
-use crate::condition::Condition;
+use crate::condition::{Condition, Test};
 use crate::expr::{BinOp, Cast, CmpOp, Expr, ExprId, Exprs, OpaqueId, Width};
 use crate::launch::Launch;
 use crate::place::Place;
@@ -394,18 +394,14 @@ fn is_unchanged(protocol: &Protocol, launch: &Launch, object: ObjectId) -> bool 
     let places = Place::all(protocol);
     let written: BTreeSet<_> =
         places.iter().filter(|place| place.access.op.writes()).map(|place| place.access.object).collect();
+    let test = Test::new(protocol, &protocol.exprs, launch, None);
     !may_touch_global(&protocol.body)
         && written.into_iter().all(|other| match protocol.objects[other.0 as usize].kind {
             ObjectKind::Param(_)
             | ObjectKind::Slot { .. }
             | ObjectKind::Image(_)
             | ObjectKind::Variable { .. } => {
-                other != object
-                    && Condition::Disjoint(object.min(other), object.max(other)).holds(
-                        protocol,
-                        &protocol.exprs,
-                        launch,
-                    )
+                other != object && test.holds(&Condition::Disjoint(object.min(other), object.max(other)))
             }
             ObjectKind::Opaque { space, .. } => space == Space::Shared,
             ObjectKind::GridBarrier

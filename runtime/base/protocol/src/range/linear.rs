@@ -4,11 +4,11 @@
 //! `x` from 0 to 15. The lift of a sum adds the multiples of each value up first. What a guard says of one sum
 //! holds for its multiples: `16 * y + x < 128` bounds `128 * y + 8 * x`.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::{Range, Ranges, View, lift_constant, special};
 use crate::expr::{BinOp, Cast, Expr, ExprId, Exprs};
+use crate::ids::ById;
 use crate::launch::Launch;
 use crate::protocol::Protocol;
 
@@ -26,13 +26,13 @@ pub(super) struct Linear {
 }
 
 /// The sums that were found, by expression. `None` if one is too long or its factors are too large.
-pub(super) type Sums = HashMap<ExprId, Option<Rc<Linear>>>;
+pub(super) type Sums = ById<ExprId, Option<Rc<Linear>>>;
 
 /// The terms of a sum, divided by their greatest common factor, the first of them positive.
 type Direction = Vec<(ExprId, i128)>;
 
 /// What guards say of sums of two and more values, by direction.
-pub(super) type Bounded = HashMap<(Direction, View), Range>;
+pub(super) type Bounded = ById<(Direction, View), Range>;
 
 impl Linear {
     fn of_constant(constant: i128) -> Self {

@@ -1,10 +1,10 @@
 //! Loops of a protocol: the values of their variables, and the number of their iterations.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::{FromGuards, Range, Ranges, View};
 use crate::expr::{BinOp, CmpOp, Expr, ExprId, LoopId, VarId, Width};
+use crate::ids::ById;
 use crate::protocol::{Induction, Loop, Protocol, Step, Stmt, Test};
 
 /// A loop variable with its loop.
@@ -22,11 +22,11 @@ pub struct VarInfo<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Loops<'a> {
     /// The variables, by id.
-    pub vars: HashMap<VarId, VarInfo<'a>>,
+    pub vars: ById<VarId, VarInfo<'a>>,
     /// The loops, by id.
-    pub loops: HashMap<LoopId, &'a Loop>,
+    pub loops: ById<LoopId, &'a Loop>,
     /// The conditions that hold at the entry of each loop.
-    pub entry: HashMap<LoopId, Vec<(ExprId, bool)>>,
+    pub entry: ById<LoopId, Vec<(ExprId, bool)>>,
 }
 
 impl<'a> Loops<'a> {
@@ -77,8 +77,8 @@ impl<'a> Loops<'a> {
 /// so they hold under all guards.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    steady: HashMap<(VarId, View), Option<Range>>,
-    iterations: HashMap<LoopId, Range>,
+    steady: ById<(VarId, View), Option<Range>>,
+    iterations: ById<LoopId, Range>,
 }
 
 impl<'a> Ranges<'a> {
