@@ -181,7 +181,7 @@ mod tests {
         set the repository's variable `GPURACE_WHEEL` to the address of a wheel of gpurace
         ");
         let text = fs::read_to_string(folder.path().join(WORKFLOW)).unwrap();
-        insta::assert_snapshot!(text);
+        insta::assert_snapshot!("workflow", text);
     }
 
     #[test]

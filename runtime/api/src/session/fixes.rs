@@ -1,7 +1,8 @@
 //! Changes of the source that mend the findings of a run.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use gpurace_abi::flow::Flow;
 use gpurace_abi::meta::Op;
 use gpurace_protocol::further_barrier::{self, FurtherBarrier};
 use gpurace_protocol::launch::Launch;
@@ -21,16 +22,19 @@ use crate::session::resolve::{self, InKernel};
 const MOST_BLOCKS_RUN: usize = 4;
 /// Launches of one shape in which each of these blocks is run.
 const MOST_LAUNCHES_RUN: usize = 8;
-
 /// Launches with a block in which races that were not seen are looked for.
 const MOST_RUN_FOR_UNSEEN: usize = 2;
 
-/// A race within a kernel that the run did not show.
-struct Unseen {
+/// Races of one finding within one kernel.
+struct RacesInKernel<'a> {
     kernel: &'static Kernel,
-    pair: Pair,
+    flow: &'static Flow,
+    /// Their sites.
+    pairs: Vec<Pair>,
+    /// One of each pair that the run has shown.
+    shown: Vec<&'a schema::Race>,
     /// The widest group of threads that race.
-    scope: schema::Scope,
+    widest: schema::Scope,
 }
 
 /// Barriers that order races.
@@ -61,7 +65,7 @@ impl Session {
             let may_need_barriers =
                 fix::may_need_barriers(finding) && !join::keeps_one_value(report, finding);
             let races = of_finding.get(&fingerprint).filter(|_| may_need_barriers);
-            let Some(mut fixed) = races.and_then(|races| self.barriers_for(races, None, &[])) else {
+            let Some(mut fixed) = races.and_then(|races| self.barriers_for(races, None)) else {
                 at += 1;
                 continue;
             };
@@ -75,7 +79,7 @@ impl Session {
                 }
                 let races = |finding: &schema::Finding| of_finding.get(&finding.fingerprint).cloned();
                 let both = [one, two].map(|finding| races(finding).unwrap_or_default()).concat();
-                match self.barriers_for(&both, None, &[]) {
+                match self.barriers_for(&both, None) {
                     Some(of_both) if of_both.barriers <= fixed.barriers => {
                         fixed = of_both;
                         join::join_mended(report, other, at);
@@ -86,12 +90,7 @@ impl Session {
                 }
             }
             let races = of_finding.get(&fingerprint).map_or(&[][..], Vec::as_slice);
-            let unseen = self.unseen(races);
-            if !unseen.is_empty()
-                && let Some(of_all) = self.barriers_for(races, None, &unseen)
-            {
-                fixed = of_all;
-            }
+            fixed = self.barriers_with_unseen(races).unwrap_or(fixed);
             let finding = &mut report.findings[at];
             if finding.cause == CauseKind::MissingBarrier && fixed.parted.len() > 1 {
                 finding.why = fix::why_several(&fixed.parted);
@@ -114,9 +113,8 @@ impl Session {
     /// Joins what threads of one block lack with what threads of several blocks lack on the same object, if barriers of
     /// the grid would mend both at the places where they mend the latter.
     fn join_with_wider(&self, report: &mut Report, of_finding: &mut HashMap<String, Vec<&FoundResolved>>) {
-        let barriers = |races: &[&FoundResolved]| {
-            Some(self.barriers_for(races, Some(schema::Scope::Block), &[])?.barriers)
-        };
+        let barriers =
+            |races: &[&FoundResolved]| Some(self.barriers_for(races, Some(schema::Scope::Block))?.barriers);
         let mut at = 0;
         while at < report.findings.len() {
             let races = |finding: &schema::Finding| of_finding.get(&finding.fingerprint).cloned();
@@ -150,108 +148,86 @@ impl Session {
     }
 
     /// The barriers that would order all these races. With `scope` they are taken for races of that scope, and nothing is
-    /// run: barriers of other groups of threads may stand at the same places. They order `unseen` races too.
-    fn barriers_for(
-        &self,
-        races: &[&FoundResolved],
-        scope: Option<schema::Scope>,
-        unseen: &[Unseen],
-    ) -> Option<Fixed> {
-        let mut kernels: Vec<(InKernel, Vec<Pair>, Vec<&schema::Race>)> = Vec::new();
-        for race in races {
-            let in_kernel = race.in_kernel?;
-            match kernels.iter_mut().find(|(known, ..)| std::ptr::eq(known.kernel, in_kernel.kernel)) {
-                Some((_, pairs, shown)) => {
-                    pairs.push(in_kernel.pair);
-                    shown.push(&race.race);
-                }
-                None => kernels.push((in_kernel, vec![in_kernel.pair], vec![&race.race])),
+    /// run: barriers of other groups of threads may stand at the same places.
+    fn barriers_for(&self, races: &[&FoundResolved], scope: Option<schema::Scope>) -> Option<Fixed> {
+        self.barriers_in(&by_kernel(races)?, scope)
+    }
+
+    /// The barriers that would order all these races, and those that the run did not show. `None` if there are none of
+    /// the latter, or if no barriers order them.
+    fn barriers_with_unseen(&self, races: &[&FoundResolved]) -> Option<Fixed> {
+        let mut kernels = by_kernel(races)?;
+        let mut any = false;
+        for races in &mut kernels {
+            let unseen = self.unseen(races);
+            any |= !unseen.is_empty();
+            for (pair, scope) in unseen {
+                races.pairs.push(pair);
+                races.widest = races.widest.max(scope);
             }
         }
-        for (known, pairs, _) in &mut kernels {
-            pairs.extend(
-                unseen.iter().filter(|race| std::ptr::eq(race.kernel, known.kernel)).map(|race| race.pair),
-            );
-        }
+        any.then(|| self.barriers_in(&kernels, None)).flatten()
+    }
+
+    fn barriers_in(&self, kernels: &[RacesInKernel<'_>], scope: Option<schema::Scope>) -> Option<Fixed> {
         let file = |kernel: &Kernel| {
             let meta = kernel.module.meta;
             meta.files.get(kernel.meta().frame.as_ref()?.file as usize).map(|file| file.name.clone())
         };
-        let name = file(kernels.first()?.0.kernel)?;
-        kernels.iter().all(|(known, ..)| file(known.kernel).as_ref() == Some(&name)).then_some(())?;
+        let name = file(kernels.first()?.kernel)?;
+        kernels.iter().all(|races| file(races.kernel).as_ref() == Some(&name)).then_some(())?;
         let runs: Vec<_> = kernels
             .iter()
-            .map(|(known, _, shown)| {
+            .map(|races| {
                 move |barrier: &NewBarrier, pairs: &[Pair]| {
-                    scope.is_none() && self.runs_clean(known.kernel, shown, barrier, pairs)
+                    scope.is_none() && self.runs_clean(races.kernel, &races.shown, barrier, pairs)
                 }
             })
             .collect();
         let unordered: Vec<_> = kernels
             .iter()
             .zip(&runs)
-            .map(|((known, pairs, _), runs)| Unordered {
-                flow: known.flow,
-                pairs: pairs.clone(),
-                runs_clean: runs,
-            })
+            .map(|(races, runs)| Unordered { flow: races.flow, pairs: races.pairs.clone(), runs_clean: runs })
             .collect();
-        let widest = races.iter().map(|found| found.widest).chain(unseen.iter().map(|race| race.scope)).max();
+        let widest = scope.or_else(|| kernels.iter().map(|races| races.widest).max())?;
         let fix::Barriers { diff, advice, barriers, parted } =
-            fix::barriers(scope.or(widest)?, &unordered, &name, self.sources())?;
-        let words = |(at, pair): (usize, Pair)| {
-            let InKernel { kernel, flow, .. } = kernels[at].0;
-            let is_reversed = relation(flow, pair, Level::Block).is_some_and(|relation| relation.is_reversed);
-            let [first, second] = pair;
-            let pair = if is_reversed { [second, first] } else { pair };
-            pair.map(|site| effect_at(kernel, site, &name))
+            fix::barriers(widest, &unordered, &name, self.sources())?;
+        let words = |(at, [first, second]): (usize, Pair)| {
+            let RacesInKernel { kernel, flow, .. } = kernels[at];
+            let is_reversed = relation(flow, [first, second], Level::Block).is_some_and(|it| it.is_reversed);
+            let in_order = if is_reversed { [second, first] } else { [first, second] };
+            in_order.map(|site| effect_at(kernel, site, &name))
         };
-        let mut parts: Vec<_> = parted.into_iter().map(words).collect();
-        parts.dedup();
-        Some(Fixed { diff, advice, barriers, parted: parts })
+        let mut parted: Vec<_> = parted.into_iter().map(words).collect();
+        parted.dedup();
+        Some(Fixed { diff, advice, barriers, parted })
     }
 
-    /// The races of two threads of a block that the kernel's protocol shows in launches of this run, in a barrier
-    /// interval of races that were seen, with one of their sites, and that the run itself did not show: a thread's
-    /// earlier access may have stood for it.
-    fn unseen(&self, races: &[&FoundResolved]) -> Vec<Unseen> {
-        let mut unseen: Vec<Unseen> = Vec::new();
-        let mut done: Vec<*const Kernel> = Vec::new();
-        let in_kernels = || races.iter().filter_map(|found| Some((found.in_kernel?, &found.race)));
-        for (InKernel { kernel, flow, .. }, _) in in_kernels() {
-            if done.contains(&std::ptr::from_ref(kernel)) {
-                continue;
-            }
-            done.push(kernel);
-            let prover = self.prover.of_kernel(kernel);
-            let Some(protocol) = prover.protocol() else { continue };
-            let own = || in_kernels().filter(|(known, _)| std::ptr::eq(known.kernel, kernel));
-            let seen: Vec<Pair> = own().map(|(known, _)| known.pair).collect();
-            let place = |pair: Pair| {
-                let relation = relation(flow, pair, Level::Block)?;
-                Some((relation.interval, relation.over_back_edge.is_some()))
-            };
-            let places: Vec<_> = seen.iter().filter_map(|&pair| place(pair)).collect();
-            let shown: Vec<&schema::Race> = own().map(|(_, race)| race).collect();
-            for (launch, block) in launches_of(&prover, &shown).into_iter().take(MOST_RUN_FOR_UNSEEN) {
-                let Some(conflicts) = further_barrier::conflicts(protocol, &launch, block, &|_| true) else {
-                    continue;
-                };
-                for ([SiteId(a), SiteId(b)], conflict) in conflicts {
-                    let is_known = |pair: &Pair| *pair == [a, b] || *pair == [b, a];
-                    let is_near = seen.iter().flatten().any(|site| [a, b].contains(site))
-                        && place([a, b]).is_some_and(|place| places.contains(&place));
+    /// The races of two threads of a block that the kernel's protocol shows in launches of this run, but the run itself
+    /// did not: a thread's earlier access may have stood for a later one. They share a site and a barrier interval with
+    /// races that the run has shown.
+    fn unseen(&self, races: &RacesInKernel<'_>) -> BTreeMap<Pair, schema::Scope> {
+        let mut unseen = BTreeMap::new();
+        let prover = self.prover.of_kernel(races.kernel);
+        let Some(protocol) = prover.protocol() else { return unseen };
+        let interval = |pair: Pair| {
+            let relation = relation(races.flow, pair, Level::Block)?;
+            Some((relation.interval, relation.over_back_edge.is_some()))
+        };
+        let known: BTreeSet<Pair> = races.pairs.iter().flat_map(|&[a, b]| [[a, b], [b, a]]).collect();
+        let sites: BTreeSet<u32> = races.pairs.iter().flatten().copied().collect();
+        let intervals: BTreeSet<_> = races.pairs.iter().filter_map(|&pair| interval(pair)).collect();
+        for (launch, block) in launches_of(&prover, &races.shown).into_iter().take(MOST_RUN_FOR_UNSEEN) {
+            let conflicts = further_barrier::conflicts(protocol, &launch, block, &|_| true);
+            for (pair, conflict) in conflicts.into_iter().flatten() {
+                let pair = pair.map(|site| site.0);
+                let is_near = pair.iter().any(|site| sites.contains(site))
+                    && interval(pair).is_some_and(|own| intervals.contains(&own));
+                if is_near && !known.contains(&pair) {
                     let scope =
                         if conflict.across_warps { schema::Scope::Block } else { schema::Scope::Warp };
-                    if is_near && !seen.iter().any(is_known) {
-                        match unseen
-                            .iter_mut()
-                            .find(|race| std::ptr::eq(race.kernel, kernel) && race.pair == [a, b])
-                        {
-                            Some(race) => race.scope = race.scope.max(scope),
-                            None => unseen.push(Unseen { kernel, pair: [a, b], scope }),
-                        }
-                    }
+                    let widest = unseen.entry(pair).or_insert(scope);
+                    *widest = scope.max(*widest);
                 }
             }
         }
@@ -283,6 +259,29 @@ impl Session {
         }
         was_racy
     }
+}
+
+/// Races of a finding by kernel. `None` if the sides of some race belong to different launches.
+fn by_kernel<'a>(races: &[&'a FoundResolved]) -> Option<Vec<RacesInKernel<'a>>> {
+    let mut kernels: Vec<RacesInKernel<'_>> = Vec::new();
+    for found in races {
+        let InKernel { kernel, flow, pair } = found.in_kernel?;
+        match kernels.iter_mut().find(|known| std::ptr::eq(known.kernel, kernel)) {
+            Some(known) => {
+                known.pairs.push(pair);
+                known.shown.push(&found.race);
+                known.widest = known.widest.max(found.widest);
+            }
+            None => kernels.push(RacesInKernel {
+                kernel,
+                flow,
+                pairs: vec![pair],
+                shown: vec![&found.race],
+                widest: found.widest,
+            }),
+        }
+    }
+    Some(kernels)
 }
 
 /// Launches of this run in which races were seen, each with a block.
