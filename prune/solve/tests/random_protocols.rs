@@ -12,7 +12,7 @@ mod random;
 use std::collections::BTreeMap;
 
 use gpurace_protocol::common::Common;
-use gpurace_protocol::condition::{AnyLaunch, Test};
+use gpurace_protocol::condition::{AnyLaunch, ConditionTest};
 use gpurace_protocol::expr::Width;
 use gpurace_protocol::launch::{Extent, Launch, LaunchShape};
 use gpurace_protocol::protocol::*;
@@ -202,7 +202,7 @@ fn check(seed: u64, protocol: &Protocol, tally: &mut Tally) {
         tally.launches += 1;
         if common.holds(&launch) {
             let any = AnyLaunch::of(&special, &in_common.exprs);
-            let test = Test::new(&special, &in_common.exprs, &launch, Some(&any));
+            let test = ConditionTest::new(&special, &in_common.exprs, &launch, Some(&any));
             for v in &in_common.sites {
                 let proved = match &v.verdict {
                     Verdict::Proved => true,
@@ -232,7 +232,7 @@ fn check(seed: u64, protocol: &Protocol, tally: &mut Tally) {
         }
         let context = || format!("seed {seed}, launch {round}: {launch:?}\n{protocol:#?}");
         let any = AnyLaunch::of(protocol, exprs);
-        let test = Test::new(protocol, exprs, &launch, Some(&any));
+        let test = ConditionTest::new(protocol, exprs, &launch, Some(&any));
         for v in &outcome.verdicts.sites {
             let proved = match &v.verdict {
                 Verdict::Proved => true,

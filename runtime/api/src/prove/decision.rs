@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use gpurace_check::ProvedSites;
-use gpurace_protocol::condition::{AnyLaunch, Condition, Test};
+use gpurace_protocol::condition::{AnyLaunch, Condition, ConditionTest};
 use gpurace_protocol::launch::Launch as ProverLaunch;
 use gpurace_protocol::run::ThreadWork;
 use gpurace_protocol::verdict::Verdict;
@@ -109,7 +109,7 @@ impl Proofs {
     /// What they show for a launch.
     pub fn decide(&self, kernel: &Kernel, launch: &ProverLaunch) -> Decision {
         let KernelProofs { protocol, verdicts } = &self.of_kernel;
-        let test = Test::new(protocol, &verdicts.exprs, launch, Some(&self.any_launch));
+        let test = ConditionTest::new(protocol, &verdicts.exprs, launch, Some(&self.any_launch));
         let mut tested = vec![None; self.conditions.len()];
         let mut decision = Decision::unproved(kernel);
         for (site, fate, needs) in &self.sites {

@@ -41,7 +41,7 @@ pub enum Condition {
 impl Condition {
     /// True if the condition provably holds for a launch.
     pub fn holds(&self, protocol: &Protocol, exprs: &Exprs, launch: &Launch) -> bool {
-        Test::new(protocol, exprs, launch, None).holds(self)
+        ConditionTest::new(protocol, exprs, launch, None).holds(self)
     }
 }
 
@@ -81,7 +81,7 @@ impl AnyLaunch {
 }
 
 /// Tests conditions on one launch.
-pub struct Test<'a> {
+pub struct ConditionTest<'a> {
     protocol: &'a Protocol,
     exprs: &'a Exprs,
     launch: &'a Launch,
@@ -92,7 +92,7 @@ pub struct Test<'a> {
     places: OnceCell<Vec<(Place<'a>, OnceCell<Range>)>>,
 }
 
-impl<'a> Test<'a> {
+impl<'a> ConditionTest<'a> {
     /// Tests of a launch. `exprs` are the expressions of the conditions.
     pub fn new(
         protocol: &'a Protocol,

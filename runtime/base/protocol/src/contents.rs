@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::{self, Bounds};
-use crate::condition::{Condition, Test};
+use crate::condition::{Condition, ConditionTest};
 use crate::expr::{BinOp, Cast, CmpOp, Expr, ExprId, Exprs, OpaqueId, Width};
 use crate::launch::Launch;
 use crate::place::Place;
@@ -394,7 +394,7 @@ fn is_unchanged(protocol: &Protocol, launch: &Launch, object: ObjectId) -> bool 
     let places = Place::all(protocol);
     let written: BTreeSet<_> =
         places.iter().filter(|place| place.access.op.writes()).map(|place| place.access.object).collect();
-    let test = Test::new(protocol, &protocol.exprs, launch, None);
+    let test = ConditionTest::new(protocol, &protocol.exprs, launch, None);
     !may_touch_global(&protocol.body)
         && written.into_iter().all(|other| match protocol.objects[other.0 as usize].kind {
             ObjectKind::Param(_)

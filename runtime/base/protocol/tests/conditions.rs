@@ -1,7 +1,7 @@
 //! Conditions that what accesses name in any launch decides, beside neighbours that it must leave to the launch's
 //! values, and those that must not hold.
 
-use gpurace_protocol::condition::{AnyLaunch, Condition, Test};
+use gpurace_protocol::condition::{AnyLaunch, Condition, ConditionTest};
 use gpurace_protocol::expr::{Axis, CmpOp, Expr, Exprs, ParamId, Width};
 use gpurace_protocol::launch::{Extent, GUARD, Launch, LaunchShape};
 use gpurace_protocol::protocol::*;
@@ -56,9 +56,9 @@ fn holds(protocol: &Protocol, launch: &Launch) -> [bool; 2] {
     let any = AnyLaunch::of(protocol, &protocol.exprs);
     // Without its values, only what holds in any launch is left.
     let unknown = Launch { params: Vec::new(), ..launch.clone() };
-    let by_any = Test::new(protocol, &protocol.exprs, &unknown, Some(&any)).holds(&APART);
+    let by_any = ConditionTest::new(protocol, &protocol.exprs, &unknown, Some(&any)).holds(&APART);
     let by_launch = APART.holds(protocol, &protocol.exprs, launch);
-    assert_eq!(Test::new(protocol, &protocol.exprs, launch, Some(&any)).holds(&APART), by_launch);
+    assert_eq!(ConditionTest::new(protocol, &protocol.exprs, launch, Some(&any)).holds(&APART), by_launch);
     [by_any, by_launch]
 }
 
