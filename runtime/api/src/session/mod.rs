@@ -12,6 +12,7 @@
 //! | [`watch`] | accesses of the host to managed and page-locked memory before it waits |
 //! | [`transfer_sites`] | the host's calls that copy or fill |
 //! | `counts`, `coverage`, `report` | the counts of kernels, what ran of them, and the report at the end |
+//! | `fixes` | which barriers would mend the findings |
 //! | `recent` | what was found since the program last asked |
 //! | `callback` | the function that the program wants to be called for each finding |
 //! | `expected` | races that the program expects |
