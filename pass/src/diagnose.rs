@@ -12,9 +12,6 @@ use gpurace_abi::symbol::demangle;
 use crate::config::Config;
 use crate::prove::{KernelFacts, SiteFacts, WitnessFacts};
 
-/// Notes of a warning that has one pair of accesses.
-const NOTES_OF_WARNING: usize = 2;
-
 /// The warnings and remarks for a module.
 pub fn diagnostics(meta: &ModuleMeta, kernels: &[KernelFacts], config: &Config) -> Vec<Diagnostic> {
     let mut out = Vec::new();
@@ -34,9 +31,6 @@ pub fn diagnostics(meta: &ModuleMeta, kernels: &[KernelFacts], config: &Config) 
                     .or_insert_with(|| (out.len(), BTreeSet::new()));
                 if *at == out.len() {
                     out.push(warning(meta, &kernel.name, witness));
-                } else if !pairs.contains(&pair) {
-                    out[*at].notes.truncate(NOTES_OF_WARNING);
-                    out[*at].notes.push(further(pair[0].clone(), pairs.len()));
                 }
                 pairs.insert(pair);
             }
@@ -56,6 +50,12 @@ pub fn diagnostics(meta: &ModuleMeta, kernels: &[KernelFacts], config: &Config) 
                 text: Note { position, message },
                 notes: Vec::new(),
             });
+        }
+    }
+    for (at, pairs) in warned.into_values() {
+        let warning: &mut Diagnostic = &mut out[at];
+        if pairs.len() > 1 {
+            warning.notes.push(further(warning.text.position.clone(), pairs.len() - 1));
         }
     }
     out

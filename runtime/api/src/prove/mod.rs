@@ -46,7 +46,6 @@ use gpurace_abi::ablation::{self, Mechanism};
 use gpurace_options::{CacheDir, Options};
 use gpurace_protocol::common::Common;
 use gpurace_protocol::contents::Contents;
-use gpurace_protocol::ids::ById;
 use gpurace_protocol::launch::Launch as ProverLaunch;
 use gpurace_protocol::protocol::{Protocol, SiteId};
 use gpurace_protocol::repeat::Repeat;
@@ -55,6 +54,7 @@ use gpurace_protocol::touched;
 use gpurace_protocol::verdict::Verdict;
 use gpurace_protocol::wire::{self, KernelProofs};
 use parking_lot::{Mutex, RwLock};
+use rustc_hash::FxHashMap;
 
 use crate::backend::module::{Kernel, KernelLaunch};
 use crate::host::notes::Notes;
@@ -122,8 +122,8 @@ impl KernelProver {
 
 #[derive(Default)]
 struct KnownLaunches {
-    decisions: ById<ProverLaunch, Arc<Decision>>,
-    values: ById<ProverLaunch, Arc<FootprintValues>>,
+    decisions: FxHashMap<ProverLaunch, Arc<Decision>>,
+    values: FxHashMap<ProverLaunch, Arc<FootprintValues>>,
     /// Number of configurations that were solved.
     solved: usize,
     /// What that cost, in the solver's units: the same in every run, also if the answers were kept.

@@ -19,7 +19,6 @@
 //! | [`constants`] | protocols with constants in place of known values |
 //! | [`last`] | values that loops leave |
 //! | [`contents`] | what is known of values that a launch loads from memory that it does not change |
-//! | [`ids`] | maps by ids |
 //! | [`bounds`] | where accesses lie within the memory of their object |
 //! | [`condition`] | conditions on a launch, which proofs need |
 //! | [`uniform`] | values that all threads of a launch share |
@@ -42,7 +41,6 @@ pub mod expr;
 pub mod fold;
 pub mod further_barrier;
 pub mod group;
-pub mod ids;
 pub mod in_flight;
 pub mod interval;
 pub mod lanes;

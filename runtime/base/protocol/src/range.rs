@@ -19,9 +19,10 @@ mod number;
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use rustc_hash::FxHashMap;
+
 use crate::arguments::{self, Places};
 use crate::expr::{Axis, BinOp, Cast, Expr, ExprId, Exprs, OpaqueId, VarId, Width};
-use crate::ids::ById;
 use crate::launch::Launch;
 use crate::protocol::Protocol;
 
@@ -38,13 +39,13 @@ pub const MAX_GRID_X: i128 = (1 << 31) - 1;
 pub const MAX_GRID_YZ: i128 = 65535;
 
 /// The ranges of a launch's arguments, by places. `None` if a place is not in the arguments.
-type ArgumentRanges = ById<(Places, Width, View), Option<Range>>;
+type ArgumentRanges = FxHashMap<(Places, Width, View), Option<Range>>;
 
 /// What follows from guards.
 #[derive(Clone, Default)]
 struct FromGuards {
     /// Ranges of values in a view.
-    refined: ById<(ExprId, View), Range>,
+    refined: FxHashMap<(ExprId, View), Range>,
     /// Ranges of lifts of sums.
     bounded: linear::Bounded,
 }
@@ -60,7 +61,7 @@ pub struct Ranges<'a> {
     /// The ranges of the launch's arguments at these places.
     arguments: Rc<RefCell<ArgumentRanges>>,
     guarded: FromGuards,
-    lifted: ById<(ExprId, View), Range>,
+    lifted: FxHashMap<(ExprId, View), Range>,
     /// Variables whose range search is in progress, with the assumed range.
     open: Vec<(VarId, Option<(View, Range)>)>,
 }
@@ -77,7 +78,7 @@ impl<'a> Ranges<'a> {
             sums: Rc::default(),
             arguments: Rc::default(),
             guarded: FromGuards::default(),
-            lifted: ById::default(),
+            lifted: FxHashMap::default(),
             open: Vec::new(),
         }
     }
@@ -105,7 +106,7 @@ impl<'a> Ranges<'a> {
             sums: Rc::clone(&self.sums),
             arguments: Rc::clone(&self.arguments),
             guarded,
-            lifted: ById::default(),
+            lifted: FxHashMap::default(),
             open: self.open.clone(),
         };
         for &(cond, value) in guards {

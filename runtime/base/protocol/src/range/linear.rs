@@ -6,9 +6,10 @@
 
 use std::rc::Rc;
 
+use rustc_hash::FxHashMap;
+
 use super::{Range, Ranges, View, lift_constant, special};
 use crate::expr::{BinOp, Cast, Expr, ExprId, Exprs};
-use crate::ids::ById;
 use crate::launch::Launch;
 use crate::protocol::Protocol;
 
@@ -26,13 +27,13 @@ pub(super) struct Linear {
 }
 
 /// The sums that were found, by expression. `None` if one is too long or its factors are too large.
-pub(super) type Sums = ById<ExprId, Option<Rc<Linear>>>;
+pub(super) type Sums = FxHashMap<ExprId, Option<Rc<Linear>>>;
 
 /// The terms of a sum, divided by their greatest common factor, the first of them positive.
 type Direction = Vec<(ExprId, i128)>;
 
 /// What guards say of sums of two and more values, by direction.
-pub(super) type Bounded = ById<(Direction, View), Range>;
+pub(super) type Bounded = FxHashMap<(Direction, View), Range>;
 
 impl Linear {
     fn of_constant(constant: i128) -> Self {

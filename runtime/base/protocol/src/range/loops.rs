@@ -2,9 +2,10 @@
 
 use std::rc::Rc;
 
+use rustc_hash::FxHashMap;
+
 use super::{FromGuards, Range, Ranges, View};
 use crate::expr::{BinOp, CmpOp, Expr, ExprId, LoopId, VarId, Width};
-use crate::ids::ById;
 use crate::protocol::{Induction, Loop, Protocol, Step, Stmt, Test};
 
 /// A loop variable with its loop.
@@ -22,11 +23,11 @@ pub struct VarInfo<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Loops<'a> {
     /// The variables, by id.
-    pub vars: ById<VarId, VarInfo<'a>>,
+    pub vars: FxHashMap<VarId, VarInfo<'a>>,
     /// The loops, by id.
-    pub loops: ById<LoopId, &'a Loop>,
+    pub loops: FxHashMap<LoopId, &'a Loop>,
     /// The conditions that hold at the entry of each loop.
-    pub entry: ById<LoopId, Vec<(ExprId, bool)>>,
+    pub entry: FxHashMap<LoopId, Vec<(ExprId, bool)>>,
 }
 
 impl<'a> Loops<'a> {
@@ -77,8 +78,8 @@ impl<'a> Loops<'a> {
 /// so they hold under all guards.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    steady: ById<(VarId, View), Option<Range>>,
-    iterations: ById<LoopId, Range>,
+    steady: FxHashMap<(VarId, View), Option<Range>>,
+    iterations: FxHashMap<LoopId, Range>,
 }
 
 impl<'a> Ranges<'a> {
