@@ -1,5 +1,6 @@
 //! One program at one revision and optimisation level, from source to verdict.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -167,6 +168,7 @@ impl Case {
         }
         findings.alarms.extend(self.unfounded_warnings(&compilation.stderr));
         let mut printed = Vec::new();
+        let mut tried = HashMap::new();
         for seed in self.program.seeds(self.revision()) {
             let (outcome, report, replay) = self.run_seed(&checked, &folder, &seed)?;
             let before = findings.count();
@@ -174,7 +176,7 @@ impl Case {
             if let Ok(report) = &report {
                 // What other schedules offer differs little. What other levels prove may.
                 if is_last_level || seed == "0" {
-                    self.try_fixes(report, &folder, &mut findings)?;
+                    self.try_fixes(report, &folder, &mut tried, &mut findings)?;
                 }
                 if is_last_level {
                     self.compare_findings(report, &seed, &mut findings);
@@ -229,27 +231,34 @@ impl Case {
     }
 
     /// Applies each change of the source that a report offers. All races of the finding must be gone then, and the
-    /// program must still end.
+    /// program must still end. `tried` holds what is known of each changed source: other schedules offer the same
+    /// changes again.
     ///
     /// # Errors
     /// If `gclang` or the program cannot be started or does not end.
-    fn try_fixes(&self, report: &Report, folder: &Path, findings: &mut Findings) -> Result<(), String> {
+    fn try_fixes(
+        &self,
+        report: &Report,
+        folder: &Path,
+        tried: &mut HashMap<String, Result<Report, String>>,
+        findings: &mut Findings,
+    ) -> Result<(), String> {
         let source = std::fs::read_to_string(&self.program.path).map_err(|e| e.to_string())?;
         for finding in &report.findings {
             let Some(diff) = &finding.fix.diff else { continue };
-            let folder = folder.join(format!("fix-{}", finding.id));
-            std::fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
-            let path = folder.join("fixed.cu");
-            std::fs::write(&path, patched(&source, diff)).map_err(|e| e.to_string())?;
-            let mut fixed = self.clone();
-            fixed.program.path = path;
-            let (executable, compilation) = fixed.build(Build::Checked, &folder)?;
-            if compilation.status != Some(0) {
-                findings.failures.push(format!("a fix does not compile:\n{diff}{}", compilation.stderr));
-                continue;
+            let fixed = patched(&source, diff);
+            if !tried.contains_key(&fixed) {
+                let folder = folder.join(format!("fix-{}", tried.len()));
+                let after = self.changed_to(&fixed, &folder)?;
+                tried.insert(fixed.clone(), after);
             }
-            let (_, after, _) = fixed.run_seed(&executable, &folder, "0")?;
-            let after = after?;
+            let after = match &tried[&fixed] {
+                Ok(after) => after,
+                Err(why) => {
+                    findings.failures.push(format!("a fix does not work:\n{diff}{why}"));
+                    continue;
+                }
+            };
             if let Some(left) = after.findings.iter().find(|left| left.fingerprint == finding.fingerprint) {
                 findings.failures.push(format!("a fix leaves `{}`:\n{diff}{}", left.title, left.why));
             }
@@ -267,12 +276,30 @@ impl Case {
                 let how = format!("a fix of all leaves `{}`:\n{diff}{}", left.title, left.why);
                 findings.failures.push(how);
             }
-            let left = after.findings;
+            let left = &after.findings;
             if report.divergence.is_empty() && left.iter().any(|left| left.cause == "divergence") {
                 findings.failures.push(format!("a fix makes threads wait for others:\n{diff}"));
             }
         }
         Ok(())
+    }
+
+    /// Returns the report of the program after a change of its source, or why the changed program does not compile or
+    /// has no report.
+    ///
+    /// # Errors
+    /// If `gclang` or the program cannot be started or does not end.
+    fn changed_to(&self, source: &str, folder: &Path) -> Result<Result<Report, String>, String> {
+        std::fs::create_dir_all(folder).map_err(|e| e.to_string())?;
+        let mut changed = self.clone();
+        changed.program.path = folder.join("fixed.cu");
+        std::fs::write(&changed.program.path, source).map_err(|e| e.to_string())?;
+        let (executable, compilation) = changed.build(Build::Checked, folder)?;
+        if compilation.status != Some(0) {
+            return Ok(Err(compilation.stderr));
+        }
+        let (_, report, _) = changed.run_seed(&executable, folder, "0")?;
+        Ok(report)
     }
 
     /// Checks that a racy build has the declared findings, under the schedule without a seed. A build whose races
@@ -341,22 +368,24 @@ impl Case {
             Build::Bare => "bare",
         });
         let flags = self.program.words(self.revision(), "compile-flags");
-        // A program's own flags may change the text of its headers.
-        if flags.is_empty() {
-            let source = std::fs::read_to_string(&self.program.path).map_err(|e| e.to_string())?;
-            let sanitize = build == Build::Checked;
-            precompiled::provide(folder, &source, sanitize, &self.opt, self.revision())?;
-        }
+        let source = std::fs::read_to_string(&self.program.path).map_err(|e| e.to_string())?;
+        let sanitize = build == Build::Checked;
+        precompiled::provide(folder, &source, sanitize, &self.opt, &flags)?;
         let mut command = Command::new(tool("gclang++")?);
         command.arg("-fgpurace-exec=cpu").arg(format!("-{}", self.opt));
-        if build == Build::Checked {
+        if sanitize {
             command.arg("-fsanitize=gpurace");
             command.arg(format!("-fgpurace-prune={}", self.prune()));
         }
         if let Some(revision) = &self.revision {
-            command.arg(format!("-D{}", revision.to_uppercase()));
+            // clang refuses a precompiled header under an additional `-D`, but takes it before another header.
+            let header = folder.join("revision.h");
+            let line = format!("#define {} 1\n", revision.to_uppercase());
+            std::fs::write(&header, line).map_err(|e| format!("{}: {e}", header.display()))?;
+            command.arg("-include").arg(&header);
         }
-        command.arg("-I").arg(programs().join("support"));
+        // lld links faster. Other suites link with the default linker.
+        command.arg("-fuse-ld=lld").arg("-I").arg(programs().join("support"));
         command.args(flags);
         command.arg(&self.program.path).current_dir(folder);
         if !self.program.words(self.revision(), "module").is_empty() {

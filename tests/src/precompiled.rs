@@ -4,7 +4,7 @@
 //! clang searches a folder `NAME.gch` beside the header of its first `-include`. That header is gclang's
 //! `gpurace/nvcc_compat.h`. clang takes the file in the folder that was made for exactly the same language,
 //! macros and target. Therefore one folder holds a file for the host and one for the device, and each
-//! kind of build, optimisation level and revision has a folder of its own. The compiled code is the same
+//! kind of build, optimisation level and list of flags has a folder of its own. The compiled code is the same
 //! as without precompiled headers.
 
 use std::collections::{BTreeSet, HashMap};
@@ -15,7 +15,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use crate::toolchain::{run, tool, work_folder};
 
 /// Large headers that several programs include.
-const SLOW_HEADERS: &[&str] = &["cooperative_groups.h", "cuda/atomic"];
+const SLOW_HEADERS: &[&str] =
+    &["cooperative_groups.h", "cuda/atomic", "cuda/barrier", "cuda/ptx", "cuda_pipeline.h"];
 
 /// The properties of a compilation that its precompiled headers depend on. Compilations with the same key
 /// share the headers.
@@ -23,7 +24,7 @@ const SLOW_HEADERS: &[&str] = &["cooperative_groups.h", "cuda/atomic"];
 struct HeadersKey {
     sanitize: bool,
     opt: String,
-    revision: Option<String>,
+    flags: Vec<String>,
     headers: BTreeSet<&'static str>,
 }
 
@@ -36,18 +37,12 @@ static FOLDERS: Mutex<Option<HashMap<HeadersKey, Cached>>> = Mutex::new(None);
 ///
 /// # Errors
 /// If the headers cannot be compiled, or the link to them cannot be made.
-pub fn provide(
-    folder: &Path,
-    source: &str,
-    sanitize: bool,
-    opt: &str,
-    revision: Option<&str>,
-) -> Result<(), String> {
+pub fn provide(folder: &Path, source: &str, sanitize: bool, opt: &str, flags: &[&str]) -> Result<(), String> {
     let included = |h: &&str| source.contains(&format!("#include <{h}>"));
     let key = HeadersKey {
         sanitize,
         opt: opt.to_owned(),
-        revision: revision.map(str::to_owned),
+        flags: flags.iter().filter(|flag| !flag.starts_with("-l")).map(|&flag| flag.to_owned()).collect(),
         headers: SLOW_HEADERS.iter().copied().filter(included).collect(),
     };
     let (cell, number) = {
@@ -80,9 +75,7 @@ fn make(key: &HeadersKey, folder: &Path) -> Result<PathBuf, String> {
         plan.arg("-fsanitize=gpurace");
     }
     plan.arg(format!("-{}", key.opt));
-    if let Some(revision) = &key.revision {
-        plan.arg(format!("-D{}", revision.to_uppercase()));
-    }
+    plan.args(&key.flags);
     plan.arg(&source).args(["-o", "unused"]).current_dir(&plain);
     let plan = run(&mut plan, &plain)?.stderr;
     for (side, flag) in [("host", "--cuda-host-only"), ("device", "--cuda-device-only")] {
