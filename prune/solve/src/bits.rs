@@ -1,4 +1,5 @@
-//! `&`, `|` and `^` as linear terms: by division if a mask has few runs of bits, else bit by bit.
+//! `&`, `|` and `^` as linear terms: by division if a mask has few runs of bits, else bit by bit. [`crate::masks`] is for
+//! wide numbers of which neither is known.
 
 use gpurace_protocol::expr::{BinOp, ExprId, Width};
 use gpurace_protocol::range::{Range, View};
@@ -8,6 +9,8 @@ use crate::linear::{Encoded, Formula, Lin, gcd};
 
 /// The largest number of bits for which an operator is encoded bit by bit.
 pub(crate) const MOST_BITS: u32 = 34;
+/// The largest number of bits for which an operator of two unknown numbers is encoded bit by bit.
+const MOST_EXACT_BITS: u32 = 16;
 /// The largest number of runs of bits for which a mask is encoded by division.
 pub(crate) const MOST_FIELDS: usize = 4;
 
@@ -89,8 +92,8 @@ impl<'a> Encoder<'a> {
         }
         let hi = range.hi.max(self.range(y).hi.min(i128::from(width.mask())));
         let count = 128 - hi.max(0).leading_zeros();
-        if count > MOST_BITS {
-            return Ok(Lin::atom(self.fresh("bits", View::Unsigned.all(width))));
+        if count > MOST_EXACT_BITS {
+            return self.by_common_bits(op, x, y, width);
         }
         let (xs, ys) = (self.bits_of(x, count)?, self.bits_of(y, count)?);
         let mut sum = Lin::default();

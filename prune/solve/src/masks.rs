@@ -1,0 +1,97 @@
+//! `&`, `|` and `^` of numbers of which neither is known, in one unknown: the bits that both have.
+//!
+//! With `c = x & y`, `x | y` is `x + y - c`, and `x ^ y` is `x + y - 2 c`. Where two threads have one mask `y`, the
+//! exclusive or pairs the numbers. If `x ^ y` of one thread is the `x` of the other, so it is the other way round, and
+//! each bit of the mask is in one of the two numbers. Threads whose `x ^ y` are equal have equal `x`.
+//! Butterflies and bitonic sorts are race-free by this, whatever the mask: `if ((i ^ j) > i)`, or
+//! `if ((i & j) == 0)`, leaves one thread of each pair.
+
+use gpurace_protocol::expr::{BinOp, Width};
+use gpurace_protocol::range::{Range, View};
+
+use crate::encode::Encoder;
+use crate::linear::{Encoded, Formula, Lin};
+
+/// The largest number of values that are compared with each other.
+const MOST_COMPARED: usize = 8;
+
+/// Two numbers, and the bits that both have.
+pub(crate) struct Masked {
+    x: Lin,
+    y: Lin,
+    common: Lin,
+    /// Holds if the numbers are in the range of their width.
+    holds: Formula,
+}
+
+impl Masked {
+    /// `x ^ y`
+    fn exclusive(&self) -> Encoded<Lin> {
+        self.x.plus(1, &self.y)?.plus(-2, &self.common)
+    }
+}
+
+impl Encoder<'_> {
+    /// Returns the value of a bitwise operator, as an unsigned number.
+    pub(crate) fn by_common_bits(&mut self, op: BinOp, x: &Lin, y: &Lin, width: Width) -> Encoded<Lin> {
+        let common = self.common_bits(x, y, width)?;
+        match op {
+            BinOp::And => Ok(common),
+            BinOp::Or => x.plus(1, y)?.minus(&common),
+            _ => x.plus(1, y)?.plus(-2, &common),
+        }
+    }
+
+    fn common_bits(&mut self, x: &Lin, y: &Lin, width: Width) -> Encoded<Lin> {
+        let (x, y) = if x <= y { (x, y) } else { (y, x) };
+        if let Some(known) = self.masked.iter().find(|known| known.x == *x && known.y == *y) {
+            return Ok(known.common.clone());
+        }
+        let all = View::Unsigned.all(width);
+        let mut held = Vec::new();
+        for of in [x, y] {
+            // Guards may keep a number in its range, and do not hold in moments that are not reached.
+            if !self.range(of).within(all) {
+                held.push(Formula::within(of, all)?);
+            }
+        }
+        let most = self.range(x).hi.min(self.range(y).hi).clamp(0, all.hi);
+        let common = Lin::atom(self.fresh("common", Range::new(0, most)));
+        let new = Masked { x: x.clone(), y: y.clone(), common, holds: Formula::all(held) };
+        let fits = Formula::all([
+            Formula::le(&new.common, x)?,
+            Formula::le(&new.common, y)?,
+            Formula::within(&x.plus(1, y)?.minus(&new.common)?, all)?,
+        ]);
+        self.facts.push(new.holds.clone().implies(fits));
+        for known in self.masked.iter().take(MOST_COMPARED) {
+            for fact in pairs(known, &new)? {
+                self.facts.push(fact);
+            }
+        }
+        let common = new.common.clone();
+        self.masked.push(new);
+        Ok(common)
+    }
+}
+
+/// Facts about two values with one mask.
+fn pairs(a: &Masked, b: &Masked) -> Encoded<Vec<Formula>> {
+    let both = Formula::all([a.holds.clone(), b.holds.clone()]);
+    let mut facts = Vec::new();
+    for (x, mask) in [(&a.x, &a.y), (&a.y, &a.x)] {
+        for (other, its) in [(&b.x, &b.y), (&b.y, &b.x)] {
+            if mask != its {
+                continue;
+            }
+            let (of_a, of_b) = (a.exclusive()?, b.exclusive()?);
+            let same = Formula::eq(x, other)?;
+            let pairs = Formula::any([Formula::eq(&of_a, other)?, Formula::eq(&of_b, x)?]);
+            let pairs = pairs.implies(Formula::eq(&a.common.plus(1, &b.common)?, mask)?);
+            let apart = Formula::eq(&of_a, &of_b)?.implies(same.clone());
+            let alike = same.implies(Formula::eq(&a.common, &b.common)?);
+            facts.extend([pairs, apart, alike].map(|fact| both.clone().implies(fact)));
+        }
+    }
+    Ok(facts)
+}
