@@ -10,7 +10,7 @@ use crate::linear::{Encoded, Formula, Lin, gcd};
 /// The largest number of bits for which an operator is encoded bit by bit.
 pub(crate) const MOST_BITS: u32 = 34;
 /// The largest number of bits for which an operator of two unknown numbers is encoded bit by bit.
-const MOST_EXACT_BITS: u32 = 16;
+pub(crate) const MOST_EXACT_BITS: u32 = 16;
 /// The largest number of runs of bits for which a mask is encoded by division.
 pub(crate) const MOST_FIELDS: usize = 4;
 
@@ -33,13 +33,18 @@ impl<'a> Encoder<'a> {
                 return x.minus(&cut);
             }
         }
+        if op == BinOp::And
+            && let Some(value) = self.around_power(f, a, b)?
+        {
+            return Ok(value);
+        }
         let range = f.ranges.computed(a, View::Unsigned).hull(f.ranges.computed(b, View::Unsigned));
         let (x, y) = (self.computed(f, a, View::Unsigned)?, self.computed(f, b, View::Unsigned)?);
         if op == BinOp::Xor && exprs.as_const(b).map(i128::from) == Some(mask) {
             return Lin::constant(mask).minus(&x);
         }
         if op == BinOp::Or {
-            for (high, low) in [(&x, &y), (&y, &x)] {
+            for ((high, low), id) in [((&x, &y), b), ((&y, &x), a)] {
                 let unit = match high.as_constant() {
                     Some(c) => c & c.wrapping_neg(),
                     None => {
@@ -49,8 +54,8 @@ impl<'a> Encoder<'a> {
                 };
                 // `unit` becomes the largest power of two that divides `high`.
                 let unit = if unit == 0 { i128::MAX } else { unit & unit.wrapping_neg() };
-                let range = self.range(low);
-                if range.lo >= 0 && range.hi < unit {
+                let is_below = |range: Range| range.lo >= 0 && range.hi < unit;
+                if is_below(self.range(low)) || is_below(f.ranges.computed(id, View::Unsigned)) {
                     return x.plus(1, &y);
                 }
             }

@@ -6,10 +6,11 @@
 //! Butterflies and bitonic sorts are race-free by this, whatever the mask: `if ((i ^ j) > i)`, or
 //! `if ((i & j) == 0)`, leaves one thread of each pair.
 
-use gpurace_protocol::expr::{BinOp, Width};
+use gpurace_protocol::expr::{BinOp, Expr, ExprId, Exprs, Width};
 use gpurace_protocol::range::{Range, View};
 
-use crate::encode::Encoder;
+use crate::bits::MOST_EXACT_BITS;
+use crate::encode::{Encoder, Frame};
 use crate::linear::{Encoded, Formula, Lin};
 
 /// The largest number of values that are compared with each other.
@@ -31,7 +32,7 @@ impl Masked {
     }
 }
 
-impl Encoder<'_> {
+impl<'a> Encoder<'a> {
     /// Returns the value of a bitwise operator, as an unsigned number.
     pub(crate) fn by_common_bits(&mut self, op: BinOp, x: &Lin, y: &Lin, width: Width) -> Encoded<Lin> {
         let common = self.common_bits(x, y, width)?;
@@ -40,6 +41,40 @@ impl Encoder<'_> {
             BinOp::Or => x.plus(1, y)?.minus(&common),
             _ => x.plus(1, y)?.plus(-2, &common),
         }
+    }
+
+    /// Returns `a & b` if `b` is `p - 1` or `-p` for a wide number `p` that is not known.
+    pub(crate) fn around_power(&mut self, f: &mut Frame<'a>, a: ExprId, b: ExprId) -> Encoded<Option<Lin>> {
+        let exprs = self.setting.exprs;
+        let width = exprs.width(a);
+        let Some((p, below)) = beside_power(exprs, b) else { return Ok(None) };
+        let p = self.computed(f, p, View::Unsigned)?;
+        if self.range(&p).hi >> MOST_EXACT_BITS == 0 || self.constant_cases(&p).is_some() {
+            return Ok(None);
+        }
+        let x = self.computed(f, a, View::Unsigned)?;
+        // If `p` is 0, this is no number of the width, and nothing is known of the common bits.
+        let mask = p.shifted(-1)?;
+        let common = self.common_bits(&x, &mask, width)?;
+        if x != p {
+            self.remainder_by_power((&x, &p), &common, width)?;
+        }
+        // `-p` has the bits that `p - 1` does not have.
+        Ok(Some(if below { common } else { x.minus(&common)? }))
+    }
+
+    /// Adds the fact that the bits that `x` has in common with `p - 1` are the remainder of a division by `p`, if `p` is a
+    /// power of two: if it has no bit in common with `p - 1`.
+    fn remainder_by_power(&mut self, (x, p): (&Lin, &Lin), common: &Lin, width: Width) -> Encoded<()> {
+        let clear = self.common_bits(p, &p.shifted(-1)?, width)?;
+        let (_, rest) = self.divide_by(x, p, View::Unsigned, BinOp::URem, width)?;
+        let is_power = Formula::all([
+            Formula::within(x, View::Unsigned.all(width))?,
+            Formula::le(&Lin::constant(1), p)?,
+            Formula::eq(&clear, &Lin::constant(0))?,
+        ]);
+        self.facts.push(is_power.implies(Formula::eq(common, &rest)?));
+        Ok(())
     }
 
     fn common_bits(&mut self, x: &Lin, y: &Lin, width: Width) -> Encoded<Lin> {
@@ -55,7 +90,7 @@ impl Encoder<'_> {
                 held.push(Formula::within(of, all)?);
             }
         }
-        let most = self.range(x).hi.min(self.range(y).hi).clamp(0, all.hi);
+        let most = if held.is_empty() { self.range(x).hi.min(self.range(y).hi) } else { all.hi };
         let common = Lin::atom(self.fresh("common", Range::new(0, most)));
         let new = Masked { x: x.clone(), y: y.clone(), common, holds: Formula::all(held) };
         let fits = Formula::all([
@@ -72,6 +107,17 @@ impl Encoder<'_> {
         let common = new.common.clone();
         self.masked.push(new);
         Ok(common)
+    }
+}
+
+/// Returns `p` if the expression is `p - 1`, with true, or `-p`, with false.
+pub(crate) fn beside_power(exprs: &Exprs, id: ExprId) -> Option<(ExprId, bool)> {
+    let Expr::Bin(op, a, b) = exprs.get(id) else { return None };
+    match op {
+        BinOp::Add if exprs.as_const(b) == Some(exprs.width(b).mask()) => Some((a, true)),
+        BinOp::Sub if exprs.as_const(b) == Some(1) => Some((a, true)),
+        BinOp::Sub if exprs.as_const(a) == Some(0) => Some((b, false)),
+        _ => None,
     }
 }
 

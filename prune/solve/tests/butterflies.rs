@@ -6,7 +6,8 @@ use common::*;
 use gpurace_protocol::expr::*;
 use gpurace_protocol::launch::Launch;
 use gpurace_protocol::protocol::*;
-use gpurace_protocol::verdict::Verdict;
+use gpurace_protocol::verdict::{SiteVerdict, Verdict};
+use gpurace_solve::Outcome;
 
 /// Swaps two elements.
 fn swap(k: &mut Kernel, of: ObjectId, a: E, b: E) {
@@ -72,21 +73,23 @@ fn below_or_before(k: &mut Kernel, i: E, far: E, _: E) -> E {
     k.le(before, far)
 }
 
+/// For each site, whether it is proved for a launch by these verdicts for all launches.
+fn holds(p: &Protocol, all: &Outcome, launch: &Launch) -> Vec<bool> {
+    let p = Protocol { exprs: all.verdicts.exprs.clone(), ..p.clone() };
+    let holds = |site: &SiteVerdict| match &site.verdict {
+        Verdict::Proved => true,
+        Verdict::ProvedIf(conditions) => conditions.iter().all(|c| c.holds(&p, &p.exprs, launch)),
+        Verdict::Racy(_) | Verdict::Unknown(_) => false,
+    };
+    all.verdicts.sites.iter().map(holds).collect()
+}
+
 /// Asserts that no site with a race in a launch is proved for it, be it alone or with all launches.
 fn races_are_found(p: &Protocol, launch: &Launch) {
     let racing = racing(p, launch, 0);
     assert!(!racing.is_empty());
-    let all = prove(p);
-    for (outcome, exprs) in [(&all, &all.verdicts.exprs), (&prove_with(p, launch), &p.exprs)] {
-        for site in &outcome.verdicts.sites {
-            let proved = match &site.verdict {
-                Verdict::Proved => true,
-                Verdict::ProvedIf(conditions) => conditions.iter().all(|c| {
-                    let p = Protocol { exprs: exprs.clone(), ..p.clone() };
-                    c.holds(&p, exprs, launch)
-                }),
-                _ => false,
-            };
+    for outcome in [prove(p), prove_with(p, launch)] {
+        for (site, proved) in outcome.verdicts.sites.iter().zip(holds(p, &outcome, launch)) {
             assert!(!proved || !racing.contains(&site.site), "{:?}", site.site);
         }
     }
@@ -127,5 +130,130 @@ fn both_threads_of_a_pair_swap() {
         for j in js {
             races_are_found(&p, &launch([4, 1, 1], [8, 1, 1], &p, &[*j, 4]));
         }
+    }
+}
+
+/// The first element of a thread in a stage, and the distance of the second, from its index and a number of the stage.
+type Elements = fn(&mut Kernel, E, E) -> (E, E);
+
+/// A stage of a transform: thread `i` has the elements `first` and `first + half`, each of two floats.
+fn stage(first: Elements) -> Protocol {
+    let mut k = Kernel::new("stage");
+    let (x, stage) = (k.pointer("x"), k.scalar("stage"));
+    let i = k.gid();
+    let (first, half) = first(&mut k, i, stage);
+    let far = k.add(first, half);
+    for op in [Op::Read, Op::Write] {
+        for at in [first, far] {
+            let wide = k.p.exprs.sext(Width::W64, at);
+            let by = k.p.exprs.c64(8);
+            let bytes = k.p.exprs.product(wide, by);
+            let four = k.p.exprs.c64(4);
+            let next = k.p.exprs.sum(bytes, four);
+            k.access_bytes(op, x, bytes, 4);
+            k.access_bytes(op, x, next, 4);
+        }
+    }
+    k.done()
+}
+
+/// `((i >> s) << (s + 1)) | (i & ((1 << s) - 1))`
+fn by_shifts(k: &mut Kernel, i: E, s: E) -> (E, E) {
+    let one = k.c(1);
+    let half = k.bin(BinOp::Shl, one, s);
+    let next = k.addc(s, 1);
+    let high = k.bin(BinOp::AShr, i, s);
+    let high = k.bin(BinOp::Shl, high, next);
+    let mask = k.addc(half, -1);
+    let low = k.bin(BinOp::And, i, mask);
+    (k.bin(BinOp::Or, high, low), half)
+}
+
+/// `2 * (i - (i & (h - 1))) + (i & (h - 1))`
+fn by_mask(k: &mut Kernel, i: E, h: E) -> (E, E) {
+    let mask = k.addc(h, -1);
+    let low = k.bin(BinOp::And, i, mask);
+    let high = k.sub(i, low);
+    let high = k.mulc(high, 2);
+    (k.add(high, low), h)
+}
+
+/// `2 * (i & -h) + (i & (h - 1))`
+fn by_masks(k: &mut Kernel, i: E, h: E) -> (E, E) {
+    let (zero, mask) = (k.c(0), k.addc(h, -1));
+    let clear = k.sub(zero, h);
+    let (low, high) = (k.bin(BinOp::And, i, mask), k.bin(BinOp::And, i, clear));
+    let high = k.mulc(high, 2);
+    (k.add(high, low), h)
+}
+
+/// `i / h * 2 * h + i % h`
+fn by_division(k: &mut Kernel, i: E, h: E) -> (E, E) {
+    let (high, low) = (k.bin(BinOp::SDiv, i, h), k.bin(BinOp::SRem, i, h));
+    let high = k.mulc(high, 2);
+    let high = k.mul(high, h);
+    (k.add(high, low), h)
+}
+
+/// The elements of each stage lie apart: for one launch, and for all launches, on conditions that those of powers of two
+/// meet.
+#[test]
+fn stages_of_a_transform() {
+    for (name, first, at_once) in [
+        ("masks", by_masks as Elements, true),
+        ("mask", by_mask, true),
+        ("division", by_division, true),
+        ("shifts", by_shifts, false),
+    ] {
+        let p = stage(first);
+        let values: [u64; 5] = if at_once { [1, 8, 128, 256, 512] } else { [0, 3, 7, 8, 9] };
+        for value in values {
+            let outcome = prove_with(&p, &launch([128, 1, 1], [256, 1, 1], &p, &[value]));
+            assert!(all_proved(&outcome), "{name}: {value}: {:?}", words(&outcome));
+            assert!(outcome.stats.units < 200_000, "{name}: {value}: {:?}", outcome.stats);
+        }
+        if at_once {
+            let outcome = prove(&p);
+            assert!(all_proved(&outcome), "{name}: {:?}", words(&outcome));
+            assert!(outcome.stats.units < 5_000_000, "{name}: {:?}", outcome.stats);
+            let small = launch([4, 1, 1], [8, 1, 1], &p, &[4]);
+            assert!(holds(&p, &outcome, &small).iter().all(|held| *held), "{name}");
+        }
+    }
+    // A mask of no power of two cuts out other bits.
+    for p in [stage(by_mask), stage(by_masks)] {
+        for h in [3, 6, 12] {
+            races_are_found(&p, &launch([4, 1, 1], [8, 1, 1], &p, &[h]));
+        }
+    }
+}
+
+/// `if (i / h % 2 == 0)`, with the element `times * h` behind.
+fn by_parity(times: i64) -> Protocol {
+    let mut k = Kernel::new("parity");
+    let (x, h, i) = (k.pointer("x"), k.scalar("h"), k.gid());
+    let row = k.bin(BinOp::SDiv, i, h);
+    let odd = k.binc(BinOp::SRem, row, 2);
+    let is_even = k.eqc(odd, 0);
+    let behind = k.mulc(h, times);
+    let far = k.add(i, behind);
+    k.when(is_even, |k| swap(k, x, i, far));
+    k.done()
+}
+
+#[test]
+fn rows_that_take_turns() {
+    for times in [1, 3] {
+        let p = by_parity(times);
+        for h in [1, 3, 4, 8] {
+            at_launch(&p, &launch([4, 1, 1], [8, 1, 1], &p, &[h]), &[]);
+        }
+    }
+    let outcome = prove(&by_parity(1));
+    assert!(all_proved(&outcome), "{:?}", words(&outcome));
+    assert!(holds(&by_parity(1), &outcome, &launch([4, 1, 1], [8, 1, 1], &by_parity(1), &[3]))[0]);
+    let p = by_parity(2);
+    for h in [1, 3, 4, 8] {
+        races_are_found(&p, &launch([4, 1, 1], [8, 1, 1], &p, &[h]));
     }
 }
