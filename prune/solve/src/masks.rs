@@ -20,6 +20,7 @@ const MOST_COMPARED: usize = 8;
 pub(crate) struct Masked {
     x: Lin,
     y: Lin,
+    width: Width,
     common: Lin,
     /// Holds if the numbers are in the range of their width.
     holds: Formula,
@@ -49,7 +50,8 @@ impl<'a> Encoder<'a> {
         let width = exprs.width(a);
         let Some((p, below)) = beside_power(exprs, b) else { return Ok(None) };
         let p = self.computed(f, p, View::Unsigned)?;
-        if self.range(&p).hi >> MOST_EXACT_BITS == 0 || self.constant_cases(&p).is_some() {
+        let is_wide = self.range(&p).hi >> MOST_EXACT_BITS != 0;
+        if !is_wide || p.as_constant().is_some() || self.constant_cases(&p).is_some() {
             return Ok(None);
         }
         let x = self.computed(f, a, View::Unsigned)?;
@@ -79,7 +81,8 @@ impl<'a> Encoder<'a> {
 
     fn common_bits(&mut self, x: &Lin, y: &Lin, width: Width) -> Encoded<Lin> {
         let (x, y) = if x <= y { (x, y) } else { (y, x) };
-        if let Some(known) = self.masked.iter().find(|known| known.x == *x && known.y == *y) {
+        let is_known = |known: &&Masked| known.width == width && known.x == *x && known.y == *y;
+        if let Some(known) = self.masked.iter().find(is_known) {
             return Ok(known.common.clone());
         }
         let all = View::Unsigned.all(width);
@@ -92,7 +95,7 @@ impl<'a> Encoder<'a> {
         }
         let most = if held.is_empty() { self.range(x).hi.min(self.range(y).hi) } else { all.hi };
         let common = Lin::atom(self.fresh("common", Range::new(0, most)));
-        let new = Masked { x: x.clone(), y: y.clone(), common, holds: Formula::all(held) };
+        let new = Masked { x: x.clone(), y: y.clone(), width, common, holds: Formula::all(held) };
         let fits = Formula::all([
             Formula::le(&new.common, x)?,
             Formula::le(&new.common, y)?,
