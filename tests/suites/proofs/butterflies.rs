@@ -10,18 +10,23 @@ __device__ void swap(float* a, int i, int j) {
     a[i] = y;
     a[j] = x;
 }
-// A bitonic sort's step. Without `leads`, both threads of a pair swap.
+// A bitonic sort's step. Without `leads`, both threads of a pair write.
 template <bool leads> __global__ void step(float* a, int j, int k) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     int far = i ^ j;
-    if (!leads || far > i) {
+    if (!leads) {
+        a[i] = a[far];
+    } else if (far > i) {
         if ((i & k) == 0 ? a[i] > a[far] : a[i] < a[far]) swap(a, i, far);
     }
 }
-// With `set`, the threads swap that have some bit of the distance.
+// With `set`, the threads write that have some bit of the distance.
 template <bool set> __global__ void by_bit(float* a, int j) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (((i & j) != 0) == set) swap(a, i, i ^ j);
+    if (((i & j) != 0) == set) {
+        if (set) a[i] = a[i ^ j];
+        else swap(a, i, i ^ j);
+    }
 }
 // Stages of a transform, which need a power of two.
 __global__ void by_mask(float* a, int half) {
