@@ -1,4 +1,5 @@
-//! `&`, `|` and `^` as linear terms: by division if a mask has few runs of bits, else bit by bit.
+//! `&`, `|` and `^` as linear terms: by division if a mask has few runs of bits, else bit by bit. [`crate::masks`] is for
+//! wide numbers of which neither is known.
 
 use gpurace_protocol::expr::{BinOp, ExprId, Width};
 use gpurace_protocol::range::{Range, View};
@@ -8,6 +9,8 @@ use crate::linear::{Encoded, Formula, Lin, gcd};
 
 /// The largest number of bits for which an operator is encoded bit by bit.
 pub(crate) const MOST_BITS: u32 = 34;
+/// The largest number of bits for which an operator of two unknown numbers is encoded bit by bit.
+pub(crate) const MOST_EXACT_BITS: u32 = 16;
 /// The largest number of runs of bits for which a mask is encoded by division.
 pub(crate) const MOST_FIELDS: usize = 4;
 
@@ -30,13 +33,18 @@ impl<'a> Encoder<'a> {
                 return x.minus(&cut);
             }
         }
+        if op == BinOp::And
+            && let Some(value) = self.around_power(f, a, b)?
+        {
+            return Ok(value);
+        }
         let range = f.ranges.computed(a, View::Unsigned).hull(f.ranges.computed(b, View::Unsigned));
         let (x, y) = (self.computed(f, a, View::Unsigned)?, self.computed(f, b, View::Unsigned)?);
         if op == BinOp::Xor && exprs.as_const(b).map(i128::from) == Some(mask) {
             return Lin::constant(mask).minus(&x);
         }
         if op == BinOp::Or {
-            for (high, low) in [(&x, &y), (&y, &x)] {
+            for ((high, low), id) in [((&x, &y), b), ((&y, &x), a)] {
                 let unit = match high.as_constant() {
                     Some(c) => c & c.wrapping_neg(),
                     None => {
@@ -46,8 +54,8 @@ impl<'a> Encoder<'a> {
                 };
                 // `unit` becomes the largest power of two that divides `high`.
                 let unit = if unit == 0 { i128::MAX } else { unit & unit.wrapping_neg() };
-                let range = self.range(low);
-                if range.lo >= 0 && range.hi < unit {
+                let is_below = |range: Range| range.lo >= 0 && range.hi < unit;
+                if is_below(self.range(low)) || is_below(f.ranges.computed(id, View::Unsigned)) {
                     return x.plus(1, &y);
                 }
             }
@@ -89,8 +97,8 @@ impl<'a> Encoder<'a> {
         }
         let hi = range.hi.max(self.range(y).hi.min(i128::from(width.mask())));
         let count = 128 - hi.max(0).leading_zeros();
-        if count > MOST_BITS {
-            return Ok(Lin::atom(self.fresh("bits", View::Unsigned.all(width))));
+        if count > MOST_EXACT_BITS {
+            return self.by_common_bits(op, x, y, width);
         }
         let (xs, ys) = (self.bits_of(x, count)?, self.bits_of(y, count)?);
         let mut sum = Lin::default();

@@ -12,6 +12,8 @@ use gpurace_protocol::place::Place;
 use gpurace_protocol::protocol::{ObjectKind, Protocol, Step, Stmt};
 use gpurace_protocol::range::Loops;
 
+use crate::masks::beside_power;
+
 /// The largest number of candidates of one kernel.
 const MOST: usize = 32;
 
@@ -108,10 +110,10 @@ pub fn candidates(protocol: &Protocol, exprs: &mut Exprs) -> Vec<ExprId> {
     });
     if halves {
         let dim = made.exprs.add(Expr::Ntid(Axis::X));
-        let one = made.exprs.c32(1);
-        let less = made.exprs.bin(BinOp::Sub, dim, one);
-        let common = made.exprs.bin(BinOp::And, dim, less);
-        made.compare_constant(CmpOp::Eq, common, 0);
+        made.power_of_two(dim);
+    }
+    for power in masking(protocol, guards.iter().chain(&offsets)) {
+        made.power_of_two(power);
     }
     made.found.truncate(MOST);
     made.found
@@ -135,6 +137,14 @@ impl Maker<'_> {
         let width = self.exprs.width(a);
         let c = self.exprs.constant(width, c);
         self.compare(op, a, c);
+    }
+
+    fn power_of_two(&mut self, of: ExprId) {
+        let width = self.exprs.width(of);
+        let one = self.exprs.constant(width, 1);
+        let less = self.exprs.bin(BinOp::Sub, of, one);
+        let common = self.exprs.bin(BinOp::And, of, less);
+        self.compare_constant(CmpOp::Eq, common, 0);
     }
 
     pub(crate) fn wide(&mut self, node: Expr) -> ExprId {
@@ -175,6 +185,16 @@ pub(crate) fn reachable(protocol: &Protocol, from: impl Iterator<Item = ExprId>)
         }
     }
     seen
+}
+
+/// Returns the parameters `p` of which some index has the bits of `p - 1`, or all but these.
+fn masking<'a>(protocol: &Protocol, nodes: impl Iterator<Item = &'a ExprId>) -> BTreeSet<ExprId> {
+    let exprs = &protocol.exprs;
+    let masks = nodes.filter_map(|id| match exprs.get(*id) {
+        Expr::Bin(BinOp::And, _, mask) => Some(beside_power(exprs, mask)?.0),
+        _ => None,
+    });
+    masks.filter(|p| matches!(exprs.get(*p), Expr::Param { .. })).collect()
 }
 
 fn params(protocol: &Protocol, nodes: &BTreeSet<ExprId>) -> BTreeSet<(ParamId, Width)> {

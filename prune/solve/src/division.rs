@@ -6,6 +6,9 @@ use gpurace_protocol::range::{Range, View};
 use crate::encode::{Division, Encoder};
 use crate::linear::{Encoded, Formula, Lin, TooBig, gcd};
 
+/// The largest number of quotients that are compared with each other.
+const MOST_COMPARED: usize = 4;
+
 impl Encoder<'_> {
     /// Returns the quotient and remainder of a division by a positive constant. The remainder is
     /// not negative.
@@ -145,7 +148,32 @@ impl Encoder<'_> {
             ]),
         ]);
         self.facts.push(Formula::le(&one, by)?.implies(divides));
+        if floor {
+            self.compare_quotients(x, by, &q)?;
+        }
         self.quotients.insert(key, (q.clone(), r.clone()));
         Ok((q, r))
+    }
+    /// Adds facts about quotients by one divisor: a dividend that is larger by the divisor has the next quotient.
+    fn compare_quotients(&mut self, x: &Lin, by: &Lin, q: &Lin) -> Encoded<()> {
+        let alike = self.quotients.iter().filter(|(other, _)| other.by == *by && !other.towards_zero);
+        let mut alike: Vec<(Lin, Lin)> = alike.map(|(other, (q, _))| (other.x.clone(), q.clone())).collect();
+        alike.sort_unstable();
+        let zero = Lin::constant(0);
+        for (other, its) in alike.iter().take(MOST_COMPARED) {
+            let given = Formula::all([
+                Formula::le(&Lin::constant(1), by)?,
+                Formula::le(&zero, x)?,
+                Formula::le(&zero, other)?,
+            ]);
+            for ((low, p), (high, q)) in [((x, q), (other, its)), ((other, its), (x, q))] {
+                let (next, after) = (low.plus(1, by)?, p.shifted(1)?);
+                let grows = Formula::le(low, high)?.implies(Formula::le(p, q)?);
+                let far = Formula::le(&next, high)?.implies(Formula::le(&after, q)?);
+                let near = Formula::le(high, &next)?.implies(Formula::le(q, &after)?);
+                self.facts.extend([grows, far, near].map(|fact| given.clone().implies(fact)));
+            }
+        }
+        Ok(())
     }
 }

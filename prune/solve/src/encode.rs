@@ -29,6 +29,7 @@ use gpurace_protocol::range::{Range, Ranges, View, lift_constant, special};
 use crate::contents::Loaded;
 use crate::handed::Handed;
 use crate::linear::{Atom, Encoded, Formula, Lin, TooBig};
+use crate::masks::Masked;
 use crate::parities::ParityValue;
 use crate::tickets::Drawn;
 
@@ -127,6 +128,8 @@ pub struct Encoder<'a> {
     shared: HashMap<Key, Atom>,
     pub(crate) quotients: HashMap<Division, (Lin, Lin)>,
     pub(crate) bits: HashMap<(Lin, u32), Vec<Lin>>,
+    /// Bitwise operators of two unknown numbers.
+    pub(crate) masked: Vec<Masked>,
     pub(crate) parity_values: Vec<ParityValue>,
     /// For an expression: whether its encoding by divisions may be hard.
     pub(crate) mixes: HashMap<ExprId, bool>,
@@ -216,6 +219,7 @@ impl<'a> Encoder<'a> {
             shared: HashMap::new(),
             quotients: HashMap::new(),
             bits: HashMap::new(),
+            masked: Vec::new(),
             parity_values: Vec::new(),
             mixes: HashMap::new(),
             cases: HashMap::new(),

@@ -7,6 +7,7 @@
 //! | [`pair`] | the formula of one pair: two threads, no barrier in between, a common byte |
 //! | [`encode`] | expressions as linear terms over the unknowns of two threads |
 //! | `operators`, `division`, `bits`, `products` | integer operators as linear terms |
+//! | `masks` | `&`, `\|` and `^` of wide numbers of which neither is known |
 //! | `parities` | values whose bits are exclusive ors of other bits |
 //! | `digits` | facts about the digits of a sum that mixes several radices |
 //! | [`linear`] | linear terms and formulas |
@@ -50,6 +51,7 @@ mod expected;
 pub mod handed;
 pub mod library;
 pub mod linear;
+mod masks;
 mod operators;
 pub mod pair;
 mod parities;

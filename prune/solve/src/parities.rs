@@ -84,6 +84,17 @@ impl Parities {
         true
     }
 
+    /// The width, if each bit is the exclusive or of the operands' bits at that place.
+    fn of_whole_operands(&self) -> Option<Width> {
+        let at = |place: usize| {
+            let has = |(_, count): &(usize, &u32)| place < **count as usize;
+            let of = self.operands.iter().enumerate().filter(has).map(|(operand, _)| (operand, place as u32));
+            Parity { of: of.collect(), flipped: false }
+        };
+        let whole = self.bits.iter().enumerate().all(|(place, bit)| *bit == at(place));
+        Width::from_bits(self.bits.len() as u32).filter(|_| whole)
+    }
+
     /// The largest sets of operands that the value tells, as masks of their numbers.
     fn told(&self) -> Vec<u32> {
         let mut sets: Vec<u32> = (1..1 << self.operands.len()).collect();
@@ -294,6 +305,11 @@ impl<'a> Encoder<'a> {
         let highest = shape.bits.iter().rposition(|parity| parity.as_constant() != Some(false));
         let mixed = shape.bits.iter().any(|parity| parity.of.len() > 1);
         if mixed && all > MOST_BITS {
+            if let [x, y] = operands
+                && let Some(width) = shape.of_whole_operands()
+            {
+                return Ok((self.by_common_bits(BinOp::Xor, x, y, width)?, None));
+            }
             let most = highest.map_or(0, |at| (2i128 << at) - 1);
             return Ok((Lin::atom(self.fresh("bits", Range::new(0, most))), None));
         }

@@ -7,9 +7,11 @@
 //! | [`arrays`] | shared arrays that are accessed at loaded places |
 //! | [`indices`] | indices that a launch loads |
 //! | [`objects`] | textures, and pointers in structs |
+//! | [`butterflies`] | exchanges at distances that each launch is given |
 //! | [`copies`] | asynchronous copies that are waited for |
 //! | [`mbarriers`] | mbarriers at which all threads of a block meet |
 //! | [`managed`] | managed memory, which the host may access too |
+//! | [`named`] | named barriers: warps that meet, and loops that hand over |
 //! | [`rows`] | rows that loops walk in part |
 //! | [`swapped`] | buffers that change places in loops |
 //! | [`grid`] | loops over a barrier of the grid, whose end loaded numbers decide |
@@ -17,12 +19,14 @@
 //! | [`warnings`] | warnings, remarks and facts of the compiler |
 
 mod arrays;
+mod butterflies;
 mod copies;
 mod covered;
 mod grid;
 mod indices;
 mod managed;
 mod mbarriers;
+mod named;
 mod objects;
 mod rows;
 mod swapped;

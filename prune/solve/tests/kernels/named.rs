@@ -5,24 +5,40 @@ use super::*;
 /// The conditions of kernels that look at `threadIdx.x` alone.
 const ONE_ROW: [&str; 2] = ["blockDim.y == 1", "blockDim.z == 1"];
 
-/// How a kernel of two halves of a block goes wrong.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Halves {
-    Right,
-    /// Both halves use one barrier.
-    OneNumber,
-    /// The barrier of the block.
-    Zero,
-    /// The barrier waits for half of the threads.
-    Few,
-    /// Some threads do not come to the barrier.
-    Some,
-    /// A thread reads what the other half wrote.
-    Across,
-    /// A thread arrives and goes on.
-    GoesOn,
-    /// The number is the thread's own.
-    OwnNumber,
+/// An enumeration of one right way and the ways to go wrong, which it lists.
+macro_rules! ways {
+    ($(#[$about:meta])* $name:ident { $($(#[$what:meta])* $way:ident,)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        enum $name {
+            Right,
+            $($(#[$what])* $way,)*
+        }
+
+        impl $name {
+            const WRONG: &[Self] = &[$(Self::$way),*];
+        }
+    };
+}
+
+ways! {
+    /// How a kernel of two halves of a block goes wrong.
+    Halves {
+        /// Both halves use one barrier.
+        OneNumber,
+        /// The barrier of the block.
+        Zero,
+        /// The barrier waits for half of the threads.
+        Few,
+        /// Some threads do not come to the barrier.
+        Some,
+        /// A thread reads what the other half wrote.
+        Across,
+        /// A thread arrives and goes on.
+        GoesOn,
+        /// The number is the thread's own.
+        OwnNumber,
+    }
 }
 
 /// Each half of a block of 128 threads writes its part of an array, meets, and reads it.
@@ -56,10 +72,9 @@ fn halves(how: Halves) -> (Kernel, Vec<SiteId>) {
 
 #[test]
 fn sets_of_warps_that_meet() {
-    use Halves::*;
-    assert_eq!(proved(halves(Right).0), ONE_ROW);
-    for how in [OneNumber, Zero, Few, Some, Across, GoesOn, OwnNumber] {
-        let (k, sites) = halves(how);
+    assert_eq!(proved(halves(Halves::Right).0), ONE_ROW);
+    for how in Halves::WRONG {
+        let (k, sites) = halves(*how);
         let p = k.done();
         let outcome = prove(&p);
         let open = outcome.verdicts.sites.iter().filter(|s| matches!(s.verdict, Verdict::Unknown(_)));
@@ -98,32 +113,32 @@ fn consumers_that_meet_without_the_producers() {
     not_proved(k, &[sites[0], sites[2]]);
 }
 
-/// What may go wrong where a warp fills tiles and three others read them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Tiles {
-    Right,
-    /// The producer does not wait for readers.
-    NoWait,
-    /// It waits one round too late.
-    LateWait,
-    /// The consumers say too early that they have read.
-    EarlyRelease,
-    /// The producer says too early that it has written.
-    EarlyFull,
-    /// The barriers wait for fewer threads.
-    Few,
-    /// One thread of the producer leaves its loop early.
-    Leaves,
-    /// A thread of the consumers does not arrive in all rounds.
-    Skips,
-    /// The consumers read the tile that is filled next.
-    NextTile,
-    /// They use the barriers of the other stage.
-    OtherStage,
-    /// Both loops are of one warp: it may count as arrived when its threads of one loop have, if the others have ended.
-    OneWarp,
-    /// The number of a barrier is that of another one.
-    OneNumber,
+ways! {
+    /// What may go wrong where a warp fills tiles and three others read them.
+    Tiles {
+        /// The producer does not wait for readers.
+        NoWait,
+        /// It waits one round too late.
+        LateWait,
+        /// The consumers say too early that they have read.
+        EarlyRelease,
+        /// The producer says too early that it has written.
+        EarlyFull,
+        /// The barriers wait for fewer threads.
+        Few,
+        /// One thread of the producer leaves its loop early.
+        Leaves,
+        /// A thread of the consumers does not arrive in all rounds.
+        Skips,
+        /// The consumers read the tile that is filled next.
+        NextTile,
+        /// They use the barriers of the other stage.
+        OtherStage,
+        /// Both loops are of one warp: it may count as arrived when its threads of one loop have, if the others have ended.
+        OneWarp,
+        /// The number of a barrier is that of another one.
+        OneNumber,
+    }
 }
 
 /// `tiles` rounds over a ring of two tiles. Warp 0 writes, the others read, as in `full` and `empty` barriers.
@@ -215,24 +230,11 @@ fn tiles(how: Tiles) -> (Kernel, Vec<SiteId>) {
 
 #[test]
 fn producers_and_consumers_hand_tiles_over() {
-    use Tiles::*;
-    let mut conditions = proved(tiles(Right).0);
+    let mut conditions = proved(tiles(Tiles::Right).0);
     conditions.retain(|condition| !condition.ends_with("+ 1 fits unsigned 32 bits"));
     assert_eq!(conditions, ONE_ROW);
-    for how in [
-        NoWait,
-        LateWait,
-        EarlyRelease,
-        EarlyFull,
-        Few,
-        Leaves,
-        Skips,
-        NextTile,
-        OtherStage,
-        OneWarp,
-        OneNumber,
-    ] {
-        let (k, sites) = tiles(how);
+    for how in Tiles::WRONG {
+        let (k, sites) = tiles(*how);
         let p = k.done();
         let outcome = prove(&p);
         let open = outcome.verdicts.sites.iter().filter(|s| matches!(s.verdict, Verdict::Unknown(_)));
