@@ -1,10 +1,9 @@
 //! Unrolls loops of few iterations before a kernel is cut, so that each access of an iteration is a row.
 //!
 //! LLVM's own limit counts instructions, and a check is several. So a loop is also unrolled if its number of iterations
-//! is constant and the function has at most [`MOST_ROWS`] checks afterwards. Such are the loops over elements that a
+//! is constant and the function has at most [`MOST_CHECKS`] checks afterwards. Such are the loops over elements that a
 //! thread keeps in registers. Inner loops come first.
 
-use gpurace_abi::batch::MOST_ROWS;
 use llvm_sys::prelude::*;
 
 use super::rows;
@@ -14,6 +13,9 @@ use crate::analysis::loops::Loops;
 use crate::ir;
 use crate::ir::passes::run_passes_on;
 use crate::ir::unroll;
+
+/// The most checks of a function for which a loop is unrolled.
+const MOST_CHECKS: usize = 64;
 
 /// The passes, in `opt -passes=` form. The elements of local arrays become values, too. A part of a loop is not
 /// unrolled: its accesses would be rows beside those that stay calls.
@@ -48,10 +50,10 @@ unsafe fn mark(function: LLVMValueRef) -> bool {
         for of in loops.loops.iter().rev() {
             let inside: usize = of.nodes.iter().map(|&node| checks[node]).sum();
             let all: usize = checks.iter().sum();
-            let Some(times) = counted::iterations(&flow, of, MOST_ROWS).filter(|_| inside > 0) else {
+            let Some(times) = counted::iterations(&flow, of, MOST_CHECKS).filter(|_| inside > 0) else {
                 continue;
             };
-            if all + (times - 1) * inside > MOST_ROWS {
+            if all + (times - 1) * inside > MOST_CHECKS {
                 continue;
             }
             of.nodes.iter().for_each(|&node| checks[node] *= times);

@@ -7,8 +7,8 @@
 
 use core::ops::Range;
 
-/// The most rows that are handed over at once.
-pub const MOST_ROWS: usize = 64;
+/// The most rows of a kernel.
+pub const MOST_ROWS: usize = 256;
 /// The most values of the program that the threads of a block frame share.
 pub const SHARED_VALUES: usize = 28;
 /// The next segment that a block frame names once the block has ended.

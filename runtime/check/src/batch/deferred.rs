@@ -32,7 +32,7 @@ pub(crate) use defer::{DeferralMemory, Deferrer};
 use patterns::ReadPattern;
 
 /// Bytes of a log: further reads of a launch have records at once.
-const MOST_BYTES: usize = 8 << 20;
+const MOST_BYTES: usize = 32 << 20;
 /// How often deferred reads by one instruction may get records because of writes beside them.
 const MOST_BESIDE: u32 = 8;
 

@@ -28,9 +28,9 @@ use crate::shadow::region::{self, FALLS, RECORDS, RegionList, RegionRecord};
 /// Rows of a segment that are checked together.
 #[derive(Debug, Default)]
 pub(crate) struct ElementRows {
-    /// Which of the segment's rows they are.
+    /// Which of the segment's rows they are, counted from the first one.
     rows: RowMask,
-    /// The first of them.
+    /// The first one's number in the segment.
     first: usize,
     /// Bytes from a thread's element to the next one's.
     step: isize,
@@ -46,7 +46,7 @@ impl ElementRows {
         let (at, size) = (before.len(), row.size as isize);
         if self.rows == 0 {
             let Some(step) = affine.element_step() else { return false };
-            let one = Self { rows: 1 << at, first: at, step, part: 0..size };
+            let one = Self { rows: 1, first: at, step, part: 0..size };
             let fits = one.fits(affine);
             if fits {
                 *self = one;
@@ -60,7 +60,8 @@ impl ElementRows {
             return false;
         }
         let part = self.part.start.min(from)..self.part.end.max(from + size);
-        let all = Self { rows: self.rows | 1 << at, part, ..*self };
+        let Some(bit) = 1_u64.checked_shl((at - self.first) as u32) else { return false };
+        let all = Self { rows: self.rows | bit, part, ..*self };
         let fits = all.fits(others);
         if fits {
             *self = all;
@@ -122,7 +123,7 @@ impl ElementRows {
             }
         }
         while let Some(at) = next_row(&mut left) {
-            super::check(block, &rows[..=at], local);
+            super::check(block, &rows[..=all.first + at], local);
         }
     }
 }
@@ -187,9 +188,10 @@ fn rows_and_accesses<'a>(
     let (mut elements, mut left): (RowsOfElements<'a>, AccessesOfElements) = Default::default();
     let mut chosen = all.rows;
     while let Some(at) = next_row(&mut chosen) {
-        let row = &rows[at];
+        let until = &rows[..=all.first + at];
+        let row = &rows[all.first + at];
         let entry = block.entry(row.site);
-        let checked = CheckedRow::new(block, &rows[..=at], row, entry, local);
+        let checked = CheckedRow::new(block, until, row, entry, local);
         let (record, Addresses::Affine(affine)) = (checked.record?, row.addresses) else { return None };
         if row.addresses.first().is_some_and(|first| local.contains(&first)) {
             return None;

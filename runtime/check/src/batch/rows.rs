@@ -20,7 +20,7 @@ use crate::model::record::{OpCode, Record};
 use crate::model::relation::Span;
 use crate::shadow::region::{self, ONE_THREAD, RegionRecord};
 
-/// Some of the rows that are handed over together: bit `i` is row `i`.
+/// Some of the rows that are checked together: bit `i` is the `i`th of them.
 pub type RowMask = u64;
 
 impl Batch<'_> {

@@ -65,8 +65,9 @@ impl WordChecks {
         }
         if op == OpCode::READ {
             let by_block = self.record.with(op, Span::Block).with_thread(w.thread());
+            let by_warp = w == by_block.with(op, Span::Warp) && w.thread() / 32 == thread / 32;
             let by_grid = self.record.with(op, Span::Grid);
-            if w == by_block || !shared && w.is_like(by_grid) && within(&self.unordered, w.uid()) {
+            if w == by_block || by_warp || !shared && w.is_like(by_grid) && within(&self.unordered, w.uid()) {
                 return true;
             }
         }

@@ -165,6 +165,42 @@ fn rows_beside_asynchronous_copies() {
     two_ways::run_histories(600, |seed| history(seed, true));
 }
 
+/// Random kernels with more rows in a segment than are checked together.
+#[test]
+fn many_rows_at_once() {
+    two_ways::run_histories(100, |seed| {
+        let random = &mut Random(seed);
+        let threads = [32, 48, 64][random.below(3) as usize];
+        let dim = dims(random, threads);
+        two_ways::history(seed, threads, SyncFeatures::default(), (3, 2), random, |random, both| {
+            let count = [1, 63, 64, 65, 128, 129, 200][random.below(7) as usize];
+            // Rows of one kind may be checked together, also those on both sides of a limit.
+            let alike = random.below(2) == 0;
+            let mut last = None;
+            let all: Vec<_> = (0..count)
+                .map(|_| {
+                    let (shared, writes) = (random.below(2) == 0, random.below(16) == 0);
+                    let (site, size) = (random.below(6) as u32, [1, 4, 4, 8][random.below(4) as usize]);
+                    let items = addresses(random, threads.into(), both.index as u64, shared, size);
+                    let kept = last.clone().filter(|_| alike && random.below(4) != 0);
+                    let (size, items) = kept.unwrap_or((size, items));
+                    last = Some((size, items.clone()));
+                    let lines = lines_of(&items, dim);
+                    (site, size, writes, items, lines)
+                })
+                .collect();
+            let rows: Vec<_> = all
+                .iter()
+                .map(|(site, size, writes, items, lines)| {
+                    row(*site, *size, *writes, as_items(items, lines.as_ref(), &dim))
+                })
+                .collect();
+            both.rows(&rows, false);
+            format!("{count} rows")
+        })
+    });
+}
+
 /// What is handed over at once: rows by site, size, whether they write, and addresses; and whether
 /// the checker that takes rows gets them as rows.
 type Step = (Vec<(u32, u32, bool, Vec<u64>)>, bool);

@@ -198,7 +198,7 @@ fn more_than_a_log_holds_is_found_too() {
     let checker = Checker::new();
     let first = launch(&checker, 1, 0, &[]);
     let mut reader = block(&first, 0);
-    const ROWS: usize = 200_000;
+    const ROWS: usize = 600_000;
     let address = |row: usize| GLOBAL + row * 128;
     (0..ROWS).for_each(|row| read(&mut reader, address(row), 0));
     reader.end();

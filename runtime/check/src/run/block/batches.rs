@@ -4,7 +4,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gpurace_abi::ablation::{self, Mechanism};
-use gpurace_abi::batch::MOST_ROWS;
 
 use super::Block;
 use crate::batch::deferred::{BlockThen, DeferralMemory, Deferrer};
@@ -23,6 +22,9 @@ use crate::shadow::page;
 use crate::shadow::process::Shadow;
 use crate::shadow::region::{self, RegionRecord};
 use crate::shadow::word::load;
+
+/// How many rows are checked together: as many as a mask has.
+const ROWS_AT_ONCE: usize = RowMask::BITS as usize;
 
 impl BatchChecks for Block {
     #[inline(always)]
@@ -111,9 +113,6 @@ impl Block {
     ///
     /// From the last barrier of the block to the next, a thread whose access it is must synchronise by these barriers
     /// alone.
-    ///
-    /// # Panics
-    /// More than [`MOST_ROWS`] rows follow each other.
     pub fn batches(&mut self, batches: &[Batch<'_>], local: &Range<usize>) {
         self.view.between_barriers(true);
         let beside = self.view.transfers;
@@ -121,24 +120,26 @@ impl Block {
         for some in batches.chunk_by(|a, b| !a.is_gathered() && !b.is_gathered()) {
             match some {
                 [batch] if batch.is_gathered() => self.gathered(batch, local),
-                rows => self.rows(rows, local),
+                rows => {
+                    for from in (0..rows.len()).step_by(ROWS_AT_ONCE) {
+                        self.rows(&rows[..rows.len().min(from + ROWS_AT_ONCE)], from, local);
+                    }
+                }
             }
         }
         self.view.transfers = beside;
         self.view.between_barriers(false);
     }
 
-    /// Checks rows.
-    fn rows(&mut self, rows: &[Batch<'_>], local: &Range<usize>) {
-        const { assert!(MOST_ROWS <= RowMask::BITS as usize) };
-        assert!(rows.len() <= MOST_ROWS, "{} rows", rows.len());
-        let (none, shared) = self.kinds(rows);
+    /// Checks rows from number `from` on, at most [`ROWS_AT_ONCE`]. Those before them are checked.
+    fn rows(&mut self, rows: &[Batch<'_>], from: usize, local: &Range<usize>) {
+        let (none, shared) = self.kinds(&rows[from..]);
         if shared == 0 {
-            return self.check_rows(rows, local, none, 0, 0);
+            return self.check_rows(rows, from, local, none, 0, 0);
         }
         let mut known = 0;
         if self.may_repeat() {
-            match self.intervals.meet(rows, shared) {
+            match self.intervals.meet(&rows[from..], shared) {
                 IntervalCheck::Known => known = shared,
                 IntervalCheck::After(compared) => self.record_rows(&compared),
                 IntervalCheck::New => {}
@@ -146,46 +147,50 @@ impl Block {
         } else {
             self.record_compared();
         }
-        self.check_rows(rows, local, none, shared, known);
-        self.intervals.done(rows, shared);
+        self.check_rows(rows, from, local, none, shared, known);
+        self.intervals.done(&rows[from..], shared);
     }
 
-    /// Checks all rows but `none` and those that are `known`. Rows that are not `shared` may be
-    /// deferred.
+    /// Checks all rows from number `from` on but `none` and those that are `known`. Rows that are not
+    /// `shared` may be deferred. In masks, bit 0 is row `from`.
     fn check_rows(
         &mut self,
         rows: &[Batch<'_>],
+        from: usize,
         local: &Range<usize>,
         mut none: RowMask,
         shared: RowMask,
         known: RowMask,
     ) {
         let (mut reads_end, mut elements) = (0, ElementRows::default());
-        for at in 0..rows.len() {
+        let those = &rows[from..];
+        for at in 0..those.len() {
             if at == reads_end {
                 // The reads before the next write: it is to meet them.
-                let to = (at..rows.len()).find(|&i| rows[i].writes).unwrap_or(rows.len());
+                let to = (at..those.len()).find(|&i| those[i].writes).unwrap_or(those.len());
                 let reads = (at..to).fold(0, |reads, i| reads | 1 << i);
                 // Where a write that is not checked yet comes before, a read would be deferred in vain.
                 let some = reads & !(none | shared);
                 let may = |i: &usize| {
-                    some >> i & 1 != 0 && self.may_defer(rows[*i].site) && !elements.may_meet(rows, &rows[*i])
+                    let row = &those[*i];
+                    some >> i & 1 != 0 && self.may_defer(row.site) && !elements.may_meet(rows, row)
                 };
                 let reads = (at..to).filter(may).fold(0, |reads, i| reads | 1 << i);
-                none |= self.defer_rows(rows, local, reads);
+                none |= self.defer_rows(those, local, reads);
                 reads_end = to + 1;
             }
             if none >> at & 1 != 0 {
                 continue;
             }
             let is_known = known >> at & 1 != 0;
-            match is_known.then(|| self.intervals.pass(at, &rows[at])).flatten() {
+            let until = &rows[..=from + at];
+            match is_known.then(|| self.intervals.pass(at, &those[at])).flatten() {
                 Some(accesses) => self.checks += accesses,
-                None if elements.add(&rows[..=at]) => {}
+                None if elements.add(until) => {}
                 None => {
                     elements.check(self, rows, local);
-                    if !elements.add(&rows[..=at]) {
-                        check(self, &rows[..=at], local);
+                    if !elements.add(until) {
+                        check(self, until, local);
                     }
                 }
             }
@@ -219,7 +224,7 @@ impl Block {
     fn record_rows(&mut self, compared: &ComparedRows) {
         let checks = self.checks;
         for rows in compared.steps() {
-            self.check_rows(&rows, &(0..0), 0, !0, 0);
+            self.check_rows(&rows, 0, &(0..0), 0, !0, 0);
         }
         self.checks = checks;
     }

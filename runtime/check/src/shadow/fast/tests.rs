@@ -1,6 +1,7 @@
 //! Each frequent case against the transition function: all records, as a block's accesses meet them.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
 
@@ -145,6 +146,35 @@ fn one_record_becomes_what_the_table_makes_of_it() {
         }
     }
     assert!(fast > 1000, "{fast}");
+}
+
+#[test]
+fn the_checks_of_a_word_leave_what_the_table_does() {
+    let shadow = Shadow::new(1 << 20, 1 << 10);
+    let mut block = BlockShadow::new(&shadow);
+    let (view, mut by_warp) = (view(false, false), 0);
+    let place = shadow.map.place(0x1000).expect("memory for shadow");
+    for (op, shared) in [OpCode::READ, OpCode::WRITE].into_iter().flat_map(|op| [(op, false), (op, true)]) {
+        let record = Record::new(op, Span::Thread, SiteField::new(0), view.order.key(0));
+        let checks = view.word_checks(record).expect("checks of words");
+        for before in records(OPS).chain([Record::EMPTY]) {
+            for thread in [0, 1, 31, 32, 40] {
+                place.region.store(view.open_regions(shared).start, Ordering::Relaxed);
+                place.word.store(before.bits(), Ordering::Relaxed);
+                if !checks.check(&view, place, thread, shared) {
+                    continue;
+                }
+                by_warp += usize::from(before.span_of(OpCode::READ) == Some(Span::Warp));
+                let (cell, mut races) = (AtomicU64::new(before.bits()), Races::default());
+                let a = Access { thread, ..access(op, 0, shared) };
+                block.check(&shadow, &view, &cell, before, &a, &mut races);
+                let context = || format!("{op:?} {:?} {thread} shared {shared}", before.content());
+                assert!(races.0.is_empty(), "{}", context());
+                assert_eq!(load(place.word), load(&cell), "{}", context());
+            }
+        }
+    }
+    assert!(by_warp > 0);
 }
 
 #[test]
