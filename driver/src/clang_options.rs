@@ -92,7 +92,8 @@ pub fn is_cuda_source(name: &str) -> bool {
 }
 
 /// Libraries of the CUDA toolkit that the runtime replaces, as `-l` names them.
-pub const REPLACED_LIBRARIES: &[&str] = &["cudart", "cudart_static", "cudadevrt", "cuda", "nvToolsExt"];
+pub const REPLACED_LIBRARIES: &[&str] =
+    &["cudart", "cudart_static", "cudadevrt", "cuda", "nvToolsExt", "nvidia-ml"];
 
 /// A library beside the runtime. It stands for libraries of the CUDA toolkit where kernels run on the host.
 #[derive(Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use crate::flags::Exec;
 use crate::toolchain::LLVM_MAJOR;
 
 /// CUDA's libraries that gpurace does not replace, with the names that users know.
-const OF_CUDA: [(&str, &str); 18] = [
+const OF_CUDA: [(&str, &str); 17] = [
     ("cublas", "cuBLAS"),
     ("cublasLt", "cuBLAS"),
     ("cudnn", "cuDNN"),
@@ -26,14 +26,13 @@ const OF_CUDA: [(&str, &str); 18] = [
     ("nccl", "NCCL"),
     ("nppc", "NPP"),
     ("nvJitLink", "nvJitLink"),
-    ("nvidia-ml", "NVML"),
     ("nvjpeg", "nvJPEG"),
     ("nvrtc", "NVRTC"),
     ("nvptxcompiler", "the PTX compiler"),
 ];
 
 /// Headers of libraries, and of parts of libraries, that gpurace does not have. A name that ends with `/` is a folder.
-const LACKING: [(&str, &str); 20] = [
+const LACKING: [(&str, &str); 19] = [
     ("cublasXt.h", "cuBLAS for several GPUs (cublasXt)"),
     ("cudnn.h", "cuDNN"),
     ("cufftw.h", "cuFFTW"),
@@ -50,7 +49,6 @@ const LACKING: [(&str, &str); 20] = [
     ("nvJitLink.h", "nvJitLink"),
     ("nvPTXCompiler.h", "the PTX compiler"),
     ("nvjpeg.h", "nvJPEG"),
-    ("nvml.h", "NVML"),
     ("ATen/", PYTORCH),
     ("c10/", PYTORCH),
     ("torch/", PYTORCH),
@@ -66,7 +64,6 @@ pub fn lacking_header(name: &str) -> Option<&'static str> {
 /// Returns the library of a target `CUDA::name` of CMake, if gpurace does not have it.
 pub fn lacking_target(name: &str) -> Option<&'static str> {
     let name = match name {
-        "nvml" => "nvidia-ml",
         _ if name.starts_with("npp") => "nppc",
         _ => name.strip_suffix("_static").unwrap_or(name),
     };

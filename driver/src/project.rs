@@ -446,7 +446,7 @@ mod tests {
     fn what_may_build_is_not_named() {
         for (name, text) in [
             ("a.cu", "#ifdef USE_NCCL\n#include <nccl.h>\n#endif\n"),
-            ("a.cu", "#if __has_include(<nvml.h>)\n#include <nvml.h>\n#endif\n"),
+            ("a.cu", "#if __has_include(<nccl.h>)\n#include <nccl.h>\n#endif\n"),
             ("a.cu", "// #include <nccl.h>\n/*\n#include <nccl.h>\n*/\n"),
             ("unused.cuh", "#include <nccl.h>\n"),
             ("a.cu", "#include \"mine/nccl.h\"\n"),
@@ -500,8 +500,10 @@ mod tests {
             ("# a\nfind_package(Torch REQUIRED)\n", "CMakeLists.txt:2: needs PyTorch"),
             ("find_package(CUDNN)\nfunction(f)\nfind_package(CUDNN REQUIRED)\nendfunction()\n", ""),
             ("target_link_libraries(a\n  CUDA::cublas CUDA::nppicc)\n", "CMakeLists.txt:1: needs NPP"),
-            ("target_link_libraries(a CUDA::cudart CUDA::cublas_static CUDA::nvrtc CUDA::cuda_driver)\n", ""),
-            ("target_link_libraries(a CUDA::nvml)\n", "CMakeLists.txt:1: needs NVML"),
+            (
+                "target_link_libraries(a CUDA::cudart CUDA::cublas_static CUDA::nvrtc CUDA::nvml CUDA::cuda_driver)\n",
+                "",
+            ),
             (
                 "set(CMAKE_CUDA_COMPILER /c/nvcc)\nproject(p CUDA)\n",
                 "CMakeLists.txt:1: sets `CMAKE_CUDA_COMPILER`",

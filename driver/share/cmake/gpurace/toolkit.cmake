@@ -39,9 +39,10 @@ function(gpurace_make_toolkit gclangxx folder flags)
     endforeach()
   endforeach()
   file(CREATE_LINK "${runtime}" "${folder}/lib64/libcudart.so" SYMBOLIC)
-  # CUDA::cuda_driver.
+  # CUDA::cuda_driver and CUDA::nvml.
   foreach(place lib64 lib64/stubs)
     file(CREATE_LINK "${runtime}" "${folder}/${place}/libcuda.so" SYMBOLIC)
+    file(CREATE_LINK "${runtime}" "${folder}/${place}/libnvidia-ml.so" SYMBOLIC)
   endforeach()
   file(CREATE_LINK "${runtime}" "${folder}/lib64/stubs/libgpurace_rt.so" SYMBOLIC)
   # A program searches for the runtime by this name in the folder that it was linked from.

@@ -11,6 +11,7 @@
 //! | [`findings`] | `gpurace/findings.h`: what was found so far |
 //! | [`changed`] | functions whose parameters CUDA 13 changed |
 //! | [`libraries`] | what libraries beside the runtime call |
+//! | [`nvml`] | NVML: what programs ask about the device |
 //! | [`nvtx`] | NVTX: its pushed ranges are named regions |
 //! | [`refused`] | functions that are not supported |
 //! | [`driver`] | the CUDA driver API |
@@ -32,6 +33,7 @@ pub mod graphs;
 pub mod launches;
 pub mod libraries;
 pub mod memory;
+pub mod nvml;
 pub mod nvtx;
 pub mod pools;
 pub mod refused;
