@@ -379,6 +379,17 @@ impl Args {
         })
     }
 
+    /// Returns the standard of C++ that the command line asks for, such as `c++17`. Empty if it asks for none.
+    pub fn standard(&self) -> String {
+        let of_item = |item: &Item| match item {
+            Item::Option { words, .. } => {
+                words.first()?.to_string_lossy().strip_prefix("-std=").map(str::to_owned)
+            }
+            Item::Input(_) => None,
+        };
+        self.items.iter().rev().find_map(of_item).unwrap_or_default()
+    }
+
     /// True if an input is CUDA.
     pub fn has_cuda_input(&self) -> bool {
         self.inputs().any(|input| input.kind() == InputKind::Cuda)

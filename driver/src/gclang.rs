@@ -11,7 +11,7 @@ use crate::cuda::{self, Origin};
 use crate::diagnostic::{Error, Exit, note, temporary_folder};
 use crate::plan::{self, Step};
 use crate::toolchain::{self, Driver, Toolchain, World};
-use crate::{flags, headers, libraries, nvcc, part, refuse, response, run};
+use crate::{cuda13, flags, headers, libraries, nvcc, part, refuse, response, run};
 
 /// The whole program. It is `gclang++` if the name that it was called by ends with `++`, else `gclang`.
 pub fn main() -> ExitCode {
@@ -68,6 +68,16 @@ fn stages(driver: Driver) -> Result<Exit, Error> {
     if matches!(exit, Exit::Step(_)) && succeeded + 1 == plan.steps.len() {
         for library in &args.missing_libraries {
             library.error().print(driver.name());
+        }
+    }
+    let has_changes = toolchain.toolkit.as_ref().is_some_and(|found| cuda13::is_since(found.version));
+    // clang's first step compiles.
+    let compiles = plan.steps.iter().take(succeeded).all(|step| !matches!(step, Step::Clang(_)));
+    if matches!(exit, Exit::Step(_)) && compiles && has_changes && plan::is_ours(&args) {
+        let sources = headers::sources(&args);
+        let standard = cuda13::explain_standard(&sources, &args.standard());
+        for error in [cuda13::explain(&sources), standard].into_iter().flatten() {
+            error.print(driver.name());
         }
     }
     if matches!(exit, Exit::Step(_)) && plan::is_ours(&args) {

@@ -30,6 +30,12 @@ pub fn to_adapt(toolkit: &Path) -> Vec<PathBuf> {
 
 /// Returns the CUDA sources that clang cannot read as they are, and such headers that they include by `#include "..."`.
 pub fn sources_to_adapt(args: &Args) -> Vec<PathBuf> {
+    let sources = sources(args).into_iter();
+    sources.filter(|(path, text)| adapt(path, text).is_some()).map(|(path, _)| path).collect()
+}
+
+/// Returns the CUDA sources, and the headers that they include by `#include "..."`, with their texts.
+pub fn sources(args: &Args) -> Vec<(PathBuf, String)> {
     let folders = include_folders(args);
     let sources = args.inputs().filter(|input| input.kind() == InputKind::Cuda);
     let mut waiting: Vec<PathBuf> = sources.map(|input| PathBuf::from(&input.path)).collect();
@@ -45,9 +51,7 @@ pub fn sources_to_adapt(args: &Args) -> Vec<PathBuf> {
             let places = beside.into_iter().chain(folders.iter().map(|folder| folder.join(name)));
             waiting.extend(places.into_iter().find(|place| place.is_file()));
         }
-        if adapt(&path, &text).is_some() {
-            found.push(path);
-        }
+        found.push((path, text));
     }
     found
 }

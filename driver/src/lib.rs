@@ -13,6 +13,7 @@
 //! | [`nvcc`] | nvcc's arguments in clang's words |
 //! | [`args`] | a command line, sorted into inputs, options and the flags of gpurace |
 //! | [`cuda`] | where CUDA toolkits are and which of them clang can parse |
+//! | [`cuda13`] | what CUDA 13 changed: hints for sources that are older |
 //! | [`toolchain`] | where clang, the plugin, the runtime and the toolkit are |
 //! | [`config`] | the plugin's configuration |
 //! | [`libraries`] | which libraries are often missing at the link |
@@ -33,6 +34,7 @@ pub mod clang_form;
 pub mod clang_options;
 pub mod config;
 pub mod cuda;
+pub mod cuda13;
 pub mod diagnostic;
 pub mod dialect;
 pub mod doctor;

@@ -14,6 +14,7 @@ use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use gpurace_report::words::plural;
 
@@ -21,7 +22,7 @@ use crate::clang_options::{is_cuda_source, is_source};
 use crate::cuda::Toolkit;
 use crate::diagnostic::Error;
 use crate::headers::quoted_includes;
-use crate::{dialect, libraries};
+use crate::{cuda13, dialect, libraries};
 
 /// A build system, by the files that a project has in its folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +60,11 @@ pub struct Obstacles(BTreeMap<String, (Error, Vec<String>)>);
 impl Obstacles {
     fn add(&mut self, file: &Path, line: usize, what: Error) {
         let (_, places) = self.0.entry(what.message.clone()).or_insert_with(|| (what, Vec::new()));
-        places.push(format!("{}:{line}", file.display()));
+        let place = format!("{}:{line}", file.display());
+        // Several sources may include one header.
+        if !places.contains(&place) {
+            places.push(place);
+        }
     }
 
     /// True if nothing was found.
@@ -94,6 +99,7 @@ pub fn examine(folder: &Path, toolkit: Option<&Toolkit>) -> Result<Obstacles, Er
     let mut project = Project { folder, toolkit, found: Obstacles::default(), read: BTreeSet::new() };
     let mut has_cmake = false;
     for (system, file) in systems(folder) {
+        project.submodules(&text_of(&file));
         match system {
             System::Cmake => {
                 has_cmake = true;
@@ -157,9 +163,7 @@ impl Project<'_> {
                         self.found.add(&file, number, own_compiler());
                     }
                 }
-                "find_package" if values.first() == Some(&"CUDA") && has("REQUIRED") => {
-                    self.found.add(&file, number, old_package());
-                }
+                "cmake_minimum_required" => self.cmake_version(&file, number, &values),
                 "find_package" if has("REQUIRED") => {
                     let library = values.first().and_then(|name| libraries::lacking_package(name));
                     if let Some(library) = library {
@@ -174,6 +178,34 @@ impl Project<'_> {
                     }
                 }
                 _ => {}
+            }
+        }
+    }
+
+    fn cmake_version(&mut self, file: &Path, line: usize, values: &[&str]) {
+        let Some(wanted) = values.get(1).and_then(|range| version(range.split("...").next()?)) else {
+            return;
+        };
+        let Some(found) = installed_cmake().filter(|found| *found < wanted) else { return };
+        let what =
+            Error::new(format!("needs CMake {}.{}, found {}.{}", wanted.0, wanted.1, found.0, found.1));
+        self.found.add(file, line, what.hint("`pip install cmake` gets a new one"));
+    }
+
+    /// Names the submodules that are not there, of those that a build file names.
+    fn submodules(&mut self, build: &str) {
+        let file = self.folder.join(".gitmodules");
+        for (number, line) in (1..).zip(text_of(&file).lines()) {
+            let Some(path) = line.trim().strip_prefix("path").and_then(|rest| rest.trim().strip_prefix('='))
+            else {
+                continue;
+            };
+            let path = path.trim();
+            let is_there = fs::read_dir(self.folder.join(path)).is_ok_and(|mut files| files.next().is_some());
+            if !is_there && build.contains(path) {
+                let what = Error::new("lacks submodules that its build names")
+                    .hint("get them with `git submodule update --init --recursive`");
+                self.found.add(&file, number, what);
             }
         }
     }
@@ -245,6 +277,11 @@ impl Project<'_> {
                 self.found.add(path, number, lacking(library));
             }
         }
+        if self.toolkit.is_some_and(|toolkit| cuda13::is_since(toolkit.version)) {
+            for found in cuda13::uses(&text).into_iter().filter(|found| found.is_certain) {
+                self.found.add(path, found.line, found.error());
+            }
+        }
         if is_cuda {
             self.device_code(path, &text);
         }
@@ -291,9 +328,16 @@ fn own_compiler() -> Error {
         .hint("leave the choice of the compiler to the command line")
 }
 
-fn old_package() -> Error {
-    Error::new("`find_package(CUDA)` runs NVIDIA's nvcc")
-        .hint("make CUDA a language of the project: `project(NAME LANGUAGES CXX CUDA)`")
+/// The major and the minor number of a version.
+fn version(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.trim().split('.').map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next().and_then(Result::ok).unwrap_or(0)))
+}
+
+/// The version of the CMake in `PATH`.
+fn installed_cmake() -> Option<(u32, u32)> {
+    let output = Command::new("cmake").arg("--version").output().ok()?;
+    version(String::from_utf8_lossy(&output.stdout).strip_prefix("cmake version ")?.lines().next()?)
 }
 
 fn text_of(path: &Path) -> String {
@@ -355,7 +399,7 @@ fn unconditional(text: &str) -> String {
 }
 
 /// The name in a line `#include <name>` or `#include "name"`.
-fn included(line: &str) -> Option<&str> {
+pub fn included(line: &str) -> Option<&str> {
     let rest = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("include")?.trim_start();
     let end = if rest.starts_with('<') { '>' } else { '"' };
     rest.strip_prefix(['<', '"'])?.split_once(end).map(|(name, _)| name)
@@ -466,6 +510,26 @@ mod tests {
     }
 
     #[test]
+    fn what_cuda_13_or_git_left_out_is_named() {
+        let modules = "[submodule \"a\"]\n\tpath = ext/a\n[submodule \"b\"]\n\tpath = ext/b\n[submodule \"c\"]\n\tpath=ext/c\n";
+        insta::assert_snapshot!(said(&[
+            (".gitmodules", modules),
+            ("ext/b/file", ""),
+            ("Makefile", "all:\n\tnvcc -Iext/a -Iext/b main.cu old.c\n"),
+            ("main.cu", "#include \"in.h\"\nint main() { cudaThreadSynchronize(); p.clockRate; }\n"),
+            ("in.h", "void f() { cudaMemPrefetchAsync(p, n, 0); cudaMemPrefetchAsync(p, n, 0, 0); }\n"),
+            ("old.c", "#if CUDART_VERSION < 13000\nint f() { cudaThreadExit(); }\n#endif\n"),
+        ]), @r"
+        fails    in.h:1: calls `cudaMemPrefetchAsync` with fewer arguments than CUDA 13 wants
+                 hint: change it, or compile with the headers of CUDA 12: `--cuda-path=DIR`
+        fails    main.cu:2: calls `cudaThreadSynchronize`, which CUDA 13 removed
+                 hint: change it, or compile with the headers of CUDA 12: `--cuda-path=DIR`
+        fails    .gitmodules:2: lacks submodules that its build names
+                 hint: get them with `git submodule update --init --recursive`
+        ");
+    }
+
+    #[test]
     fn cmake_is_followed_where_it_always_goes() {
         let top = "project(p LANGUAGES CXX CUDA)\nadd_subdirectory(src)\nif(TESTS)\n  add_subdirectory(tests)\n\
                    find_package(NCCL REQUIRED)\nendif()\n";
@@ -492,11 +556,12 @@ mod tests {
     #[test]
     fn what_cmake_itself_will_not_do_is_named() {
         for (text, named) in [
+            ("find_package(CUDA 9 REQUIRED)\nfind_package(CUDAToolkit REQUIRED)\n", ""),
+            ("cmake_minimum_required(VERSION 3.10...99.0)\n", ""),
             (
-                "find_package(CUDA 9 REQUIRED)\n",
-                "CMakeLists.txt:1: `find_package(CUDA)` runs NVIDIA's nvcc\n",
+                "cmake_minimum_required(VERSION 99.1 FATAL_ERROR)\n",
+                "CMakeLists.txt:1: needs CMake 99.1, found ",
             ),
-            ("find_package(CUDAToolkit REQUIRED)\nfind_package(CUDA QUIET)\n", ""),
             ("# a\nfind_package(Torch REQUIRED)\n", "CMakeLists.txt:2: needs PyTorch"),
             ("find_package(CUDNN)\nfunction(f)\nfind_package(CUDNN REQUIRED)\nendfunction()\n", ""),
             ("target_link_libraries(a\n  CUDA::cublas CUDA::nppicc)\n", "CMakeLists.txt:1: needs NPP"),

@@ -14,10 +14,11 @@ fn main() -> ExitCode {
     let args = Arguments::from_args();
     let missing =
         |also: &[&str]| !["cmake", "ctest", "ninja"].iter().chain(also).all(|program| is_there(program));
-    let tests: [(&str, Test, &[&str]); 12] = [
+    let tests: [(&str, Test, &[&str]); 13] = [
         ("a_racy_test_of_the_example_fails", a_racy_test_fails, &[]),
         ("the_repaired_example_passes", the_repaired_example_passes, &[]),
         ("only_enabled_targets_are_checked", only_enabled_targets, &[]),
+        ("the_old_module_finds_cuda", the_old_module, &[]),
         ("separable_compilation_is_linked", separable_compilation, &[]),
         ("the_driver_and_its_modules_are_built", driver_api, &[]),
         ("libraries_beside_the_runtime_are_found_and_linked", own_libraries, &[]),
@@ -128,21 +129,48 @@ endforeach()
 gpurace_enable(lib_checked)
 ";
 
+const RACY: &str = "__device__ int total;\n__global__ void add() { total += threadIdx.x; }\n\
+    int run() { add<<<1, 64>>>(); return cudaDeviceSynchronize(); }\n";
+const MAIN: &str = "int run();\nint main() { return run(); }\n";
+
 fn only_enabled_targets() -> Result<(), Failed> {
     let folder = work_folder("cmake_enable")?;
     let source = folder.join("source");
     let write = |name: &str, text: &str| std::fs::write(source.join(name), text).map_err(|e| e.to_string());
     std::fs::create_dir_all(&source).map_err(|e| e.to_string())?;
     write("CMakeLists.txt", HALF)?;
-    write(
-        "racy.cu",
-        "__device__ int total;\n__global__ void add() { total += threadIdx.x; }\n\
-         int run() { add<<<1, 64>>>(); return cudaDeviceSynchronize(); }\n",
-    )?;
-    write("main.cpp", "int run();\nint main() { return run(); }\n")?;
+    write("racy.cu", RACY)?;
+    write("main.cpp", MAIN)?;
     build(&source, &folder, &["-G", "Ninja", "-DGPURACE_SANITIZE=OFF"])?;
     let (failed, said) = failed_tests(&folder)?;
     assert_eq!(failed, ["checked"], "{said}");
+    assert!(said.contains("WARNING: gpurace: data race"), "{said}");
+    Ok(())
+}
+
+/// CUDA not as a language, but by CMake's module `FindCUDA`.
+const OLD: &str = "
+cmake_minimum_required(VERSION 3.10)
+project(old CXX)
+enable_testing()
+find_package(CUDA REQUIRED)
+set(CUDA_NVCC_FLAGS ${CUDA_NVCC_FLAGS} -O2 -arch=sm_80)
+cuda_add_library(racy STATIC racy.cu)
+cuda_add_executable(old main.cpp)
+target_link_libraries(old racy)
+add_test(NAME old COMMAND old)
+";
+
+fn the_old_module() -> Result<(), Failed> {
+    let folder = work_folder("cmake_old")?;
+    let source = folder.join("source");
+    std::fs::create_dir_all(&source).map_err(|e| e.to_string())?;
+    for (name, text) in [("CMakeLists.txt", OLD), ("racy.cu", RACY), ("main.cpp", MAIN)] {
+        std::fs::write(source.join(name), text).map_err(|e| e.to_string())?;
+    }
+    build(&source, &folder, &["-G", "Unix Makefiles"])?;
+    let (failed, said) = failed_tests(&folder)?;
+    assert_eq!(failed, ["old"], "{said}");
     assert!(said.contains("WARNING: gpurace: data race"), "{said}");
     Ok(())
 }

@@ -58,6 +58,9 @@ if(NOT gpurace_try_compile)
   include("${CMAKE_CURRENT_LIST_DIR}/toolkit.cmake")
   gpurace_make_toolkit("${CMAKE_CUDA_COMPILER}" "${CMAKE_BINARY_DIR}/gpurace-toolkit" "${CMAKE_CUDA_COMPILER_ARG1}")
   set(CUDAToolkit_ROOT "${CMAKE_BINARY_DIR}/gpurace-toolkit")
+  # The old find_package(CUDA).
+  set(CUDA_TOOLKIT_ROOT_DIR "${CUDAToolkit_ROOT}" CACHE PATH "A folder that looks like a CUDA toolkit")
+  set(CUDA_NVCC_EXECUTABLE "${CUDAToolkit_ROOT}/bin/nvcc" CACHE FILEPATH "gclang++, called as nvcc")
   # Another compiler may link a program with static libraries that have kernels. It must find the runtime too.
   add_link_options("LINKER:-rpath,${gpurace_runtime_dir}")
 endif()
