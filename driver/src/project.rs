@@ -163,7 +163,7 @@ impl Project<'_> {
                         self.found.add(&file, number, own_compiler());
                     }
                 }
-                "cmake_minimum_required" => self.cmake_version(&file, number, &values),
+                "cmake_minimum_required" => self.cmake_version(&file, number, values),
                 "find_package" if has("REQUIRED") => {
                     let library = values.first().and_then(|name| libraries::lacking_package(name));
                     if let Some(library) = library {

@@ -125,7 +125,7 @@ fn uuid(process: &Process) -> String {
     for (i, byte) in process.backend().properties().uuid.iter().enumerate() {
         let dash = if [0, 4, 6, 8, 10].contains(&i) { "-" } else { "" };
         // Writing to a string cannot fail.
-        let _ = write!(text, "{dash}{:02x}", *byte as u8);
+        let _ = write!(text, "{dash}{:02x}", *byte);
     }
     text
 }
