@@ -1,5 +1,5 @@
-//! What CUDA 13 changed in the runtime's API: a source that relies on it compiles with the headers of CUDA 12 only.
-//! clang says what it does not accept, and not since when.
+//! What CUDA 13 changed in the runtime's API. A source that uses the old form compiles with the headers of CUDA 12 only.
+//! clang says what it does not accept, but not that CUDA 13 is the cause.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -49,6 +49,12 @@ const MEMBERS: [&str; 8] = [
     "singleToDoublePrecisionPerfRatio",
 ];
 
+/// Folders of headers that are for C++17 and later since CUDA 13.
+const LIBRARIES: [&str; 3] = ["cub/", "cuda/", "thrust/"];
+/// How older standards are named behind `-std=`.
+const OLDER: [&str; 8] = ["c++03", "c++0x", "c++11", "c++14", "gnu++03", "gnu++0x", "gnu++11", "gnu++14"];
+
+/// What a user may do.
 const WAY_OUT: &str = "change it, or compile with the headers of CUDA 12: `--cuda-path=DIR`";
 
 /// A use of something that CUDA 13 changed.
@@ -72,11 +78,6 @@ impl Use {
         Error::new(what).hint(WAY_OUT)
     }
 }
-
-/// Folders of headers that are for C++17 and later since CUDA 13.
-const LIBRARIES: [&str; 3] = ["cub/", "cuda/", "thrust/"];
-/// How older standards are named behind `-std=`.
-const OLDER: [&str; 8] = ["c++03", "c++0x", "c++11", "c++14", "gnu++03", "gnu++0x", "gnu++11", "gnu++14"];
 
 /// What to say of sources that did not compile as this standard of C++, if they include what needs a newer one.
 pub fn explain_standard(sources: &[(PathBuf, String)], standard: &str) -> Option<Error> {

@@ -378,7 +378,7 @@ impl Case {
             command.arg(format!("-fgpurace-prune={}", self.prune()));
         }
         if let Some(revision) = &self.revision {
-            // clang refuses a precompiled header under an additional `-D`, but takes it before another header.
+            // With another `-D`, clang refuses a precompiled header. With another `-include`, it does not.
             let header = folder.join("revision.h");
             let line = format!("#define {} 1\n", revision.to_uppercase());
             std::fs::write(&header, line).map_err(|e| format!("{}: {e}", header.display()))?;

@@ -187,7 +187,7 @@ pub(crate) fn reachable(protocol: &Protocol, from: impl Iterator<Item = ExprId>)
     seen
 }
 
-/// Returns the parameters `p` of which some index has the bits of `p - 1`, or all but these.
+/// Returns the parameters `p` for which some index or guard has `& (p - 1)` or `& -p`.
 fn masking<'a>(protocol: &Protocol, nodes: impl Iterator<Item = &'a ExprId>) -> BTreeSet<ExprId> {
     let exprs = &protocol.exprs;
     let masks = nodes.filter_map(|id| match exprs.get(*id) {

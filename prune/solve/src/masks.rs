@@ -1,10 +1,10 @@
 //! `&`, `|` and `^` of numbers of which neither is known, in one unknown: the bits that both have.
 //!
 //! With `c = x & y`, `x | y` is `x + y - c`, and `x ^ y` is `x + y - 2 c`. Where two threads have one mask `y`, the
-//! exclusive or pairs the numbers. If `x ^ y` of one thread is the `x` of the other, so it is the other way round, and
-//! each bit of the mask is in one of the two numbers. Threads whose `x ^ y` are equal have equal `x`.
-//! Butterflies and bitonic sorts are race-free by this, whatever the mask: `if ((i ^ j) > i)`, or
-//! `if ((i & j) == 0)`, leaves one thread of each pair.
+//! exclusive or pairs the numbers: if `x ^ y` of one thread is the `x` of another, then `x ^ y` of the other is the `x`
+//! of the first. Each bit of the mask is then in one of the two `x`. Threads with equal `x ^ y` have equal `x`.
+//! So butterflies and bitonic sorts are race-free, whatever the mask: `if ((i ^ j) > i)` or `if ((i & j) == 0)` leaves
+//! one thread of each pair.
 
 use gpurace_protocol::expr::{BinOp, Expr, ExprId, Exprs, Width};
 use gpurace_protocol::range::{Range, View};
@@ -65,8 +65,8 @@ impl<'a> Encoder<'a> {
         Ok(Some(if below { common } else { x.minus(&common)? }))
     }
 
-    /// Adds the fact that the bits that `x` has in common with `p - 1` are the remainder of a division by `p`, if `p` is a
-    /// power of two: if it has no bit in common with `p - 1`.
+    /// Adds a fact: if `p` is a power of two, the common bits of `x` and `p - 1` are the remainder of `x` by `p`. Then `p`
+    /// and `p - 1` have no common bit.
     fn remainder_by_power(&mut self, (x, p): (&Lin, &Lin), common: &Lin, width: Width) -> Encoded<()> {
         let clear = self.common_bits(p, &p.shifted(-1)?, width)?;
         let (_, rest) = self.divide_by(x, p, View::Unsigned, BinOp::URem, width)?;
