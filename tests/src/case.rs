@@ -370,7 +370,10 @@ impl Case {
         let flags = self.program.words(self.revision(), "compile-flags");
         let source = std::fs::read_to_string(&self.program.path).map_err(|e| e.to_string())?;
         let sanitize = build == Build::Checked;
-        precompiled::provide(folder, &source, sanitize, &self.opt, &flags)?;
+        // Not where the program runs: its precompiled headers are none for what it compiles itself.
+        let place = folder.join("build");
+        std::fs::create_dir_all(&place).map_err(|e| format!("{}: {e}", place.display()))?;
+        precompiled::provide(&place, &source, sanitize, &self.opt, &flags)?;
         let mut command = Command::new(tool("gclang++")?);
         command.arg("-fgpurace-exec=cpu").arg(format!("-{}", self.opt));
         if sanitize {
@@ -387,10 +390,10 @@ impl Case {
         // lld links faster. Other suites link with the default linker.
         command.arg("-fuse-ld=lld").arg("-I").arg(programs().join("support"));
         command.args(flags);
-        command.arg(&self.program.path).current_dir(folder);
+        command.arg(&self.program.path).current_dir(&place);
         if !self.program.words(self.revision(), "module").is_empty() {
             let mut alone = Command::new(command.get_program());
-            alone.args(command.get_args()).current_dir(folder);
+            alone.args(command.get_args()).current_dir(&place);
             alone.args(["--cuda-device-only", "-o"]).arg(executable.with_extension("fatbin"));
             let outcome = run(&mut alone, folder)?;
             if outcome.status != Some(0) {

@@ -201,7 +201,7 @@ fn check(seed: u64, protocol: &Protocol, tally: &mut Tally) {
         let Ok(found) = races(protocol, &launch, &mut choose, &opaque_base, 3_000) else { continue };
         tally.launches += 1;
         if common.holds(&launch) {
-            let any = AnyLaunch::of(&special, &in_common.exprs);
+            let any = AnyLaunch::of(&special);
             let test = ConditionTest::new(&special, &in_common.exprs, &launch, Some(&any));
             for v in &in_common.sites {
                 let proved = match &v.verdict {
@@ -231,7 +231,7 @@ fn check(seed: u64, protocol: &Protocol, tally: &mut Tally) {
             by_site.insert(*b, (true, Some(*a)));
         }
         let context = || format!("seed {seed}, launch {round}: {launch:?}\n{protocol:#?}");
-        let any = AnyLaunch::of(protocol, exprs);
+        let any = AnyLaunch::of(protocol);
         let test = ConditionTest::new(protocol, exprs, &launch, Some(&any));
         for v in &outcome.verdicts.sites {
             let proved = match &v.verdict {

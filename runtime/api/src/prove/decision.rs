@@ -100,7 +100,7 @@ impl From<KernelProofs> for Proofs {
             Some((site.site.0, fate, needs))
         });
         let sites = proved.collect();
-        let any_launch = AnyLaunch::of(protocol, &verdicts.exprs);
+        let any_launch = AnyLaunch::of(protocol);
         Self { any_launch, conditions, sites, of_kernel }
     }
 }
@@ -119,5 +119,27 @@ impl Proofs {
             }
         }
         decision
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gpurace_protocol::expr::{ParamId, Width};
+    use gpurace_protocol::protocol::*;
+    use gpurace_protocol::verdict::Verdicts;
+
+    use super::*;
+
+    /// The compiler writes empty verdicts, without expressions, for a kernel about which the solver had no answer.
+    #[test]
+    fn a_kernel_without_an_answer_has_no_proofs() {
+        let mut protocol = Protocol::default();
+        let (offset, size) = (protocol.exprs.c64(8), protocol.exprs.c64(4));
+        protocol.params = vec![Param { name: "p".into(), width: Width::W64, offset: 0, pointer: true }];
+        protocol.objects = vec![Object { name: "p".into(), kind: ObjectKind::Param(ParamId(0)) }];
+        let access = Access { site: SiteId(0), op: Op::Write, object: ObjectId(0), offset, size };
+        protocol.body = vec![Stmt::Access(access)];
+        let proofs = Proofs::from(KernelProofs { protocol, verdicts: Verdicts::default() });
+        assert!(proofs.sites.is_empty());
     }
 }

@@ -52,11 +52,11 @@ pub struct AnyLaunch(Vec<Option<Vec<(Range, bool)>>>);
 
 impl AnyLaunch {
     /// What the accesses of a protocol name.
-    pub fn of(protocol: &Protocol, exprs: &Exprs) -> Self {
+    pub fn of(protocol: &Protocol) -> Self {
         let is_computed = |id| is_computed(protocol, ObjectId(id));
         let none = |id| (!is_computed(id)).then(Vec::new);
         let mut all: Vec<Option<Vec<(Range, bool)>>> = (0..protocol.objects.len() as u32).map(none).collect();
-        let ranges = Ranges::new(protocol, exprs, None);
+        let ranges = Ranges::new(protocol, &protocol.exprs, None);
         for place in Place::all(protocol) {
             let Some(Some(named)) = all.get_mut(place.access.object.0 as usize) else { continue };
             let (bytes, writes) = (bounds::offsets(&ranges, &place), place.access.op.writes());

@@ -53,7 +53,7 @@ fn launch(pointers: [(u64, (u64, u64)); 2], n: u64, guard: u64) -> Launch {
 
 /// If the condition holds, by what accesses name in any launch and by the launch's values alone.
 fn holds(protocol: &Protocol, launch: &Launch) -> [bool; 2] {
-    let any = AnyLaunch::of(protocol, &protocol.exprs);
+    let any = AnyLaunch::of(protocol);
     // Without its values, only what holds in any launch is left.
     let unknown = Launch { params: Vec::new(), ..launch.clone() };
     let by_any = ConditionTest::new(protocol, &protocol.exprs, &unknown, Some(&any)).holds(&APART);
