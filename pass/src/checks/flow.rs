@@ -2,6 +2,7 @@
 //! the barrier that is missing ([`gpurace_abi::flow`]).
 
 use std::collections::{HashMap, HashSet};
+use std::ops::RangeInclusive;
 use std::rc::Rc;
 
 use gpurace_abi::entry::Entry;
@@ -116,7 +117,7 @@ unsafe fn of_kernel(
                 .iter()
                 .filter_map(|next| graph.index.get(next).map(|&next| next as u32))
                 .collect(),
-            steps: steps(instructions, &lines, &known.steps),
+            steps: steps(instructions, &lines, &known.steps, lines.of_loop(block)),
         });
         let update = |found: FoundUpdate| Update {
             read: found.read,
@@ -177,10 +178,13 @@ unsafe fn variable(pointer: LLVMValueRef) -> Option<LLVMValueRef> {
     }
 }
 
+/// The steps of a basic block. `ended` is the loop whose body it ends: its last line is a step before what the loop's
+/// head does for the next iteration.
 unsafe fn steps(
     instructions: &[LLVMValueRef],
     lines: &OwnLines,
     sites: &HashMap<LLVMValueRef, Vec<Step>>,
+    ended: Option<RangeInclusive<u32>>,
 ) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut last = 0;
@@ -201,6 +205,11 @@ unsafe fn steps(
                 steps.push(Step::Grid);
             }
         }
+    }
+    if let Some(lines) = ended {
+        let of_head = |step: &Step| *step == Step::Line(*lines.start());
+        let at = steps.iter().position(of_head).unwrap_or(steps.len());
+        steps.insert(at, Step::Line(*lines.end()));
     }
     steps
 }

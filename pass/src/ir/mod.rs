@@ -253,6 +253,9 @@ pub unsafe fn at_byte(b: LLVMBuilderRef, base: LLVMValueRef, offset: i64) -> LLV
     }
 }
 
+/// The kind of metadata that names the properties of a loop, at the end of the block from which control goes back.
+pub const LOOP: &str = "llvm.loop";
+
 /// The number of a kind of metadata in the context of a value.
 pub unsafe fn metadata_kind(value: LLVMValueRef, name: &str) -> u32 {
     // SAFETY: by contract; the name is readable for its length.

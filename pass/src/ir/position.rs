@@ -1,12 +1,15 @@
 //! Source positions from debug info, with the inlining stack.
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 
 use gpurace_abi::meta::{Frame, SourceFile};
 use gpurace_abi::symbol::demangle;
 use llvm_sys::core::*;
 use llvm_sys::debuginfo::*;
 use llvm_sys::prelude::*;
+
+use crate::ir;
 
 /// Collects the source files that positions name.
 #[derive(Debug, Default)]
@@ -128,8 +131,34 @@ impl OwnLines {
     /// `instruction` is a live one of the function.
     pub unsafe fn of_instruction(self, instruction: LLVMValueRef) -> Option<u32> {
         // SAFETY: metadata of a live instruction is live.
+        unsafe { self.of_location(LLVMInstructionGetDebugLoc(instruction)) }
+    }
+
+    /// The first and the last line of the loop that goes back from a block, if it has several: clang notes where the
+    /// statement begins and ends (LLVM, `llvm.loop`).
+    ///
+    /// # Safety
+    /// `block` is a live one of the function.
+    pub unsafe fn of_loop(self, block: LLVMBasicBlockRef) -> Option<RangeInclusive<u32>> {
+        // SAFETY: by contract; the fields of the node are live.
         unsafe {
-            let location = LLVMInstructionGetDebugLoc(instruction);
+            let node = ir::metadata(LLVMGetBasicBlockTerminator(block), ir::LOOP)?;
+            let fields = operands(node)
+                .into_iter()
+                .filter(|field| !field.is_null())
+                .map(|field| LLVMValueAsMetadata(field));
+            let is_location = |field: &LLVMMetadataRef| {
+                matches!(LLVMGetMetadataKind(*field), LLVMMetadataKind::LLVMDILocationMetadataKind)
+            };
+            let mut lines = fields.filter(is_location).map(|location| self.of_location(location));
+            let (first, last) = (lines.next()??, lines.next()??);
+            (first < last).then_some(first..=last)
+        }
+    }
+
+    unsafe fn of_location(self, location: LLVMMetadataRef) -> Option<u32> {
+        // SAFETY: by contract.
+        unsafe {
             if location.is_null() || !LLVMDILocationGetInlinedAt(location).is_null() {
                 return None;
             }

@@ -5,10 +5,7 @@ use llvm_sys::debuginfo::{LLVMMetadataReplaceAllUsesWith, LLVMTemporaryMDNode};
 use llvm_sys::prelude::*;
 
 use super::passes::run_passes_on;
-use crate::ir;
-
-/// The kind of metadata that names the properties of a loop.
-const LOOP: &str = "llvm.loop";
+use crate::ir::{self, LOOP};
 
 /// Marks a loop that LLVM shall unroll whatever it costs, given by the block from which control goes back: its metadata
 /// is a node that names itself and the property.

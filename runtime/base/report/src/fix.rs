@@ -1,9 +1,11 @@
 //! Changes of the source that order the races of a finding.
 
+use std::ops::Range;
+
 use similar::TextDiff;
 
 use crate::barriers::{Level, Pair};
-use crate::missing::{Missing, Unordered, missing};
+use crate::missing::{Line, Missing, Unordered, missing};
 use crate::schema::{Finding, Scope};
 use crate::sources::Sources;
 
@@ -46,11 +48,12 @@ pub fn barriers(
     let text = sources.text(file)?;
     let old: Vec<&str> = text.split_inclusive('\n').collect();
     let Missing { lines, in_every_launch, parted } =
-        missing(kernels, level, |line| statement_may_precede(&old, line), |line| begins_loop(&old, line))?;
+        missing(kernels, level, |line| kind_of_line(&old, line))?;
     let mut new = String::new();
     for (number, line) in (1..).zip(&old) {
         if lines.contains(&number) {
-            let indent = &line[..line.len() - line.trim_start().len()];
+            let like = loop_around(&old, number).and_then(|body| old.get(body.start)).unwrap_or(line);
+            let indent = &like[..like.len() - like.trim_start().len()];
             let end = if line.ends_with("\r\n") { "\r\n" } else { "\n" };
             new.extend([indent, statement, end]);
         }
@@ -131,46 +134,90 @@ pub fn insertions_that_fit(diff: &str, text: &str) -> Option<Vec<(u32, String)>>
     is_in_text.then(|| insertions(diff))
 }
 
-/// True if a statement of its own can stand before a line. The text decides, so the answer errs towards no.
-fn statement_may_precede(lines: &[&str], line: u32) -> bool {
-    let at = line as usize;
-    let Some(own) = at.checked_sub(1).and_then(|index| lines.get(index)) else {
-        return false;
-    };
-    let own = own.trim_start();
+/// Returns what a line begins with. `None` if no statement of its own can stand before it. The text decides, so the
+/// answer errs towards `None`.
+fn kind_of_line(lines: &[&str], line: u32) -> Option<Line> {
+    let index = (line as usize).checked_sub(1)?;
+    let own = lines.get(index)?.trim_start();
     let word = first_word(own);
+    let ends_loop = loop_around(lines, line).is_some();
     let begins_statement = own.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '*' || c == '(');
     // This may be the end of a loop that begins with `do`.
     let may_end_loop = word == "while" && own.trim_end().ends_with(';');
-    if !begins_statement || NO_STATEMENT.contains(&word) || may_end_loop {
-        return false;
+    if !ends_loop && (!begins_statement || NO_STATEMENT.contains(&word) || may_end_loop) {
+        return None;
     }
-    let before = lines[..at - 1].iter().rev().map(|line| line.split("//").next().unwrap_or_default().trim());
-    let mut before = before.filter(|line| !line.is_empty() && !line.starts_with('#')).peekable();
+    let mut before =
+        lines[..index].iter().rev().map(|line| code(line)).filter(|line| !line.is_empty()).peekable();
     if !before.peek().is_some_and(|line| line.ends_with([';', '{', '}'])) {
-        return false;
+        return None;
     }
     // A semicolon may also stand in the header of a loop.
     let own_block = before.take_while(|line| !line.ends_with(['{', '}']));
     let (opened, closed) = own_block.fold((0, 0), |(opened, closed), line| {
         (opened + line.matches('(').count(), closed + line.matches(')').count())
     });
-    opened == closed
+    match opened == closed {
+        false => None,
+        true if ends_loop => Some(Line::LoopEnd),
+        true if LOOPS.contains(&word) => Some(Line::LoopHead),
+        true => Some(Line::Statement),
+    }
 }
 
-/// True for a line that begins with the head of a loop.
-fn begins_loop(lines: &[&str], line: u32) -> bool {
-    let own = (line as usize).checked_sub(1).and_then(|index| lines.get(index));
-    own.is_some_and(|own| LOOPS.contains(&first_word(own.trim_start())))
+/// Returns the indices of the lines between the braces of a loop, given the line of the closing one, which has nothing
+/// else. `None` for other lines, and for a loop that has `continue`: threads could skip what stands at its end.
+fn loop_around(lines: &[&str], line: u32) -> Option<Range<usize>> {
+    let end = (line as usize).checked_sub(1)?;
+    if code(lines.get(end)?) != "}" {
+        return None;
+    }
+    let mut open = 1_usize;
+    let start = (0..end).rev().find(|&index| {
+        let code = code(lines[index]);
+        open += code.matches('}').count();
+        open = open.saturating_sub(code.matches('{').count());
+        open == 0
+    })?;
+    let head = code(lines[start]);
+    let is_loop =
+        LOOPS.contains(&first_word(head)) && behind_parentheses(head).is_some_and(|rest| rest == "{");
+    let skips = |line: &&str| code(line).split(|c: char| !is_word(c)).any(|word| word == "continue");
+    (is_loop && !lines[start..end].iter().any(skips)).then_some(start + 1..end)
+}
+
+/// What follows the first parentheses of a line.
+fn behind_parentheses(code: &str) -> Option<&str> {
+    let mut depth = 0_usize;
+    let end = code.find(|c| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => (),
+        }
+        c == ')' && depth == 0
+    })?;
+    Some(code[end + 1..].trim())
+}
+
+/// The code of a line: without its comment, and nothing of a line for the preprocessor.
+fn code(line: &str) -> &str {
+    let code = line.split("//").next().unwrap_or_default().trim();
+    if code.starts_with('#') { "" } else { code }
 }
 
 fn first_word(text: &str) -> &str {
-    text.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default()
+    text.split(|c: char| !is_word(c)).next().unwrap_or_default()
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{insertions, insertions_that_fit, statement_may_precede};
+    use super::{insertions, insertions_that_fit, kind_of_line};
+    use crate::missing::Line;
 
     #[test]
     fn a_diff_says_before_which_lines_it_inserts() {
@@ -227,7 +274,34 @@ mod tests {
                     }\n\
                     return;";
         let lines: Vec<&str> = text.lines().collect();
-        let may: Vec<u32> = (0..30).filter(|&line| statement_may_precede(&lines, line)).collect();
-        assert_eq!(may, [3, 5, 6, 11, 12, 14, 17, 18, 20]);
+        let may: Vec<u32> = (0..30).filter(|&line| kind_of_line(&lines, line).is_some()).collect();
+        assert_eq!(may, [3, 5, 6, 11, 12, 13, 14, 17, 18, 20]);
+        let kinds = [11, 12, 13, 14].map(|line| kind_of_line(&lines, line));
+        assert_eq!(kinds, [Line::LoopHead, Line::Statement, Line::LoopEnd, Line::LoopHead].map(Some));
+    }
+
+    #[test]
+    fn a_barrier_may_end_the_body_of_a_loop_that_no_thread_leaves_early() {
+        let ends = |text: &str| {
+            let lines: Vec<&str> = text.lines().collect();
+            kind_of_line(&lines, lines.len() as u32)
+        };
+        let is_end = |text: &str| ends(text) == Some(Line::LoopEnd);
+        assert!(is_end("x();\nfor (;;) {\nif (a) {\nb();\n} else { c(); }\nm = n; // {\n}"));
+        assert!(is_end("x();\nwhile (a) {\nb();\n#pragma {\n}  // over"));
+        // An `if`, a function, a loop over an `if`, code beside the brace, a loop that threads go on with early.
+        for text in [
+            "if (a) {\nb();\n}",
+            "void f() {\nb();\n}",
+            "for (;;)\nif (a) {\nb();\n}",
+            "for (;;) { if (a) {\nb();\n}",
+            "for (;;) if (a) {\nb();\n}",
+            "for (;;) {\nb();\n} c();",
+            "for (;;) {\nif (a) continue;\nb();\n}",
+            "for (;;) {\nb(\n}",
+            "}",
+        ] {
+            assert!(!is_end(text), "{text}");
+        }
     }
 }

@@ -39,6 +39,17 @@ pub struct NewBarrier {
     pub loops: usize,
 }
 
+/// What a line of the source, before which a statement of its own can stand, begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// A statement that is no loop.
+    Statement,
+    /// The head of a loop.
+    LoopHead,
+    /// The brace that ends the body of a loop. The body has no `continue`.
+    LoopEnd,
+}
+
 /// Barriers that order all races.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
@@ -50,14 +61,9 @@ pub struct Missing {
     pub parted: Vec<(usize, Pair)>,
 }
 
-/// Returns barriers that order all races. All threads of a block reach each of the places together. `accepts`
-/// says before which lines a statement can stand, `begins_loop` which lines begin with the head of a loop.
-pub fn missing(
-    all: &[Unordered<'_>],
-    level: Level,
-    accepts: impl Fn(u32) -> bool,
-    begins_loop: impl Fn(u32) -> bool,
-) -> Option<Missing> {
+/// Returns barriers that order all races. All threads of a block reach each of the places together. `kind` is
+/// that of a line; `None` if no statement can stand before the line.
+pub fn missing(all: &[Unordered<'_>], level: Level, kind: impl Fn(u32) -> Option<Line>) -> Option<Missing> {
     if all.iter().map(|kernel| kernel.pairs.len()).sum::<usize>() > MOST_PAIRS {
         return None;
     }
@@ -71,7 +77,7 @@ pub fn missing(
     }
     let mut lines: Option<BTreeSet<u32>> = None;
     for kernel in all {
-        let own: BTreeSet<u32> = places_of_lines(kernel.flow, &begins_loop)
+        let own: BTreeSet<u32> = places_of_lines(kernel.flow, &kind)
             .into_iter()
             .filter(|(_, (block, _))| kernel.flow.blocks[*block].uniform)
             .map(|(line, _)| line)
@@ -81,15 +87,18 @@ pub fn missing(
             None => own,
         });
     }
-    // A barrier right before the later access is what a programmer would write, so later lines come first.
-    let lines: Vec<u32> = lines?.into_iter().filter(|&line| accepts(line)).rev().collect();
+    // A barrier right before the later access is what a programmer would write, so later lines come first. The end of
+    // a loop's body follows them: there the optimiser may have left no statement's line.
+    let accepted = lines?.into_iter().rev().filter_map(|line| Some((line, kind(line)?)));
+    let (ends, statements): (Vec<_>, Vec<_>) = accepted.partition(|(_, kind)| *kind == Line::LoopEnd);
+    let lines: Vec<u32> = statements.into_iter().chain(ends).map(|(line, _)| line).collect();
     if lines.len() > MOST_CANDIDATES {
         return None;
     }
     // The races that new barriers before some lines leave.
     let left = |lines: &[u32]| -> Vec<(usize, Pair)> {
         let of_kernel = |(at, kernel): (usize, &Unordered<'_>)| {
-            let first = places_of_lines(kernel.flow, &begins_loop);
+            let first = places_of_lines(kernel.flow, &kind);
             let added: Vec<StepPlace> = lines.iter().filter_map(|line| first.get(line).copied()).collect();
             let reaching = reaching(kernel.flow, &added, level);
             let is_left = |pair: &&Pair| {
@@ -105,7 +114,7 @@ pub fn missing(
     }
     let barriers = |line: u32| {
         let barrier = |kernel: &Unordered<'_>| {
-            let place = places_of_lines(kernel.flow, &begins_loop).get(&line).copied()?;
+            let place = places_of_lines(kernel.flow, &kind).get(&line).copied()?;
             let barrier = new_barrier(kernel.flow, place, level)?;
             let reaches = |pair: &Pair| pair.iter().any(|site| barrier.precedes.contains(site));
             kernel.pairs.iter().all(reaches).then_some(barrier)
@@ -212,10 +221,10 @@ fn first_of_lines(flow: &Flow) -> HashMap<u32, StepPlace> {
 
 /// Returns the place before each line. Before the head of a loop is before the loop, and no place if the loop is not
 /// the line's own.
-fn places_of_lines(flow: &Flow, begins_loop: &impl Fn(u32) -> bool) -> HashMap<u32, StepPlace> {
+fn places_of_lines(flow: &Flow, kind: &impl Fn(u32) -> Option<Line>) -> HashMap<u32, StepPlace> {
     let reverse = reversed(flow);
     let before = |line: u32, (block, at): StepPlace| {
-        if !begins_loop(line) {
+        if kind(line) != Some(Line::LoopHead) {
             return Some((block, at));
         }
         let all: Vec<_> = loops(flow, &reverse).filter(|(_, blocks)| blocks.contains(&block)).collect();
@@ -243,6 +252,10 @@ mod tests {
     use super::*;
     use crate::barriers::tests::flow;
 
+    fn any(_: u32) -> Option<Line> {
+        Some(Line::Statement)
+    }
+
     fn fix(text: &str, pairs: &[Pair]) -> Option<Vec<u32>> {
         fix_with(text, pairs, None)
     }
@@ -250,7 +263,8 @@ mod tests {
     fn fix_with(text: &str, pairs: &[Pair], head: Option<u32>) -> Option<Vec<u32>> {
         let flow = flow(text);
         let all = [Unordered { flow: &flow, pairs: pairs.to_vec(), runs_clean: &|_, _| false }];
-        missing(&all, Level::Block, |_| true, |line| Some(line) == head).map(|found| found.lines)
+        missing(&all, Level::Block, |line| if Some(line) == head { Some(Line::LoopHead) } else { any(line) })
+            .map(|found| found.lines)
     }
 
     #[test]
@@ -284,6 +298,27 @@ mod tests {
         // Some threads skip the loop: the place before it is not that of the line alone.
         let skipped = "u 1: L1 a0\nu 2,3: L8\nu 2,3: L9 a1\nu:";
         assert_eq!(fix_with(skipped, &[[0, 1]], Some(9)), Some(vec![8]));
+    }
+
+    #[test]
+    fn the_end_of_a_loop_is_a_place_if_no_statement_is_one() {
+        // The first statement of the body is a loop that some threads do not enter, and the last one left no code.
+        let tiled = "u 1: L1\nu 2,3: L6\n 2,3: L7 a0\nu 1,4: B L9 a1 L20\nu:";
+        let flow = flow(tiled);
+        let found = |pairs: &[Pair], end: u32| {
+            let kind = |line| match line {
+                6 | 7 => Some(Line::LoopHead),
+                _ if line == end => Some(Line::LoopEnd),
+                _ => any(line),
+            };
+            let all = [Unordered { flow: &flow, pairs: pairs.to_vec(), runs_clean: &|_, _| false }];
+            missing(&all, Level::Block, kind).map(|found| found.lines)
+        };
+        assert_eq!(found(&[[1, 0]], 20), Some(vec![20]));
+        assert_eq!(found(&[[0, 0]], 20), None);
+        // Before a statement comes first.
+        assert_eq!(found(&[[1, 0]], 21), Some(vec![20]));
+        assert_eq!(fix("u 1: L1\nu 1,2: L5 a0 B L9 a1 L20\nu:", &[[1, 0]]), Some(vec![20]));
     }
 
     #[test]
@@ -332,7 +367,7 @@ mod tests {
         let flow = flow(text);
         let of = |pairs: &[Pair]| {
             let all = [Unordered { flow: &flow, pairs: pairs.to_vec(), runs_clean: &|_, _| false }];
-            missing(&all, Level::Block, |_| true, |_| false).map(|found| (found.lines, found.parted))
+            missing(&all, Level::Block, any).map(|found| (found.lines, found.parted))
         };
         let each = [[0, 1], [1, 2], [2, 3], [3, 4]];
         // Each barrier parts neighbours. Farther accesses need none of their own.
@@ -349,10 +384,10 @@ mod tests {
     fn a_line_must_be_one_place_in_all_kernels() {
         let (one, two) = (flow("u: L17 a0 L18 a1"), flow("u 1: L17 a0\n : L18 a1"));
         let of = |flow| Unordered { flow, pairs: vec![[0, 1]], runs_clean: &|_, _| false };
-        let found = missing(&[of(&one)], Level::Block, |_| true, |_| false);
+        let found = missing(&[of(&one)], Level::Block, any);
         assert_eq!(found, Some(Missing { lines: vec![18], in_every_launch: true, parted: Vec::new() }));
-        assert_eq!(missing(&[of(&one), of(&two)], Level::Block, |_| true, |_| false), None);
-        assert_eq!(missing(&[of(&one)], Level::Block, |line| line != 18, |_| false), None);
+        assert_eq!(missing(&[of(&one), of(&two)], Level::Block, any), None);
+        assert_eq!(missing(&[of(&one)], Level::Block, |line| any(line).filter(|_| line != 18)), None);
     }
 
     #[test]
@@ -373,7 +408,7 @@ mod tests {
                 answer
             };
             let all = [Unordered { flow: &flow, pairs: vec![[0, 1]], runs_clean: &runs_clean }];
-            let found = missing(&all, Level::Block, |line| line == 18, |_| false);
+            let found = missing(&all, Level::Block, |line| any(line).filter(|_| line == 18));
             let wanted = Missing { lines: vec![18], in_every_launch: false, parted: Vec::new() };
             assert_eq!(found, answer.then_some(wanted));
             let precedes = BTreeSet::from([0, 1]);
