@@ -308,7 +308,22 @@ impl<'a> Evidence<'a> {
         let between = format!("{earlier} and {later}");
         match diagnosis {
             Diagnosis::Host => format!("the host does not wait between {between}"),
-            Diagnosis::Operations => format!("no stream order and no event orders {between}"),
+            Diagnosis::Operations => {
+                let [later, earlier] = race.accesses.each_ref().map(kernel_of);
+                let operations = match (earlier, later) {
+                    (Some(one), Some(other)) if one == other => {
+                        format!("{between} in two launches of `{one}`")
+                    }
+                    _ => {
+                        let within = |kernel: Option<&str>| {
+                            kernel.map_or_else(String::new, |name| format!(" in `{name}`"))
+                        };
+                        let [from, to] = [true, false].map(|side| words::effect_at(race, side));
+                        format!("{from}{} and {to}{}", within(earlier), within(later))
+                    }
+                };
+                format!("no stream order and no event orders {operations}")
+            }
             Diagnosis::UnwaitedCopy => format!("no wait ends the asynchronous copy between {between}"),
             Diagnosis::OutOfBounds { side, variable } => {
                 let (access, other) = (words::effect_at(race, side == 1), words::effect_at(race, side == 0));
@@ -324,7 +339,7 @@ impl<'a> Evidence<'a> {
             Diagnosis::NarrowScope => {
                 format!("the scope of an atomic leaves out the other thread: {between}")
             }
-            Diagnosis::Update(FoundUpdate { is_atomic: false, .. }) if !is_one_place(race) => {
+            Diagnosis::Update(FoundUpdate { is_atomic: false, .. }) => {
                 let sides = match one_line(race) {
                     Some(line) => format!("at line {line}"),
                     None => format!("by {between}"),
@@ -429,14 +444,18 @@ fn is_one_place(race: &Race) -> bool {
     places[0].is_some() && places[0] == places[1]
 }
 
-/// Returns what a side does, without its place: the function, or the copy, or the host.
-fn side_name(access: &Access) -> String {
+/// Returns what a side does, without its place: the kernel, or the copy, or the host.
+pub(crate) fn side_name(access: &Access) -> String {
     match access.op {
         Op::Copy => format!("copy at {}", access.line.map_or_else(String::new, |line| line.to_string())),
         Op::Host => "host".to_owned(),
-        Op::Read | Op::Write | Op::Atomic => {
-            let function = access.frames.last().map_or(&access.function, |outermost| &outermost.function);
-            function.as_deref().map_or_else(String::new, |function| kernel_name(function).to_owned())
-        }
+        Op::Read | Op::Write | Op::Atomic => kernel_of(access).unwrap_or_default().to_owned(),
     }
+}
+
+/// Returns the kernel that makes an access.
+fn kernel_of(access: &Access) -> Option<&str> {
+    let is_of_kernel = matches!(access.op, Op::Read | Op::Write | Op::Atomic);
+    let function = access.frames.last().map_or(&access.function, |outermost| &outermost.function);
+    function.as_deref().filter(|_| is_of_kernel).map(kernel_name)
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::barriers::{Level, relation};
 use crate::cause::InKernel;
+use crate::diagnosis::side_name;
 use crate::flags;
 use crate::hint;
 use crate::schema::{Access, CauseKind, Effect, Finding, Fix, Op, Race, RaceKind, Report, Scope};
@@ -31,14 +32,22 @@ pub type Traces<'a> = HashMap<&'a str, Vec<InKernel<'a>>>;
 ///   become atomic;
 /// - what a flag or a lock of too narrow a scope lets race, on other objects too;
 /// - what lacks a barrier within the iterations of one loop, and from one iteration to the next;
-/// - what blocks of one branch may tell those of another one of by a plain flag: both objects lack order between blocks.
+/// - what blocks of one branch may tell those of another one of by a plain flag: both objects lack order between blocks;
+///
+/// and, of all kernels, what one event would order: see [`lack_one_event`].
 pub fn join(report: &mut Report, traces: &Traces<'_>) {
-    use CauseKind::{LoopBackEdge, MissingBarrier, MissingFence, NarrowScope, Other};
+    use CauseKind::{LoopBackEdge, MissingBarrier, MissingFence, NarrowScope, Other, UnorderedOperations};
     for at in (0..report.findings.len()).rev() {
         let finding = &report.findings[at];
         let places = places(report, finding);
         let into = report.findings.iter().position(|known| {
-            if std::ptr::eq(known, finding) || known.kernel != finding.kernel {
+            if std::ptr::eq(known, finding) {
+                return false;
+            }
+            if (finding.cause, known.cause) == (UnorderedOperations, UnorderedOperations) {
+                return lack_one_event(report, finding, known);
+            }
+            if known.kernel != finding.kernel {
                 return false;
             }
             if finding.fix.diff.is_some() && !is_ordered_in_warps(finding, traces) {
@@ -79,9 +88,27 @@ pub fn join(report: &mut Report, traces: &Traces<'_>) {
             }
         });
         if let Some(into) = into {
-            join_with_advice(report, at, into, traces);
+            match report.findings[into].cause {
+                UnorderedOperations => join_mended(report, at, into),
+                _ => join_with_advice(report, at, into, traces),
+            }
         }
     }
+}
+
+/// True if one event would order races of both findings: the earlier and the later side are the same launches or copies,
+/// or those of the same two streams, with the object or one of the two operations in common.
+fn lack_one_event(report: &Report, a: &Finding, b: &Finding) -> bool {
+    let streams = |race: &Race| Some([race.earlier().stream?, race.later().stream?]);
+    let operations = |race: &Race| [race.earlier(), race.later()].map(side_name);
+    report.races_of(a).any(|one| {
+        report.races_of(b).any(|other| {
+            let ([from, to], [other_from, other_to]) = (operations(one), operations(other));
+            let (same_from, same_to) = (from == other_from, to == other_to);
+            let same_streams = streams(one).is_some() && streams(one) == streams(other);
+            same_from && same_to || same_streams && (same_from || same_to || a.object == b.object)
+        })
+    })
 }
 
 /// True if a finding is of plain writes of one statement in a loop without a barrier, and in another finding the
@@ -176,15 +203,23 @@ fn is_ordered_in_warps(finding: &Finding, traces: &Traces<'_>) -> bool {
 
 /// Joins findings that one change of the source mends. The joined one names the objects of both.
 pub fn join_mended(report: &mut Report, from: usize, into: usize) {
-    let other = report.findings[from].object.clone();
+    let [other, own] = [from, into].map(|at| &report.findings[at]);
+    let objects =
+        |finding| report.races_of(finding).filter_map(|race| Some(race.object.as_ref()?.name.clone()));
+    let known: BTreeSet<_> = objects(own).collect();
+    // One object may have two names: where it was allocated, and a kernel's parameter.
+    let has_further = objects(other).any(|object| object.is_none() || !known.contains(&object));
+    let further = other.object.clone().filter(|_| has_further);
     let finding = &mut report.findings[into];
-    if let (Some(own), Some(other)) = (&finding.object, other)
-        && !own.contains(&other)
-        && own.matches(AND).count() + 1 < MOST_OBJECTS
-    {
-        let both = format!("{own}{AND}{other}");
-        finding.title = finding.title.replacen(own, &both, 1);
-        finding.object = Some(both);
+    for object in further.iter().flat_map(|further| further.split(AND)) {
+        if let Some(own) = &finding.object
+            && !own.split(AND).any(|known| known == object)
+            && own.split(AND).count() < MOST_OBJECTS
+        {
+            let both = format!("{own}{AND}{object}");
+            finding.title = finding.title.replacen(own, &both, 1);
+            finding.object = Some(both);
+        }
     }
     join_into(report, from, into);
 }

@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: unordered-operations unordered-operations
+//@[racy] findings: unordered-operations
 // A launch waits for a flag that a launch of another stream sets; the next launch of its stream, and a copy behind that, read what was
 // written before the flag. In the racy one it does not wait.
 #include "check.h"
