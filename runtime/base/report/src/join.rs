@@ -106,9 +106,15 @@ fn lack_one_event(report: &Report, a: &Finding, b: &Finding) -> bool {
             let ([from, to], [other_from, other_to]) = (operations(one), operations(other));
             let (same_from, same_to) = (from == other_from, to == other_to);
             let same_streams = streams(one).is_some() && streams(one) == streams(other);
-            same_from && same_to || same_streams && (same_from || same_to || a.object == b.object)
+            same_from && same_to || same_streams && (same_from || same_to || are_on_one_object([one, other]))
         })
     })
+}
+
+/// True if two races are on one object. Several allocations may have one place in the source.
+fn are_on_one_object(races: [&Race; 2]) -> bool {
+    let [one, other] = races.map(|race| race.object.as_ref().and_then(|object| object.name.as_ref()));
+    one.is_some() && one == other
 }
 
 /// True if a finding is of plain writes of one statement in a loop without a barrier, and in another finding the

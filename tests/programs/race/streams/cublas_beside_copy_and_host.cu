@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: unordered-operations unordered-operations unordered-operations host
+//@[racy] findings: unordered-operations host
 //@ compile-flags: -lcublas
 // A copy on another stream overwrites the vector of a call, which reads every second element. The elements between are
 // another's. A result in the device's memory is read too early, and the host does not wait for managed memory.

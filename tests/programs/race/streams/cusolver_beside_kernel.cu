@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: unordered-operations unordered-operations unordered-operations
+//@[racy] findings: unordered-operations unordered-operations
 //@ compile-flags: -lcusolver
 // A factorisation reads what a kernel of another stream writes, and writes what one reads. Two calls on two streams share one
 // workspace. `devInfo` is memory of the device: a kernel that looks at it too early races.

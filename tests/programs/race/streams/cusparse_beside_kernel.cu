@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: unordered-operations unordered-operations unordered-operations
+//@[racy] findings: unordered-operations unordered-operations
 //@ compile-flags: -lcusparse
 // A kernel of another stream writes the vector that a product reads, another one reads the result, and two products share
 // one buffer. An element of the vector that no element of the matrix meets is another's.
