@@ -9,10 +9,10 @@ const int TILE = 96, THREADS = 64;
 
 __global__ void nearest(const int* queries, const int* keys, int* out, int n) {
     extern __shared__ int tile[];
-    const int query = queries[threadIdx.x];
+    const int t = threadIdx.x, query = queries[t];
     int best = 1 << 30;
     for (int first = 0; first < n; first += TILE) {
-        for (int i = threadIdx.x; i < TILE; i += blockDim.x) tile[i] = keys[first + i]; //~ A
+        for (int i = t; i < TILE; i += blockDim.x) tile[i] = keys[first + i]; //~ A
         __syncthreads();
         int of_tile = best;
         for (int i = 0; i < TILE; i++) of_tile = min(of_tile, abs(query - tile[i])); //~ B
