@@ -76,7 +76,7 @@ fn rename(body: &mut [Stmt], renamed: &impl Fn(&mut ExprId)) {
             Stmt::Sync(Sync::Phase(phase)) => {
                 renamed(&mut phase.at);
                 renamed(&mut phase.count);
-                phase.parity.iter_mut().for_each(|parity| renamed(parity));
+                phase.parity.iter_mut().for_each(renamed);
             }
             Stmt::Sync(_) | Stmt::Unknown(_) => {}
         }

@@ -114,6 +114,7 @@ impl Phases {
     pub(super) fn print(&self, text: &mut String) {
         let Self { stages, tiles, first, reads, bytes, turned, .. } = *self;
         let [stage, parity, next] = match self.counted {
+            true if stages == 1 => ["s", "p", "p ^= 1;"],
             true => ["s", "p", "if (++s == S) { s = 0; p ^= 1; }"],
             false => ["r % S", "(r / S) % 2", ""],
         }
@@ -141,6 +142,7 @@ impl Phases {
         }
         let tile = format!("r % {tiles}");
         let fill = match self.bulk {
+            true if self.told == 0 => COPY.replace("TILE", &tile).replace("TOLD", &stage),
             true => {
                 COPY.replace("TILE", &tile).replace("TOLD", &format!("({stage} + {}) % {stages}", self.told))
             }
