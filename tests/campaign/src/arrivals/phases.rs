@@ -61,7 +61,10 @@ __device__ void wait(Word* of, int parity) {
 }
 "#;
 /// A bulk copy of a tile. Each stands on a line of its own.
-const COPY: &str = "asm volatile(\"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 256, [%2];\" ::\"r\"(place(tiles[TILE])), \"l\"(in + 64 * (r & 1)), \"r\"(place(&full[TOLD])) : \"memory\");";
+const COPY: &str = concat!(
+    "asm volatile(\"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 256, [%2];\" ::",
+    "\"r\"(place(tiles[TILE])), \"l\"(in + 64 * (r & 1)), \"r\"(place(&full[TOLD])) : \"memory\");"
+);
 /// Indices into a tile, for threads of lane `l`.
 const INDICES: [&str; 4] = ["31 - l", "l ^ 33", "(l + r) % 64", "l"];
 /// Conditions on which consumers wait or arrive. They decide the first ones alike.
