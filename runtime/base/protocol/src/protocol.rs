@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 pub use gpurace_abi::scope::Scope;
 
 use crate::expr::{ExprId, Exprs, LoopId, ParamId, VarId, Width};
+pub use crate::scope::ScopeOf;
 
 /// Version of the serialised form; raised with each change of the types.
 pub const PROTOCOL_VERSION: u32 = 21;
@@ -362,30 +363,6 @@ impl Op {
         let wide = |op: Self| op.scope().is_some_and(|scope| same_block || scope >= ScopeOf::Device);
         let volatile = |op| matches!(op, Self::Volatile { .. });
         wide(self) && wide(other) && !(volatile(self) && volatile(other))
-    }
-}
-
-/// [`Scope`], serialisable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum ScopeOf {
-    /// The threads of one block.
-    Block,
-    /// The threads of one cluster.
-    Cluster,
-    /// The threads of one device.
-    Device,
-    /// All threads of the program.
-    System,
-}
-
-impl From<Scope> for ScopeOf {
-    fn from(scope: Scope) -> Self {
-        match scope {
-            Scope::Block => Self::Block,
-            Scope::Cluster => Self::Cluster,
-            Scope::Device => Self::Device,
-            Scope::System => Self::System,
-        }
     }
 }
 
