@@ -294,7 +294,7 @@ unsafe fn tests_before(facts: &Facts<'_>, graph: &Graph, l: usize) -> bool {
 
 /// The instructions that addresses, sizes, conditions and arguments depend on.
 unsafe fn wanted(facts: &Facts<'_>, graph: &Graph, returns: bool) -> HashSet<LLVMValueRef> {
-    let mut pending: Vec<_> = facts.mbarriers.counts().collect();
+    let mut pending: Vec<_> = facts.mbarriers.counts().chain(facts.phases.values()).collect();
     // SAFETY: by contract.
     unsafe {
         for block in 0..graph.blocks.len() {

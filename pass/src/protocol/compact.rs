@@ -18,6 +18,10 @@ pub fn compact(protocol: &mut Protocol) {
     for stored in &protocol.stored {
         used.expr(protocol, stored.value, &vars);
     }
+    for told in &protocol.told {
+        used.objects[told.of.0 as usize] = true;
+        used.expr(protocol, told.at, &vars);
+    }
 
     let mut renaming = Renaming::default();
     let old = std::mem::take(&mut protocol.exprs);
@@ -82,6 +86,9 @@ pub fn compact(protocol: &mut Protocol) {
     }
     for stored in &mut protocol.stored {
         stored.value = renaming.exprs[&stored.value];
+    }
+    for told in &mut protocol.told {
+        (told.of, told.at) = (renaming.objects[&told.of], renaming.exprs[&told.at]);
     }
     renaming.body(&mut protocol.body, &used.vars);
 }
@@ -164,6 +171,12 @@ impl Used {
                     self.expr(protocol, named.id, vars);
                     self.expr(protocol, named.threads, vars);
                 }
+                Stmt::Sync(Sync::Phase(phase)) => {
+                    self.objects[phase.of.0 as usize] = true;
+                    for id in [Some(phase.at), Some(phase.count), phase.parity].into_iter().flatten() {
+                        self.expr(protocol, id, vars);
+                    }
+                }
                 Stmt::Sync(_) | Stmt::Unknown(_) => {}
             }
         }
@@ -235,6 +248,12 @@ impl Renaming {
                 Stmt::Sync(Sync::Named(named)) => {
                     named.id = self.exprs[&named.id];
                     named.threads = self.exprs[&named.threads];
+                }
+                Stmt::Sync(Sync::Phase(phase)) => {
+                    phase.of = self.objects[&phase.of];
+                    phase.at = self.exprs[&phase.at];
+                    phase.count = self.exprs[&phase.count];
+                    phase.parity = phase.parity.map(|parity| self.exprs[&parity]);
                 }
                 Stmt::Sync(_) | Stmt::Unknown(_) => {}
             }

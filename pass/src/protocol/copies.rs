@@ -154,8 +154,11 @@ impl Since {
 }
 
 /// Follows a thread to the start of a basic block, where phases of mbarriers may end. An mbarrier that was told of the
-/// copy is a wait for it.
+/// copy is a wait for it. Behind other arrivals, nothing is known of it.
 fn meet(facts: &Facts<'_>, block: LLVMBasicBlockRef, mut since: Since) -> ControlFlow<u32, Since> {
+    if facts.phases.arrives(block) {
+        return ControlFlow::Break(Op::NO_WAIT);
+    }
     for meeting in facts.mbarriers.at(block) {
         if since.told == Some(meeting.at) {
             return ControlFlow::Break(since.passes());

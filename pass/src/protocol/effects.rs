@@ -11,6 +11,7 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use super::mbarriers::Mbarriers;
+use super::phases::Phases;
 use crate::analysis::regions::Graph;
 use crate::analysis::sync_features::is_of_cluster;
 use crate::checks::grid_sync;
@@ -76,6 +77,8 @@ pub struct Facts<'a> {
     pub accesses: &'a [AccessSite],
     /// The mbarriers at which blocks meet.
     pub mbarriers: Mbarriers,
+    /// The mbarriers whose phases threads know by their parity.
+    pub phases: Phases,
     sites: HashMap<LLVMValueRef, Vec<u32>>,
     summaries: HashMap<LLVMValueRef, Summary>,
     graphs: RefCell<HashMap<LLVMValueRef, Result<Rc<Graph>, String>>>,
@@ -91,7 +94,9 @@ impl<'a> Facts<'a> {
         }
         // SAFETY: by contract.
         let (summaries, mbarriers) = unsafe { (summaries(module, &sites), Mbarriers::of(module, accesses)) };
-        Self { module, accesses, mbarriers, sites, summaries, graphs: RefCell::default() }
+        // SAFETY: by contract.
+        let phases = unsafe { Phases::of(module) };
+        Self { module, accesses, mbarriers, phases, sites, summaries, graphs: RefCell::default() }
     }
 
     /// The sites of an instruction.

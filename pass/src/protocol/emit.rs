@@ -11,7 +11,8 @@ use llvm_sys::prelude::*;
 
 use super::copies;
 use super::effects::Effect;
-use super::frame::{Extraction, Frame, Root, int_width};
+use super::frame::{Aim, Extraction, Frame, Root, int_width};
+use super::phases::PhaseStep;
 use crate::analysis::regions::{NodeKind, Target};
 use crate::checks::kept;
 use crate::checks::sites::{Access, AccessSite};
@@ -118,6 +119,10 @@ impl Extraction<'_> {
             for meeting in facts.mbarriers.at(graph.blocks[block]) {
                 out.extend(self.meeting(f, meeting.count));
             }
+            for step in facts.phases.at(graph.blocks[block]) {
+                let stmt = self.phase(f, graph.loop_of[block], step);
+                out.push(stmt.ok_or("an mbarrier that is not known")?);
+            }
             for &instruction in &graph.instructions[block] {
                 let sites = facts.sites(instruction);
                 let copies = sites.iter().any(|site| op_of(&facts.accesses[*site as usize], 0).is_copy());
@@ -184,6 +189,49 @@ impl Extraction<'_> {
             return Some(sync);
         }
         Some(Stmt::If { cond, then: vec![sync], otherwise: Vec::new() })
+    }
+
+    /// An arrival at an mbarrier, or a wait for a phase.
+    unsafe fn phase(&mut self, f: &mut Frame, place: Option<usize>, step: &PhaseStep) -> Option<Stmt> {
+        // SAFETY: by contract.
+        unsafe {
+            let array = self.constant_pointer(step.array)?;
+            let Some(&Aim { root: Root::Object(of), .. }) = array.aims.first() else { return None };
+            let found = self.mbarrier_at(f, place, of, step.address);
+            let mut others = step.same.iter();
+            let at = match found.filter(|_| others.all(|at| self.mbarrier_at(f, place, of, *at) == found)) {
+                Some(at) => at,
+                // It may be any of them.
+                None => {
+                    self.b.opaque("the place of an mbarrier", Width::W64, p::Uniform::Thread, f.inner(place))
+                }
+            };
+            let parity = match step.parity {
+                Some(parity) => Some(self.wanted_int(f, parity, place)?),
+                None => None,
+            };
+            for site in step.copies.iter().flat_map(|copy| self.facts.sites(*copy)) {
+                if matches!(self.facts.accesses[*site as usize].access, Access::AsyncWrite { .. }) {
+                    self.b.protocol.told.push(p::Told { site: SiteId(*site), of, at });
+                }
+            }
+            let count = self.b.constant(Width::W32, step.count.into());
+            Some(Stmt::Sync(p::Sync::Phase(p::Phase { of, at, count, parity })))
+        }
+    }
+
+    /// The place in an array of mbarriers that an address is of.
+    unsafe fn mbarrier_at(
+        &mut self,
+        f: &mut Frame,
+        place: Option<usize>,
+        of: p::ObjectId,
+        address: LLVMValueRef,
+    ) -> Option<ExprId> {
+        // SAFETY: by contract.
+        let pointer = unsafe { self.pointer(f, address, place) };
+        let [Aim { root: Root::Object(object), guard: None }] = pointer.aims.as_slice() else { return None };
+        (*object == of).then_some(pointer.offset)
     }
 
     unsafe fn called(

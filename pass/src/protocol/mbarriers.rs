@@ -16,7 +16,8 @@
 //! The translation marks the instructions of mbarriers ([`MARK`]). An mbarrier that somebody initialises with another
 //! count, or that is not of this form, orders nothing here.
 
-mod ways;
+pub(super) mod ways;
+pub(super) mod words;
 
 use std::collections::{HashMap, HashSet};
 
@@ -31,13 +32,12 @@ use crate::ir::address_space;
 use crate::ir::entry_calls::EntryCall;
 use crate::translate::nvvm::MBARRIER as MARK;
 use ways::{condition, given, reached, reached_until};
+use words::{Change, PHASE, constant, count_of_start, is_same_place};
 
 /// The most casts from a variable to an address in it.
 const MOST_CASTS: u32 = 16;
 /// The most barriers of a kernel that are looked at.
 const MOST_BARRIERS: usize = 16;
-/// Where the phase begins in an mbarrier's word.
-const PHASE: u64 = 61;
 
 /// An mbarrier: a static shared variable, and a place in it in bytes.
 pub type MbarrierPlace = (LLVMValueRef, i64);
@@ -129,30 +129,6 @@ pub unsafe fn mbarrier(address: LLVMValueRef) -> Option<MbarrierPlace> {
         }
     }
     None
-}
-
-/// True for a value that is the same address as its first operand.
-unsafe fn is_same_place(value: LLVMValueRef) -> bool {
-    use LLVMOpcode::{LLVMAddrSpaceCast, LLVMBitCast, LLVMIntToPtr, LLVMPtrToInt, LLVMTrunc, LLVMZExt};
-    // SAFETY: by contract.
-    match unsafe { ir::value_opcode(value) } {
-        Some(LLVMAddrSpaceCast | LLVMBitCast | LLVMIntToPtr | LLVMPtrToInt | LLVMTrunc | LLVMZExt) => true,
-        Some(LLVMOpcode::LLVMGetElementPtr) => {
-            // SAFETY: by contract.
-            let indices = unsafe { ir::operands(value) };
-            // SAFETY: as above.
-            indices[1..].iter().all(|index| unsafe { constant(*index) == Some(0) })
-        }
-        _ => false,
-    }
-}
-
-unsafe fn constant(value: LLVMValueRef) -> Option<u64> {
-    // SAFETY: by contract.
-    unsafe {
-        let is_word = !LLVMIsAConstantInt(value).is_null() && LLVMGetIntTypeWidth(LLVMTypeOf(value)) <= 64;
-        is_word.then(|| LLVMConstIntGetZExtValue(value))
-    }
 }
 
 /// An arrival.
@@ -399,27 +375,10 @@ impl Arrival {
     unsafe fn of(exchange: LLVMValueRef) -> Option<Option<Self>> {
         // SAFETY: by contract.
         unsafe {
-            let of = |value, code| (ir::value_opcode(value) == Some(code)).then_some(value);
-            let operand = |value, index| LLVMGetOperand(value, index);
-            let token = operand(exchange, 1);
-            let new = of(operand(exchange, 2), LLVMOpcode::LLVMOr)?;
-            let pending = of(operand(new, 1), LLVMOpcode::LLVMSelect)?;
-            let rest = of(operand(new, 0), LLVMOpcode::LLVMOr)?;
-            let expected = operand(of(operand(rest, 1), LLVMOpcode::LLVMShl)?, 0);
-            let upper = of(operand(rest, 0), LLVMOpcode::LLVMOr)?;
-            let bytes = operand(of(operand(upper, 1), LLVMOpcode::LLVMShl)?, 0);
-            // No arrival is dropped, and no byte of a copy expected.
-            of(expected, LLVMOpcode::LLVMAnd)?;
-            of(operand(of(bytes, LLVMOpcode::LLVMAnd)?, 0), LLVMOpcode::LLVMLShr)?;
-            let left = operand(pending, 2);
-            if of(left, LLVMOpcode::LLVMAnd).is_some() {
-                return Some(None);
-            }
-            let one = constant(operand(of(left, LLVMOpcode::LLVMSub)?, 1));
-            let own = LLVMGetInstructionParent(exchange);
-            let [after, again] = ir::successors(own)[..] else { return None };
-            let retries = again == own || ir::successors(again) == [own];
-            (one == Some(1) && retries && after != own).then_some(Some(Self { token, at: own, after }))
+            let change = Change::of(exchange).filter(|change| change.bytes == 0)?;
+            let token = LLVMGetOperand(exchange, 1);
+            let at = LLVMGetInstructionParent(exchange);
+            Some(change.arrives.then_some(Self { token, at, after: change.after }))
         }
     }
 }
@@ -446,25 +405,7 @@ impl Test {
     }
 }
 
-/// The count that a store initialises an mbarrier with, if it is a constant or a value of 32 bits.
-unsafe fn count_of_start(store: LLVMValueRef) -> Option<LLVMValueRef> {
-    // SAFETY: by contract.
-    unsafe {
-        let word = LLVMGetOperand(store, 0);
-        if let Some(word) = constant(word) {
-            let count = word & 0xf_ffff;
-            let short = LLVMInt32TypeInContext(LLVMGetTypeContext(LLVMTypeOf(store)));
-            return (word >> 20 == count).then(|| LLVMConstInt(short, count, 0));
-        }
-        if ir::value_opcode(word) != Some(LLVMOpcode::LLVMOr) {
-            return None;
-        }
-        let long = LLVMGetOperand(word, 1);
-        (ir::value_opcode(long) == Some(LLVMOpcode::LLVMZExt)).then(|| LLVMGetOperand(long, 0))
-    }
-}
-
-unsafe fn is_block_barrier(instruction: LLVMValueRef) -> bool {
+pub(super) unsafe fn is_block_barrier(instruction: LLVMValueRef) -> bool {
     // SAFETY: by contract.
     unsafe { EntryCall::of(instruction).is_some_and(|call| call.is_of_whole_block()) }
 }

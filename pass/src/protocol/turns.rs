@@ -16,7 +16,7 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::{LLVMIntPredicate, LLVMOpcode};
 
-use super::frame::{Extraction, Frame, Turns, Value};
+use super::frame::{Extraction, Frame, Turns, Value, int_width};
 use super::phis::{Choices, MAX_CHOICES, MAX_WEB, incoming_from};
 use crate::analysis::regions::Graph;
 use crate::ir;
@@ -50,6 +50,12 @@ impl Extraction<'_> {
                 && let Some(stage) = self.eval_stage(f, l, phi, width, first)
             {
                 return Some(Value::Int(stage));
+            }
+            if let Some(width) = width.filter(|width| *width != Width::W1)
+                && let &Value::Int(first) = first
+                && let Some(parity) = self.eval_parity(f, l, phi, width, first)
+            {
+                return Some(Value::Int(parity));
             }
             let mut choices: Choices<Value> = Vec::new();
             if let Some(second) = next_of(&graph, l, phi).and_then(|next| self.turned(phi, next, first)) {
@@ -164,6 +170,31 @@ impl Extraction<'_> {
         Some(if width == Width::W64 { stage } else { self.b.cast(Cast::Trunc, width, stage) })
     }
 
+    /// The value of a header phi that changes between 0 and 1 whenever a stage goes round, by steps of one:
+    /// `if (++stage == 4) { stage = 0; parity ^= 1; }`.
+    unsafe fn eval_parity(
+        &mut self,
+        f: &Frame,
+        l: usize,
+        phi: LLVMValueRef,
+        width: Width,
+        first: ExprId,
+    ) -> Option<ExprId> {
+        let first = self.b.as_const(first).filter(|first| *first < 2)?;
+        let graph = Rc::clone(&f.graph);
+        // SAFETY: by the caller's contract.
+        let (start, of) =
+            unsafe { next_of(&graph, l, phi).and_then(|next| turned_with(&graph, l, phi, next))? };
+        let iterations = self.b.leaf(Expr::Iteration(f.loop_ids[l]));
+        let [start, of, two] = [start, of, 2].map(|n| self.b.constant(Width::W64, n as i64));
+        let moved = self.b.bin(BinOp::Add, iterations, start);
+        let rounds = self.b.bin(BinOp::UDiv, moved, of);
+        let first = self.b.constant(Width::W64, first as i64);
+        let rounds = self.b.bin(BinOp::Add, rounds, first);
+        let parity = self.b.bin(BinOp::URem, rounds, two);
+        Some(if width == Width::W64 { parity } else { self.b.cast(Cast::Trunc, width, parity) })
+    }
+
     /// The result of `next` if its operand `phi` is `first`, for instructions that give `first` back if applied again:
     /// `c - phi`, `phi ^ c`.
     unsafe fn turned(&mut self, phi: LLVMValueRef, next: LLVMValueRef, first: &Value) -> Option<Value> {
@@ -226,6 +257,45 @@ unsafe fn round(phi: LLVMValueRef, next: LLVMValueRef) -> Option<(u64, u64)> {
         // The sum fits the number, with its sign.
         let most = 1 << (LLVMGetIntTypeWidth(LLVMTypeOf(phi)).min(16) - 2);
         (0 < step && step < of && of <= most).then_some(found)
+    }
+}
+
+/// The first value and the modulus of the stage with which `phi` becomes `phi ^ 1`.
+unsafe fn turned_with(graph: &Graph, l: usize, phi: LLVMValueRef, next: LLVMValueRef) -> Option<(u64, u64)> {
+    // SAFETY: by the caller's contract.
+    unsafe {
+        if ir::value_opcode(next)? != LLVMOpcode::LLVMSelect {
+            return None;
+        }
+        let [condition, if_true, if_false] = [0, 1, 2].map(|at| LLVMGetOperand(next, at));
+        let is_turned = |value| {
+            ir::value_opcode(value) == Some(LLVMOpcode::LLVMXor)
+                && LLVMGetOperand(value, 0) == phi
+                && small(LLVMGetOperand(value, 1)) == Some(1)
+        };
+        if ir::value_opcode(condition)? != LLVMOpcode::LLVMICmp {
+            return None;
+        }
+        let at_end = match LLVMGetICmpPredicate(condition) {
+            LLVMIntPredicate::LLVMIntEQ => is_turned(if_true) && if_false == phi,
+            LLVMIntPredicate::LLVMIntNE => is_turned(if_false) && if_true == phi,
+            _ => false,
+        };
+        let [moved, end] = [0, 1].map(|at| LLVMGetOperand(condition, at));
+        let end = small(end).filter(|_| at_end)?;
+        // The stage is compared after its step, or when it has gone round.
+        let header = graph.blocks[graph.loops[l].header];
+        let stages = ir::block_instructions(header).take_while(|phi| !LLVMIsAPHINode(*phi).is_null());
+        stages.filter(|stage| int_width(LLVMTypeOf(*stage)).is_some()).find_map(|stage| {
+            let next = next_of(graph, l, stage)?;
+            let (1, of) = round(stage, next)? else { return None };
+            let is_sum = end == of
+                && ir::value_opcode(moved) == Some(LLVMOpcode::LLVMAdd)
+                && LLVMGetOperand(moved, 0) == stage
+                && small(LLVMGetOperand(moved, 1)) == Some(1);
+            let start = first_constant(graph, l, stage).filter(|start| *start < of)?;
+            (is_sum || end == 0 && moved == next).then_some((start, of))
+        })
     }
 }
 

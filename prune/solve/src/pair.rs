@@ -4,6 +4,7 @@
 mod iterations;
 pub mod lanes;
 pub mod named;
+pub mod phases;
 
 use std::collections::HashMap;
 

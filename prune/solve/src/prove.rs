@@ -12,6 +12,7 @@ mod handed;
 mod lane_syncs;
 mod meeting;
 mod named_syncs;
+mod phases;
 mod rings;
 
 use std::cell::OnceCell;
@@ -151,7 +152,8 @@ fn verdicts(
     };
     prover.keep_consistent_candidates();
     prover.find_lane_syncs();
-    prover.find_named_syncs();
+    let named = prover.find_named_syncs();
+    prover.find_rings(&named);
     if let Err(shown) = prover.show(supposed) {
         return Err(Less { shown, counts, asker: Box::new(prover.asker) });
     }

@@ -1,15 +1,17 @@
-//! Random kernels whose blocks meet at barrier objects (`cuda::barrier`), copy tiles ahead or use named barriers, and
-//! mutants of them, as CUDA C++.
+//! Random kernels whose blocks meet at barrier objects (`cuda::barrier`), copy tiles ahead, use named barriers or wait for
+//! phases of mbarriers by their parity, and mutants of them, as CUDA C++.
 //!
 //! No interpreter runs them. The checker without proofs says what races, and a proof must not say otherwise.
 
 mod named;
+mod phases;
 mod ring;
 
 use std::fmt::Write as _;
 
 use gpurace_random::Random;
 use named::{Named, change_named, named};
+use phases::{Phases, change_phases, phases};
 use ring::{Ring, change_ring, ring};
 
 /// The threads of a block.
@@ -80,11 +82,12 @@ enum Doing {
 }
 
 /// A kernel.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arrivals {
     steps: Vec<Doing>,
     ring: Option<Ring>,
     named: Option<Named>,
+    phases: Option<Phases>,
 }
 
 /// What a thread does with a tile in the rounds of a kernel.
@@ -165,10 +168,13 @@ impl Plan<'_> {
 pub fn kernel(seed: u64) -> Arrivals {
     let mut random = Random(seed);
     if random.chance(30) {
-        return Arrivals { steps: vec![], ring: Some(ring(&mut random)), named: None };
+        return Arrivals { ring: Some(ring(&mut random)), ..Arrivals::default() };
     }
     if random.chance(30) {
-        return Arrivals { steps: vec![], ring: None, named: Some(named(&mut random)) };
+        return Arrivals { named: Some(named(&mut random)), ..Arrivals::default() };
+    }
+    if random.chance(40) {
+        return Arrivals { phases: Some(phases(&mut random)), ..Arrivals::default() };
     }
     let barriers = 1 + random.below(2usize);
     let count = random.below(WHOLE);
@@ -185,7 +191,7 @@ pub fn kernel(seed: u64) -> Arrivals {
         let after = plan.round();
         steps.extend(after);
     }
-    Arrivals { steps, ring: None, named: None }
+    Arrivals { steps, ..Arrivals::default() }
 }
 
 /// Returns a kernel with one thing changed.
@@ -197,6 +203,10 @@ pub fn mutant(of: &Arrivals, random: &mut Random) -> Arrivals {
     }
     if let Some(named) = &mut kernel.named {
         change_named(named, random);
+        return kernel;
+    }
+    if let Some(phases) = &mut kernel.phases {
+        change_phases(phases, random);
         return kernel;
     }
     let at = random.below(count(&kernel.steps));
@@ -270,7 +280,7 @@ fn change_at(steps: &mut Vec<Doing>, at: usize, random: &mut Random) {
 
 /// The source of kernels, whose program runs the one of its argument's number.
 pub fn source(kernels: &[Arrivals]) -> String {
-    let mut text = HEAD.to_owned();
+    let mut text = HEAD.to_owned() + phases::HEAD;
     for (k, kernel) in kernels.iter().enumerate() {
         text += &kernel.text(k);
     }
@@ -287,13 +297,14 @@ impl Arrivals {
     /// The kernel's text, as number `k` of its source. Each access has a line of its own.
     pub fn text(&self, k: usize) -> String {
         let mut text = format!("__global__ void k_{k}(const int* in, int* out, int n, int many) {{\n");
-        text += "    __shared__ int tiles[6][T];\n    __shared__ Barrier b0, b1;\n";
+        text += "    __shared__ alignas(16) int tiles[6][T];\n    __shared__ Barrier b0, b1;\n";
         text += "    int t = threadIdx.x, r = 0, sum = 0;\n    bool p0 = false, p1 = false;\n";
         text += "    Barrier::arrival_token a0 = 0, a1 = 0;\n";
-        match (&self.ring, &self.named) {
-            (Some(ring), _) => ring.print(&mut text),
-            (None, Some(named)) => named.print(&mut text),
-            (None, None) => print(&self.steps, 1, &mut text),
+        match (&self.ring, &self.named, &self.phases) {
+            (Some(ring), ..) => ring.print(&mut text),
+            (_, Some(named), _) => named.print(&mut text),
+            (.., Some(phases)) => phases.print(&mut text),
+            _ => print(&self.steps, 1, &mut text),
         }
         text + "    out[blockIdx.x * T + t] = sum;\n}\n"
     }

@@ -12,6 +12,7 @@
 //! | [`mbarriers`] | mbarriers at which all threads of a block meet |
 //! | [`managed`] | managed memory, which the host may access too |
 //! | [`named`] | named barriers: warps that meet, and loops that hand over |
+//! | [`phases`] | rings of tiles whose mbarriers threads know by the parity of their phases |
 //! | [`rows`] | rows that loops walk in part |
 //! | [`swapped`] | buffers that change places in loops |
 //! | [`grid`] | loops over a barrier of the grid, whose end loaded numbers decide |
@@ -28,6 +29,7 @@ mod managed;
 mod mbarriers;
 mod named;
 mod objects;
+mod phases;
 mod rows;
 mod swapped;
 mod warnings;

@@ -6,7 +6,7 @@ use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
-use super::constant;
+use super::words::constant;
 use crate::ir;
 
 /// The basic blocks that control reaches from the starts of some, if it goes on from those for which `goes_on` holds.

@@ -33,6 +33,19 @@ fn what_takes_two_values_in_turn() {
 }
 
 #[test]
+fn a_parity_that_turns_when_its_stage_goes_round() {
+    for body in [
+        "int s = 0, x = 0; for (int i = 0; i < n; i++) { a[8 * s + 32 * x + tid] = b[x]; if (++s == 3) { s = 0; x ^= 1; } }",
+        "int s = 1, x = 1; for (int i = 0; i < n; i++) { a[8 * s + 32 * x + tid] = b[x]; if (++s == 3) { s = 0; x ^= 1; } }",
+        "int s = 0, x = 1; for (int i = 0; i < n; i++) { a[8 * s + 32 * x + tid] = b[x]; s = (s + 1) % 4; if (s == 0) x ^= 1; }",
+        "int x = 0; for (int i = 0; i < n; i++) { a[8 * (i % 3) + 32 * (i / 3 & 1) + tid] = b[x]; x ^= 1; }",
+    ] {
+        let program = Program::of(&format!("KERNEL k(int *a, int *b, int n) {{ {body} }}"));
+        program.assert_exact(ONE, [8, 1, 1], &[words(64), words(64), Int(11)]);
+    }
+}
+
+#[test]
 fn structs_passed_by_value() {
     let source = "struct View { int *data; int stride; short first; char on; int *other; };
         KERNEL k(View v, int n) { if (v.on) v.data[v.first + tid * v.stride] = n; else v.other[n] = 1; }";

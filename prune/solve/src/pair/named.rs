@@ -63,14 +63,14 @@ fn number<'a>(
     encoder.computed(&mut way.frame, sync.id, View::Unsigned)
 }
 
-/// An arrival in a loop, which stands in no other loop.
+/// An arrival or a wait in a loop, which stands in no other loop.
 #[derive(Clone, Debug)]
 pub struct Turned<'a> {
-    /// The arrival.
-    pub sync: Named,
+    /// The number of the barrier, or the place of the mbarrier.
+    pub number: ExprId,
     /// The loop.
     pub of: LoopId,
-    /// The way to the arrival.
+    /// The way to it.
     pub way: Vec<Turn<'a>>,
     /// The number of turns of the way that lead into the loop.
     pub inside: usize,
@@ -137,24 +137,25 @@ pub fn unmatched<'a>(
     race.push(arrives(&mut encoder, &mut first, a)?);
     race.push(Formula::eq(&k.shifted(shift.into())?, &l)?);
     let arrives = arrives(&mut encoder, &mut second, b)?;
-    let number = encoder.computed(&mut first.frame, a.sync.id, View::Unsigned)?;
-    let other = encoder.computed(&mut second.frame, b.sync.id, View::Unsigned)?;
+    let number = encoder.computed(&mut first.frame, a.number, View::Unsigned)?;
+    let other = encoder.computed(&mut second.frame, b.number, View::Unsigned)?;
     race.push(Formula::all([arrives, Formula::eq(&number, &other)?]).negated());
     PairFormula::of(encoder, race, candidates)
 }
 
-/// Returns the formula that a thread leaves the loop, which has no breaks, after an iteration behind which another one
-/// goes on.
-pub fn leaves_alone<'a>(
+/// Returns the formula that a thread leaves the loop of the second one, which has no breaks, in some iteration, and
+/// another thread comes to an iteration of the first one's loop that is more than `shift` later.
+pub fn leaves_early<'a>(
     setting: Setting<'a>,
-    at: &Turned<'a>,
+    [later, at]: [&Turned<'a>; 2],
+    shift: i64,
     candidates: &[ExprId],
 ) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, Group::Block);
     let mut race = Vec::new();
-    let (_, next) = enter(&mut encoder, &mut race, 0, at)?;
+    let (_, next) = enter(&mut encoder, &mut race, 0, later)?;
     let (way, last) = enter(&mut encoder, &mut race, 1, at)?;
-    race.push(Formula::eq(&last.shifted(1)?, &next)?);
+    race.push(Formula::eq(&last.shifted(i128::from(shift) + 1)?, &next)?);
     if let Some(of) = way.loops.get(&at.of) {
         let test = match of.test {
             Test::Before => vec![(at.of, At::Next)],
@@ -179,7 +180,7 @@ pub fn too_often<'a>(
     for side in [0, 1] {
         let (mut way, k) = enter(&mut encoder, &mut race, side, at)?;
         race.push(arrives(&mut encoder, &mut way, at)?);
-        both.push((encoder.computed(&mut way.frame, at.sync.id, View::Unsigned)?, k));
+        both.push((encoder.computed(&mut way.frame, at.number, View::Unsigned)?, k));
     }
     race.push(Formula::eq(&both[0].0, &both[1].0)?);
     race.push(Formula::lt(&both[0].1, &both[1].1)?);
@@ -188,7 +189,7 @@ pub fn too_often<'a>(
 }
 
 /// A thread enters an iteration of the loop around an arrival. Returns the iteration's number.
-fn enter<'a>(
+pub(super) fn enter<'a>(
     encoder: &mut Encoder<'a>,
     race: &mut Vec<Formula>,
     side: usize,
@@ -201,7 +202,7 @@ fn enter<'a>(
 }
 
 /// Returns the formula that a thread in an iteration of the loop comes to the arrival.
-fn arrives<'a>(encoder: &mut Encoder<'a>, way: &mut Way<'a>, at: &Turned<'a>) -> Encoded<Formula> {
+pub(super) fn arrives<'a>(encoder: &mut Encoder<'a>, way: &mut Way<'a>, at: &Turned<'a>) -> Encoded<Formula> {
     // It may not come there.
     way.frame.certain = false;
     let mut all = Vec::new();

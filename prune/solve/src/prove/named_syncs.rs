@@ -29,8 +29,9 @@ const MOST_FIRST: usize = 8;
 pub(super) type Arrival<'a> = (Named, Vec<Turn<'a>>);
 
 impl<'a> Prover<'a> {
-    /// Finds the named barriers whose order proofs use.
-    pub(super) fn find_named_syncs(&mut self) {
+    /// Finds the named barriers whose order proofs use. Returns the arrivals at the others, in groups that have no barrier
+    /// in common.
+    pub(super) fn find_named_syncs(&mut self) -> Vec<Vec<Arrival<'a>>> {
         let made: Vec<Arrival<'a>> = syncs(self.setting.protocol)
             .into_iter()
             .filter_map(|(sync, way)| match sync {
@@ -41,13 +42,13 @@ impl<'a> Prover<'a> {
         // What is not seen may arrive at any barrier.
         let more = self.unknowns.iter().any(|unknown| unknown.syncs);
         if made.is_empty() || made.len() > MOST_ARRIVALS || more {
-            return;
+            return Vec::new();
         }
         let mut conditions = BTreeSet::new();
         for arrival in &made {
             match self.are_numbers_of_named(arrival) {
                 Some(used) => conditions.extend(used),
-                None => return,
+                None => return Vec::new(),
             }
         }
         let mut others = Vec::new();
@@ -61,7 +62,7 @@ impl<'a> Prover<'a> {
             }
         }
         self.part_syncs.named_conditions = conditions;
-        self.find_rings(&others);
+        others
     }
 
     /// The conditions under which no arrival is at the barrier of the block.

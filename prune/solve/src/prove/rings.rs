@@ -21,15 +21,16 @@
 use std::collections::BTreeSet;
 
 use gpurace_protocol::condition::Condition;
-use gpurace_protocol::expr::LoopId;
+use gpurace_protocol::expr::{ExprId, LoopId};
 use gpurace_protocol::interval::{Gap, Meeting, Near};
 use gpurace_protocol::named::{WARP, WarpSets};
 use gpurace_protocol::place::{Place, Turn};
+use gpurace_protocol::protocol::SiteId;
 
 use super::Prover;
 use super::named_syncs::Arrival;
 use crate::linear::Encoded;
-use crate::pair::named::{Doubt, Turned, doubted, leaves_alone, too_often, unmatched};
+use crate::pair::named::{Doubt, Turned, doubted, leaves_early, too_often, unmatched};
 use crate::pair::{PairFormula, Relation};
 
 /// The most iterations between arrivals that meet.
@@ -41,46 +42,47 @@ const MOST_PERIOD: i64 = 8;
 #[derive(Debug)]
 pub(super) struct Ring<'a> {
     loops: [LoopId; 2],
-    /// The arrivals of all barriers.
-    arrivals: Vec<Turned<'a>>,
-    /// An arrival in iteration `k` comes before the wait of another one in iteration `k + shift`.
-    before: Vec<Before>,
-    conditions: BTreeSet<Condition>,
+    /// What is known of its barriers, together.
+    of: Handover<'a>,
 }
 
-/// Order that a barrier makes.
+/// Order that a barrier makes: an arrival in iteration `k` comes before a wait in iteration `k + shift`.
 #[derive(Clone, Copy, Debug)]
-struct Before {
-    arrival: usize,
-    wait: usize,
-    shift: i64,
+pub(super) struct Before {
+    pub arrival: usize,
+    pub wait: usize,
+    pub shift: i64,
+}
+
+/// An arrival must come after a wait of the other loop, by at most so many iterations. Then no thread arrives again before
+/// the phase of its arrival is over.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InTurn {
+    pub arrival: usize,
+    /// `None` if nobody waits.
+    pub wait: Option<usize>,
+    pub most: i64,
 }
 
 /// A barrier of two loops, or one for each iteration.
-struct Handover<'a> {
-    arrivals: [Turned<'a>; 2],
-    /// What the first loop does in iteration `k` meets what the second does in iteration `k + shift`.
-    shift: i64,
-    /// For each loop, the iterations between two arrivals at one barrier.
-    periods: [i64; 2],
-    /// For each arrival, the waits that come after it, by loop, with their shifts.
-    before: Vec<(usize, usize, i64)>,
-    conditions: BTreeSet<Condition>,
+#[derive(Clone, Debug, Default)]
+pub(super) struct Handover<'a> {
+    pub arrivals: Vec<Turned<'a>>,
+    pub waits: Vec<Turned<'a>>,
+    pub before: Vec<Before>,
+    pub in_turn: Vec<InTurn>,
+    /// Asynchronous copies that are done when the phase of an arrival in the same iteration is over.
+    pub copies: Vec<(SiteId, usize)>,
+    pub conditions: BTreeSet<Condition>,
 }
 
 impl<'a> Prover<'a> {
-    /// Finds the rings of barriers. Each group of arrivals has barriers of its own.
+    /// Finds the rings of named barriers and mbarriers. Each group of arrivals has named barriers of its own.
     pub(super) fn find_rings(&mut self, barriers: &[Vec<Arrival<'a>>]) {
         let mut pairs: Vec<([LoopId; 2], Vec<Handover<'a>>)> = Vec::new();
-        for arrivals in barriers {
-            let [a, b] = arrivals.as_slice() else { continue };
-            let (Some(a), Some(b)) = (turned(a), turned(b)) else { continue };
-            let both = if a.of <= b.of { [a, b] } else { [b, a] };
-            let loops = [both[0].of, both[1].of];
-            if loops[0] == loops[1] {
-                continue;
-            }
-            let Some(found) = self.handover(both) else { continue };
+        let named: Vec<_> = barriers.iter().filter_map(|arrivals| self.named_handover(arrivals)).collect();
+        for found in named.into_iter().chain(self.phase_handovers()) {
+            let Some(loops) = found.loops() else { continue };
             match pairs.iter_mut().find(|(known, _)| *known == loops) {
                 Some((_, all)) => all.push(found),
                 None => pairs.push((loops, vec![found])),
@@ -89,11 +91,15 @@ impl<'a> Prover<'a> {
         self.rings = pairs.into_iter().filter_map(|(loops, all)| ring(loops, all)).collect();
     }
 
-    /// What is known of a barrier; `None` if the two arrivals are not matched.
-    fn handover(&mut self, arrivals: [Turned<'a>; 2]) -> Option<Handover<'a>> {
+    /// What is known of a named barrier; `None` if it is not one of two loops, or the two arrivals are not matched.
+    fn named_handover(&mut self, arrivals: &[Arrival<'a>]) -> Option<Handover<'a>> {
+        let [a, b] = arrivals else { return None };
+        let syncs = [a.0, b.0];
+        let arrivals = [turned(a.0.id, &a.1)?, turned(b.0.id, &b.1)?];
         let [a, b] = &arrivals;
-        let threads = self.constant(a.sync.threads)?;
-        if self.constant(b.sync.threads)? != threads || !(a.sync.waits || b.sync.waits) {
+        let threads = self.constant(syncs[0].threads)?;
+        let waits = syncs.map(|sync| sync.waits);
+        if a.of == b.of || self.constant(syncs[1].threads)? != threads || waits == [false; 2] {
             return None;
         }
         let size = u32::try_from(threads).ok()?;
@@ -106,26 +112,33 @@ impl<'a> Prover<'a> {
         for at in &arrivals {
             conditions
                 .extend(self.no_matter(&arrivals, |p| unmatched(p.setting, [at, at], 0, &p.candidates))?);
-            conditions.extend(self.no_matter(&arrivals, |p| leaves_alone(p.setting, at, &p.candidates))?);
+            conditions
+                .extend(self.no_matter(&arrivals, |p| leaves_early(p.setting, [at, at], 0, &p.candidates))?);
         }
         let shifts = (0..=MOST_SHIFT).flat_map(|shift| [shift, -shift]);
         let (shift, used) =
             shifts.into_iter().find_map(|shift| Some((shift, self.are_matched(&arrivals, shift)?)))?;
         conditions.extend(used);
-        let mut before = Vec::new();
-        for (arrival, wait, shift) in [(0, 0, 0), (0, 1, shift), (1, 0, -shift), (1, 1, 0)] {
-            let to = &arrivals[wait];
-            if !to.sync.waits || shift < 0 {
-                continue;
-            }
-            let silent = |p: &Self| doubted(p.setting, to, Doubt::Silent(shift), &p.candidates);
+        // The numbers of the waits.
+        let wait = [waits[0].then_some(0), waits[1].then_some(usize::from(waits[0]))];
+        let mut found = Handover { waits: Vec::new(), ..Handover::default() };
+        found.waits.extend(arrivals.iter().zip(waits).filter(|(_, waits)| *waits).map(|(at, _)| at.clone()));
+        for (arrival, to, shift) in [(0, 0, 0), (0, 1, shift), (1, 0, -shift), (1, 1, 0)] {
+            let Some(wait) = wait[to].filter(|_| shift >= 0) else { continue };
+            let silent = |p: &Self| doubted(p.setting, &arrivals[to], Doubt::Silent(shift), &p.candidates);
             if let Some(used) = self.no_matter(&arrivals, silent) {
                 conditions.extend(used);
-                before.push((arrival, wait, shift));
+                found.before.push(Before { arrival, wait, shift });
             }
         }
-        let periods = [0, 1].map(|of| self.period(&arrivals[of], &mut conditions));
-        Some(Handover { arrivals, shift, periods, before, conditions })
+        for (own, shift) in [(0, shift), (1, -shift)] {
+            let period = self.period(&arrivals[own], &mut conditions);
+            if !waits[own] {
+                // The other loop waits for the phase in iteration `k + shift`; the next arrival is in `k + period`.
+                found.in_turn.push(InTurn { arrival: own, wait: wait[1 - own], most: period - shift });
+            }
+        }
+        Some(Handover { arrivals: arrivals.into(), conditions, ..found })
     }
 
     /// The conditions under which all threads of both loops are among `size` ones from `first` on, and each loop leaves
@@ -161,8 +174,8 @@ impl<'a> Prover<'a> {
         Some(conditions)
     }
 
-    /// The least number of iterations between two arrivals at one barrier.
-    fn period(&mut self, at: &Turned<'a>, conditions: &mut BTreeSet<Condition>) -> i64 {
+    /// The least number of iterations between two arrivals at one barrier, as far as is looked at.
+    pub(super) fn period(&mut self, at: &Turned<'a>, conditions: &mut BTreeSet<Condition>) -> i64 {
         let mut period = 1;
         while period < MOST_PERIOD {
             let Some(used) = self
@@ -177,7 +190,7 @@ impl<'a> Prover<'a> {
     }
 
     /// The conditions under which a formula has no solution, although threads arrive.
-    fn no_matter(
+    pub(super) fn no_matter(
         &mut self,
         arrivals: &[Turned<'a>],
         build: impl Fn(&Self) -> Encoded<PairFormula<'a>>,
@@ -197,19 +210,23 @@ impl<'a> Prover<'a> {
         ways: Vec<Meeting>,
     ) -> (Vec<Meeting>, BTreeSet<Condition>) {
         let (a, b) = (&self.places[i], &self.places[j]);
-        let in_flight = [a, b].iter().any(|place| place.access.op.passes() > 0);
-        if in_flight || matches!(relation, Relation::OtherBlock | Relation::OwnThread) {
+        if relation == Relation::OtherBlock {
             return (ways, BTreeSet::new());
         }
         let mut gaps = Vec::new();
         let mut conditions = BTreeSet::new();
         for ring in &self.rings {
             let (Some(x), Some(y)) = (ring.loop_of(a), ring.loop_of(b)) else { continue };
+            // Nobody knows when another access in flight takes place.
+            let is_known = |place: &Place<'_>| place.access.op.passes() == 0 || ring.copy(place).is_some();
+            if !is_known(a) || !is_known(b) {
+                continue;
+            }
             let most = |from, to| ring.distance(from, to).map(|least| least - 1);
             let (most, least) = (most((x, a), (y, b)), most((y, b), (x, a)).map(|most| -most));
             if most.is_some() || least.is_some() {
                 gaps.push(Gap::Near(Near { of: [x, y], least, most }));
-                conditions.extend(ring.conditions.iter().cloned());
+                conditions.extend(ring.of.conditions.iter().cloned());
             }
         }
         let near = |meeting: Meeting| {
@@ -220,60 +237,72 @@ impl<'a> Prover<'a> {
     }
 }
 
-/// An arrival that stands in one loop, which only its condition ends.
-fn turned<'a>((sync, way): &Arrival<'a>) -> Option<Turned<'a>> {
+/// An arrival or a wait that stands in one loop, which only its condition ends.
+pub(super) fn turned<'a>(number: ExprId, way: &[Turn<'a>]) -> Option<Turned<'a>> {
     let into = |turn: &Turn<'_>| matches!(turn, Turn::Into(_));
     let at = way.iter().position(into)?;
     let Turn::Into(of) = way[at] else { return None };
     let alone = of.breaks.is_none() && !way[at + 1..].iter().any(into);
-    alone.then(|| Turned { sync: *sync, of: of.id, way: way.clone(), inside: at + 1 })
+    alone.then(|| Turned { number, of: of.id, way: way.to_vec(), inside: at + 1 })
 }
 
 /// The order of two loops by their barriers. Barriers for which a thread might arrive again too early are left out.
 fn ring<'a>(loops: [LoopId; 2], mut all: Vec<Handover<'a>>) -> Option<Ring<'a>> {
     loop {
-        let mut ring = Ring { loops, arrivals: vec![], before: vec![], conditions: BTreeSet::new() };
-        for handover in &all {
-            let at = ring.arrivals.len();
-            ring.arrivals.extend(handover.arrivals.iter().cloned());
-            ring.before.extend(handover.before.iter().map(|&(x, y, shift)| Before {
-                arrival: at + x,
-                wait: at + y,
-                shift,
-            }));
-            ring.conditions.extend(handover.conditions.iter().cloned());
-        }
-        let before = all.len();
-        let mut at = 0;
-        all.retain(|handover| {
-            at += 2;
-            ring.is_in_turn(handover, at - 2)
-        });
-        if all.len() == before {
+        let mut ring = Ring { loops, of: Handover::default() };
+        let first: Vec<_> = all.iter().map(|handover| ring.of.join(handover)).collect();
+        let is_in_turn = |(handover, first): (&Handover<'a>, &[usize; 2])| {
+            handover.in_turn.iter().all(|turn| ring.is_in_turn(turn, *first))
+        };
+        let stays: Vec<bool> = all.iter().zip(&first).map(is_in_turn).collect();
+        if stays.iter().all(|stays| *stays) {
             return (!all.is_empty()).then_some(ring);
         }
+        let mut stays = stays.into_iter();
+        all.retain(|_| stays.next() == Some(true));
+    }
+}
+
+impl<'a> Handover<'a> {
+    /// The loops of its arrivals and waits, if they are two.
+    fn loops(&self) -> Option<[LoopId; 2]> {
+        let all: BTreeSet<_> = self.arrivals.iter().chain(&self.waits).map(|at| at.of).collect();
+        Vec::from_iter(all).try_into().ok()
+    }
+
+    /// Adds another barrier. Returns the numbers of its first arrival and wait.
+    fn join(&mut self, other: &Self) -> [usize; 2] {
+        let first @ [arrivals, waits] = [self.arrivals.len(), self.waits.len()];
+        self.arrivals.extend(other.arrivals.iter().cloned());
+        self.waits.extend(other.waits.iter().cloned());
+        self.before.extend(other.before.iter().map(|&Before { arrival, wait, shift }| Before {
+            arrival: arrivals + arrival,
+            wait: waits + wait,
+            shift,
+        }));
+        self.copies.extend(other.copies.iter().map(|&(site, arrival)| (site, arrivals + arrival)));
+        self.conditions.extend(other.conditions.iter().cloned());
+        first
     }
 }
 
 impl Ring<'_> {
-    /// True if no thread arrives at a barrier again before the phase of its arrival is over. The barrier's arrivals have
-    /// the numbers `at` and `at + 1`.
-    fn is_in_turn(&self, handover: &Handover<'_>, at: usize) -> bool {
-        [(0, handover.shift), (1, -handover.shift)].into_iter().all(|(own, shift)| {
-            // The other loop waits for the phase in iteration `k + shift`; the next arrival is in `k + period`.
-            let other = 1 - own;
-            let next = || {
-                let waits = handover.arrivals[other].sync.waits;
-                waits.then(|| self.wait_to_arrival(at + other, at + own)).flatten()
-            };
-            handover.arrivals[own].sync.waits
-                || next().is_some_and(|least| least <= handover.periods[own] - shift)
-        })
+    /// True if an arrival comes so soon after a wait, if the first arrival and wait of its barrier have these numbers.
+    fn is_in_turn(&self, turn: &InTurn, [arrivals, waits]: [usize; 2]) -> bool {
+        let least = turn.wait.and_then(|wait| self.wait_to_arrival(waits + wait, arrivals + turn.arrival));
+        least.is_some_and(|least| least <= turn.most)
     }
 
     /// The loop of the ring that an access is in.
     fn loop_of(&self, place: &Place<'_>) -> Option<LoopId> {
         self.loops.into_iter().find(|of| place.loops().any(|around| around.id == *of))
+    }
+
+    /// The arrival that tells when an asynchronous copy is done.
+    fn copy(&self, place: &Place<'_>) -> Option<usize> {
+        let (_, arrival) = self.of.copies.iter().find(|(site, _)| *site == place.access.site)?;
+        let innermost = place.loops().last().map(|of| of.id);
+        (innermost == Some(self.of.arrivals[*arrival].of)).then_some(*arrival)
     }
 
     /// The least number of iterations from a wait to an arrival that comes after it.
@@ -287,12 +316,16 @@ impl Ring<'_> {
 
     /// The least number of iterations after which an access of one loop comes before another thread's.
     fn distance(&self, (x, a): (LoopId, &Place<'_>), (y, b): (LoopId, &Place<'_>)) -> Option<i64> {
-        let steps = |of, way: &[Turn<'_>], to: usize| {
-            (self.arrivals[to].of == of).then(|| i64::from(!comes_before(way, &self.arrivals[to].way)))
+        let copy = self.copy(a);
+        let steps = |to: usize| match copy {
+            // It may be done as late as that.
+            Some(arrival) => (arrival == to).then_some(0),
+            None => (self.of.arrivals[to].of == x)
+                .then(|| i64::from(!comes_before(&a.way, &self.of.arrivals[to].way))),
         };
-        let known = self.waits_after(|to| steps(x, &a.way, to));
+        let known = self.waits_after(steps);
         let ends = known.iter().enumerate().filter_map(|(at, least)| {
-            let own = &self.arrivals[at];
+            let own = &self.of.waits[at];
             let last = (own.of == y).then(|| i64::from(!comes_before(&own.way, &b.way)))?;
             Some((*least)? + last)
         });
@@ -301,10 +334,10 @@ impl Ring<'_> {
 
     /// For each wait, the least number of iterations after which it comes, if `first` says this of arrivals.
     fn waits_after(&self, first: impl Fn(usize) -> Option<i64>) -> Vec<Option<i64>> {
-        let mut known = vec![None; self.arrivals.len()];
+        let mut known = vec![None; self.of.waits.len()];
         loop {
             let mut changed = false;
-            for before in &self.before {
+            for before in &self.of.before {
                 let through = known.iter().enumerate().filter_map(|(at, least): (usize, &Option<i64>)| {
                     Some((*least)? + self.step(at, before.arrival)?)
                 });
@@ -323,7 +356,7 @@ impl Ring<'_> {
 
     /// The iterations from a wait of a thread to its arrival at another barrier, in one loop.
     fn step(&self, wait: usize, arrival: usize) -> Option<i64> {
-        let (from, to) = (&self.arrivals[wait], &self.arrivals[arrival]);
+        let (from, to) = (&self.of.waits[wait], &self.of.arrivals[arrival]);
         (from.of == to.of).then(|| i64::from(!comes_before(&from.way, &to.way)))
     }
 }

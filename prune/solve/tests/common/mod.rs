@@ -227,6 +227,24 @@ impl Kernel {
     pub fn named(&mut self, id: E, threads: E, waits: bool) {
         self.stmt(Stmt::Sync(Sync::Named(Named { id, threads, waits })));
     }
+    /// An arrival at the mbarrier of an array, where `count` threads end a phase, or a wait for the phase of a parity.
+    pub fn phase(&mut self, of: ObjectId, index: E, count: i64, parity: Option<E>) {
+        let wide = self.p.exprs.sext(Width::W64, index);
+        let by = self.p.exprs.c64(8);
+        let (at, count) = (self.p.exprs.product(wide, by), self.c(count));
+        self.stmt(Stmt::Sync(Sync::Phase(Phase { of, at, count, parity })));
+    }
+    /// A copy to shared memory that the mbarrier of an array counts.
+    pub fn told(&mut self, object: ObjectId, index: E, size: i64, of: ObjectId, mbarrier: E) -> SiteId {
+        let site = self.access(Op::Copy { writes: true, passes: Op::NO_WAIT }, object, index, 4);
+        let Some(Stmt::Access(access)) = self.bodies.last_mut().unwrap().last_mut() else { unreachable!() };
+        access.size = self.p.exprs.c64(size);
+        let wide = self.p.exprs.sext(Width::W64, mbarrier);
+        let by = self.p.exprs.c64(8);
+        let at = self.p.exprs.product(wide, by);
+        self.p.told.push(Told { site, of, at });
+        site
+    }
     /// The tile's mask, as `cooperative_groups` computes it: `((1 << size) - 1) << (lane & -size)`.
     pub fn tile_mask(&mut self, size: u32, lane: E) -> E {
         let tile = self.c((1 << size) - 1);

@@ -4,11 +4,28 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+/// An enumeration of one right way and the ways to go wrong, which it lists.
+macro_rules! ways {
+    ($(#[$about:meta])* $name:ident { $($(#[$what:meta])* $way:ident,)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        enum $name {
+            Right,
+            $($(#[$what])* $way,)*
+        }
+
+        impl $name {
+            const WRONG: &[Self] = &[$(Self::$way),*];
+        }
+    };
+}
+
 mod barriers;
 mod bounds;
 mod copies;
 mod named;
 mod objects;
+mod phases;
 mod threads;
 mod tiles;
 mod triangles;

@@ -5,22 +5,6 @@ use super::*;
 /// The conditions of kernels that look at `threadIdx.x` alone.
 const ONE_ROW: [&str; 2] = ["blockDim.y == 1", "blockDim.z == 1"];
 
-/// An enumeration of one right way and the ways to go wrong, which it lists.
-macro_rules! ways {
-    ($(#[$about:meta])* $name:ident { $($(#[$what:meta])* $way:ident,)* }) => {
-        $(#[$about])*
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        enum $name {
-            Right,
-            $($(#[$what])* $way,)*
-        }
-
-        impl $name {
-            const WRONG: &[Self] = &[$(Self::$way),*];
-        }
-    };
-}
-
 ways! {
     /// How a kernel of two halves of a block goes wrong.
     Halves {

@@ -35,6 +35,7 @@ pub(crate) fn with_values(
     let tickets = settled.opaques.iter_mut().filter_map(|opaque| opaque.ticket.as_mut());
     tickets.for_each(|ticket| renamed(&mut ticket.added));
     settled.stored.iter_mut().for_each(|stored| renamed(&mut stored.value));
+    settled.told.iter_mut().for_each(|told| renamed(&mut told.at));
     for object in &mut settled.objects {
         if let ObjectKind::Slot { at } = &mut object.kind {
             renamed(at);
@@ -71,6 +72,11 @@ fn rename(body: &mut [Stmt], renamed: &impl Fn(&mut ExprId)) {
             Stmt::Sync(Sync::Named(named)) => {
                 renamed(&mut named.id);
                 renamed(&mut named.threads);
+            }
+            Stmt::Sync(Sync::Phase(phase)) => {
+                renamed(&mut phase.at);
+                renamed(&mut phase.count);
+                phase.parity.iter_mut().for_each(renamed);
             }
             Stmt::Sync(_) | Stmt::Unknown(_) => {}
         }

@@ -182,7 +182,7 @@ pub fn meet(
     let counts = |conflict: &Conflict| match sync {
         Sync::Warp => Some(conflict.in_warp),
         Sync::Block | Sync::Grid => Some(true),
-        Sync::Lanes(_) | Sync::Named(_) => None,
+        Sync::Lanes(_) | Sync::Named(_) | Sync::Phase(_) => None,
     };
     let found =
         conflicts(protocol, launch, block, &|site| pairs.iter().flatten().any(|taken| *taken == site))?;

@@ -58,7 +58,7 @@ impl Barriers<'_> {
                 Group::Lanes(_) => true,
                 Group::Grid => false,
             }),
-            (Group::Block | Group::Warps(_), _) => false,
+            (Group::Block | Group::Warps(_), _) | (_, Sync::Phase(_)) => false,
             (Group::Lanes(_), Sync::Warp) => true,
             (Group::Lanes(lanes), Sync::Lanes(mask)) => {
                 self.masks.get(&mask).is_some_and(|sets| lanes.within(*sets))

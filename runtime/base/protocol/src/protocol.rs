@@ -15,16 +15,18 @@
 //! # What is left out
 //! Accesses to memory that no other thread touches (locals, constant memory), and order through
 //! atomics and fences. Missing order only makes proofs fail. A reduction at a named barrier is
-//! [`Stmt::Unknown`]. An mbarrier at which the block's threads meet is a [`Sync::Block`].
+//! [`Stmt::Unknown`]. An mbarrier at which the block's threads meet is a [`Sync::Block`]. Arrivals at one whose phases
+//! threads know by their parity are [`Sync::Phase`], and so are waits for these. Other mbarriers are left out.
 
 use serde::{Deserialize, Serialize};
 
 pub use gpurace_abi::scope::Scope;
 
 use crate::expr::{ExprId, Exprs, LoopId, ParamId, VarId, Width};
+pub use crate::scope::ScopeOf;
 
 /// Version of the serialised form; raised with each change of the types.
-pub const PROTOCOL_VERSION: u32 = 20;
+pub const PROTOCOL_VERSION: u32 = 21;
 
 /// What a kernel does to memory that threads share.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -42,6 +44,8 @@ pub struct Protocol {
     pub opaques: Vec<Opaque>,
     /// What some stores store.
     pub stored: Vec<Stored>,
+    /// The asynchronous copies that mbarriers count.
+    pub told: Vec<Told>,
     /// The program of one thread.
     pub body: Vec<Stmt>,
     /// The largest number of threads of a block (`__launch_bounds__`), 0 if unknown.
@@ -213,6 +217,18 @@ pub struct Stored {
     pub value: ExprId,
 }
 
+/// An asynchronous copy that is told to an mbarrier of [`Sync::Phase`]. In the same iterations of all loops, its thread
+/// arrives there once, and the phase to which this arrival belongs ends only when the copy is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Told {
+    /// The copy.
+    pub site: SiteId,
+    /// The array of mbarriers.
+    pub of: ObjectId,
+    /// The mbarrier in it, as [`Phase::at`].
+    pub at: ExprId,
+}
+
 /// The value of an expression after a loop. The loop's variables have the values of the iteration
 /// that ended it: it evaluated the loop's condition last, or the thread broke the loop in it
 /// ([`Loop::breaks`]).
@@ -350,30 +366,6 @@ impl Op {
     }
 }
 
-/// [`Scope`], serialisable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum ScopeOf {
-    /// The threads of one block.
-    Block,
-    /// The threads of one cluster.
-    Cluster,
-    /// The threads of one device.
-    Device,
-    /// All threads of the program.
-    System,
-}
-
-impl From<Scope> for ScopeOf {
-    fn from(scope: Scope) -> Self {
-        match scope {
-            Scope::Block => Self::Block,
-            Scope::Cluster => Self::Cluster,
-            Scope::Device => Self::Device,
-            Scope::System => Self::System,
-        }
-    }
-}
-
 /// A barrier: threads wait until all threads of their group have reached it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Sync {
@@ -389,6 +381,24 @@ pub enum Sync {
     Grid,
     /// A barrier of some threads of the block, which they know by its number.
     Named(Named),
+    /// An arrival at an mbarrier, or a wait for a phase of it.
+    Phase(Phase),
+}
+
+/// An arrival at an mbarrier in static shared memory, or a wait for a phase of it. A phase ends when so many threads have
+/// arrived, and its copies are done. Nothing else accesses the array of mbarriers, each is initialised once, and a barrier
+/// of the block lies between that and all arrivals and waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Phase {
+    /// The array of mbarriers.
+    pub of: ObjectId,
+    /// The mbarrier: its first byte in the array, 64 bits.
+    pub at: ExprId,
+    /// The arrivals that end a phase, 32 bits.
+    pub count: ExprId,
+    /// For a wait, the parity of the phase whose end it waits for, 1 bit: it goes on when the mbarrier is in a phase of
+    /// the other parity. The first phase has the number 0. `None` for an arrival of one thread, which does not wait.
+    pub parity: Option<ExprId>,
 }
 
 /// An arrival at a named barrier: `bar.sync id, n` or `bar.arrive id, n`. A phase of the barrier ends when this number of

@@ -163,7 +163,9 @@ fn slice(protocol: &Protocol, body: &[Stmt]) -> Option<Vec<Stmt>> {
                 }
                 _ => return None,
             },
-            Stmt::Sync(Sync::Grid | Sync::Lanes(_) | Sync::Named(_)) | Stmt::Unknown(_) => return None,
+            Stmt::Sync(Sync::Grid | Sync::Lanes(_) | Sync::Named(_) | Sync::Phase(_)) | Stmt::Unknown(_) => {
+                return None;
+            }
             Stmt::Sync(Sync::Warp | Sync::Block) => out.push(stmt.clone()),
             Stmt::If { cond, then, otherwise } => {
                 let (then, otherwise) = (slice(protocol, then)?, slice(protocol, otherwise)?);

@@ -261,7 +261,9 @@ impl<'a> Run<'a> {
                 Stmt::Sync(Sync::Warp) => self.sync_lanes(u32::MAX),
                 Stmt::Sync(Sync::Block) => self.passed[1] += 1,
                 Stmt::Sync(Sync::Grid) => self.passed[2] += 1,
-                Stmt::Sync(Sync::Named(_)) | Stmt::Unknown(_) => return Err(Stopped::Unknown),
+                Stmt::Sync(Sync::Named(_) | Sync::Phase(_)) | Stmt::Unknown(_) => {
+                    return Err(Stopped::Unknown);
+                }
                 Stmt::If { cond, then, otherwise } => {
                     if self.value(*cond) == 1 {
                         self.body(then)?;

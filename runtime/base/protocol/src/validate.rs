@@ -7,7 +7,7 @@ use serde::de::Error as _;
 use serde::{Deserialize as _, Deserializer};
 
 use crate::expr::{Cast, Expr, ExprId, Exprs, Width};
-use crate::protocol::{Loop, ObjectKind, Protocol, Step, Stmt, Sync};
+use crate::protocol::{Loop, ObjectId, ObjectKind, Protocol, Step, Stmt, Sync};
 
 /// The largest number of nodes on a path through an expression.
 pub const MOST_DEPTH: u32 = 4_000;
@@ -95,6 +95,16 @@ pub fn validate(protocol: &Protocol) -> Result<(), Malformed> {
         }
         if protocol.exprs.width(stored.value) == Width::W1 {
             return Err(Malformed::Width(id));
+        }
+    }
+    for told in &protocol.told {
+        let ObjectId(object) = told.of;
+        if object as usize >= protocol.objects.len() {
+            return Err(Malformed::Missing { what: "object", id: object });
+        }
+        let ExprId(id) = told.at;
+        if id as usize >= protocol.exprs.len() {
+            return Err(Malformed::Missing { what: "expression", id });
         }
     }
     let mut all = Seen::new(protocol);
@@ -190,6 +200,15 @@ impl<'a> Seen<'a> {
                 Stmt::Sync(Sync::Named(named)) => {
                     self.of_width(named.id, Width::W32)?;
                     self.of_width(named.threads, Width::W32)?;
+                }
+                Stmt::Sync(Sync::Phase(phase)) => {
+                    let ObjectId(object) = phase.of;
+                    if object as usize >= self.protocol.objects.len() {
+                        return Err(Malformed::Missing { what: "object", id: object });
+                    }
+                    self.of_width(phase.at, Width::W64)?;
+                    self.of_width(phase.count, Width::W32)?;
+                    phase.parity.map_or(Ok(()), |parity| self.of_width(parity, Width::W1))?;
                 }
                 Stmt::Sync(_) | Stmt::Unknown(_) => {}
                 Stmt::If { cond, then, otherwise } => {

@@ -1,0 +1,151 @@
+//! Mbarriers at which one loop of a block arrives, and another one waits for phases by their parity.
+//!
+//! # The rule
+//! Threads of one loop arrive at the mbarriers of an array, at one place, and those of another loop wait there, at one
+//! place too. All threads of a loop do so in an iteration if one of them does. The arrivals of iteration `k` are at the
+//! mbarrier of iteration `k - period`, and at no mbarrier in between. So for each thread it is number `k / period` there.
+//! In iteration `k + shift`, the other loop waits at this mbarrier for a phase of the same parity.
+//!
+//! * At most as many threads arrive as end a phase.
+//! * No thread arrives again before the phase of its arrival is over, as the order of the ring shows ([`super::rings`]).
+//!
+//! So at the end of phase `n`, each of these threads has made its arrival number `n`. A thread that waits for phase `n` has
+//! waited for phase `n - 1` before. If it finds the other parity then, phase `n` is over, or a later one.
+//!
+//! A wait that has no arrival to wait for proves nothing: no loop comes to an iteration for which the other one has left
+//! its loop.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gpurace_protocol::condition::Condition;
+use gpurace_protocol::expr::ExprId;
+use gpurace_protocol::named::{WARP, WarpSets};
+use gpurace_protocol::place::{Place, Turn, syncs};
+use gpurace_protocol::protocol::{ObjectId, Phase, Sync};
+
+use super::Prover;
+use super::rings::{Before, Handover, InTurn, turned};
+use crate::pair::named::{Doubt, Turned, doubted, leaves_early, unmatched};
+use crate::pair::phases::{both_arrive, unwaited};
+
+/// An arrival or a wait, and the way to it.
+type Step<'a> = (Phase, Vec<Turn<'a>>);
+
+impl<'a> Prover<'a> {
+    /// What is known of the arrays of mbarriers.
+    pub(super) fn phase_handovers(&mut self) -> Vec<Handover<'a>> {
+        let mut arrays: BTreeMap<ObjectId, Vec<Step<'a>>> = BTreeMap::new();
+        for (sync, way) in syncs(self.setting.protocol) {
+            if let Sync::Phase(phase) = sync {
+                arrays.entry(phase.of).or_default().push((phase, way));
+            }
+        }
+        // What is not seen may arrive at any mbarrier.
+        if self.unknowns.iter().any(|unknown| unknown.syncs) {
+            return Vec::new();
+        }
+        arrays.into_values().filter_map(|steps| self.phase_handover(&steps)).collect()
+    }
+
+    fn phase_handover(&mut self, steps: &[Step<'a>]) -> Option<Handover<'a>> {
+        let [a, b] = steps else { return None };
+        let (arrival, wait) = if a.0.parity.is_none() { (a, b) } else { (b, a) };
+        let (None, Some(parity)) = (arrival.0.parity, wait.0.parity) else { return None };
+        let count = u32::try_from(self.constant(arrival.0.count)?).ok()?;
+        let at = turned(arrival.0.at, &arrival.1)?;
+        let to = turned(wait.0.at, &wait.1)?;
+        if at.of == to.of {
+            return None;
+        }
+        let mut conditions = self.at_most_arrive(&at, count)?;
+        let own = std::slice::from_ref(&at);
+        conditions.extend(self.no_matter(own, |p| unmatched(p.setting, [&at, &at], 0, &p.candidates))?);
+        let period = self.period(&at, &mut conditions);
+        let again = |p: &Self| unmatched(p.setting, [&at, &at], -period, &p.candidates);
+        conditions.extend(self.no_matter(own, again)?);
+        let shift = (0..=period).find_map(|shift| {
+            let used = self.is_waited_for(&at, &to, parity, [shift, period])?;
+            conditions.extend(used);
+            Some(shift)
+        })?;
+        Some(Handover {
+            copies: self.copies_told(arrival.0),
+            arrivals: vec![at],
+            waits: vec![to],
+            before: vec![Before { arrival: 0, wait: 0, shift }],
+            in_turn: vec![InTurn { arrival: 0, wait: Some(0), most: period - shift }],
+            conditions,
+        })
+    }
+
+    /// The conditions under which no more than `count` threads arrive.
+    fn at_most_arrive(&mut self, at: &Turned<'a>, count: u32) -> Option<BTreeSet<Condition>> {
+        let own = std::slice::from_ref(at);
+        if count == 1 {
+            return self.no_matter(own, |p| both_arrive(p.setting, at, WarpSets::BLOCK, &p.candidates));
+        }
+        // All of some threads arrive, or one of each warp.
+        let firsts = self.first_threads();
+        let ways: Vec<_> =
+            [1, WARP].into_iter().flat_map(|each| firsts.iter().map(move |&at| (each, at))).collect();
+        let before = self.accepted.clone();
+        let known = ways.into_iter().filter_map(|of| {
+            self.accepted.clone_from(&before);
+            Some((self.arrive_in(at, count, of)?.len(), of))
+        });
+        // Those with the fewest conditions.
+        let (_, of) = known.min()?;
+        self.accepted = before;
+        self.arrive_in(at, count, of)
+    }
+
+    /// The conditions under which at most one thread arrives of each `each` consecutive ones, for so many of these sets from
+    /// thread `first` on.
+    fn arrive_in(
+        &mut self,
+        at: &Turned<'a>,
+        count: u32,
+        (each, first): (u32, u32),
+    ) -> Option<BTreeSet<Condition>> {
+        let own = std::slice::from_ref(at);
+        let threads = count.checked_mul(each).filter(|threads| *threads <= WarpSets::BLOCK.size())?;
+        let outside = Doubt::Outside(first, first + threads);
+        let mut conditions = self.no_matter(own, |p| doubted(p.setting, at, outside, &p.candidates))?;
+        if each > 1 {
+            let sets = WarpSets::new(first, each)?;
+            conditions.extend(self.no_matter(own, |p| both_arrive(p.setting, at, sets, &p.candidates))?);
+        }
+        Some(conditions)
+    }
+
+    /// The conditions under which a loop waits in iteration `k + shift` for the phase of the arrivals in iteration `k`.
+    fn is_waited_for(
+        &mut self,
+        at: &Turned<'a>,
+        to: &Turned<'a>,
+        parity: ExprId,
+        [shift, period]: [i64; 2],
+    ) -> Option<BTreeSet<Condition>> {
+        let both = [at.clone(), to.clone()];
+        let by_its_parity = |p: &Self| unwaited(p.setting, [at, to], parity, [shift, period], &p.candidates);
+        let mut conditions = self.no_matter(&both, by_its_parity)?;
+        let silent = |p: &Self| doubted(p.setting, to, Doubt::Silent(shift), &p.candidates);
+        conditions.extend(self.no_matter(&both, silent)?);
+        let alone = |p: &Self| unmatched(p.setting, [to, at], -shift, &p.candidates);
+        conditions.extend(self.no_matter(&both, alone)?);
+        conditions
+            .extend(self.no_matter(&both, |p| leaves_early(p.setting, [to, at], shift, &p.candidates))?);
+        Some(conditions)
+    }
+
+    /// The copies that are done at the end of the phase of an arrival, the first one of its barrier.
+    fn copies_told(&self, arrival: Phase) -> Vec<(gpurace_protocol::protocol::SiteId, usize)> {
+        let all = &self.setting.protocol.told;
+        let told = all.iter().filter(|told| (told.of, told.at) == (arrival.of, arrival.at));
+        let only = told.filter(|told| {
+            Place::only(&self.places, told.site).is_some()
+                && all.iter().filter(|other| other.site == told.site).count() == 1
+        });
+        only.map(|told| (told.site, 0)).collect()
+    }
+}

@@ -1,0 +1,203 @@
+//! Mbarriers of a ring of tiles, whose phases loops know by their parity.
+
+use super::*;
+
+/// The conditions of kernels that look at `threadIdx.x` alone.
+const ONE_ROW: [&str; 2] = ["blockDim.y == 1", "blockDim.z == 1"];
+/// The tiles of a ring.
+const STAGES: i64 = 3;
+
+ways! {
+    /// What may go wrong where a warp fills tiles and three others read them.
+    Tiles {
+        /// The producer does not wait for readers.
+        NoWait,
+        /// It never changes the parity for which it waits.
+        OtherParity,
+        /// It waits one round too late.
+        LateWait,
+        /// The consumers do not wait for the writes.
+        Unread,
+        /// They wait for the phase before.
+        ReadParity,
+        /// They never change the parity.
+        OneParity,
+        /// The ring has a tile less than mbarriers.
+        Short,
+        /// The consumers say too early that they have read.
+        EarlyRelease,
+        /// The producer says too early that it has written.
+        EarlyFull,
+        /// Phases end before all have arrived.
+        Few,
+        /// One thread of the producer leaves its loop early.
+        Leaves,
+        /// A thread of the consumers does not arrive in all rounds.
+        Skips,
+        /// A thread of the consumers does not wait in all rounds.
+        Hurries,
+        /// The consumers read the tile that is filled next.
+        NextTile,
+        /// They wait for the other stage.
+        OtherStage,
+        /// The producer arrives at an mbarrier of its thread's own.
+        OwnStage,
+        /// Both wait and arrive at one array.
+        OneArray,
+    }
+}
+
+/// `n` rounds over a ring of tiles. Warp 0 writes, or its first thread copies; the others read.
+fn tiles(how: Tiles, copies: bool) -> (Kernel, Vec<SiteId>) {
+    use Tiles::*;
+    let mut k = Kernel::new("tiles");
+    k.p.max_threads = 128;
+    let (s, t, n) = (k.shared("s", 3 * 96 * 4), k.tid(), k.scalar("n"));
+    let full = k.shared("full", 8 * STAGES as u64);
+    let empty = if how == OneArray { full } else { k.shared("empty", 8 * STAGES as u64) };
+    k.sync();
+    let few = i64::from(how == Few);
+    let (writers, readers) = (if copies { 1 } else { 32 - few }, 96 - few);
+    let stage = |k: &mut Kernel, i: E| k.binc(BinOp::URem, i, STAGES);
+    let parity = |k: &mut Kernel, i: E, odd: bool| {
+        let round = k.binc(BinOp::UDiv, i, STAGES);
+        let bit = k.binc(BinOp::And, round, 1);
+        let zero = k.c(0);
+        k.p.exprs.cmp(if odd { CmpOp::Ne } else { CmpOp::Eq }, bit, zero)
+    };
+    let produces = k.ltc(t, 32);
+    let copying = k.ltc(t, if how == Few { 2 } else { 1 });
+    let copying = if copies { copying } else { k.p.exprs.truth(true) };
+    let mut sites = Vec::new();
+    let mut reads = Vec::new();
+    let tile = |k: &mut Kernel, i: E| k.binc(BinOp::URem, i, STAGES - i64::from(how == Short));
+    k.when_else(
+        produces,
+        |k| {
+            let last = if how == Leaves {
+                let first = k.eqc(t, 0);
+                let one = k.c(1);
+                let less = k.sub(n, one);
+                k.p.exprs.add(Expr::Select(first, less, n))
+            } else {
+                n
+            };
+            k.when(copying, |k| {
+                k.range(0, last, |k, i| {
+                    let own = stage(k, i);
+                    if how == LateWait {
+                        let late = k.c(STAGES + 1);
+                        let again = k.le(late, i);
+                        let odd = parity(k, i, false);
+                        k.when(again, |k| k.phase(empty, own, readers, Some(odd)));
+                    } else if how != NoWait {
+                        // The phase before that of this round.
+                        let odd =
+                            if how == OtherParity { k.p.exprs.truth(true) } else { parity(k, i, false) };
+                        k.phase(empty, own, readers, Some(odd));
+                    }
+                    let at = if how == OwnStage { k.binc(BinOp::URem, t, STAGES) } else { own };
+                    if how == EarlyFull {
+                        k.phase(full, at, writers, None);
+                    }
+                    let of = tile(k, i);
+                    let row = k.mulc(of, 96);
+                    if copies {
+                        sites.push(k.told(s, row, 4 * 96, full, at));
+                    } else {
+                        let three = k.c(3);
+                        k.range(0, three, |k, j| {
+                            let column = k.mulc(j, 32);
+                            let own = k.add(column, t);
+                            let at = k.add(row, own);
+                            sites.push(k.write(s, at));
+                        });
+                    }
+                    if how != EarlyFull {
+                        k.phase(full, at, writers, None);
+                    }
+                })
+            });
+        },
+        |k| {
+            k.range(0, n, |k, i| {
+                let at = if how == OtherStage { k.addc(i, 1) } else { i };
+                let at = stage(k, at);
+                let odd =
+                    if how == OneParity { k.p.exprs.truth(false) } else { parity(k, i, how != ReadParity) };
+                if how == Hurries {
+                    let some = k.eqc(t, 50);
+                    let others = k.binc(BinOp::Xor, some, 1);
+                    k.when(others, |k| k.phase(full, at, writers, Some(odd)));
+                } else if how != Unread {
+                    k.phase(full, at, writers, Some(odd));
+                }
+                let of = if how == NextTile { k.addc(i, 1) } else { i };
+                let of = tile(k, of);
+                let row = k.mulc(of, 96);
+                let back = k.c(127);
+                let place = k.sub(back, t);
+                let place = k.add(row, place);
+                let own = stage(k, i);
+                let free = |k: &mut Kernel| {
+                    if how == Skips {
+                        let some = k.eqc(t, 50);
+                        let others = k.binc(BinOp::Xor, some, 1);
+                        k.when(others, |k| k.phase(empty, own, readers, None));
+                    } else {
+                        k.phase(empty, own, readers, None);
+                    }
+                };
+                if how == EarlyRelease {
+                    free(k);
+                }
+                reads.push(k.read(s, place));
+                if how != EarlyRelease {
+                    free(k);
+                }
+            });
+        },
+    );
+    sites.extend(reads);
+    (k, sites)
+}
+
+#[test]
+fn producers_and_consumers_know_phases_by_their_parity() {
+    for copies in [false, true] {
+        let mut conditions = proved(tiles(Tiles::Right, copies).0);
+        conditions.retain(|condition| !condition.contains("fits unsigned 32 bits"));
+        assert_eq!(conditions, ONE_ROW);
+        for how in Tiles::WRONG {
+            // The copy is over when the phase is, wherever the arrival stands. One thread has one place, and one end.
+            if copies && matches!(how, Tiles::EarlyFull | Tiles::OwnStage | Tiles::Leaves) {
+                continue;
+            }
+            let (k, sites) = tiles(*how, copies);
+            let p = k.done();
+            let outcome = prove(&p);
+            let open = outcome.verdicts.sites.iter().filter(|s| matches!(s.verdict, Verdict::Unknown(_)));
+            assert_eq!(open.count(), sites.len(), "{how:?}, {copies}: {:?}", words(&outcome));
+        }
+    }
+}
+
+#[test]
+fn copies_are_done_with_the_phase_that_counts_them() {
+    let told = |change: &dyn Fn(&mut Protocol)| {
+        let (k, sites) = tiles(Tiles::Right, true);
+        let mut p = k.done();
+        change(&mut p);
+        let outcome = prove(&p);
+        let open = outcome.verdicts.sites.iter().filter(|s| matches!(s.verdict, Verdict::Unknown(_)));
+        (open.count(), sites.len())
+    };
+    assert_eq!(told(&|_| {}).0, 0);
+    let (open, all) = told(&|p| p.told.clear());
+    assert_eq!(open, all);
+    // It is told to another array, or twice.
+    let (open, all) = told(&|p| p.told[0].of = ObjectId(p.told[0].of.0 + 1));
+    assert_eq!(open, all);
+    let (open, all) = told(&|p| p.told.push(p.told[0]));
+    assert_eq!(open, all);
+}

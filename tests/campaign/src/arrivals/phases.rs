@@ -1,0 +1,173 @@
+//! Mbarriers whose phases threads know by their parity: a warp that fills a ring of tiles for another one.
+
+use std::fmt::Write as _;
+
+use gpurace_random::Random;
+
+/// How the two warps of a block use mbarriers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Phases {
+    /// The mbarriers of each array.
+    stages: usize,
+    tiles: usize,
+    /// The first thread copies a tile by a bulk copy. Else the warp writes it.
+    bulk: bool,
+    /// The bytes that the mbarrier expects of a bulk copy.
+    bytes: usize,
+    /// The arrivals that end a phase of each array: full and empty.
+    counts: [u32; 2],
+    /// The first round in which the producer waits, and by how much its parity is turned.
+    first: usize,
+    turned: [usize; 2],
+    /// The stage is counted, and the parity changes with it. Else both are computed from the round.
+    counted: bool,
+    /// The tile that a round reads, after its number.
+    reads: usize,
+    /// Where threads read.
+    index: usize,
+    /// Threads arrive before they have written or read their tile.
+    early: [bool; 2],
+    /// Whether the warps wait.
+    waits: [bool; 2],
+    /// On which conditions the consumers wait and arrive: some of [`ABSENT`].
+    absent: [usize; 2],
+    /// Which mbarrier a copy is told to, after that of its stage.
+    told: usize,
+    /// Who leaves the loop after a round.
+    leaves: bool,
+}
+
+/// What these kernels need.
+pub(super) const HEAD: &str = r#"typedef unsigned long long Word;
+__device__ unsigned place(const void* of) { return __cvta_generic_to_shared(of); }
+__device__ void start(Word* of, int count) {
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(place(of)), "r"(count) : "memory");
+}
+__device__ void arrive(Word* of) {
+    asm volatile("{ .reg .b64 token; mbarrier.arrive.shared.b64 token, [%0]; }" ::"r"(place(of)) : "memory");
+}
+__device__ void expect(Word* of, int bytes) {
+    asm volatile("{ .reg .b64 token; mbarrier.arrive.expect_tx.shared.b64 token, [%0], %1; }" ::"r"(place(of)), "r"(bytes)
+                 : "memory");
+}
+__device__ void wait(Word* of, int parity) {
+    int done = 0;
+    while (!done) {
+        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
+                     : "=r"(done)
+                     : "r"(place(of)), "r"(parity)
+                     : "memory");
+    }
+}
+"#;
+/// A bulk copy of a tile. Each stands on a line of its own.
+const COPY: &str = concat!(
+    "asm volatile(\"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 256, [%2];\" ::",
+    "\"r\"(place(tiles[TILE])), \"l\"(in + 64 * (r & 1)), \"r\"(place(&full[TOLD])) : \"memory\");"
+);
+/// Indices into a tile, for threads of lane `l`.
+const INDICES: [&str; 4] = ["31 - l", "l ^ 33", "(l + r) % 64", "l"];
+/// Conditions on which consumers wait or arrive. They decide the first ones alike.
+const ABSENT: [&str; 5] = ["true", "n > 1", "r < n", "l != 5", "r != 2"];
+/// Of these, how many always hold.
+const ALWAYS: usize = 3;
+
+/// Returns a kernel that is right.
+pub(super) fn phases(random: &mut Random) -> Phases {
+    let stages = 1 + random.below(3usize);
+    let bulk = random.chance(50);
+    Phases {
+        stages,
+        tiles: stages,
+        bulk,
+        bytes: 256,
+        counts: [if bulk { 1 } else { 32 }, 32],
+        first: if random.chance(50) { stages } else { 0 },
+        turned: [0; 2],
+        counted: random.chance(50),
+        reads: 0,
+        index: random.below(INDICES.len()),
+        early: [false; 2],
+        waits: [true; 2],
+        absent: [random.below(ALWAYS), random.below(ALWAYS)],
+        told: 0,
+        leaves: false,
+    }
+}
+
+/// Changes one property of a kernel.
+pub(super) fn change_phases(of: &mut Phases, random: &mut Random) {
+    match random.below(12) {
+        0 => of.counts[random.below(2usize)] = random.pick(&[1, 31, 32, 33, 64]),
+        1 => of.first = random.pick(&[of.stages + 1, 2 * of.stages, 1]),
+        2 => of.turned[random.below(2usize)] ^= 1,
+        3 => of.tiles = random.pick(&[of.tiles + 1, 1.max(of.tiles - 1)]),
+        4 => of.reads += 1,
+        5 => of.early[random.below(2usize)] ^= true,
+        6 => of.waits[random.below(2usize)] = false,
+        7 | 8 => of.absent[random.below(2usize)] = random.below(ABSENT.len()),
+        9 if of.bulk => of.bytes = random.pick(&[0, 128, 255]),
+        10 if of.bulk => of.told += 1,
+        9 | 10 => of.counted ^= true,
+        _ => of.leaves = true,
+    }
+}
+
+impl Phases {
+    pub(super) fn print(&self, text: &mut String) {
+        let Self { stages, tiles, first, reads, bytes, turned, .. } = *self;
+        let [stage, parity, next] = match self.counted {
+            true if stages == 1 => ["s", "p", "p ^= 1;"],
+            true => ["s", "p", "if (++s == S) { s = 0; p ^= 1; }"],
+            false => ["r % S", "(r / S) % 2", ""],
+        }
+        .map(|part| part.replace('S', &stages.to_string()));
+        let [waits, arrives] = self.absent.map(|at| ABSENT[at]);
+        _ = writeln!(text, "    __shared__ alignas(8) Word full[{stages}], empty[{stages}];");
+        _ = writeln!(text, "    int w = t / 32, l = t % 32, s = 0, p = 0;");
+        _ = writeln!(text, "    if (t == 0)\n        for (int i = 0; i < {stages}; i++) {{");
+        let [fulls, empties] = self.counts;
+        _ = writeln!(
+            text,
+            "            start(&full[i], {fulls});\n            start(&empty[i], {empties});\n        }}"
+        );
+        let who = if self.bulk { "l == 0" } else { "true" };
+        _ = writeln!(
+            text,
+            "    __syncthreads();\n    if (w == 0) {{\n    if ({who})\n    for (r = 0; r < n; r++) {{"
+        );
+        if self.waits[0] {
+            _ = writeln!(
+                text,
+                "        if (r >= {first}) wait(&empty[{stage}], {parity} ^ {});",
+                1 ^ turned[0]
+            );
+        }
+        let tile = format!("r % {tiles}");
+        let fill = match self.bulk {
+            true if self.told == 0 => COPY.replace("TILE", &tile).replace("TOLD", &stage),
+            true => {
+                COPY.replace("TILE", &tile).replace("TOLD", &format!("({stage} + {}) % {stages}", self.told))
+            }
+            false => format!("tiles[{tile}][l] = r;\n        tiles[{tile}][l + 32] = r;"),
+        };
+        let full = match self.bulk {
+            true => format!("expect(&full[{stage}], {bytes});"),
+            false => format!("arrive(&full[{stage}]);"),
+        };
+        let [before, behind] = if self.early[0] { [&full, &fill] } else { [&fill, &full] };
+        let leaves = if self.leaves { "        if (l == 7 && r == 2) break;\n" } else { "" };
+        _ = writeln!(
+            text,
+            "        {before}\n        {behind}\n{leaves}        {next}\n    }}\n    }} else {{"
+        );
+        _ = writeln!(text, "    for (r = 0; r < n; r++) {{");
+        if self.waits[1] {
+            _ = writeln!(text, "        if ({waits}) wait(&full[{stage}], {parity} ^ {});", turned[1]);
+        }
+        let read = format!("sum += tiles[(r + {reads}) % {tiles}][{}];", INDICES[self.index]);
+        let free = format!("if ({arrives}) arrive(&empty[{stage}]);");
+        let [before, behind] = if self.early[1] { [&free, &read] } else { [&read, &free] };
+        _ = writeln!(text, "        {before}\n        {behind}\n        {next}\n    }}\n    }}");
+    }
+}

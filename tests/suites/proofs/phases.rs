@@ -1,0 +1,166 @@
+//! Rings of tiles whose mbarriers threads know by the parity of their phases, as in matrix products and attention for
+//! recent GPUs.
+
+use gpurace_tests::toolchain::{compile, work_folder};
+use serde_json::Value;
+
+use super::compare;
+
+const SOURCE: &str = r#"
+#include <cstdlib>
+typedef unsigned long long Word;
+__device__ unsigned place(const void* of) { return __cvta_generic_to_shared(of); }
+__device__ void start(Word* of, int count) {
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(place(of)), "r"(count) : "memory");
+}
+__device__ void arrive(Word* of) {
+    asm volatile("{ .reg .b64 token; mbarrier.arrive.shared.b64 token, [%0]; }" ::"r"(place(of)) : "memory");
+}
+__device__ void expect(Word* of, int bytes) {
+    asm volatile("{ .reg .b64 token; mbarrier.arrive.expect_tx.shared.b64 token, [%0], %1; }" ::"r"(place(of)), "r"(bytes)
+                 : "memory");
+}
+__device__ void wait(Word* of, int parity) {
+    int done = 0;
+    while (!done) {
+        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
+                     : "=r"(done) : "r"(place(of)), "r"(parity) : "memory");
+    }
+}
+__device__ void wait_at_least_once(Word* of, int parity) {
+    int done;
+    do {
+        asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
+                     : "=r"(done) : "r"(place(of)), "r"(parity) : "memory");
+    } while (!done);
+}
+__device__ void copy(void* to, const void* from, int bytes, Word* of) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(place(to)),
+                 "l"(from), "n"(256), "r"(place(of)) : "memory");
+}
+enum How { RIGHT, NO_WAIT, UNREAD, PARITY, SHORT, EARLY, BYTES, OTHER };
+constexpr int S = 3, T = 64;
+// A warp writes tiles, two others read them. The stage and the parity are computed.
+template <How how> __global__ __launch_bounds__(96) void written(const int* in, int* out, int n) {
+    __shared__ int tiles[S][T];
+    __shared__ Word full[S], empty[S];
+    int t = threadIdx.x;
+    if (t == 0)
+        for (int s = 0; s < S; s++) {
+            start(&full[s], 32);
+            start(&empty[s], 64);
+        }
+    __syncthreads();
+    if (t < 32) {
+        for (int i = 0; i < n; i++) {
+            int s = i % S;
+            if (how != NO_WAIT && i >= S) wait(&empty[s], (i / S - 1) & 1);
+            if (how == EARLY) arrive(&full[s]);
+            for (int j = t; j < T; j += 32) tiles[how == SHORT ? i % (S - 1) : s][j] = in[i * T + j];
+            if (how != EARLY) arrive(&full[s]);
+        }
+    } else {
+        int sum = 0;
+        for (int i = 0; i < n; i++) {
+            int s = i % S;
+            if (how != UNREAD) wait(&full[s], (i / S & 1) ^ (how == PARITY));
+            sum += tiles[how == SHORT ? i % (S - 1) : s][95 - t];
+            arrive(&empty[s]);
+        }
+        out[blockIdx.x * 64 + t - 32] = sum;
+    }
+}
+// A thread copies tiles of two arrays. The stage is counted, and the parity turns with it.
+template <How how> __global__ __launch_bounds__(96) void copied(const int* in, int* out, int n) {
+    __shared__ alignas(16) int a[S][T], b[S][T];
+    __shared__ Word full[S], empty[S];
+    int t = threadIdx.x;
+    if (t == 0)
+        for (int s = 0; s < S; s++) {
+            start(&full[s], 1);
+            start(&empty[s], 64);
+        }
+    __syncthreads();
+    if (t < 32) {
+        int s = 0, parity = 0;
+        if (t == 0)
+            for (int i = 0; i < n; i++) {
+                if (how != NO_WAIT) wait_at_least_once(&empty[s], parity ^ 1);
+                expect(&full[s], how == BYTES ? 256 : 512);
+                copy(a[s], in + i * T, 256, &full[s]);
+                copy(b[s], in + i * T, 256, &full[how == OTHER ? (s + 1) % S : s]);
+                if (++s == S) {
+                    s = 0;
+                    parity ^= 1;
+                }
+            }
+    } else {
+        int sum = 0, s = 0, parity = 0;
+        for (int i = 0; i < n; i++) {
+            if (how != UNREAD) wait_at_least_once(&full[s], parity ^ (how == PARITY));
+            if (how == EARLY) arrive(&empty[s]);
+            sum += a[s][95 - t] * b[s][t - 32];
+            if (how != EARLY) arrive(&empty[s]);
+            if (++s == S) {
+                s = 0;
+                parity ^= 1;
+            }
+        }
+        out[blockIdx.x * 64 + t - 32] = sum;
+    }
+}
+// What else may go wrong. These may wait for ever.
+template __global__ void written<NO_WAIT>(const int*, int*, int);
+template __global__ void written<UNREAD>(const int*, int*, int);
+template __global__ void written<PARITY>(const int*, int*, int);
+template __global__ void copied<NO_WAIT>(const int*, int*, int);
+template __global__ void copied<UNREAD>(const int*, int*, int);
+template __global__ void copied<PARITY>(const int*, int*, int);
+template __global__ void copied<BYTES>(const int*, int*, int);
+template __global__ void copied<OTHER>(const int*, int*, int);
+int main(int, char** argv) {
+    int *in, *out;
+    cudaMalloc(&in, 4096);
+    cudaMalloc(&out, 512);
+    cudaMemset(in, 1, 4096);
+    switch (atoi(argv[1])) {
+    case 0: written<RIGHT><<<2, 96>>>(in, out, 10); break;
+    case 1: copied<RIGHT><<<2, 96>>>(in, out, 10); break;
+    case 2: written<SHORT><<<2, 96>>>(in, out, 10); break;
+    case 3: written<EARLY><<<2, 96>>>(in, out, 10); break;
+    case 4: copied<EARLY><<<2, 96>>>(in, out, 10); break;
+    }
+    return cudaDeviceSynchronize();
+}
+"#;
+
+#[test]
+fn rings_whose_phases_are_known_by_their_parity_are_proved() {
+    compare(SOURCE, "proofs_phases", 0..=4, &[0, 1], &[0, 1]);
+}
+
+#[test]
+fn rings_that_go_wrong_are_not_proved() {
+    let folder = work_folder("proofs_phases_that_go_wrong").unwrap();
+    std::fs::write(folder.join("k.cu"), SOURCE).unwrap();
+    let flags =
+        ["-fsanitize=gpurace", "-std=c++17", "-c", "k.cu", "-o", "k.o", "-fgpurace-facts=facts.json", "-w"];
+    compile(&flags, &folder).unwrap();
+    let facts: Value =
+        serde_json::from_str(&std::fs::read_to_string(folder.join("facts.json")).unwrap()).unwrap();
+    // Whether reads of tiles are proved.
+    let proved = |kernel: &str, how: u32| {
+        let name = format!("{kernel}<(How){how}>");
+        let kernels = facts["kernels"].as_array().unwrap();
+        let kernel = kernels.iter().find(|k| k["name"].as_str().unwrap().contains(&name)).unwrap();
+        let sites = kernel["sites"].as_array().unwrap().iter();
+        let reads = sites.filter(|s| s["space"] == "shared" && s["op"] == "read");
+        reads.map(|s| s["verdict"].as_str().unwrap().starts_with("proved")).collect::<Vec<_>>()
+    };
+    for (kernel, wrong, reads) in [("written", 1..=5, 1), ("copied", 1..=3, 2), ("copied", 5..=7, 2)] {
+        assert_eq!(proved(kernel, 0), vec![true; reads], "{kernel}");
+        for how in wrong {
+            assert_eq!(proved(kernel, how), vec![false; reads], "{kernel}, {how}");
+        }
+    }
+}
