@@ -67,6 +67,10 @@ impl Planner<'_> {
             // header defines it instead.
             command.args(["-U__CUDACC_EXTENDED_LAMBDA__", "-D__GPURACE_EXTENDED_LAMBDA__=1"]);
         }
+        if self.args.defines("__NVCC__") {
+            // Our header defines it, behind what CUDA's headers do for nvcc alone.
+            command.args(["-U__NVCC__", "-D__GPURACE_NVCC__=1"]);
+        }
         for (from, to) in self.headers() {
             command.args(["-Xclang", "-remap-file", "-Xclang"]);
             command.arg(joined(&format!("{};", from.display()), &to));
@@ -74,8 +78,11 @@ impl Planner<'_> {
         self.debug_info(command);
         // Each step gets options that only another step uses. clang 22 warns of CUDA 13, which it can parse.
         command.args(["-Wno-unknown-cuda-version", "-Qunused-arguments"]);
-        // nvcc warns of `register` in C++17.
-        command.arg("-Wno-error=register");
+        // nvcc warns at most of these: `int i[] = {threadIdx.x}`, `a.template f(x)`, `register` in C++17.
+        command.args(
+            ["c++11-narrowing", "missing-template-arg-list-after-template-kw", "register"]
+                .map(|name| format!("-Wno-error={name}")),
+        );
     }
 
     /// True if device code is compiled with the debug info of types, for the names of fields. The pass reads it and
