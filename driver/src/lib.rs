@@ -19,6 +19,7 @@
 //! | [`libraries`] | which libraries are often missing at the link |
 //! | [`dialect`] | what nvcc accepts in a source and clang does not |
 //! | [`headers`] | which headers of the toolkit clang reads in an adapted copy |
+//! | [`inline_ptx`] | which inline PTX gpurace refuses whatever it is for |
 //! | [`refuse`] | which command lines gpurace cannot build |
 //! | [`plan`] | the commands to run: a pure function of arguments and toolchain |
 //! | [`part`] | separately compiled device code: how it travels in objects, and how a link joins it |
@@ -41,6 +42,7 @@ pub mod doctor;
 pub mod flags;
 pub mod gclang;
 pub mod headers;
+pub mod inline_ptx;
 pub mod libraries;
 pub mod nvcc;
 pub mod part;

@@ -8,7 +8,7 @@ use std::process::Command;
 use clap_complete::Shell;
 use gpurace_driver::tool::generate;
 
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 16] = [
     "report",
     "merge",
     "run",
@@ -20,6 +20,7 @@ const COMMANDS: [&str; 15] = [
     "facts",
     "explain",
     "lsp",
+    "toolkit",
     "options",
     "doctor",
     "completions",
