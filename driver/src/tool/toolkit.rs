@@ -12,8 +12,8 @@ use clap::Args;
 use super::Done;
 use crate::clang_options::{OF_STATIC_LIBRARIES, OWN_LIBRARIES, REPLACED_LIBRARIES};
 use crate::diagnostic::Error;
-use crate::part;
-use crate::toolchain::{self, FALLBACK_HEADERS, Installation, World};
+use crate::toolchain::{self, Driver, FALLBACK_HEADERS, Installation, World};
+use crate::{libraries, part};
 
 /// The runtime library, as `-l` takes it.
 const RUNTIME: &str = "gpurace_rt";
@@ -50,9 +50,9 @@ pub fn toolkit(args: &ToolkitArgs) -> Result<Done, Error> {
             cache()?.join("gpurace/toolkit").join(id)
         }
     };
-    let version = cuda.version;
-    let tools = tools(&world.exe_dir.join("gclang++"), flags, &folder, &format!("{version}"));
-    fill(&folder, &cuda.path, &installation, &tools)
+    let tools = tools(&world.exe_dir.join("gclang++"), flags, &folder, &cuda.version.to_string());
+    let openmp = libraries::of_clang(&world.compiler(Driver::C, None)?.path, "libomp.so");
+    fill(&folder, &cuda.path, &installation, openmp.as_deref(), &tools)
         .map_err(|e| Error::new(format!("cannot make `{}`: {e}", folder.display())))?;
     Ok(Done::success(format!("{}\n", folder.display())))
 }
@@ -67,7 +67,13 @@ fn cache() -> Result<PathBuf, Error> {
     })
 }
 
-fn fill(folder: &Path, cuda: &Path, own: &Installation, tools: &[(&str, String)]) -> io::Result<()> {
+fn fill(
+    folder: &Path,
+    cuda: &Path,
+    own: &Installation,
+    openmp: Option<&Path>,
+    tools: &[(&str, String)],
+) -> io::Result<()> {
     let [bin, include, lib] = ["bin", "include", "lib64"].map(|name| folder.join(name));
     let stubs = lib.join("stubs");
     for made in [&bin, &include, &stubs] {
@@ -91,16 +97,16 @@ fn fill(folder: &Path, cuda: &Path, own: &Installation, tools: &[(&str, String)]
         OWN_LIBRARIES.iter().flat_map(|library| library.replaces.iter().map(|name| (*name, library.name)));
     // A program records the name of gpurace's library, and searches for it in the folder that it was linked from.
     let recorded = OWN_LIBRARIES.iter().map(|library| library.name).chain([RUNTIME]).map(|name| (name, name));
+    // Host code that gclang compiled with OpenMP needs clang's library, whoever links it.
+    let openmp = openmp.map_or_else(String::new, |file| format!(" AS_NEEDED(\"{}\")", file.display()));
     for (name, library) in replaced.chain(beside).chain(recorded) {
         if !name.ends_with("_static") {
             put_link(&file(library), &lib.join(format!("lib{name}.so")))?;
         }
         if name != library {
             // A linker reads a library that is a text file as a script.
-            put_file(
-                &lib.join(format!("lib{name}.a")),
-                &format!("INPUT(\"{}\")\n", file(library).display()),
-            )?;
+            let script = format!("INPUT(\"{}\"{openmp})\n", file(library).display());
+            put_file(&lib.join(format!("lib{name}.a")), &script)?;
         }
     }
     for name in STUBS {
