@@ -11,7 +11,7 @@ use crate::cuda::{self, Origin};
 use crate::diagnostic::{Error, Exit, note, temporary_folder};
 use crate::plan::{self, Step};
 use crate::toolchain::{self, Driver, Toolchain, World};
-use crate::{cuda13, dialect, flags, headers, libraries, nvcc, part, refuse, response, run};
+use crate::{cuda13, dialect, flags, headers, libraries, nvcc, part, project, refuse, response, run};
 
 /// The whole program. It is `gclang++` if the name that it was called by ends with `++`, else `gclang`.
 pub fn main() -> ExitCode {
@@ -87,7 +87,7 @@ fn stages(driver: Driver) -> Result<Exit, Error> {
 /// Says what clang does not: why it may refuse a source that nvcc accepts.
 fn explain_compilation(args: &Args, toolchain: &Toolchain, driver: Driver) {
     let sources = headers::sources(args);
-    let mut errors = Vec::new();
+    let mut errors = project::explain(&sources, &headers::include_folders(args), toolchain.toolkit.as_ref());
     if toolchain.toolkit.as_ref().is_some_and(|found| cuda13::is_since(found.version)) {
         errors.extend(cuda13::explain(&sources));
         errors.extend(cuda13::explain_standard(&sources, &args.standard()));

@@ -18,8 +18,8 @@
 //! | [`config`] | the plugin's configuration |
 //! | [`libraries`] | which libraries are often missing at the link |
 //! | [`dialect`] | what nvcc accepts in a source and clang does not |
+//! | [`device_code`] | what of device code gpurace cannot build or run |
 //! | [`headers`] | which headers of the toolkit clang reads in an adapted copy |
-//! | [`inline_ptx`] | which inline PTX gpurace refuses whatever it is for |
 //! | [`refuse`] | which command lines gpurace cannot build |
 //! | [`plan`] | the commands to run: a pure function of arguments and toolchain |
 //! | [`part`] | separately compiled device code: how it travels in objects, and how a link joins it |
@@ -36,13 +36,13 @@ pub mod clang_options;
 pub mod config;
 pub mod cuda;
 pub mod cuda13;
+pub mod device_code;
 pub mod diagnostic;
 pub mod dialect;
 pub mod doctor;
 pub mod flags;
 pub mod gclang;
 pub mod headers;
-pub mod inline_ptx;
 pub mod libraries;
 pub mod nvcc;
 pub mod part;

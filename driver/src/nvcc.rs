@@ -411,7 +411,7 @@ mod tests {
             "-o -G a.cu",
             "-MF -t a.cu",
             "-Xlinker -z -Xlinker now",
-            "-Xclang -arch -DG -lib -- -G",
+            "-Xclang -arch -DG -lm -- -G",
             "-fgpu-rdc -gline-tables-only -std=c++17",
             "--G",
             "",

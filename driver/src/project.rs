@@ -7,7 +7,7 @@
 //! - A source of such a folder counts only if a file of CMake names it.
 //! - A header counts only if a source includes it.
 //!
-//! Of what fails at run time, only inline PTX is said that gpurace refuses whatever it is for.
+//! Of what fails at run time, only inline PTX is said that gpurace refuses whatever it is for ([`device_code`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -22,7 +22,7 @@ use crate::clang_options::{is_cuda_source, is_source};
 use crate::cuda::Toolkit;
 use crate::diagnostic::Error;
 use crate::headers::quoted_includes;
-use crate::{cuda13, dialect, inline_ptx, libraries, nvcc, response};
+use crate::{cuda13, device_code, dialect, libraries, nvcc, response};
 
 /// A build system, by the files that a project has in its folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -313,7 +313,9 @@ impl Project<'_> {
             }
         }
         if is_cuda {
-            self.device_code(path, &text);
+            for (line, what) in device_code::obstacles(&text) {
+                self.found.add(path, line, what);
+            }
         }
         for name in quoted_includes(&text) {
             let places = [path.parent(), Some(self.folder)];
@@ -324,37 +326,41 @@ impl Project<'_> {
         }
     }
 
-    fn device_code(&mut self, path: &Path, text: &str) {
-        for (number, line) in (1..).zip(text.lines()) {
-            if is_texture_reference(line) {
-                let what = Error::new("has a texture reference, which CUDA 12 removed")
-                    .hint("use a texture object (`cudaTextureObject_t`)");
-                self.found.add(path, number, what);
-            }
-        }
-        for (number, name) in inline_ptx::refused(text) {
-            let what =
-                Error::new(format!("inline PTX has `{name}`: a launch that reaches it ends with an error"))
-                    .hint(
-                        "build for an architecture for which the source has other code, or do not launch it",
-                    );
-            self.found.add(path, number, what);
-        }
-        if let Some(at) = launch_in_kernel(text) {
-            let number = 1 + text[..at].matches('\n').count();
-            let what = Error::new("a kernel launches a kernel, which gpurace does not support")
-                .hint("launch it from the host, or leave the source out");
-            self.found.add(path, number, what);
-        }
-    }
-
     /// True if the machine has a header: then it is the user's.
     fn has_header(&self, name: &str) -> bool {
-        let toolkit = self.toolkit.into_iter().flat_map(Toolkit::include_dirs);
-        let system =
-            ["/usr/include", "/usr/local/include", "/usr/include/x86_64-linux-gnu"].map(PathBuf::from);
-        toolkit.chain(system).any(|folder| folder.join(name).is_file())
+        has_header(name, self.toolkit)
     }
+}
+
+/// True if a toolkit or the system has a header.
+fn has_header(name: &str, toolkit: Option<&Toolkit>) -> bool {
+    let toolkit = toolkit.into_iter().flat_map(Toolkit::include_dirs);
+    let system = ["/usr/include", "/usr/local/include", "/usr/include/x86_64-linux-gnu"].map(PathBuf::from);
+    toolkit.chain(system).any(|folder| folder.join(name).is_file())
+}
+
+/// What of CUDA sources gpurace cannot build, for those that did not compile. Code under conditions does not count.
+pub fn explain(sources: &[(PathBuf, String)], folders: &[PathBuf], toolkit: Option<&Toolkit>) -> Vec<Error> {
+    let mut found = Obstacles::default();
+    for (path, text) in sources {
+        let text = unconditional(text);
+        for (number, line) in (1..).zip(text.lines()) {
+            let name = included(line).filter(|name| {
+                !has_header(name, toolkit) && !folders.iter().any(|at| at.join(name).is_file())
+            });
+            if let Some(library) = name.and_then(libraries::lacking_header) {
+                found.add(path, number, lacking(library));
+            }
+        }
+        for (line, what) in device_code::obstacles(&text) {
+            found.add(path, line, what);
+        }
+    }
+    found
+        .0
+        .into_values()
+        .map(|(what, places)| Error { message: format!("{}: {}", places[0], what.message), ..what })
+        .collect()
 }
 
 fn lacking(library: &str) -> Error {
@@ -441,44 +447,6 @@ pub fn included(line: &str) -> Option<&str> {
     let rest = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("include")?.trim_start();
     let end = if rest.starts_with('<') { '>' } else { '"' };
     rest.strip_prefix(['<', '"'])?.split_once(end).map(|(name, _)| name)
-}
-
-/// True for a line such as `texture<float, 2, cudaReadModeElementType> image;`.
-fn is_texture_reference(line: &str) -> bool {
-    let line = line.trim_start();
-    let line = line.strip_prefix("static").unwrap_or(line).trim_start();
-    let Some((values, _)) = line.strip_prefix("texture<").and_then(|rest| rest.split_once('>')) else {
-        return false;
-    };
-    let kind = values.split(',').nth(1).unwrap_or_default().trim();
-    matches!(kind, "1" | "2" | "3") || kind.starts_with("cudaTextureType") || kind.starts_with("cudaReadMode")
-}
-
-/// The place of a launch within the body of a kernel.
-fn launch_in_kernel(text: &str) -> Option<usize> {
-    let mut from = 0;
-    while let Some(start) = text[from..].find("__global__").map(|at| from + at) {
-        from = start + "__global__".len();
-        let Some(open) = text[from..].find(['{', ';']).map(|at| from + at) else { break };
-        if text[open..].starts_with(';') {
-            continue;
-        }
-        let (mut at, mut depth) = (open, 0_usize);
-        while let Some(&byte) = text.as_bytes().get(at) {
-            match byte {
-                b'{' => depth += 1,
-                b'}' => depth -= 1,
-                b'<' if text.as_bytes()[at..].starts_with(b"<<<") => return Some(at),
-                _ => {}
-            }
-            at = dialect::end_of_text(text.as_bytes(), at).unwrap_or(at + 1);
-            if depth == 0 {
-                break;
-            }
-        }
-        from = at.min(text.len());
-    }
-    None
 }
 
 #[cfg(test)]

@@ -215,6 +215,35 @@ fn temporary_files_do_not_stay() {
 }
 
 #[test]
+fn what_gpurace_lacks_is_named_where_a_source_does_not_compile() {
+    let dir = tempfile::tempdir().unwrap();
+    let base = fs::canonicalize(dir.path()).unwrap();
+    let gclang = prefix(&base);
+    let said = |text: &str, more: &str| {
+        fs::write(base.join("k.cu"), text).unwrap();
+        let args = ["-fsanitize=gpurace", "-fgpurace-exec=cpu", "-c", "k.cu", more];
+        let output = run(&gclang, &args, &base);
+        assert_eq!(output.status.code(), Some(1));
+        stderr(&output)
+            .lines()
+            .filter(|line| line.starts_with("gclang++: error"))
+            .collect::<Vec<_>>()
+            .join("; ")
+    };
+    let launch = "__global__ void c();\n__global__ void k() { c<<<1, 1>>>(); }\n";
+    assert_eq!(
+        said(&format!("#include <cudnn.h>\n{launch}"), "-O1"),
+        "gclang++: error: k.cu:3: a kernel launches a kernel, which gpurace does not support; \
+         gclang++: error: k.cu:1: needs cuDNN, which gpurace does not have"
+    );
+    assert_eq!(said("#if 0\n#include <cudnn.h>\n#endif\nint x", "-O1"), "");
+    // The user's own.
+    fs::create_dir(base.join("own")).unwrap();
+    fs::write(base.join("own/cudnn.h"), "#error old").unwrap();
+    assert_eq!(said("#include <cudnn.h>\n", "-Iown"), "");
+}
+
+#[test]
 fn a_built_program_is_not_explained() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("lib.a"), "!<arch>\n").unwrap();

@@ -151,7 +151,7 @@ fn beside(path: &Path) -> PathBuf {
 /// The programs of the toolkit, by name.
 fn tools(gclangxx: &Path, flags: &str, folder: &Path, version: &str) -> [(&'static str, String); 3] {
     let quoted = |path: &Path| shlex::try_quote(&path.to_string_lossy()).unwrap_or_default().into_owned();
-    let (gclangxx, top) = (quoted(gclangxx), quoted(&folder));
+    let (gclangxx, top) = (quoted(gclangxx), quoted(folder));
     let head = "#!/bin/sh\n# Made by `gpurace toolkit`";
     let nvcc = format!(
         r##"{head}: gclang++ as nvcc.

@@ -1,6 +1,7 @@
-//! Inline PTX of a source that gpurace refuses by its mnemonic, whatever the modifiers. Others may be refused too: the
-//! pass decides it, when it translates them.
+//! What device code of a source shows that gpurace cannot build or run: texture references, kernels that launch kernels,
+//! and inline PTX that it refuses by the mnemonic, whatever the modifiers. The pass may refuse more of it.
 
+use crate::diagnostic::Error;
 use crate::dialect;
 
 /// The mnemonics, as `pass/src/translate/ptx/table.rs` has them. Those that assembly of the host has as well are not here.
@@ -20,8 +21,29 @@ const REFUSED: [&str; 13] = [
     "tensormap",
 ];
 
+/// Returns what gpurace cannot build or run, of a text without comments, with its lines.
+pub fn obstacles(text: &str) -> Vec<(usize, Error)> {
+    let mut found = Vec::new();
+    for (number, _) in (1..).zip(text.lines()).filter(|(_, line)| is_texture_reference(line)) {
+        let what = Error::new("has a texture reference, which CUDA 12 removed");
+        found.push((number, what.hint("use a texture object (`cudaTextureObject_t`)")));
+    }
+    for (number, name) in refused(text) {
+        let what =
+            Error::new(format!("inline PTX has `{name}`: a launch that reaches it ends with an error"));
+        let hint = "build for an architecture for which the source has other code, or do not launch it";
+        found.push((number, what.hint(hint)));
+    }
+    if let Some(at) = launch_in_kernel(text) {
+        let what = Error::new("a kernel launches a kernel, which gpurace does not support");
+        let hint = "launch it from the host, or leave the source out";
+        found.push((1 + text[..at].matches('\n').count(), what.hint(hint)));
+    }
+    found
+}
+
 /// Returns the refused instructions in a text without comments, each with its line.
-pub fn refused(text: &str) -> Vec<(usize, String)> {
+fn refused(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut from = 0;
     while let Some(at) = text[from..].find("asm").map(|at| from + at) {
@@ -66,6 +88,44 @@ fn mnemonics(template: &str) -> impl Iterator<Item = &str> {
 
 fn is_refused(mnemonic: &str) -> bool {
     REFUSED.contains(&mnemonic.split('.').next().unwrap_or_default())
+}
+
+/// True for a line such as `texture<float, 2, cudaReadModeElementType> image;`.
+fn is_texture_reference(line: &str) -> bool {
+    let line = line.trim_start();
+    let line = line.strip_prefix("static").unwrap_or(line).trim_start();
+    let Some((values, _)) = line.strip_prefix("texture<").and_then(|rest| rest.split_once('>')) else {
+        return false;
+    };
+    let kind = values.split(',').nth(1).unwrap_or_default().trim();
+    matches!(kind, "1" | "2" | "3") || kind.starts_with("cudaTextureType") || kind.starts_with("cudaReadMode")
+}
+
+/// The place of a launch within the body of a kernel.
+fn launch_in_kernel(text: &str) -> Option<usize> {
+    let mut from = 0;
+    while let Some(start) = text[from..].find("__global__").map(|at| from + at) {
+        from = start + "__global__".len();
+        let Some(open) = text[from..].find(['{', ';']).map(|at| from + at) else { break };
+        if text[open..].starts_with(';') {
+            continue;
+        }
+        let (mut at, mut depth) = (open, 0_usize);
+        while let Some(&byte) = text.as_bytes().get(at) {
+            match byte {
+                b'{' => depth += 1,
+                b'}' => depth -= 1,
+                b'<' if text.as_bytes()[at..].starts_with(b"<<<") => return Some(at),
+                _ => {}
+            }
+            at = dialect::end_of_text(text.as_bytes(), at).unwrap_or(at + 1);
+            if depth == 0 {
+                break;
+            }
+        }
+        from = at.min(text.len());
+    }
+    None
 }
 
 #[cfg(test)]
