@@ -54,20 +54,29 @@ endif()
 # looks like a toolkit, outside of the build: CMake refuses to install a target that names headers in its build folder.
 get_property(gpurace_try_compile GLOBAL PROPERTY IN_TRY_COMPILE)
 if(NOT gpurace_try_compile)
-  get_filename_component(gpurace_tool "${CMAKE_CUDA_COMPILER}" DIRECTORY)
-  set(gpurace_tool "${gpurace_tool}/gpurace" toolkit)
-  if(NOT GPURACE_SANITIZE)
-    list(APPEND gpurace_tool --bare)
+  if(NOT CMAKE_CUDA_COMPILER MATCHES "gclang(\\+\\+)?$")
+    message(FATAL_ERROR "gpurace: `CMAKE_CUDA_COMPILER` is `${CMAKE_CUDA_COMPILER}`, wanted `gclang++`\n"
+      "hint: leave the choice of the compiler to this toolchain file")
   endif()
-  execute_process(COMMAND ${gpurace_tool}
+  get_filename_component(gpurace_bin "${CMAKE_CUDA_COMPILER}" REALPATH)
+  get_filename_component(gpurace_bin "${gpurace_bin}" DIRECTORY)
+  find_program(gpurace_tool NAMES gpurace NO_CACHE PATHS "${gpurace_bin}" NO_DEFAULT_PATH)
+  if(NOT gpurace_tool)
+    find_program(gpurace_tool NAMES gpurace NO_CACHE REQUIRED)
+  endif()
+  set(gpurace_kind "")
+  if(NOT GPURACE_SANITIZE)
+    set(gpurace_kind --bare)
+  endif()
+  execute_process(COMMAND "${gpurace_tool}" toolkit ${gpurace_kind}
     RESULT_VARIABLE gpurace_status OUTPUT_VARIABLE gpurace_toolkit ERROR_VARIABLE gpurace_said OUTPUT_STRIP_TRAILING_WHITESPACE)
   if(NOT gpurace_status EQUAL 0)
     # The user may have no folder for it.
-    execute_process(COMMAND ${gpurace_tool} "${CMAKE_BINARY_DIR}/gpurace-toolkit"
+    execute_process(COMMAND "${gpurace_tool}" toolkit ${gpurace_kind} "${CMAKE_BINARY_DIR}/gpurace-toolkit"
       RESULT_VARIABLE gpurace_status OUTPUT_VARIABLE gpurace_toolkit ERROR_VARIABLE gpurace_said OUTPUT_STRIP_TRAILING_WHITESPACE)
   endif()
   if(NOT gpurace_status EQUAL 0)
-    message(FATAL_ERROR "gpurace: `${gpurace_tool}` failed: ${gpurace_status}\n${gpurace_said}")
+    message(FATAL_ERROR "gpurace: `${gpurace_tool} toolkit` failed: ${gpurace_status}\n${gpurace_said}")
   endif()
   set(CUDAToolkit_ROOT "${gpurace_toolkit}")
   # The old find_package(CUDA).
