@@ -390,6 +390,14 @@ impl Args {
         self.items.iter().rev().find_map(of_item).unwrap_or_default()
     }
 
+    /// True if the command line defines a macro.
+    pub fn defines(&self, name: &str) -> bool {
+        let word = format!("-D{name}");
+        let joined = |words: &[OsString]| words.iter().map(|part| part.to_string_lossy()).collect::<String>();
+        let defines = |words: &[OsString]| joined(words).split('=').next() == Some(&word);
+        self.items.iter().any(|item| matches!(item, Item::Option { words, .. } if defines(words)))
+    }
+
     /// True if an input is CUDA.
     pub fn has_cuda_input(&self) -> bool {
         self.inputs().any(|input| input.kind() == InputKind::Cuda)

@@ -4,8 +4,6 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::diagnostic::Error;
-
 /// A toolkit's version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
@@ -57,14 +55,9 @@ pub fn last_version_for(arch: &str) -> Option<Version> {
 }
 
 impl Toolkit {
-    /// Returns an error if the toolkit no longer has an architecture.
-    ///
-    /// # Errors
-    /// Names the versions of both.
-    pub fn check_architecture(&self, arch: &str) -> Result<(), Error> {
-        let Some(last) = last_version_for(arch).filter(|last| self.version > *last) else { return Ok(()) };
-        Err(Error::new(format!("`{arch}` needs CUDA {last} or older, found {}", self.version))
-            .hint("name a newer architecture, such as `sm_80`"))
+    /// True if the toolkit has an architecture, by its version.
+    pub fn has_architecture(&self, arch: &str) -> bool {
+        last_version_for(arch).is_none_or(|last| self.version <= last)
     }
 }
 

@@ -49,6 +49,26 @@ const MEMBERS: [&str; 8] = [
     "singleToDoublePrecisionPerfRatio",
 ];
 
+/// What Thrust and CUB no longer have. A project may bring older ones of its own.
+const GONE_OF_LIBRARIES: [&str; 16] = [
+    "cub::ConstantInputIterator",
+    "cub::CountingInputIterator",
+    "cub::DiscardOutputIterator",
+    "cub::DivideAndRoundUp",
+    "cub::Equality",
+    "cub::FpLimits",
+    "cub::GridBarrier",
+    "cub::Max",
+    "cub::Min",
+    "cub::Sum",
+    "cub::TransformInputIterator",
+    "thrust::binary_function",
+    "thrust::not1",
+    "thrust::not2",
+    "thrust::optional",
+    "thrust::unary_function",
+];
+
 /// Folders of headers that are for C++17 and later since CUDA 13.
 const LIBRARIES: [&str; 3] = ["cub/", "cuda/", "thrust/"];
 /// How older standards are named behind `-std=`.
@@ -124,6 +144,10 @@ fn known(before: &str, word: &str, behind: &str) -> Option<(&'static str, bool)>
     let is_member = before.ends_with('.') || before.ends_with("->");
     if is_member {
         return MEMBERS.into_iter().find(|name| *name == word).map(|name| (name, false));
+    }
+    let is_it = |name: &&str| name.strip_suffix(word).is_some_and(|space| before.ends_with(space));
+    if let Some(name) = GONE_OF_LIBRARIES.into_iter().find(is_it) {
+        return Some((name, false));
     }
     let arguments = behind.trim_start().strip_prefix('(').map(count_arguments)?;
     if let Some(name) = GONE.into_iter().find(|name| *name == word) {
@@ -207,6 +231,8 @@ mod tests {
                 vec![(1, "clockRate", false), (1, "deviceOverlap", false)],
             ),
             ("int clockRate = mine.rate; // cudaThreadExit()", vec![]),
+            ("struct S : thrust::unary_function<int, int> {};", vec![(1, "thrust::unary_function", false)]),
+            ("cub::Sum(); mine::Sum(); cub::Sums(); thrust::Max();", vec![(1, "cub::Sum", false)]),
             ("mycudaThreadExit(); cudaThreadExits(); s.cudaThreadExit();", vec![]),
             ("cudaGraphAddDependencies(g, a, b, e, 1);", vec![(1, "cudaGraphAddDependencies", false)]),
         ] {

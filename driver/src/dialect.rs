@@ -7,6 +7,9 @@
 //! - `asm("add.u32 %0, %1, %2;" : "=r"(c) : "r"(a) "r"(b))`: nvcc needs no comma between operands. The copy has it.
 
 use std::ops::Range;
+use std::path::PathBuf;
+
+use crate::diagnostic::Error;
 
 /// Returns the adapted text of a source. `None` if clang can read it as it is.
 pub fn adapt(text: &str) -> Option<String> {
@@ -16,6 +19,17 @@ pub fn adapt(text: &str) -> Option<String> {
     }
     let out = assembly(&launches(&out));
     (out != text).then_some(out)
+}
+
+/// What to say of sources that did not compile, if one asks for nvcc by its own macro. clang does not define it, and many
+/// projects that know clang rely on that.
+pub fn asks_for_nvcc(sources: &[(PathBuf, String)]) -> Option<Error> {
+    let asks = |line: &str| line.trim_start().starts_with('#') && line.contains("__NVCC__");
+    let (path, line) = sources.iter().find_map(|(path, text)| {
+        without_comments(text).lines().position(asks).map(|index| (path, index + 1))
+    })?;
+    let what = format!("`__NVCC__` ({}:{line}) is not defined by clang", path.display());
+    Some(Error::new(what).hint("if the source needs it, add `-D__NVCC__`"))
 }
 
 /// The line that defines a macro without parameters as a pragma, with the operator for the directive.
@@ -245,6 +259,15 @@ fn end_of_literal(bytes: &[u8], start: usize, quote: u8) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sources_that_ask_for_nvcc_are_named() {
+        let said = |text: &str| asks_for_nvcc(&[("a.cu".into(), text.to_owned())]).map(|error| error.message);
+        let named = "`__NVCC__` (a.cu:2) is not defined by clang";
+        assert_eq!(said("\n#ifdef __NVCC__\n").as_deref(), Some(named));
+        assert_eq!(said("\n  # if !defined(__NVCC__)\n").as_deref(), Some(named));
+        assert_eq!(said("// #ifdef __NVCC__\nint x; // __NVCC__\n"), None);
+    }
 
     fn becomes(text: &str, wanted: &str) {
         assert_eq!(adapt(text).as_deref(), Some(wanted), "{text}");

@@ -11,7 +11,7 @@ use crate::cuda::{self, Origin};
 use crate::diagnostic::{Error, Exit, note, temporary_folder};
 use crate::plan::{self, Step};
 use crate::toolchain::{self, Driver, Toolchain, World};
-use crate::{cuda13, flags, headers, libraries, nvcc, part, refuse, response, run};
+use crate::{cuda13, dialect, flags, headers, libraries, nvcc, part, project, refuse, response, run};
 
 /// The whole program. It is `gclang++` if the name that it was called by ends with `++`, else `gclang`.
 pub fn main() -> ExitCode {
@@ -39,7 +39,7 @@ fn stages(driver: Driver) -> Result<Exit, Error> {
             "gpurace proves separately compiled device code at the link: give `-fgpurace-facts` to the link",
         );
     }
-    let toolchain = find(&args, driver)?;
+    let toolchain = find(&mut args, driver)?;
     if plan::links(&args) && args.inputs().any(|_| true) {
         let asked = |file: &str| libraries::of_clang(&toolchain.compiler.path, file);
         args.own_libraries = libraries::own_libraries(&args, asked);
@@ -70,15 +70,10 @@ fn stages(driver: Driver) -> Result<Exit, Error> {
             library.error().print(driver.name());
         }
     }
-    let has_changes = toolchain.toolkit.as_ref().is_some_and(|found| cuda13::is_since(found.version));
     // clang's first step compiles.
     let compiles = plan.steps.iter().take(succeeded).all(|step| !matches!(step, Step::Clang(_)));
-    if matches!(exit, Exit::Step(_)) && compiles && has_changes && plan::is_ours(&args) {
-        let sources = headers::sources(&args);
-        let standard = cuda13::explain_standard(&sources, &args.standard());
-        for error in [cuda13::explain(&sources), standard].into_iter().flatten() {
-            error.print(driver.name());
-        }
+    if matches!(exit, Exit::Step(_)) && compiles && plan::is_ours(&args) {
+        explain_compilation(&args, &toolchain, driver);
     }
     if matches!(exit, Exit::Step(_)) && plan::is_ours(&args) {
         // clang and the linker name only the first file that they miss.
@@ -89,12 +84,28 @@ fn stages(driver: Driver) -> Result<Exit, Error> {
     Ok(exit)
 }
 
-/// Finds the tools that this command line needs, and no others.
-pub(crate) fn find(args: &Args, driver: Driver) -> Result<Toolchain, Error> {
+/// Says what clang does not: why it may refuse a source that nvcc accepts.
+fn explain_compilation(args: &Args, toolchain: &Toolchain, driver: Driver) {
+    let sources = headers::sources(args);
+    let mut errors = project::explain(&sources, &headers::include_folders(args), toolchain.toolkit.as_ref());
+    if toolchain.toolkit.as_ref().is_some_and(|found| cuda13::is_since(found.version)) {
+        errors.extend(cuda13::explain(&sources));
+        errors.extend(cuda13::explain_standard(&sources, &args.standard()));
+    }
+    if !args.defines("__NVCC__") {
+        errors.extend(dialect::asks_for_nvcc(&sources));
+    }
+    for error in errors {
+        error.print(driver.name());
+    }
+}
+
+/// Finds the tools that this command line needs, and no others. Leaves out architectures that the toolkit lacks.
+pub(crate) fn find(args: &mut Args, driver: Driver) -> Result<Toolchain, Error> {
     let world = World::real()?;
     let compiler = world.compiler(driver, args.asked.clang.as_deref())?;
     let builds = plan::is_ours(args);
-    let installation = if builds { Some(world.installation()?) } else { None };
+    let installation = if builds || plan::only_reads(args) { Some(world.installation()?) } else { None };
     let compiles_host = builds && args.inputs().any(|input| input.kind() == InputKind::Host);
     // A link that joins device code also makes code for GPUs.
     let joins = builds && (args.links_units || args.device_link.is_some());
@@ -106,7 +117,11 @@ pub(crate) fn find(args: &Args, driver: Driver) -> Result<Toolchain, Error> {
         let found = search.run();
         if builds && args.has_cuda_input() {
             report_toolkit(&found, driver)?;
-            refuse::check_toolkit(args, found.toolkit.as_ref())?;
+            if let Some(toolkit) = &found.toolkit
+                && let Some(text) = refuse::leave_out_old(args, toolkit)
+            {
+                note(driver.name(), &text);
+            }
         }
         toolkit = found.toolkit;
         let whole = !args.dry_run && args.no_object.is_none() && args.device_only.is_none();

@@ -57,7 +57,7 @@ pub fn sources(args: &Args) -> Vec<(PathBuf, String)> {
 }
 
 /// The folders of `-iquote`, then those of `-I`.
-fn include_folders(args: &Args) -> Vec<PathBuf> {
+pub fn include_folders(args: &Args) -> Vec<PathBuf> {
     let folders = |option: &str| -> Vec<PathBuf> {
         let of_item = |item: &Item| match item {
             Item::Option { words, .. } => {

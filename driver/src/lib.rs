@@ -18,6 +18,7 @@
 //! | [`config`] | the plugin's configuration |
 //! | [`libraries`] | which libraries are often missing at the link |
 //! | [`dialect`] | what nvcc accepts in a source and clang does not |
+//! | [`device_code`] | what of device code gpurace cannot build or run |
 //! | [`headers`] | which headers of the toolkit clang reads in an adapted copy |
 //! | [`refuse`] | which command lines gpurace cannot build |
 //! | [`plan`] | the commands to run: a pure function of arguments and toolchain |
@@ -35,6 +36,7 @@ pub mod clang_options;
 pub mod config;
 pub mod cuda;
 pub mod cuda13;
+pub mod device_code;
 pub mod diagnostic;
 pub mod dialect;
 pub mod doctor;

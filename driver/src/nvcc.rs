@@ -83,6 +83,16 @@ pub fn translate(words: Vec<OsString>) -> Result<Vec<OsString>, Error> {
     Ok(out)
 }
 
+/// Returns an error for each argument that clang has nothing like.
+pub fn refused(words: &[&str]) -> Vec<Error> {
+    let of = |(at, word): (usize, &&str)| {
+        let reading = read(word, words.get(at + 1).copied())?;
+        let is_refused = matches!(reading.meaning, Refused(_));
+        is_refused.then(|| reading.meaning.write(word, "", &mut Vec::new()).err()).flatten()
+    };
+    words.iter().enumerate().filter_map(of).collect()
+}
+
 /// An argument of nvcc.
 struct Reading<'a> {
     name: &'a str,
@@ -401,7 +411,7 @@ mod tests {
             "-o -G a.cu",
             "-MF -t a.cu",
             "-Xlinker -z -Xlinker now",
-            "-Xclang -arch -DG -lib -- -G",
+            "-Xclang -arch -DG -lm -- -G",
             "-fgpu-rdc -gline-tables-only -std=c++17",
             "--G",
             "",

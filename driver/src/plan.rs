@@ -61,13 +61,20 @@ pub fn links(args: &Args) -> bool {
 pub fn plan(args: &Args, toolchain: &Toolchain, work: &Path) -> Plan {
     match &toolchain.installation {
         Some(installation) if is_ours(args) => Planner { args, toolchain, installation, work }.plan(),
-        _ => Plan { steps: vec![Step::Clang(as_clang(args, toolchain))] },
+        _ => Plan { steps: vec![Step::Clang(as_clang(args, toolchain, work))] },
     }
 }
 
-/// Returns the one run of clang for a command line that asks nothing of gpurace.
-fn as_clang(args: &Args, toolchain: &Toolchain) -> ToolCommand {
-    let mut command = clang_command(toolchain);
+/// True if clang alone reads CUDA sources as gpurace builds them, for `-M` and its like.
+pub fn only_reads(args: &Args) -> bool {
+    args.asked.builds() && !is_ours(args) && args.has_cuda_input()
+}
+
+/// Returns the one run of clang for a command line that builds nothing of gpurace.
+fn as_clang(args: &Args, toolchain: &Toolchain, work: &Path) -> ToolCommand {
+    let reader = toolchain.installation.as_ref().filter(|_| only_reads(args));
+    let planner = reader.map(|installation| Planner { args, toolchain, installation, work });
+    let mut command = planner.as_ref().map_or_else(|| clang_command(toolchain), Planner::cuda_command);
     if args.has_cuda_input() && args.cuda_path.is_none() {
         // A toolkit of `Origin::System` is one that clang finds by itself.
         if let Some(toolkit) = toolchain.toolkit.as_ref().filter(|t| t.origin != Origin::System) {
@@ -76,6 +83,11 @@ fn as_clang(args: &Args, toolchain: &Toolchain) -> ToolCommand {
         }
     }
     command.args.extend(args.passed.iter().cloned());
+    if let Some(planner) = planner {
+        planner.add_headers_apart(&mut command);
+        // A build leaves out architectures that the toolkit lacks.
+        command.arg("--no-cuda-version-check");
+    }
     command
 }
 

@@ -7,7 +7,7 @@
 //! - A source of such a folder counts only if a file of CMake names it.
 //! - A header counts only if a source includes it.
 //!
-//! What fails at run time, such as an instruction that gpurace refuses by name, is not said here.
+//! Of what fails at run time, only inline PTX is said that gpurace refuses whatever it is for ([`device_code`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -22,7 +22,7 @@ use crate::clang_options::{is_cuda_source, is_source};
 use crate::cuda::Toolkit;
 use crate::diagnostic::Error;
 use crate::headers::quoted_includes;
-use crate::{cuda13, dialect, libraries};
+use crate::{cuda13, device_code, dialect, libraries, nvcc, response};
 
 /// A build system, by the files that a project has in its folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +52,10 @@ pub fn systems(folder: &Path) -> impl Iterator<Item = (System, PathBuf)> {
         Some((*system, file))
     })
 }
+
+/// The variables of CMake that name a program to start compilers by.
+const LAUNCHERS: [&str; 3] =
+    ["CMAKE_CUDA_COMPILER_LAUNCHER", "CMAKE_CXX_COMPILER_LAUNCHER", "CMAKE_C_COMPILER_LAUNCHER"];
 
 /// What will not build, and the places that show it.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -153,10 +157,12 @@ impl Project<'_> {
                     }
                 }
                 "set" if values.first() == Some(&"CMAKE_CUDA_COMPILER") => compiler = Some(number),
-                "set" if values.first() == Some(&"CMAKE_CUDA_ARCHITECTURES") => {
-                    for arch in values[1..].iter().flat_map(|value| value.split(';')) {
-                        self.architecture(&file, number, arch.split('-').next().unwrap_or_default());
-                    }
+                "set" if matches!(values.first(), Some(&("CMAKE_CUDA_FLAGS" | "CUDA_NVCC_FLAGS"))) => {
+                    let flags = values[1..].split(|value| *value == "CACHE").next().unwrap_or_default();
+                    self.options(&file, number, flags);
+                }
+                "set" if values.first().is_some_and(|name| LAUNCHERS.contains(name)) => {
+                    self.launcher(&file, number, values.get(1).copied().unwrap_or_default());
                 }
                 "project" | "enable_language" if has("CUDA") => {
                     if let Some(number) = compiler.take() {
@@ -229,21 +235,45 @@ impl Project<'_> {
             match line.split_whitespace().next() {
                 Some("ifeq" | "ifneq" | "ifdef" | "ifndef") => depth += 1,
                 Some("endif") => depth = depth.saturating_sub(1),
-                _ if depth == 0 => {
-                    let words = line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-                    for arch in words.filter_map(|word| word.strip_prefix("sm_")) {
-                        self.architecture(file, number, arch);
-                    }
+                // A line without nvcc may be for another program.
+                _ if depth == 0 && line.to_ascii_lowercase().contains("nvcc") => {
+                    let words: Vec<&str> =
+                        line.split(|c: char| c.is_whitespace() || "\"'".contains(c)).collect();
+                    self.options(file, number, &words);
                 }
                 _ => {}
             }
         }
     }
 
-    fn architecture(&mut self, file: &Path, line: usize, number: &str) {
-        let checked = self.toolkit.map(|toolkit| toolkit.check_architecture(&format!("sm_{number}")));
-        if let Some(Err(error)) = checked {
-            self.found.add(file, line, error);
+    /// Judges arguments of nvcc, also those in response files.
+    fn options(&mut self, file: &Path, line: usize, words: &[&str]) {
+        for what in nvcc::refused(words) {
+            self.found.add(file, line, what);
+        }
+        let named = nvcc::options_files(words.iter().map(Into::into).collect());
+        for name in named.iter().filter_map(|word| word.to_str()?.strip_prefix('@')) {
+            let path = file.parent().unwrap_or(self.folder).join(name);
+            // A file that is not there may be made by the build.
+            let text = text_of(&path);
+            let inner: Vec<String> = response::split(text.as_bytes())
+                .iter()
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect();
+            for what in nvcc::refused(&inner.iter().map(String::as_str).collect::<Vec<_>>()) {
+                self.found.add(&path, 1, what);
+            }
+        }
+    }
+
+    /// Names a launcher of compilers, such as ccache, that is not installed.
+    fn launcher(&mut self, file: &Path, line: usize, name: &str) {
+        let places = std::env::var_os("PATH").unwrap_or_default();
+        let is_there = std::env::split_paths(&places).any(|folder| folder.join(name).is_file());
+        if !name.is_empty() && !name.contains(['$', '/', ';']) && !is_there {
+            let what = Error::new(format!("starts the compiler by `{name}`, which is not in `PATH`"))
+                .hint("install it, or build without it");
+            self.found.add(file, line, what);
         }
     }
 
@@ -283,7 +313,9 @@ impl Project<'_> {
             }
         }
         if is_cuda {
-            self.device_code(path, &text);
+            for (line, what) in device_code::obstacles(&text) {
+                self.found.add(path, line, what);
+            }
         }
         for name in quoted_includes(&text) {
             let places = [path.parent(), Some(self.folder)];
@@ -294,29 +326,41 @@ impl Project<'_> {
         }
     }
 
-    fn device_code(&mut self, path: &Path, text: &str) {
-        for (number, line) in (1..).zip(text.lines()) {
-            if is_texture_reference(line) {
-                let what = Error::new("has a texture reference, which CUDA 12 removed")
-                    .hint("use a texture object (`cudaTextureObject_t`)");
-                self.found.add(path, number, what);
-            }
-        }
-        if let Some(at) = launch_in_kernel(text) {
-            let number = 1 + text[..at].matches('\n').count();
-            let what = Error::new("a kernel launches a kernel, which gpurace does not support")
-                .hint("launch it from the host, or leave the source out");
-            self.found.add(path, number, what);
-        }
-    }
-
     /// True if the machine has a header: then it is the user's.
     fn has_header(&self, name: &str) -> bool {
-        let toolkit = self.toolkit.into_iter().flat_map(Toolkit::include_dirs);
-        let system =
-            ["/usr/include", "/usr/local/include", "/usr/include/x86_64-linux-gnu"].map(PathBuf::from);
-        toolkit.chain(system).any(|folder| folder.join(name).is_file())
+        has_header(name, self.toolkit)
     }
+}
+
+/// True if a toolkit or the system has a header.
+fn has_header(name: &str, toolkit: Option<&Toolkit>) -> bool {
+    let toolkit = toolkit.into_iter().flat_map(Toolkit::include_dirs);
+    let system = ["/usr/include", "/usr/local/include", "/usr/include/x86_64-linux-gnu"].map(PathBuf::from);
+    toolkit.chain(system).any(|folder| folder.join(name).is_file())
+}
+
+/// What of CUDA sources gpurace cannot build, for those that did not compile. Code under conditions does not count.
+pub fn explain(sources: &[(PathBuf, String)], folders: &[PathBuf], toolkit: Option<&Toolkit>) -> Vec<Error> {
+    let mut found = Obstacles::default();
+    for (path, text) in sources {
+        let text = unconditional(text);
+        for (number, line) in (1..).zip(text.lines()) {
+            let name = included(line).filter(|name| {
+                !has_header(name, toolkit) && !folders.iter().any(|at| at.join(name).is_file())
+            });
+            if let Some(library) = name.and_then(libraries::lacking_header) {
+                found.add(path, number, lacking(library));
+            }
+        }
+        for (line, what) in device_code::obstacles(&text) {
+            found.add(path, line, what);
+        }
+    }
+    found
+        .0
+        .into_values()
+        .map(|(what, places)| Error { message: format!("{}: {}", places[0], what.message), ..what })
+        .collect()
 }
 
 fn lacking(library: &str) -> Error {
@@ -405,44 +449,6 @@ pub fn included(line: &str) -> Option<&str> {
     rest.strip_prefix(['<', '"'])?.split_once(end).map(|(name, _)| name)
 }
 
-/// True for a line such as `texture<float, 2, cudaReadModeElementType> image;`.
-fn is_texture_reference(line: &str) -> bool {
-    let line = line.trim_start();
-    let line = line.strip_prefix("static").unwrap_or(line).trim_start();
-    let Some((values, _)) = line.strip_prefix("texture<").and_then(|rest| rest.split_once('>')) else {
-        return false;
-    };
-    let kind = values.split(',').nth(1).unwrap_or_default().trim();
-    matches!(kind, "1" | "2" | "3") || kind.starts_with("cudaTextureType") || kind.starts_with("cudaReadMode")
-}
-
-/// The place of a launch within the body of a kernel.
-fn launch_in_kernel(text: &str) -> Option<usize> {
-    let mut from = 0;
-    while let Some(start) = text[from..].find("__global__").map(|at| from + at) {
-        from = start + "__global__".len();
-        let Some(open) = text[from..].find(['{', ';']).map(|at| from + at) else { break };
-        if text[open..].starts_with(';') {
-            continue;
-        }
-        let (mut at, mut depth) = (open, 0_usize);
-        while let Some(&byte) = text.as_bytes().get(at) {
-            match byte {
-                b'{' => depth += 1,
-                b'}' => depth -= 1,
-                b'<' if text.as_bytes()[at..].starts_with(b"<<<") => return Some(at),
-                _ => {}
-            }
-            at = dialect::end_of_text(text.as_bytes(), at).unwrap_or(at + 1);
-            if depth == 0 {
-                break;
-            }
-        }
-        from = at.min(text.len());
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -471,18 +477,26 @@ mod tests {
             ("c.cpp", "#include <torch/extension.h>\n"),
             ("t.cu", "\nstatic texture<float, 2, cudaReadModeElementType> image;\n"),
             ("k.cu", "__global__ void f();\n__global__ void k() {\n  if (1) { f<<<1, 1>>>(); }\n}\n"),
-            ("Makefile", "all:\n\tnvcc -arch=sm_35 a.cu\n"),
+            ("p.cu", "__global__ void w() {\n  asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n}\n"),
+            ("Makefile", "all:\n\tnvcc -arch=sm_35 a.cu\n\t$(NVCC) --lib a.o -o a.a @flags -clean\n"),
+            ("flags", "-O2\n\"--run\"\n"),
         ]), @r"
-        fails    Makefile:2: `sm_35` needs CUDA 11.8 or older, found 13.0
-                 hint: name a newer architecture, such as `sm_80`
         fails    k.cu:3: a kernel launches a kernel, which gpurace does not support
                  hint: launch it from the host, or leave the source out
         fails    t.cu:2: has a texture reference, which CUDA 12 removed
                  hint: use a texture object (`cudaTextureObject_t`)
+        fails    p.cu:2: inline PTX has `wgmma.fence.sync.aligned`: a launch that reaches it ends with an error
+                 hint: build for an architecture for which the source has other code, or do not launch it
         fails    a.cu:1: needs NCCL, which gpurace does not have, and 1 place more
                  hint: NVIDIA's runs on GPUs only: leave out what calls it
         fails    c.cpp:1: needs PyTorch, which gpurace does not have
                  hint: PyTorch's libraries run on GPUs only: check a small program that calls the kernels
+        fails    Makefile:3: nvcc's `--lib` is not supported
+                 hint: compile with `-c`, and make the library with `ar`
+        fails    flags:1: nvcc's `--run` is not supported
+                 hint: compile to an executable, and run it
+        fails    Makefile:3: nvcc's `-clean` is not supported
+                 hint: remove the outputs
         ");
     }
 
@@ -500,7 +514,7 @@ mod tests {
             ("a.cu", "__global__ void f();\nint main() { f<<<1, 1>>>(); }\n"),
             ("a.cu", "__global__ void f() { const char* s = \"{\"; }\nvoid g() { f<<<1, 1>>>(); }\n"),
             ("a.cu", "// __global__ kernels {\nvoid g() { f<<<1, 1>>>(); }\n"),
-            ("Makefile", "# -arch=sm_35\nifdef OLD\nARCH = sm_35\nendif\nARCH ?= sm_70\n"),
+            ("Makefile", "# nvcc --lib\nifdef OLD\nNVCC += --run\nendif\nclean:\n\trm -clean --run @made\n"),
             (".cache/a.cu", "#include <nccl.h>\n"),
             ("build/CMakeCache.txt", ""),
             ("meson.build", "project('a', 'cpp') # 'cuda'\n"),
@@ -576,10 +590,15 @@ mod tests {
             ("project(p CUDA)\nset(CMAKE_CUDA_COMPILER /c/nvcc)\n", ""),
             ("if(NOT X)\nset(CMAKE_CUDA_COMPILER /c/nvcc)\nendif()\nproject(p CUDA)\n", ""),
             (
-                "set(CMAKE_CUDA_ARCHITECTURES \"80;37-real\")\n",
-                "CMakeLists.txt:1: `sm_37` needs CUDA 11.8 or older",
+                "set(CMAKE_CUDA_FLAGS \"${CMAKE_CUDA_FLAGS} -ewp\")\n",
+                "CMakeLists.txt:1: nvcc's `-ewp` is not supported",
             ),
-            ("set(CMAKE_CUDA_ARCHITECTURES 70 native)\n", ""),
+            ("set(CMAKE_CUDA_FLAGS \"-O2 -arch=sm_35\" CACHE STRING \"for --run\")\n", ""),
+            (
+                "set(CMAKE_CUDA_COMPILER_LAUNCHER no-such-launcher)\n",
+                "CMakeLists.txt:1: starts the compiler by `no-such-launcher`, which is not in `PATH`",
+            ),
+            ("set(CMAKE_CUDA_COMPILER_LAUNCHER sh)\nset(CMAKE_CXX_COMPILER_LAUNCHER ${LAUNCHER})\n", ""),
         ] {
             let found = said(&[("CMakeLists.txt", text)]);
             assert_eq!(found.is_empty(), named.is_empty(), "{text}: {found}");

@@ -56,12 +56,21 @@ pub fn check(args: &Args) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns an error if a toolkit no longer has an architecture that device code is compiled for.
-pub fn check_toolkit(args: &Args, toolkit: Option<&Toolkit>) -> Result<(), Error> {
-    // The executor runs the code for the first one.
-    let count = if args.asked.exec == Some(Exec::Cpu) { 1 } else { args.gpu_archs.len() };
-    let mut archs = args.gpu_archs.iter().take(count);
-    toolkit.map_or(Ok(()), |toolkit| archs.try_for_each(|arch| toolkit.check_architecture(arch)))
+/// Leaves out the architectures that a toolkit no longer has. Returns what the user should know of it.
+pub fn leave_out_old(args: &mut Args, toolkit: &Toolkit) -> Option<String> {
+    let (old, kept): (Vec<_>, Vec<_>) =
+        args.gpu_archs.iter().cloned().partition(|arch| !toolkit.has_architecture(arch));
+    if old.is_empty() {
+        return None;
+    }
+    let text = format!(
+        "CUDA {} no longer has `{}`: device code is built for `{}`",
+        toolkit.version,
+        old.join("`, `"),
+        kept.first().map_or(plan::DEFAULT_GPU_ARCH, |arch| arch)
+    );
+    args.gpu_archs = kept;
+    Some(text)
 }
 
 /// Returns the flag that asked for the CPU executor.

@@ -16,6 +16,11 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+/// Copies a program. A file that this process wrote could not be run while another thread starts a program.
+fn copy(program: &str, to: &Path) {
+    assert!(Command::new("cp").arg(program).arg(to).status().unwrap().success());
+}
+
 /// Makes a prefix like an installation: `bin`, libraries, headers, a toolkit. Libraries and toolkit are empty
 /// files, which are enough for a plan.
 fn prefix(dir: &Path) -> PathBuf {
@@ -37,7 +42,7 @@ fn prefix(dir: &Path) -> PathBuf {
     }
     touch("share/gpurace/cuda/include/cuda.h", "#define CUDA_VERSION 12050\n");
     fs::create_dir_all(dir.join("bin")).unwrap();
-    fs::copy(GCLANG, dir.join("bin/gclang")).unwrap();
+    copy(GCLANG, &dir.join("bin/gclang"));
     symlink("gclang", dir.join("bin/gclang++")).unwrap();
     dir.join("bin/gclang++")
 }
@@ -125,17 +130,24 @@ fn what_is_missing_is_named() {
     gclang++: hint: run `scripts/setup` (in an installation: `share/gpurace/get-cuda`) to get one, or set `--cuda-path=DIR` to a toolkit from 11.0 to before 14.0
     ");
     insta::assert_snapshot!(refused(&["--clang=/nowhere/clang", "a.c"]), @"gclang++: error: cannot run `/nowhere/clang`: No such file or directory (os error 2)");
-    // The executor runs the code for the first architecture only.
-    let old = "`sm_35` needs CUDA 11.8 or older, found ";
-    assert!(refused(&["-fsanitize=gpurace", "-fgpurace-exec=cpu", "-arch=sm_35", "k.cu"]).contains(old));
-    let second = [
-        "-fsanitize=gpurace",
-        "-fgpurace-exec=cpu",
-        "-gencode",
-        "arch=compute_80,code=[sm_80,sm_35]",
-        "k.cu",
-    ];
-    assert!(!refused(&second).contains(old));
+    fs::write(base.join("share/gpurace/cuda/include/cuda.h"), "#define CUDA_VERSION 13000\n").unwrap();
+    // CUDA 13 no longer has `sm_35`. The executor has.
+    for (exec, archs, said) in [
+        ("cpu", "-arch=sm_35", Some("`sm_80`")),
+        ("auto", "-gencode=arch=compute_35,code=sm_35 -gencode=arch=compute_50,code=sm_50", Some("`sm_50`")),
+        ("cpu", "-arch=sm_75", None),
+    ] {
+        let exec = format!("-fgpurace-exec={exec}");
+        let mut args = vec!["-fsanitize=gpurace", &exec, "-###", "k.cu"];
+        args.extend(archs.split(' '));
+        let plan = stderr(&run(&gclang, &args, &base));
+        let note =
+            said.map(|to| format!("note: CUDA 13.0 no longer has `sm_35`: device code is built for {to}\n"));
+        assert_eq!(plan.contains("no longer has"), note.is_some(), "{plan}");
+        assert!(plan.contains(&note.unwrap_or_default()) && !plan.contains("gpu-arch=sm_35"), "{plan}");
+    }
+    let for_gpu = refused(&["-fsanitize=gpurace", "-fgpurace-exec=cuda", "-arch=sm_35", "k.cu"]);
+    assert!(for_gpu.contains("`sm_35` is not supported with `-fgpurace-exec=cuda`"), "{for_gpu}");
     fs::remove_file(base.join("lib/gpurace/libgpurace_rt.so")).unwrap();
     insta::assert_snapshot!(refused(&["-fsanitize=gpurace", "k.cu"]), @r"
     gclang++: error: `libgpurace_rt.so` was not found in `PREFIX/bin` or `PREFIX/bin/../lib/gpurace`
@@ -149,7 +161,7 @@ fn doctor_names_what_is_missing_and_how_to_get_it() {
     let base = fs::canonicalize(dir.path()).unwrap();
     prefix(&base);
     let gpurace = base.join("bin/gpurace");
-    fs::copy(env!("CARGO_BIN_EXE_gpurace"), &gpurace).unwrap();
+    copy(env!("CARGO_BIN_EXE_gpurace"), &gpurace);
     let doctor = || {
         let output = run(&gpurace, &["doctor"], &base);
         let text = String::from_utf8_lossy(&output.stdout);
@@ -200,6 +212,96 @@ fn temporary_files_do_not_stay() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("no such file or directory: 'nowhere.cu'"));
     assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
+}
+
+#[test]
+fn what_gpurace_lacks_is_named_where_a_source_does_not_compile() {
+    let dir = tempfile::tempdir().unwrap();
+    let base = fs::canonicalize(dir.path()).unwrap();
+    let gclang = prefix(&base);
+    let said = |text: &str, more: &str| {
+        fs::write(base.join("k.cu"), text).unwrap();
+        let args = ["-fsanitize=gpurace", "-fgpurace-exec=cpu", "-c", "k.cu", more];
+        let output = run(&gclang, &args, &base);
+        assert_eq!(output.status.code(), Some(1));
+        stderr(&output)
+            .lines()
+            .filter(|line| line.starts_with("gclang++: error"))
+            .collect::<Vec<_>>()
+            .join("; ")
+    };
+    let launch = "__global__ void c();\n__global__ void k() { c<<<1, 1>>>(); }\n";
+    assert_eq!(
+        said(&format!("#include <cudnn.h>\n{launch}"), "-O1"),
+        "gclang++: error: k.cu:3: a kernel launches a kernel, which gpurace does not support; \
+         gclang++: error: k.cu:1: needs cuDNN, which gpurace does not have"
+    );
+    assert_eq!(said("#if 0\n#include <cudnn.h>\n#endif\nint x", "-O1"), "");
+    // The user's own.
+    fs::create_dir(base.join("own")).unwrap();
+    fs::write(base.join("own/cudnn.h"), "#error old").unwrap();
+    assert_eq!(said("#include <cudnn.h>\n", "-Iown"), "");
+}
+
+#[test]
+fn a_built_program_is_not_explained() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("lib.a"), "!<arch>\n").unwrap();
+    fs::write(dir.path().join("image.png"), "PNG\0").unwrap();
+    let explain = |file: &str| {
+        let output = run(env!("CARGO_BIN_EXE_gpurace"), &["explain", file], dir.path());
+        assert_eq!(output.status.code(), Some(1));
+        stderr(&output).lines().next().unwrap_or_default().to_owned()
+    };
+    let is = |file: &str, what: &str| format!("gpurace: error: `{file}` is {what}, wanted a CUDA source");
+    assert_eq!(explain(GCLANG), is(GCLANG, "a built program, object or library"));
+    assert_eq!(explain("lib.a"), is("lib.a", "a library"));
+    assert_eq!(explain("image.png"), is("image.png", "no text"));
+    assert!(explain("nowhere.cu").starts_with("gpurace: error: cannot read `nowhere.cu`"));
+    assert!(explain(".").starts_with("gpurace: error: cannot read `.`"));
+}
+
+#[test]
+fn a_folder_looks_like_a_toolkit() {
+    let dir = tempfile::tempdir().unwrap();
+    let base = fs::canonicalize(dir.path()).unwrap();
+    prefix(&base);
+    let gpurace = base.join("bin/gpurace");
+    copy(env!("CARGO_BIN_EXE_gpurace"), &gpurace);
+    fs::create_dir_all(base.join("share/gpurace/include/gpurace/fallback")).unwrap();
+    fs::write(base.join("share/gpurace/include/gpurace/fallback/cublas.h"), "ours").unwrap();
+    let made = |args: &[&str]| {
+        let output = Command::new(&gpurace)
+            .args([&["toolkit"], args].concat())
+            .current_dir(&base)
+            .env_remove("CUDA_PATH")
+            .env("XDG_CACHE_HOME", base.join("cache"))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        PathBuf::from(String::from_utf8(output.stdout).unwrap().trim())
+    };
+    let (checked, bare) = (made(&[]), made(&["--bare"]));
+    assert!(checked.starts_with(base.join("cache")) && checked != bare);
+    assert_eq!(made(&["here"]), base.join("here"));
+    for (file, real) in [
+        ("include/cublas.h", "share/gpurace/include/gpurace/fallback/cublas.h"),
+        ("include/cuda.h", "share/gpurace/cuda/include/cuda.h"),
+        ("lib/libcudart.so", "lib/gpurace/libgpurace_rt.so"),
+        ("lib64/stubs/libcuda.so", "lib/gpurace/libgpurace_rt.so"),
+    ] {
+        assert_eq!(fs::canonicalize(checked.join(file)).unwrap(), base.join(real));
+    }
+    // An older one is brought up to date, and nothing else stays in it.
+    fs::write(checked.join("bin/nvcc"), "old").unwrap();
+    fs::remove_file(checked.join("lib64/libcudart.so")).unwrap();
+    symlink("/nowhere", checked.join("lib64/libcudart.so")).unwrap();
+    assert_eq!(made(&[]), checked);
+    assert!(checked.join("lib64/libcudart.so").exists());
+    let version = run(checked.join("bin/nvcc"), &["--version"], &base);
+    assert!(String::from_utf8_lossy(&version.stdout).contains("release 12.5, V12.5.0"), "{version:?}");
+    assert!(fs::read_to_string(checked.join("bin/nvcc")).unwrap().contains("-fsanitize=gpurace"));
+    assert!(!fs::read_to_string(bare.join("bin/nvcc")).unwrap().contains("-fsanitize=gpurace"));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::process::Command;
 use clap_complete::Shell;
 use gpurace_driver::tool::generate;
 
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 16] = [
     "report",
     "merge",
     "run",
@@ -20,6 +20,7 @@ const COMMANDS: [&str; 15] = [
     "facts",
     "explain",
     "lsp",
+    "toolkit",
     "options",
     "doctor",
     "completions",
@@ -99,7 +100,7 @@ fn nvcc_page() -> String {
         "# nvcc's arguments\n\n\
          `gclang` reads the arguments that nvcc documents. This page is generated from `driver/src/nvcc/table.rs`. All\n\
          other arguments are clang's. Names of several letters may follow one dash or two. After one dash, clang reads\n\
-         `-odir`, `-objtemp` and `-opt-info` as `-o`, and `-ldir`, `-lib`, `-link` and `-lto` as `-l`: write two. A value\n\
+         `-odir`, `-objtemp` and `-opt-info` as `-o`, and `-ldir`, `-link` and `-lto` as `-l`: write two. A value\n\
          follows `=` or is the next word. If the only `-x` stands behind all files, it holds for all sources, as for nvcc.\n\n{}",
         gpurace_driver::nvcc::markdown_table()
     )

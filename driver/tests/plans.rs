@@ -226,11 +226,29 @@ fn commands_that_make_no_object_are_clang_s() {
     {
         let plan = plan_with(&format!("-fsanitize=gpurace {option} a.cu"), &toolchain());
         assert_eq!(plan.steps.len(), 1, "{option}");
-        assert!(!plan.render().contains("gpurace"), "{option}");
+        // They read the same headers.
+        let text = plan.render();
+        for part in
+            ["gpurace/nvcc_compat.h", "gpurace/fallback", "/cuda/include/cccl", "--no-cuda-version-check"]
+        {
+            assert!(text.contains(part), "{option}: {text}");
+        }
+        assert!(!text.contains("libgpurace_pass"), "{option}: {text}");
     }
     for line in ["-fsanitize=gpurace", "-fsanitize=gpurace --version", "-fsanitize=gpurace -c a.o"] {
         assert!(!plan(line).contains("gpurace"), "{line}");
     }
+}
+
+#[test]
+fn sources_for_nvcc_get_its_macro_behind_cuda_s_headers() {
+    let own = "-U__NVCC__ -D__GPURACE_NVCC__=1";
+    assert!(plan("-fsanitize=gpurace -D __NVCC__ -c a.cu").contains(own));
+    assert!(plan("-fsanitize=gpurace -D__NVCC__=1 -c a.cu").contains(own));
+    assert!(!plan("-fsanitize=gpurace -D__NVCC__X -c a.cu").contains("-U__NVCC__"));
+    // CMake would take gclang for nvcc.
+    let asked = plan("-fsanitize=gpurace -D__NVCC__ -c /b/CMakeCUDACompilerId.cu");
+    assert!(asked.contains("-U__NVCC__") && !asked.contains("__GPURACE_NVCC__"));
 }
 
 #[test]

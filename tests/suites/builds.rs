@@ -245,3 +245,57 @@ fn plain_cpp_is_left_to_clang() {
     let outcome = run(&mut Command::new(folder.join("plain")), &folder).unwrap();
     assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(5), "plain\n"));
 }
+
+/// A build for nvcc and g++: host code with OpenMP, which g++ links, and dependencies of a source with CUB.
+#[test]
+fn a_build_finds_a_toolkit() {
+    let folder = work_folder("builds_toolkit").unwrap();
+    let source = r#"
+#include <cublas_v2.h>
+#include <cub/cub.cuh>
+#include <omp.h>
+__global__ void count(int* out) { atomicAdd(out, 1); }
+extern "C" int counted() {
+    int *out, host = 0, threads = 0;
+    cudaMalloc(&out, 4);
+    cudaMemset(out, 0, 4);
+#pragma omp parallel num_threads(3)
+    {
+#pragma omp atomic
+        threads += omp_get_thread_num();
+    }
+    count<<<1, 32>>>(out);
+    cudaMemcpy(&host, out, 4, cudaMemcpyDefault);
+    return host + threads;
+}
+"#;
+    std::fs::write(folder.join("count.cu"), source).unwrap();
+    let main = "#include <cuda_runtime_api.h>\n#include <cstdio>\nextern \"C\" int counted();\n\
+                int main() { printf(\"%d %d\\n\", counted(), int(cudaDeviceSynchronize())); }\n";
+    std::fs::write(folder.join("main.cpp"), main).unwrap();
+    let say = |command: &mut Command| {
+        let output = command.current_dir(&folder).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+        text
+    };
+    let toolkit = say(Command::new(tool("gpurace").unwrap()).args(["toolkit", "toolkit"]));
+    let toolkit = PathBuf::from(toolkit.trim());
+    let nvcc = || {
+        let mut nvcc = Command::new(toolkit.join("bin/nvcc"));
+        nvcc.args(["-arch=sm_35", "-std=c++17", "-Xcompiler", "-fopenmp", "count.cu"]);
+        nvcc
+    };
+    let depends = say(nvcc().arg("-M"));
+    assert!(depends.contains("cublas_v2.h") && depends.contains("cub/cub.cuh"), "{depends}");
+    say(nvcc().args(["-c", "-o", "count.o"]));
+    let (include, lib) = (toolkit.join("include"), toolkit.join("lib64"));
+    say(Command::new("g++")
+        .arg("-I")
+        .arg(include)
+        .args(["-fopenmp", "main.cpp", "count.o", "-o", "main", "-L"])
+        .arg(&lib)
+        .args(["-lcudart_static"]));
+    let said = say(Command::new("./main").env("LD_LIBRARY_PATH", lib));
+    assert_eq!(said, "35 0\n");
+}

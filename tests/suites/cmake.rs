@@ -14,11 +14,12 @@ fn main() -> ExitCode {
     let args = Arguments::from_args();
     let missing =
         |also: &[&str]| !["cmake", "ctest", "ninja"].iter().chain(also).all(|program| is_there(program));
-    let tests: [(&str, Test, &[&str]); 13] = [
+    let tests: [(&str, Test, &[&str]); 14] = [
         ("a_racy_test_of_the_example_fails", a_racy_test_fails, &[]),
         ("the_repaired_example_passes", the_repaired_example_passes, &[]),
         ("only_enabled_targets_are_checked", only_enabled_targets, &[]),
         ("the_old_module_finds_cuda", the_old_module, &[]),
+        ("a_target_that_names_cuda_s_headers_is_installed", installed, &[]),
         ("separable_compilation_is_linked", separable_compilation, &[]),
         ("the_driver_and_its_modules_are_built", driver_api, &[]),
         ("libraries_beside_the_runtime_are_found_and_linked", own_libraries, &[]),
@@ -172,6 +173,30 @@ fn the_old_module() -> Result<(), Failed> {
     let (failed, said) = failed_tests(&folder)?;
     assert_eq!(failed, ["old"], "{said}");
     assert!(said.contains("WARNING: gpurace: data race"), "{said}");
+    Ok(())
+}
+
+/// A library whose interface names the toolkit's headers. CMake refuses to install one that names a folder of its build.
+const INSTALLED: &str = "
+cmake_minimum_required(VERSION 3.25)
+project(installed LANGUAGES CXX CUDA)
+add_library(racy SHARED racy.cu)
+target_include_directories(racy PUBLIC ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
+install(TARGETS racy EXPORT racy)
+install(EXPORT racy DESTINATION lib/cmake)
+";
+
+fn installed() -> Result<(), Failed> {
+    let folder = work_folder("cmake_installed")?;
+    let source = folder.join("source");
+    std::fs::create_dir_all(&source).map_err(|e| e.to_string())?;
+    for (name, text) in [("CMakeLists.txt", INSTALLED), ("racy.cu", RACY)] {
+        std::fs::write(source.join(name), text).map_err(|e| e.to_string())?;
+    }
+    build(&source, &folder, &[])?;
+    std::fs::remove_dir_all(folder.join("build")).map_err(|e| e.to_string())?;
+    let other = build(&source, &folder, &["-DCMAKE_CUDA_COMPILER=/nowhere/nvcc"]).unwrap_err();
+    assert!(other.contains("`/nowhere/nvcc`, wanted"), "{other}");
     Ok(())
 }
 

@@ -111,7 +111,7 @@ fn what_there_is_not_is_named() {
     );
     let said = explain("missing", &["nowhere.cu"]);
     assert_eq!(said.status, Some(1));
-    assert!(said.stderr.contains("`nowhere.cu` did not compile"), "{}", said.stderr);
+    assert!(said.stderr.contains("cannot read `nowhere.cu`"), "{}", said.stderr);
 }
 
 /// The kernels of `mistakes.cu`: the finding, a fragment of the race's hint, and one of what `explain` says where

@@ -104,6 +104,18 @@ template <class _Fp> constexpr bool is_of_device() { return is<_Fp>() && sizeof(
 
 // clang has the intrinsics of clusters, but cooperative groups expects them only of nvcc.
 #define _CG_CLUSTER_INTRINSICS_AVAILABLE
+
+// The user says that the source is for nvcc (-D__NVCC__). libcu++ has to know that the compiler is clang.
+#ifdef __GPURACE_NVCC__
+#if __has_include(<cuda/std/__cccl/compiler.h>)
+#include <cuda/std/__cccl/compiler.h>
+#endif
+#if __has_include(<nv/target>)
+#include <nv/target>
+#endif
+#define __NVCC__ 1
+#endif
+
 #include "gpurace/cache_hints.h"
 #include "gpurace/nv_atomics.h"
 

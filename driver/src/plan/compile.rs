@@ -51,21 +51,35 @@ impl Planner<'_> {
         self.headers().map(step).collect()
     }
 
+    /// Adds the folders of the toolkit's headers that clang does not add itself.
+    pub(super) fn add_headers_apart(&self, command: &mut ToolCommand) {
+        let toolkit = self.toolchain.toolkit.iter();
+        for dir in toolkit.flat_map(|toolkit| toolkit.include_dirs().skip(1)) {
+            command.arg("-isystem");
+            command.arg(dir);
+        }
+    }
+
     /// Adds what both compilations of a CUDA input get beside the user's options.
     pub(super) fn cuda_options(&self, command: &mut ToolCommand, arch: &str) {
         command.arg(format!("--cuda-gpu-arch={arch}"));
         if let Some(toolkit) = &self.toolchain.toolkit {
             command.arg(joined("--cuda-path=", &toolkit.path));
-            // clang itself adds the first.
-            for dir in toolkit.include_dirs().skip(1) {
-                command.arg("-isystem");
-                command.arg(dir);
-            }
         }
+        self.add_headers_apart(command);
         if self.options(&[Role::Any]).any(|option| option.to_string_lossy().starts_with(LAMBDAS)) {
             // The macro makes cuda_runtime.h include <new>, before clang declares the device's malloc. Our
             // header defines it instead.
             command.args(["-U__CUDACC_EXTENDED_LAMBDA__", "-D__GPURACE_EXTENDED_LAMBDA__=1"]);
+        }
+        if self.args.defines("__NVCC__") {
+            command.arg("-U__NVCC__");
+            // CMake compiles a source of this name to learn which compiler it has.
+            let is_cmakes = |input: &Input| input.path.to_string_lossy().ends_with("CMakeCUDACompilerId.cu");
+            if !self.args.inputs().any(is_cmakes) {
+                // Our header defines it, behind what CUDA's headers do for nvcc alone.
+                command.arg("-D__GPURACE_NVCC__=1");
+            }
         }
         for (from, to) in self.headers() {
             command.args(["-Xclang", "-remap-file", "-Xclang"]);
@@ -74,8 +88,11 @@ impl Planner<'_> {
         self.debug_info(command);
         // Each step gets options that only another step uses. clang 22 warns of CUDA 13, which it can parse.
         command.args(["-Wno-unknown-cuda-version", "-Qunused-arguments"]);
-        // nvcc warns of `register` in C++17.
-        command.arg("-Wno-error=register");
+        // nvcc warns at most of these: `int i[] = {threadIdx.x}`, `a.template f(x)`, `register` in C++17.
+        command.args(
+            ["c++11-narrowing", "missing-template-arg-list-after-template-kw", "register"]
+                .map(|name| format!("-Wno-error={name}")),
+        );
     }
 
     /// True if device code is compiled with the debug info of types, for the names of fields. The pass reads it and

@@ -2,7 +2,6 @@
 
 mod workflow;
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -148,35 +147,47 @@ fn with_meson(file: &Path) -> String {
 fn with_make(file: &Path) -> Result<String, Error> {
     let text = read_file(file)?;
     let text = String::from_utf8_lossy(&text);
-    let mut said = String::new();
-    let variable = compiler_variable(&text);
-    if text.contains("nvcc") && variable_of_nvcc(&text).is_none() {
-        let _ = writeln!(said, "`{}` calls `nvcc` by itself: let it call `$(NVCC)`", file.display());
-    }
     let folder = file.parent().filter(|folder| *folder != Path::new(".") && !folder.as_os_str().is_empty());
     let there = folder.map_or_else(String::new, |folder| {
         format!(" -C {}", shlex::try_quote(&folder.to_string_lossy()).unwrap_or_default())
     });
-    let _ = writeln!(said, "next, where nothing is built yet: make{there} {variable}=\"{COMPILER}\"");
-    Ok(said)
+    Ok(format!("next, where nothing is built yet: {}\n", make_command(&text, &there)))
 }
 
-/// The variable of a Makefile that names the compiler of CUDA sources, or should.
-fn compiler_variable(makefile: &str) -> &str {
-    variable_of_nvcc(makefile).unwrap_or(if makefile.contains("nvcc") { "NVCC" } else { "CXX" })
+/// The command that builds what a Makefile describes, with these arguments before its variables.
+fn make_command(makefile: &str, arguments: &str) -> String {
+    let toolkit = variable_of(makefile, names_toolkit)
+        .map_or_else(String::new, |name| format!(" {name}=\"$(gpurace toolkit)\""));
+    match variable_of(makefile, calls_nvcc) {
+        Some(name) => format!("make{arguments} {name}=\"{COMPILER}\"{toolkit}"),
+        None if makefile.contains("nvcc") => {
+            format!("PATH=\"$(gpurace toolkit)/bin:$PATH\" make{arguments}{toolkit}")
+        }
+        None => format!("make{arguments} CXX=\"{COMPILER}\"{toolkit}"),
+    }
 }
 
-/// The variable of a Makefile whose value is nvcc.
-fn variable_of_nvcc(makefile: &str) -> Option<&str> {
+/// The first variable of a Makefile with such a value.
+fn variable_of(makefile: &str, is_wanted: impl Fn(&str) -> bool) -> Option<&str> {
     makefile.lines().find_map(|line| {
         let (name, value) = line.split_once('=')?;
         let name = name.trim_end_matches([':', '?', '+']).trim();
         let name = name.strip_prefix("export ").unwrap_or(name).trim();
         let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        let value = value.split('#').next().unwrap_or_default();
-        let calls_nvcc = value.split_whitespace().any(|word| word.rsplit('/').next() == Some("nvcc"));
-        (is_name && calls_nvcc).then_some(name)
+        (is_name && is_wanted(value.split('#').next().unwrap_or_default())).then_some(name)
     })
+}
+
+/// True for a command that is nvcc, with or without a path, a launcher or options.
+fn calls_nvcc(value: &str) -> bool {
+    value.split_whitespace().any(|word| word.rsplit('/').next() == Some("nvcc"))
+}
+
+/// True for the path of a toolkit, such as `/usr/local/cuda-12.6`.
+fn names_toolkit(value: &str) -> bool {
+    let path = value.trim().trim_end_matches('/');
+    let name = path.strip_prefix('/').and_then(|path| path.rsplit('/').next());
+    name.is_some_and(|name| name.starts_with("cuda") && !name.contains(char::is_whitespace))
 }
 
 #[cfg(test)]
@@ -197,7 +208,27 @@ mod tests {
             ("app: app.cu\n\tnvcc -std=c++17 app.cu\n", None),
             ("NAME = nvcc_tests\n", None),
         ] {
-            assert_eq!(variable_of_nvcc(makefile), variable, "{makefile}");
+            assert_eq!(variable_of(makefile, calls_nvcc), variable, "{makefile}");
+        }
+    }
+    #[test]
+    fn a_makefile_gets_what_it_asks_for() {
+        for (text, wanted) in [
+            ("NVCC = nvcc\n", "make NVCC=\"C\""),
+            (
+                "CUDA_HOME ?= /usr/local/cuda-12.6/ # here\nNVCC := $(CUDA_HOME)/bin/nvcc\n",
+                "make NVCC=\"C\" CUDA_HOME=\"T\"",
+            ),
+            ("app: app.cu\n\tnvcc app.cu\n", "PATH=\"T/bin:$PATH\" make"),
+            (
+                "CUDA=/opt/cuda\napp: app.cu\n\tnvcc -I$(CUDA)/include app.cu\n",
+                "PATH=\"T/bin:$PATH\" make CUDA=\"T\"",
+            ),
+            ("CUDA_SRC = /src/cuda a.cu\nSRC = cuda\n", "make CXX=\"C\""),
+        ] {
+            let wanted =
+                wanted.replace("\"C\"", &format!("\"{COMPILER}\"")).replace("\"T", "\"$(gpurace toolkit)");
+            assert_eq!(make_command(text, ""), wanted, "{text}");
         }
     }
 }

@@ -15,6 +15,7 @@
 //! | [`facts`] | `facts`: verdicts of a build, and how two builds differ |
 //! | [`explain`] | `explain`: why each access has its verdict, for all launches or for one |
 //! | [`init`] | `init`: what a project needs, for its build system |
+//! | [`toolkit`] | `toolkit`: a folder that looks like a CUDA toolkit |
 //! | [`lsp`] | `lsp`: reports and verdicts in an editor |
 //! | [`generate`] | `completions`, `man` |
 
@@ -30,6 +31,7 @@ pub mod run;
 pub mod runs;
 pub mod stress;
 pub mod sweep;
+pub mod toolkit;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -82,6 +84,8 @@ enum Command {
     Lsp(lsp::LspArgs),
     /// Write what a project needs to be built with gpurace, or say it, for the build system that it has
     Init(init::InitArgs),
+    /// Make a folder that looks like a CUDA toolkit, for builds that want one, and print its path
+    Toolkit(toolkit::ToolkitArgs),
     /// List the keys of `GPURACE_OPTIONS`
     Options {
         /// Print a Markdown table
@@ -141,6 +145,7 @@ impl Cli {
             Command::Explain(args) => explain::explain(&args),
             Command::Lsp(args) => lsp::lsp(&args),
             Command::Init(args) => init::init(&args),
+            Command::Toolkit(args) => toolkit::toolkit(&args),
             Command::Options { markdown: false } => Ok(Done::success(gpurace_options::help_text())),
             Command::Options { markdown: true } => Ok(Done::success(gpurace_options::markdown_table())),
             Command::Doctor { project } => {

@@ -50,17 +50,40 @@ if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND "$ENV{CUDAARCHS}" STREQUAL "")
   set(CMAKE_CUDA_ARCHITECTURES 80)
 endif()
 
-# CMake asks the toolkit's nvcc for a version and links the toolkit's runtime. This folder looks like a
-# toolkit. It has gclang's headers, gpurace's runtime under the names of CUDA's, and an nvcc that runs
-# gclang++.
+# CMake asks the toolkit's nvcc for a version and links the toolkit's runtime. `gpurace toolkit` makes a folder that
+# looks like a toolkit, outside of the build: CMake refuses to install a target that names headers in its build folder.
 get_property(gpurace_try_compile GLOBAL PROPERTY IN_TRY_COMPILE)
 if(NOT gpurace_try_compile)
-  include("${CMAKE_CURRENT_LIST_DIR}/toolkit.cmake")
-  gpurace_make_toolkit("${CMAKE_CUDA_COMPILER}" "${CMAKE_BINARY_DIR}/gpurace-toolkit" "${CMAKE_CUDA_COMPILER_ARG1}")
-  set(CUDAToolkit_ROOT "${CMAKE_BINARY_DIR}/gpurace-toolkit")
+  if(NOT CMAKE_CUDA_COMPILER MATCHES "gclang(\\+\\+)?$")
+    message(FATAL_ERROR "gpurace: `CMAKE_CUDA_COMPILER` is `${CMAKE_CUDA_COMPILER}`, wanted `gclang++`\n"
+      "hint: leave the choice of the compiler to this toolchain file")
+  endif()
+  get_filename_component(gpurace_bin "${CMAKE_CUDA_COMPILER}" REALPATH)
+  get_filename_component(gpurace_bin "${gpurace_bin}" DIRECTORY)
+  find_program(gpurace_tool NAMES gpurace NO_CACHE PATHS "${gpurace_bin}" NO_DEFAULT_PATH)
+  if(NOT gpurace_tool)
+    find_program(gpurace_tool NAMES gpurace NO_CACHE REQUIRED)
+  endif()
+  set(gpurace_kind "")
+  if(NOT GPURACE_SANITIZE)
+    set(gpurace_kind --bare)
+  endif()
+  execute_process(COMMAND "${gpurace_tool}" toolkit ${gpurace_kind}
+    RESULT_VARIABLE gpurace_status OUTPUT_VARIABLE gpurace_toolkit ERROR_VARIABLE gpurace_said OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(NOT gpurace_status EQUAL 0)
+    # The user may have no folder for it.
+    execute_process(COMMAND "${gpurace_tool}" toolkit ${gpurace_kind} "${CMAKE_BINARY_DIR}/gpurace-toolkit"
+      RESULT_VARIABLE gpurace_status OUTPUT_VARIABLE gpurace_toolkit ERROR_VARIABLE gpurace_said OUTPUT_STRIP_TRAILING_WHITESPACE)
+  endif()
+  if(NOT gpurace_status EQUAL 0)
+    message(FATAL_ERROR "gpurace: `${gpurace_tool} toolkit` failed: ${gpurace_status}\n${gpurace_said}")
+  endif()
+  set(CUDAToolkit_ROOT "${gpurace_toolkit}")
   # The old find_package(CUDA).
   set(CUDA_TOOLKIT_ROOT_DIR "${CUDAToolkit_ROOT}" CACHE PATH "A folder that looks like a CUDA toolkit")
   set(CUDA_NVCC_EXECUTABLE "${CUDAToolkit_ROOT}/bin/nvcc" CACHE FILEPATH "gclang++, called as nvcc")
   # Another compiler may link a program with static libraries that have kernels. It must find the runtime too.
+  get_filename_component(gpurace_runtime_dir "${gpurace_toolkit}/lib64/libgpurace_rt.so" REALPATH)
+  get_filename_component(gpurace_runtime_dir "${gpurace_runtime_dir}" DIRECTORY)
   add_link_options("LINKER:-rpath,${gpurace_runtime_dir}")
 endif()

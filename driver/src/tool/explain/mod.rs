@@ -174,6 +174,7 @@ pub fn stored(file: &Path) -> Result<Vec<Explained>, Error> {
 
 /// Compiles the device code of a source and reads the facts and proofs that the pass writes.
 fn compile(file: &Path, clang: &[OsString]) -> Result<Vec<Known>, Error> {
+    expect_source(file)?;
     let work = temporary_folder()?;
     let facts_file = work.path().join("facts.json");
     let mut words: Vec<OsString> = clang.to_vec();
@@ -185,9 +186,9 @@ fn compile(file: &Path, clang: &[OsString]) -> Result<Vec<Known>, Error> {
         ["-fsanitize=gpurace", "-fgpurace-exec=cpu", "-Wno-gpurace", "-fno-gpu-rdc"].map(OsString::from),
     );
     words.extend([facts_word, "-c".into(), "-x".into(), "cuda".into(), file.into()]);
-    let args = Args::parse(nvcc::translate(words)?)?;
+    let mut args = Args::parse(nvcc::translate(words)?)?;
     crate::refuse::check(&args)?;
-    let toolchain = gclang::find(&args, Driver::Cxx)?;
+    let toolchain = gclang::find(&mut args, Driver::Cxx)?;
     let whole = plan::plan(&args, &toolchain, work.path());
     // Keep the device compilation, which is clang's first run, and the headers that it reads.
     let (mut steps, mut compiles, mut files) = (Vec::new(), false, None);
@@ -223,6 +224,20 @@ fn compile(file: &Path, clang: &[OsString]) -> Result<Vec<Known>, Error> {
     let facts: Facts = facts::read(&facts_file)?;
     let proofs = if proofs.exists() { known_proofs(&read_file(&proofs)?)? } else { HashMap::new() };
     Ok(join(facts, &meta.kernels, proofs))
+}
+
+/// Returns an error if a file is no source: clang would take its bytes for one, and print an error for each.
+fn expect_source(file: &Path) -> Result<(), Error> {
+    let name = file.display();
+    let is = match &read_file(file)?[..] {
+        elf if elf.starts_with(b"\x7fELF") => "a built program, object or library",
+        archive if archive.starts_with(b"!<arch>\n") => "a library",
+        other if other.contains(&0) => "no text",
+        _ => return Ok(()),
+    };
+    Err(Error::new(format!("`{name}` is {is}, wanted a CUDA source")).hint(
+        "name the `.cu` file; for what a build proved, compile it with `-fgpurace-facts=FILE.json` and name that file",
+    ))
 }
 
 /// Joins facts, which use demangled names, with proofs, which use mangled ones. Facts and `kernels`

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::{COMPILER, compiler_variable};
+use super::make_command;
 use crate::diagnostic::{Error, read_file, write_file};
 use crate::project::System;
 
@@ -89,7 +89,7 @@ fn commands(system: System, file: &Path) -> Result<Commands, Error> {
         System::Make => {
             let text = read_file(file)?;
             let text = String::from_utf8_lossy(&text);
-            let make = format!("make {}=\"{COMPILER}\"", compiler_variable(&text));
+            let make = make_command(&text, "");
             let test = test_target(&text).map(|target| format!("{make} {target}"));
             Commands { build: make, test }
         }
