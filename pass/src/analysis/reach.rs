@@ -73,6 +73,7 @@ fn reach(
         all.named_barriers |= some.named_barriers;
         all.async_copies |= some.async_copies;
         all.fences |= some.fences;
+        all.narrow_order |= some.narrow_order;
         all.clusters |= some.clusters;
         all.annotated |= some.annotated;
         all.suspends |= some.suspends;

@@ -2,7 +2,7 @@
 
 use gpurace_abi::entry::{CheckedAccess, Effect, Entry};
 use gpurace_abi::meta::SyncFeatures;
-use gpurace_abi::scope::Order;
+use gpurace_abi::scope::{Order, Scope};
 use llvm_sys::prelude::*;
 
 use crate::ir::entry_calls::EntryCall;
@@ -11,6 +11,11 @@ use crate::ir::entry_calls::EntryCall;
 /// of their shared memory.
 pub fn is_of_cluster(entry: Entry) -> bool {
     matches!(entry.effect(), Effect::ClusterSync | Effect::ClusterAddress)
+}
+
+/// True if this is a scope that holds all threads of the device.
+fn reaches_the_device(scope: Option<u64>) -> bool {
+    [Scope::Device, Scope::System].iter().any(|&wide| scope == Some(wide as u64))
 }
 
 /// Adds the synchronisation of a call.
@@ -33,12 +38,19 @@ pub unsafe fn add_features(call: LLVMValueRef, features: &mut SyncFeatures) {
                 features.warp_syncs = true;
                 features.partial_masks |= call.constant(0) != Some(0xffff_ffff);
             }
+            Entry::Fence => {
+                features.fences = true;
+                features.narrow_order |= !reaches_the_device(call.constant(0));
+            }
+            Entry::Happens => features.fences = true,
             // An irregular instruction may release and acquire.
             // So does what tells an mbarrier of copies.
-            Entry::Fence | Entry::Happens | Entry::Irregular | Entry::AsyncArrive => features.fences = true,
+            Entry::Irregular | Entry::AsyncArrive => (features.fences, features.narrow_order) = (true, true),
             Entry::Ignore | Entry::Benign => features.annotated = true,
             Entry::Atomic | Entry::AtomicDone => {
-                features.fences |= call.constant(5) != Some(Order::Relaxed as u64);
+                let orders = call.constant(5) != Some(Order::Relaxed as u64);
+                features.fences |= orders;
+                features.narrow_order |= orders && !reaches_the_device(call.constant(4));
             }
             _ => {}
         }

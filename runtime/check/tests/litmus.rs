@@ -77,6 +77,7 @@ impl Driver {
             warp_syncs: true,
             partial_masks: true,
             fences: true,
+            narrow_order: true,
             observes: true,
             uses_atomics: true,
             suspends: true,

@@ -204,7 +204,7 @@ fn features(body: &str) -> gpurace_abi::meta::SyncFeatures {
 fn what_a_kernel_synchronises_with_is_known_by_what_it_calls() {
     use gpurace_abi::meta::SyncFeatures;
     let none = SyncFeatures::default();
-    let of = |body: &str| SyncFeatures { suspends: false, ..features(body) };
+    let of = |body: &str| SyncFeatures { suspends: false, narrow_order: false, ..features(body) };
     let asm = |text: &str| of(&format!("call void asm sideeffect \"{text}\", \"r,l\"(i32 %a, i64 %at)"));
     assert_eq!(of("store i32 1, ptr %p"), none);
     assert_eq!(of("call void @llvm.nvvm.barrier0()"), SyncFeatures { barriers: true, ..none });

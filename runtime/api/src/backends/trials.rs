@@ -34,7 +34,7 @@ impl<'a> StartedTrials<'a> {
         begun: &'a BegunLaunch,
     ) -> Self {
         let mut started = Self { session, begun, children: Vec::new() };
-        let planned = session.planned_trials(begun);
+        let planned = session.planned_trials(begun, launch.block_entry.is_some());
         if planned.is_empty() {
             return started;
         }

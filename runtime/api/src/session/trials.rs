@@ -18,12 +18,15 @@ use serde::{Deserialize, Serialize};
 use super::{BegunLaunch, Session};
 use crate::session::launch_record::LaunchRecord;
 
-/// The steps of a trial that every launch may have: less than a tenth of a second.
-const MOST_STEPS: u64 = 1 << 17;
-/// What longer trials of one launch may cost, in steps.
-const LONG: u64 = 6 * MOST_STEPS;
-/// What all trials may cost, in steps.
+/// What the trials of a kernel may cost, in steps, for each trial that a launch is to have: together a tenth of a second.
+/// If its launches cost more than that, its trials may cost as much.
+const LEAST_OF_TRIAL: u64 = 12_000;
+/// What all trials may cost.
 const MOST_STEPS_IN_ALL: u64 = 1 << 22;
+/// The fewest steps of a trial that ends before its launch would.
+const FEWEST_STEPS: u64 = 1 << 12;
+/// How many turns of threads that one loop runs for all of them take as long as a turn on a stack of its own.
+const TURNS_IN_A_LOOP: u64 = 8;
 /// Statements of proved code that take as long as a step.
 const STATEMENTS_PER_STEP: u64 = 64;
 /// Steps that a trial counts for beside those that it makes: a fork takes as long.
@@ -38,6 +41,23 @@ pub(super) struct Explored {
     pub(super) counts: schema::Trials,
     spent: u64,
     launches: HashMap<KernelSize, Launches>,
+    kernels: HashMap<u32, KernelCosts>,
+}
+
+/// What the launches of a kernel cost, in steps.
+#[derive(Clone, Copy, Default)]
+struct KernelCosts {
+    /// The launches themselves.
+    own: u64,
+    /// Their trials.
+    trials: u64,
+}
+
+impl KernelCosts {
+    /// What its trials may still cost, if a launch is to have so many.
+    fn left(self, wanted: usize) -> u64 {
+        self.own.max(LEAST_OF_TRIAL * wanted as u64).saturating_sub(self.trials)
+    }
 }
 
 /// A kernel, and the order of magnitude of its grid and blocks.
@@ -98,17 +118,31 @@ impl TrialCost {
         u64::try_from(cost).unwrap_or(u64::MAX)
     }
 
-    /// The steps that each of up to `wanted` trials may make. Where a trial would take long, few run to their
-    /// end. The others end early, and there are none if threads run long between two steps. What is `left` is not
-    /// exceeded.
-    fn steps_of_trials(self, wanted: usize, left: u64) -> Vec<u64> {
-        if self.whole <= MOST_STEPS {
-            return vec![MOST_STEPS; wanted];
+    /// True if threads run long between two steps.
+    fn has_long_steps(self) -> bool {
+        self.whole >= 2 * self.turns
+    }
+
+    /// What the launch itself costs. `in_a_loop`: one loop runs all threads of a block.
+    fn of_launch(self, in_a_loop: bool) -> u64 {
+        if in_a_loop && !self.has_long_steps() {
+            self.whole - self.turns + self.turns / TURNS_IN_A_LOOP
+        } else {
+            self.whole
         }
-        let whole = (LONG / self.whole).max(u64::from(self.whole <= left)) as usize;
-        let short = if self.whole < 2 * self.turns { wanted } else { 0 };
-        let steps = std::iter::repeat_n(MOST_STEPS + 2 * self.turns, whole);
-        steps.chain(std::iter::repeat_n(MOST_STEPS / 2, short)).take(wanted).collect()
+    }
+
+    /// The steps that each of up to `wanted` trials may make, which together cost about what is `left`. As many as
+    /// fit run to their end, with room for checks. Others share the rest and end early, unless threads run long
+    /// between two steps.
+    fn steps_of_trials(self, wanted: usize, left: u64) -> Vec<u64> {
+        let wanted = wanted as u64;
+        let whole = (left / self.whole.max(1)).min(wanted);
+        let rest = left - whole * self.whole;
+        let short = if self.has_long_steps() { 0 } else { (rest / FEWEST_STEPS).min(wanted - whole) };
+        let steps_of_whole = (left / wanted.max(1)).max(2 * self.turns);
+        let steps = std::iter::repeat_n(steps_of_whole, whole as usize);
+        steps.chain(std::iter::repeat_n(rest / short.max(1), short as usize)).collect()
     }
 }
 
@@ -128,8 +162,8 @@ fn cost_of(begun: &BegunLaunch) -> TrialCost {
 }
 
 impl Session {
-    /// The trials that a launch is to have.
-    pub fn planned_trials(&self, begun: &BegunLaunch) -> Vec<PlannedTrial> {
+    /// The trials that a launch is to have. `in_a_loop`: one loop runs all threads of a block.
+    pub fn planned_trials(&self, begun: &BegunLaunch, in_a_loop: bool) -> Vec<PlannedTrial> {
         let record = &begun.record;
         let wanted = self.options().explore.saturating_sub(1) as usize;
         // A debugger stops in this process.
@@ -137,11 +171,14 @@ impl Session {
         if wanted == 0 || begun.wanted.is_none() || !record.kernel.meta().sync.uses_atomics {
             return Vec::new();
         }
+        let cost = cost_of(begun);
         let mut explored = self.explored.lock();
-        let left = MOST_STEPS_IN_ALL.saturating_sub(explored.spent);
+        let costs = explored.kernels.entry(record.kernel.key).or_default();
+        costs.own = costs.own.saturating_add(cost.of_launch(in_a_loop));
+        let left = costs.left(wanted).min(MOST_STEPS_IN_ALL.saturating_sub(explored.spent));
         let launches = explored.launches.entry(kernel_size(record)).or_default();
         launches.count += 1;
-        if left == 0 || launches.quiet >= QUIET && !launches.count.is_power_of_two() {
+        if left < FEWEST_STEPS || launches.quiet >= QUIET && !launches.count.is_power_of_two() {
             return Vec::new();
         }
         // First the schedules that are not drawn. The drawn ones are others in each launch.
@@ -149,7 +186,7 @@ impl Session {
         let drawn = own.max(5).saturating_add(1 + launches.explored * self.options().explore);
         launches.explored += 1;
         let seeds = (1..=5).chain(drawn..).filter(|&seed| seed != own);
-        let steps = cost_of(begun).steps_of_trials(wanted, left);
+        let steps = cost.steps_of_trials(wanted, left);
         seeds.zip(steps).map(|(seed, most_steps)| PlannedTrial { seed, most_steps }).collect()
     }
 
@@ -185,7 +222,10 @@ impl Session {
             }
         }
         let mut explored = self.explored.lock();
-        explored.spent += cost_of(begun).of_steps(counts.steps).saturating_add(counts.trials * FORK);
+        let cost = cost_of(begun).of_steps(counts.steps);
+        explored.spent = explored.spent.saturating_add(cost).saturating_add(counts.trials * FORK);
+        let costs = explored.kernels.entry(begun.record.kernel.key).or_default();
+        costs.trials = costs.trials.saturating_add(cost);
         let launches = explored.launches.entry(kernel_size(&begun.record)).or_default();
         launches.quiet = if found == 0 { launches.quiet + 1 } else { 0 };
         explored.counts.add(counts);
@@ -198,27 +238,56 @@ impl Session {
 mod tests {
     use super::*;
 
-    fn steps(threads: u64, statements: u64, waits: u64) -> Vec<u64> {
-        TrialCost::of(threads, ThreadWork { statements, waits }).steps_of_trials(11, MOST_STEPS_IN_ALL)
+    fn cost(threads: u64, statements: u64, waits: u64) -> TrialCost {
+        TrialCost::of(threads, ThreadWork { statements, waits })
+    }
+
+    #[test]
+    fn trials_cost_what_is_left() {
+        for (cost, left) in [
+            (cost(512, 40, 3), 132_000),
+            (cost(16384, 0, 10), 132_000),
+            (cost(16384, 0, 10), 1 << 20),
+            (cost(1 << 24, 10, 0), 1 << 21),
+            (cost(16384, 4096, 10), 1 << 21),
+        ] {
+            let steps = cost.steps_of_trials(11, left);
+            let most: u64 = steps.iter().map(|&most| cost.of_steps(most).min(cost.whole)).sum();
+            assert!(!steps.is_empty() && steps.len() <= 11 && most <= left, "{cost:?} {steps:?}");
+        }
     }
 
     #[test]
     fn trials_that_take_long_are_few() {
-        assert_eq!(steps(512, 40, 3), [MOST_STEPS; 11]);
-        // Eleven turns of each thread: four trials run to their end.
-        let some = steps(16384, 0, 10);
-        assert_eq!((some.len(), some.iter().filter(|&&most| most > 16384 * 11).count()), (11, 4));
-        // Threads that sum up 1,024 elements each: one trial.
-        assert_eq!(steps(16384, 4096, 10).len(), 1);
+        let whole = |steps: &[u64], turns| steps.iter().filter(|&&most| most >= 2 * turns).count();
+        assert_eq!(cost(512, 40, 3).steps_of_trials(11, 132_000), [12_000; 11]);
+        // Eleven turns of each thread: one trial runs to its end, the others share the rest.
+        let some = cost(16384, 0, 10).steps_of_trials(11, 300_000);
+        assert_eq!((some.len(), whole(&some, 11 * 16384)), (11, 1));
+        // Threads that sum up 1,024 elements each: one trial for what the launch costs.
+        let long = cost(16384, 4096, 10);
+        assert_eq!(long.steps_of_trials(11, long.of_launch(true)).len(), 1);
         // Too many threads, with and without long loops.
-        assert_eq!(steps(1 << 24, 10, 0), [MOST_STEPS / 2; 11]);
-        assert!(steps(1 << 24, 4096, 0).is_empty());
+        assert_eq!(cost(1 << 24, 10, 0).steps_of_trials(11, 132_000), [12_000; 11]);
+        assert!(cost(1 << 24, 4096, 0).steps_of_trials(11, 132_000).is_empty());
+        assert!(cost(512, 0, 0).steps_of_trials(11, 0).is_empty());
+    }
+
+    #[test]
+    fn trials_of_a_kernel_cost_as_much_as_its_launches() {
+        let costs = |own, trials| KernelCosts { own, trials }.left(11);
+        assert_eq!(costs(0, 0), 11 * LEAST_OF_TRIAL);
+        assert_eq!(costs(1 << 20, 1 << 19), 1 << 19);
+        assert_eq!(costs(1 << 20, 1 << 21), 0);
     }
 
     #[test]
     fn what_trials_cost_counts_loops() {
-        let cost = TrialCost::of(1000, ThreadWork { statements: 640, waits: 1 });
+        let cost = cost(1000, 640, 1);
         assert_eq!((cost.turns, cost.whole), (2000, 12000));
         assert_eq!(cost.of_steps(100), 600);
+        assert_eq!((cost.of_launch(false), cost.of_launch(true)), (12000, 12000));
+        let short = TrialCost::of(800, ThreadWork { statements: 8, waits: 1 });
+        assert_eq!((short.of_launch(false), short.of_launch(true)), (1700, 300));
     }
 }

@@ -333,6 +333,9 @@ pub struct SyncFeatures {
     pub named_barriers: bool,
     /// A fence, or an atomic with an order stronger than relaxed.
     pub fences: bool,
+    /// A fence, or an atomic with an order stronger than relaxed, of less than device scope.
+    #[serde(default = "may_be")]
+    pub narrow_order: bool,
     /// An atomic write to a location that atomics may also read and other accesses touch: a thread
     /// that observes the write is ordered after it.
     #[serde(default)]
@@ -352,6 +355,11 @@ pub struct SyncFeatures {
     /// Any point at which a thread may wait: a barrier, a collective, an atomic or volatile access,
     /// an indirect call.
     pub suspends: bool,
+}
+
+/// What an object says that does not say it.
+const fn may_be() -> bool {
+    true
 }
 
 /// A device variable.

@@ -22,7 +22,12 @@
 mod known_to_all;
 mod release;
 
+use std::ops::Range;
+
+use gpurace_abi::scope::Scope;
+
 use crate::model::record::Key;
+use crate::order::carried::Narrowest;
 use crate::order::vector::{Clocks, Lanes, raise};
 
 use known_to_all::KnownToAll;
@@ -126,6 +131,8 @@ pub struct BlockOrder {
     /// The block's cluster, by the first uid of its first block; `None` in a launch without
     /// clusters.
     cluster: Option<u64>,
+    /// How far what threads acquire reaches at least.
+    narrowest: Narrowest,
     /// What the arrivals at each named barrier (`bar.arrive`) have released.
     arrivals: Vec<(u32, Clocks)>,
 }
@@ -161,8 +168,19 @@ impl BlockOrder {
         self.base = before;
         self.base_has_grown = false;
         self.cluster = cluster;
+        self.narrowest = if cluster.is_some() { Narrowest::BlockOfCluster } else { Narrowest::Block };
         self.arrivals.clear();
         self.set_all_keys();
+    }
+
+    /// Tells that fences and atomics of the launch, which has no clusters, order threads by device scope alone.
+    pub fn orders_widely(&mut self) {
+        self.narrowest = Narrowest::Launch;
+    }
+
+    /// True if the block, as its launch was described, does not order threads by this scope.
+    pub fn is_unforeseen(&self, scope: Scope) -> bool {
+        self.narrowest == Narrowest::Launch && scope < Scope::Device
     }
 
     /// The uid that new records carry.
@@ -251,7 +269,7 @@ impl BlockOrder {
     }
 
     /// Sets the keys of threads whose clocks have changed.
-    fn set_keys(&mut self, threads: std::ops::Range<u32>) {
+    fn set_keys(&mut self, threads: Range<u32>) {
         if let Some(first) = self.common.take() {
             (0..).zip(&mut self.keys).for_each(|(t, key)| *key = first.with_thread(t));
         }
@@ -322,11 +340,14 @@ impl BlockOrder {
         self.acquired_elsewhere
     }
 
-    /// All that the block's threads know of others, together.
-    pub fn learnt(&self) -> Clocks {
+    /// All that the block's threads know of others than these blocks, together.
+    pub fn learnt(&self, except: &Range<u64>) -> Clocks {
         let mut learnt = self.base.clone();
+        learnt.forget_blocks(except);
         for s in self.sync.iter().flatten() {
-            learnt.join(&s.acquired);
+            let mut acquired = s.acquired.clone();
+            acquired.forget_blocks(except);
+            learnt.join(&acquired);
         }
         learnt
     }

@@ -28,6 +28,18 @@ pub struct Head {
     pub reach: Reach,
 }
 
+/// How far the acquires of a launch reach at least. What they cannot tell apart is carried once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Narrowest {
+    /// The threads of a block.
+    #[default]
+    Block,
+    /// The threads of a block, in a launch with clusters.
+    BlockOfCluster,
+    /// All threads.
+    Launch,
+}
+
 impl Head {
     /// True if one thread made both operations, or each one's scope includes the other's thread.
     pub fn morally_strong(self, other: Head) -> bool {
@@ -52,6 +64,8 @@ pub struct Carried {
     pub cluster: Clocks,
     /// To threads of one block.
     pub block: Clocks,
+    /// The block's uid and the thread that release all of it, if one does.
+    pub by: Option<(u64, u32)>,
 }
 
 impl Carried {
@@ -60,13 +74,15 @@ impl Carried {
         self.wide.is_empty() && self.block.is_empty() && self.cluster.is_empty()
     }
 
-    /// Replaces what it carries to all threads within `reach`. `clustered`: the launch has
-    /// clusters.
-    pub fn set(&mut self, released: Clocks, reach: Reach, clustered: bool) {
+    /// Replaces what it carries to all threads within `reach`. `narrowest`: the least reach of any acquire of it.
+    pub fn set(&mut self, released: Clocks, reach: Reach, narrowest: Narrowest) {
         if reach == Reach::Launch {
             self.wide = released.clone();
+            if narrowest == Narrowest::Launch {
+                return;
+            }
         }
-        if clustered && reach >= Reach::Cluster {
+        if narrowest == Narrowest::BlockOfCluster && reach >= Reach::Cluster {
             self.cluster = released.clone();
         }
         self.block = released;
@@ -84,6 +100,7 @@ impl Carried {
     /// Adds what `other` carries.
     pub fn join(&mut self, other: &Carried) {
         let one = self.wide.same(&self.block) && other.wide.same(&other.block);
+        self.by = self.by.filter(|_| self.by == other.by);
         self.wide.join(&other.wide);
         self.cluster.join(&other.cluster);
         if one {

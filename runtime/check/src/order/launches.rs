@@ -24,7 +24,7 @@ pub(crate) struct LaunchData {
     pub(crate) stream: u64,
     pub(crate) sites: Arc<KernelSites>,
     /// What its threads knew of other launches: those that began before it, and what blocks that
-    /// have ended acquired. Later launches know it too.
+    /// have ended acquired. Later launches know it too. It does not tell of the launch's own blocks.
     pub(crate) learnt: Mutex<Clocks>,
 }
 

@@ -71,7 +71,7 @@ impl Released {
     fn publish(&mut self, home: u64, cluster: Option<u64>, what: &Carried) {
         if let Some(cluster) = cluster.filter(|_| !what.cluster.is_empty()) {
             match self.clusters.iter_mut().find(|c| c.0 == cluster) {
-                Some(c) => c.1.join(&what.cluster),
+                Some(c) => c.1.learn(&what.cluster, what.by),
                 None => self.clusters.push((cluster, what.cluster.clone())),
             }
         }
@@ -81,16 +81,16 @@ impl Released {
             && self.wide.same(clocks)
         {
             // One block alone: both stay one object.
-            self.wide.join(&what.wide);
+            self.wide.learn(&what.wide, what.by);
             clocks.clone_from(&self.wide);
             return;
         }
-        self.wide.join(&what.wide);
+        self.wide.learn(&what.wide, what.by);
         if what.block.is_empty() {
             return;
         }
         match self.blocks.iter_mut().find(|b| b.0 == home) {
-            Some(b) => b.1.join(&what.block),
+            Some(b) => b.1.learn(&what.block, what.by),
             // Shares the tree: later joins need not compare two equal ones.
             None if self.wide.same(&what.wide) && what.wide.same(&what.block) => {
                 self.blocks.push((home, self.wide.clone()));

@@ -1,12 +1,15 @@
 //! Sparse vector clocks.
 //!
 //! A [`Clocks`] says up to which epoch each thread's accesses are known to have happened. It holds
-//! a floor for all threads of a block, and 32 epochs for the lanes of a warp. These are the leaves
+//! a floor for all threads of a block, and the epochs of a warp's lanes. These are the leaves
 //! of a persistent big-endian Patricia tree (Okasaki and Gill, "Fast Mergeable Integer Maps",
 //! 1998). A join of two clocks costs only as much as they differ. So a counter on which thousands of
 //! blocks release and acquire stays cheap.
 
+use std::ops::Range;
 use std::sync::Arc;
+
+use crate::model::entry::COPIES;
 
 /// Epochs of the 32 lanes of a warp.
 pub type Lanes = [u32; 32];
@@ -18,15 +21,65 @@ const FLOOR: u64 = 32;
 /// Marks the key of a launch, which has the launch's first uid in place of a block's.
 const LAUNCH: u64 = 1 << 63;
 
+const KEY_OF_COPIES: u64 = key(COPIES, 0);
+
 const fn key(uid: u64, warp: u64) -> u64 {
     uid << PER_BLOCK_BITS | warp
+}
+
+/// What is known of a warp: mostly of all its lanes, or of one.
+#[derive(Clone, Debug, PartialEq)]
+enum Known {
+    /// The epoch of this lane; nothing of the others.
+    One(u8, u32),
+    Each(Box<Lanes>),
+}
+
+impl Known {
+    fn new(lanes: &Lanes) -> Self {
+        match lanes.iter().position(|&epoch| epoch > 0) {
+            None => Self::One(0, 0),
+            Some(lane) if lanes[lane + 1..].iter().all(|&epoch| epoch == 0) => {
+                Self::One(lane as u8, lanes[lane])
+            }
+            Some(_) => Self::Each(Box::new(*lanes)),
+        }
+    }
+
+    fn of(&self, lane: usize) -> u32 {
+        match self {
+            Self::One(known, epoch) if usize::from(*known) == lane => *epoch,
+            Self::One(..) => 0,
+            Self::Each(lanes) => lanes[lane],
+        }
+    }
+
+    /// Makes each epoch at least the known one.
+    fn raise(&self, lanes: &mut Lanes) {
+        match self {
+            Self::One(lane, epoch) => lanes[usize::from(*lane)] = lanes[usize::from(*lane)].max(*epoch),
+            Self::Each(others) => raise(lanes, others),
+        }
+    }
+
+    /// True if `other` knows no more.
+    fn has_all_of(&self, other: &Known) -> bool {
+        match (self, other) {
+            (_, Self::One(lane, epoch)) => self.of(usize::from(*lane)) >= *epoch,
+            // A leaf that knows of one lane is no [`Known::Each`].
+            (Self::One(..), Self::Each(_)) => false,
+            (Self::Each(own), Self::Each(others)) => {
+                own.iter().zip(&**others).fold(true, |all, (own, other)| all & (own >= other))
+            }
+        }
+    }
 }
 
 #[derive(Debug)]
 enum Node {
     Leaf {
         key: u64,
-        lanes: Lanes,
+        known: Known,
     },
     /// `bit` is the highest bit in which keys below differ. `prefix` is what they share above it.
     /// `zero` holds the keys with that bit clear.
@@ -36,6 +89,16 @@ enum Node {
         zero: Arc<Node>,
         one: Arc<Node>,
     },
+}
+
+impl Node {
+    /// No key in the tree is greater. It shares with the greatest key the bit in which keys differ, and all above.
+    fn greatest(&self) -> u64 {
+        match self {
+            Node::Leaf { key, .. } => *key,
+            Node::Branch { prefix, bit, .. } => ((prefix << 1 | 1) << bit) | ((1 << bit) - 1),
+        }
+    }
 }
 
 /// A vector clock over blocks (by uid) and their threads.
@@ -57,35 +120,32 @@ impl Clocks {
     pub fn of(&self, uid: u64, thread: u32) -> u32 {
         let Some(root) = &self.0 else { return 0 };
         let warp = get(root, key(uid, u64::from(thread / 32)));
-        self.floor(uid).max(warp.map_or(0, |l| l[thread as usize % 32]))
+        self.floor(uid).max(warp.map_or(0, |known| known.of(thread as usize % 32)))
     }
 
     /// The first epoch that it does not know of a block's threads, of which it has learnt together.
     pub fn floor(&self, uid: u64) -> u32 {
-        self.0.as_ref().and_then(|root| get(root, key(uid, FLOOR))).map_or(0, |l| l[0])
+        self.0.as_ref().and_then(|root| get(root, key(uid, FLOOR))).map_or(0, |known| known.of(0))
     }
 
     /// For each lane of a warp, the first epoch that it does not know.
     pub fn of_warp(&self, uid: u64, warp: u32) -> Lanes {
         let Some(root) = &self.0 else { return [0; 32] };
         let mut known = [self.floor(uid); 32];
-        if let Some(lanes) = get(root, key(uid, warp.into())) {
-            raise(&mut known, lanes);
+        if let Some(warp) = get(root, key(uid, warp.into())) {
+            warp.raise(&mut known);
         }
         known
     }
 
     /// Learns that epochs below `epoch` of all threads of a block have happened.
     pub fn learn_block(&mut self, uid: u64, epoch: u32) {
-        let mut lanes = [0; 32];
-        lanes[0] = epoch;
-        self.join(&Self(Some(Arc::new(Node::Leaf { key: key(uid, FLOOR), lanes }))));
+        self.add(key(uid, FLOOR), Known::One(0, epoch));
     }
 
     /// Learns that all of the launch with this first uid has happened.
     pub fn learn_launch(&mut self, first_uid: u64) {
-        let leaf = Node::Leaf { key: LAUNCH | first_uid, lanes: [1; 32] };
-        self.join(&Self(Some(Arc::new(leaf))));
+        self.add(LAUNCH | first_uid, Known::One(0, 1));
     }
 
     /// True if it knows that all of the launch with this first uid has happened.
@@ -95,8 +155,11 @@ impl Clocks {
 
     /// Learns that, for each lane of a warp, the epochs below this one have happened.
     pub fn learn_warp(&mut self, uid: u64, warp: u32, lanes: Lanes) {
-        let leaf = Node::Leaf { key: key(uid, warp.into()), lanes };
-        self.join(&Self(Some(Arc::new(leaf))));
+        self.add(key(uid, warp.into()), Known::new(&lanes));
+    }
+
+    fn add(&mut self, key: u64, known: Known) {
+        self.join(&Self(Some(Arc::new(Node::Leaf { key, known }))));
     }
 
     /// Learns what `other` knows.
@@ -110,6 +173,45 @@ impl Clocks {
                 }
             }
         }
+    }
+
+    /// Learns what a thread, by its block's uid and its index, has released. Whoever knows of a release knows all that
+    /// its thread knew then. Only what a release tells of the thread's copies, later ones may not tell.
+    pub(crate) fn learn(&mut self, released: &Clocks, by: Option<(u64, u32)>) {
+        if let Some((uid, thread)) = by
+            && !released.knows_copies()
+        {
+            let own = released.of(uid, thread);
+            if own > 0 && own <= self.of(uid, thread) {
+                debug_assert!(self.knows_all(released), "{self:?} {released:?}");
+                return;
+            }
+        }
+        self.join(released);
+    }
+
+    /// True if it knows of asynchronous copies.
+    fn knows_copies(&self) -> bool {
+        // The keys of copies are greater than those of blocks, and less than those of launches.
+        let is_of_copies = |key: u64| key & (LAUNCH | KEY_OF_COPIES) == KEY_OF_COPIES;
+        match self.0.as_deref() {
+            Some(Node::Branch { bit: 63, zero, .. }) => is_of_copies(zero.greatest()),
+            Some(node) => is_of_copies(node.greatest()),
+            None => false,
+        }
+    }
+
+    /// True if it knows all that `other` knows.
+    fn knows_all(&self, other: &Clocks) -> bool {
+        let mut both = self.clone();
+        both.join(other);
+        both.same(self)
+    }
+
+    /// Forgets what is known of the blocks with these uids.
+    pub(crate) fn forget_blocks(&mut self, uids: &Range<u64>) {
+        let keys = key(uids.start, 0)..key(uids.end, 0);
+        self.0 = self.0.take().and_then(|root| outside(&root, &keys));
     }
 
     /// Forgets what is known of one thread, if only its own epoch is known, as with asynchronous
@@ -139,10 +241,10 @@ pub(crate) fn raise(lanes: &mut Lanes, others: &Lanes) {
     lanes.iter_mut().zip(others).for_each(|(lane, &other)| *lane = (*lane).max(other));
 }
 
-fn get(mut node: &Node, wanted: u64) -> Option<&Lanes> {
+fn get(mut node: &Node, wanted: u64) -> Option<&Known> {
     loop {
         match node {
-            Node::Leaf { key, lanes } => return (*key == wanted).then_some(lanes),
+            Node::Leaf { key, known } => return (*key == wanted).then_some(known),
             Node::Branch { prefix, bit, zero, one } => {
                 if wanted >> bit >> 1 != *prefix {
                     return None;
@@ -156,10 +258,14 @@ fn get(mut node: &Node, wanted: u64) -> Option<&Lanes> {
 /// The tree with 0 for a lane of the leaf with this key; `None` if it has that already.
 fn without(node: &Node, wanted: u64, lane: usize) -> Option<Arc<Node>> {
     match node {
-        Node::Leaf { key, lanes } => {
-            let mut lanes = *lanes;
-            let changes = *key == wanted && std::mem::take(&mut lanes[lane]) != 0;
-            changes.then(|| Arc::new(Node::Leaf { key: *key, lanes }))
+        Node::Leaf { key, known } => {
+            let changes = *key == wanted && known.of(lane) != 0;
+            changes.then(|| {
+                let mut lanes = [0; 32];
+                known.raise(&mut lanes);
+                lanes[lane] = 0;
+                Arc::new(Node::Leaf { key: *key, known: Known::new(&lanes) })
+            })
         }
         Node::Branch { prefix, bit, .. } if wanted >> bit >> 1 != *prefix => None,
         Node::Branch { prefix, bit, zero, one } => {
@@ -172,6 +278,26 @@ fn without(node: &Node, wanted: u64, lane: usize) -> Option<Arc<Node>> {
     }
 }
 
+/// The tree without these keys; the tree itself if it has none of them.
+fn outside(node: &Arc<Node>, keys: &Range<u64>) -> Option<Arc<Node>> {
+    let (first, last) = match &**node {
+        Node::Leaf { key, .. } => (*key, *key),
+        Node::Branch { prefix, bit, .. } => (prefix << bit << 1, node.greatest()),
+    };
+    if keys.end <= first || last < keys.start {
+        return Some(node.clone());
+    }
+    if keys.start <= first && last < keys.end {
+        return None;
+    }
+    let Node::Branch { prefix, bit, zero, one } = &**node else { unreachable!("a leaf is in or out") };
+    match (outside(zero, keys), outside(one, keys)) {
+        (Some(z), Some(o)) if Arc::ptr_eq(&z, zero) && Arc::ptr_eq(&o, one) => Some(node.clone()),
+        (Some(zero), Some(one)) => Some(Arc::new(Node::Branch { prefix: *prefix, bit: *bit, zero, one })),
+        (zero, one) => zero.or(one),
+    }
+}
+
 /// What both trees know. If one operand knows all of it, the result is that operand: this keeps
 /// later joins cheap.
 fn join(a: &Arc<Node>, b: &Arc<Node>) -> Arc<Node> {
@@ -179,18 +305,18 @@ fn join(a: &Arc<Node>, b: &Arc<Node>) -> Arc<Node> {
         return a.clone();
     }
     match (&**a, &**b) {
-        (Node::Leaf { key: ka, lanes: la }, Node::Leaf { key: kb, lanes: lb }) => {
+        (Node::Leaf { key: ka, known: known_a }, Node::Leaf { key: kb, known: known_b }) => {
             if ka != kb {
-                return branch(*ka, a.clone(), *kb, b.clone());
-            }
-            let mut lanes = *la;
-            raise(&mut lanes, lb);
-            if lanes == *la {
+                branch(*ka, a.clone(), *kb, b.clone())
+            } else if known_a.has_all_of(known_b) {
                 a.clone()
-            } else if lanes == *lb {
+            } else if known_b.has_all_of(known_a) {
                 b.clone()
             } else {
-                Arc::new(Node::Leaf { key: *ka, lanes })
+                let mut lanes = [0; 32];
+                known_a.raise(&mut lanes);
+                known_b.raise(&mut lanes);
+                Arc::new(Node::Leaf { key: *ka, known: Known::new(&lanes) })
             }
         }
         (Node::Branch { .. }, Node::Leaf { key, .. }) => join_into(a, *key, b),
@@ -250,106 +376,4 @@ fn branch(ka: u64, a: Arc<Node>, kb: u64, b: Arc<Node>) -> Arc<Node> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::BTreeMap;
-
-    #[test]
-    fn joins_like_a_plain_map() {
-        let mut seed = 1u64;
-        let mut random = |n: u64| {
-            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (seed >> 33) % n
-        };
-        const THREADS: [u32; 5] = [0, 1, 31, 32, 1023];
-        for _ in 0..500 {
-            let mut trees = vec![Clocks::new(); 4];
-            let mut maps = vec![BTreeMap::<(u64, u32), u32>::new(); 4];
-            for _ in 0..60 {
-                let i = random(4) as usize;
-                if random(2) == 0 {
-                    let (uid, epoch) = (random(40) * random(3), random(9) as u32);
-                    let thread = THREADS[random(5) as usize];
-                    let known: fn(u32, u32) -> bool = match random(3) {
-                        0 => {
-                            trees[i].learn_block(uid, epoch);
-                            |_, _| true
-                        }
-                        1 => {
-                            trees[i].learn_warp(uid, thread / 32, [epoch; 32]);
-                            |t, u| t / 32 == u / 32
-                        }
-                        _ => {
-                            let mut lanes = [0; 32];
-                            lanes[thread as usize % 32] = epoch;
-                            trees[i].learn_warp(uid, thread / 32, lanes);
-                            |t, u| t == u
-                        }
-                    };
-                    for t in THREADS.into_iter().filter(|&t| known(t, thread)) {
-                        let e = maps[i].entry((uid, t)).or_default();
-                        *e = (*e).max(epoch);
-                    }
-                } else {
-                    let j = random(4) as usize;
-                    let other = trees[j].clone();
-                    trees[i].join(&other);
-                    for (k, v) in maps[j].clone() {
-                        let e = maps[i].entry(k).or_default();
-                        *e = (*e).max(v);
-                    }
-                }
-                for uid in 0..80 {
-                    for t in THREADS {
-                        let want = maps[i].get(&(uid, t)).copied().unwrap_or(0);
-                        assert_eq!(trees[i].of(uid, t), want);
-                        assert_eq!(trees[i].of_warp(uid, t / 32)[t as usize % 32], want);
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn one_thread_is_forgotten_alone() {
-        let mut a = Clocks::new();
-        for uid in 0..40 {
-            a.learn_warp(uid, 1, [7; 32]);
-            a.learn_warp(uid, 2, [9; 32]);
-        }
-        let before = a.clone();
-        a.forget_thread(50, 33);
-        a.forget_thread(3, 5);
-        assert!(a.same(&before), "nothing was known of either");
-        a.forget_thread(3, 33);
-        assert_eq!([32, 33, 34, 65].map(|thread| a.of(3, thread)), [7, 0, 7, 9]);
-        assert_eq!((a.of(2, 33), a.of(4, 33), before.of(3, 33)), (7, 7, 7));
-    }
-
-    #[test]
-    fn launches_are_known_beside_blocks() {
-        let mut a = Clocks::new();
-        a.learn_block(3, 9);
-        a.learn_launch(3);
-        assert!(a.knows_launch(3) && !a.knows_launch(4) && !Clocks::new().knows_launch(3));
-        let mut b = Clocks::new();
-        b.learn_launch(4);
-        b.join(&a);
-        assert!(b.knows_launch(3) && b.knows_launch(4));
-        assert_eq!((b.of(3, 5), b.of(4, 5)), (9, 0));
-    }
-
-    #[test]
-    fn a_join_that_teaches_nothing_shares() {
-        let mut a = Clocks::new();
-        for uid in 0..100 {
-            a.learn_block(uid, 5);
-        }
-        let mut b = a.clone();
-        b.learn_block(7, 3);
-        assert!(a.same(&b));
-        b.learn_block(7, 6);
-        a.join(&b);
-        assert!(a.same(&b));
-    }
-}
+mod tests;

@@ -129,6 +129,9 @@ impl Block {
         let cluster = clusters.as_ref().map(|clusters| data.first_uid + clusters.first_of(index));
         let before = launch.before.clone();
         self.view.order.restart(mode, launch.threads, uid, uid - base, before, cluster);
+        if !launch.features.narrow_order && cluster.is_none() {
+            self.view.order.orders_widely();
+        }
         self.view.restart(index, launch.features.async_copies, !launch.transfers.is_empty());
         self.memory = match clusters {
             None => BlockMemory { own: shared, cluster: Vec::new() },
@@ -154,7 +157,10 @@ impl Block {
         self.sightings.flush(&self.inner.races);
         let order = &self.view.order;
         if order.has_acquired() {
-            self.launch.order.data.learnt.lock().join(&order.learnt());
+            // Whoever is after the launch is after its blocks, too.
+            let data = &self.launch.order.data;
+            let learnt = order.learnt(&(data.first_uid..data.first_uid + data.blocks));
+            data.learnt.lock().join(&learnt);
         }
         self.sync.end(&self.inner.syncvars, order, &self.memory.own);
     }
@@ -171,7 +177,8 @@ impl Block {
 
     /// Notes a fence of a thread.
     pub fn fence(&mut self, thread: u32, scope: Scope, order: Order) {
-        if !self.sync.fences || !self.view.order.fence(thread, scope, order) {
+        let is_known = self.sync.fences && !self.view.order.is_unforeseen(scope);
+        if !self.view.order.fence(thread, scope, order) || !is_known {
             self.unforeseen();
         }
     }

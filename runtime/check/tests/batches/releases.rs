@@ -79,7 +79,7 @@ fn row_of(random: &mut Random, threads: u32, block: u64, shared: bool, writes: b
 fn history(seed: u64) -> usize {
     let random = &mut Random(seed);
     let threads = [32, 48, 64][random.below(3) as usize];
-    let features = SyncFeatures { fences: true, ..SyncFeatures::default() };
+    let features = SyncFeatures { fences: true, narrow_order: true, ..SyncFeatures::default() };
     let mut doing: HashMap<((u64, u64, usize), u32), Does> = HashMap::new();
     two_ways::history(seed, threads, features, (60, 5), random, |random, both| {
         let when = both.when;

@@ -29,6 +29,8 @@ struct Running {
 pub struct Driver {
     pub machine: Machine,
     features: SyncFeatures,
+    /// Launches that order threads by less than device scope.
+    narrow: Vec<usize>,
     threads_per_block: u32,
     blocks: u64,
     checker: Checker,
@@ -55,6 +57,7 @@ impl Driver {
             checker: checker(limits, machine.relaxed_volatile),
             machine,
             features,
+            narrow: Vec::new(),
             threads_per_block,
             blocks,
             limits,
@@ -76,7 +79,7 @@ impl Driver {
             }
         }
         let unordered: Vec<u64> = unordered.iter().map(|&u| first + u as u64).collect();
-        let mut features = self.features;
+        let mut features = SyncFeatures { narrow_order: self.narrow.contains(&l), ..self.features };
         if self.machine.regular.contains(&l) {
             features.partial_masks = false;
             features.async_copies = false;
@@ -165,6 +168,7 @@ impl Driver {
         let first = self.next_id;
         self.next_id += self.running.len() as u64;
         let mut oracle = self.fresh_oracle.clone();
+        self.narrow = history.iter().filter(|e| e.is_narrow_order()).map(|e| self.launch_of(e)).collect();
         let mut begun = 0;
         let mut accesses = 0;
         for (i, e) in history.iter().enumerate() {

@@ -135,7 +135,7 @@ fn regular() -> SyncFeatures {
 }
 
 fn exact() -> SyncFeatures {
-    SyncFeatures { partial_masks: true, named_barriers: true, fences: true, ..regular() }
+    SyncFeatures { partial_masks: true, named_barriers: true, fences: true, narrow_order: true, ..regular() }
 }
 
 #[test]

@@ -57,6 +57,10 @@ fn mbarrier(m: &Machine, thread: usize) -> usize {
     shared_memory(m, thread) + SHARED_SIZE - 8
 }
 
+fn scope(r: &mut Random, mix: &Mix) -> Scope {
+    r.pick(if mix.features.narrow_order { &SCOPES } else { &SCOPES[2..] })
+}
+
 pub fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Event {
     let threads: Vec<usize> = (0..m.threads.len()).filter(|&t| launches.contains(&m.threads[t].0)).collect();
     let thread = r.pick(&threads);
@@ -98,7 +102,7 @@ pub fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Even
                     return Event::Syncwarp { launch, block, warp: tid / 32, mask: !0 };
                 }
                 2 if f.fences => {
-                    return Event::Fence { thread, scope: r.pick(&SCOPES), order: r.pick(&ORDERS[1..]) };
+                    return Event::Fence { thread, scope: scope(r, mix), order: r.pick(&ORDERS[1..]) };
                 }
                 3 if f.named_barriers => {
                     let barrier = r.below(2) as u32;
@@ -112,7 +116,7 @@ pub fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Even
                 5 if f.fences => {
                     // A flag, beside the data.
                     let order = r.pick(&ORDERS);
-                    let op = Op::atomic(r.pick(&KINDS), r.pick(&SCOPES), order);
+                    let op = Op::atomic(r.pick(&KINDS), scope(r, mix), order);
                     let beside = m.cluster > 0 && r.below(2) == 0;
                     let address = match (f.async_copies && r.below(2) == 0) || beside {
                         true => shared_in_cluster(r, m, thread) + SHARED_SIZE - 8,
@@ -148,7 +152,7 @@ pub fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Even
     }
     let op = if atomic {
         let order = if f.fences && r.below(4) == 0 { r.pick(&ORDERS) } else { Order::Relaxed };
-        Op::atomic(r.pick(&KINDS), r.pick(&SCOPES), order)
+        Op::atomic(r.pick(&KINDS), scope(r, mix), order)
     } else {
         r.pick(&[Op::Read, Op::Read, Op::Write])
     };
@@ -173,8 +177,8 @@ fn meeting(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Vec<Ev
     let (launch, block, _) = m.threads[r.pick(&threads)];
     let mut of_block = threads;
     of_block.retain(|&t| (m.threads[t].0, m.threads[t].1) == (launch, block));
-    let arrives = Op::atomic(AtomicKind::Reduction, r.pick(&SCOPES), Order::Release);
-    let waits = Op::atomic(AtomicKind::Load, r.pick(&SCOPES), Order::Acquire);
+    let arrives = Op::atomic(AtomicKind::Reduction, scope(r, mix), Order::Release);
+    let waits = Op::atomic(AtomicKind::Load, scope(r, mix), Order::Acquire);
     let mut events = Vec::new();
     for (op, site) in [(arrives, 901), (waits, 902)] {
         let some_miss = r.below(4) == 0;
@@ -220,6 +224,9 @@ fn run_some(name: &str, m: &Machine, mix: &Mix, limits: Limits, seeds: std::ops:
     for seed in seeds {
         let r = &mut Random(seed);
         let launches = m.unordered.len();
+        // Half of the histories order threads by device scope alone.
+        let narrow_order = seed % 2 == 0;
+        let mix = &Mix { features: SyncFeatures { narrow_order, ..mix.features }, ..*mix };
         let history: Vec<Event> = (0..mix.length)
             .flat_map(|i| {
                 let now = i * launches / mix.length;
@@ -258,7 +265,7 @@ pub fn regular() -> SyncFeatures {
 }
 
 pub fn exact() -> SyncFeatures {
-    SyncFeatures { partial_masks: true, named_barriers: true, fences: true, ..regular() }
+    SyncFeatures { partial_masks: true, named_barriers: true, fences: true, narrow_order: true, ..regular() }
 }
 
 pub fn mix(features: SyncFeatures) -> Mix {

@@ -38,7 +38,10 @@ impl BlockOrder {
                 let lanes = (self.threads - warp * 32).min(32) as usize;
                 known[..lanes].iter().copied().min()
             };
-            let least = (0..self.threads.div_ceil(32)).filter_map(least_of).min();
+            // No more than the floor, of one warp, is as little as nothing.
+            let mut all = (0..self.threads.div_ceil(32)).filter_map(least_of);
+            let least =
+                all.try_fold(u32::MAX, |least, known| (known > self.floor).then_some(least.min(known)));
             self.known_to_all.last = (s.acquired.clone(), least.unwrap_or(0));
         }
         let KnownToAll { by, behind, last } = &mut self.known_to_all;

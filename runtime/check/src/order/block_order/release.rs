@@ -130,8 +130,8 @@ impl BlockOrder {
         }
         if order.releases() {
             let released = self.release(thread);
-            let clustered = self.cluster.is_some();
-            self.sync_of(thread).fenced.set(released, reach, clustered);
+            let narrowest = self.narrowest;
+            self.sync_of(thread).fenced.set(released, reach, narrowest);
         }
         true
     }
@@ -172,7 +172,7 @@ impl BlockOrder {
                 learn_copies(&mut released, self.home, thread, epoch);
             }
             let mut own = Carried::default();
-            own.set(released, self.reach(scope), self.cluster.is_some());
+            own.set(released, self.reach(scope), self.narrowest);
             what.join(&own);
             let list = &mut self.sync_of(thread).released;
             match list.iter_mut().find(|r| r.0 == location) {
@@ -185,6 +185,7 @@ impl BlockOrder {
                 }
             }
         }
+        what.by = Some((self.uid, thread));
         what
     }
 

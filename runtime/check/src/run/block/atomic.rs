@@ -162,7 +162,7 @@ impl Block {
         order: Order,
     ) {
         let modifies = modifies(kind);
-        if !self.sync.fences && order != Order::Relaxed {
+        if order != Order::Relaxed && (!self.sync.fences || self.view.order.is_unforeseen(scope)) {
             self.unforeseen();
         }
         // A launch that orders nothing itself may still overwrite, or pass on, what a concurrent one
@@ -186,7 +186,8 @@ impl Block {
             if let Some(what) = seen {
                 self.sync.seen.push(Seen { thread, writes, what });
             }
-            if !what.block.is_empty() {
+            let is_own = !what.is_empty() && self.memory.own.contains(&location.0);
+            if is_own || !what.block.is_empty() {
                 self.sync.published.insert(location.0);
             }
         }

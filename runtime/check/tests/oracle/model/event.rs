@@ -138,6 +138,18 @@ pub enum Event {
 }
 
 impl Event {
+    /// True if it orders threads by less than device scope.
+    pub fn is_narrow_order(&self) -> bool {
+        match *self {
+            Self::Access { op: Op::Atomic(_, scope, order), .. } => {
+                scope < Scope::Device && order != Order::Relaxed
+            }
+            Self::Fence { scope, .. } => scope < Scope::Device,
+            Self::CopyArrive { .. } => true,
+            _ => false,
+        }
+    }
+
     /// The thread of an event of one thread.
     pub fn thread(&self) -> Option<Thread> {
         match *self {
