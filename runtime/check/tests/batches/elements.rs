@@ -6,7 +6,7 @@ use gpurace_check::batch::{Addresses, Batch};
 use gpurace_check::{Block, Checker, SyncFeatures};
 use gpurace_random::Random;
 
-use crate::two_ways::{self, GLOBAL, SHARED, SHARED_APART, SHARED_BYTES, row};
+use crate::two_ways::{self, GLOBAL, SHARED, SHARED_APART, SHARED_BYTES, Same, row};
 
 /// One of these.
 fn one_of<T: Copy>(random: &mut Random, all: &[T]) -> T {
@@ -39,7 +39,7 @@ fn history(seed: u64, distances: &[u64], sizes: &[u32]) -> usize {
     };
     // Few shapes, so that rows of several segments meet.
     let shapes: Vec<(u64, u64)> = (0..2).map(|_| (one_of(random, distances), random.below(8))).collect();
-    two_ways::history(seed, threads, SyncFeatures::default(), (24, 5), random, |random, both| {
+    two_ways::history(seed, threads, SyncFeatures::default(), (24, 5, Same::Later), random, |random, both| {
         let (step, shift) = one_of(random, &shapes);
         let bytes = step * u64::from(threads);
         let shared = random.below(2) == 0 && bytes + 0xc0 <= SHARED_BYTES as u64;

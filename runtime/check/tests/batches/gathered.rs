@@ -5,7 +5,7 @@ use gpurace_check::batch::{Addresses, Batch};
 use gpurace_check::{Block, Checker, SyncFeatures};
 use gpurace_random::Random;
 
-use crate::two_ways::{self, GLOBAL, SHARED, SHARED_APART, SHARED_BYTES, row};
+use crate::two_ways::{self, GLOBAL, SHARED, SHARED_APART, SHARED_BYTES, Same, row};
 
 const GLOBAL_BYTES: usize = 0x1000;
 
@@ -77,7 +77,7 @@ fn history(seed: u64) -> usize {
     let random = &mut Random(seed);
     let threads = [32, 48, 64, 100][random.below(4) as usize];
     let features = SyncFeatures { fences: random.below(8) == 0, ..SyncFeatures::default() };
-    two_ways::history(seed, threads, features, (24, 9), random, |random, both| {
+    two_ways::history(seed, threads, features, (24, 9, Same::Later), random, |random, both| {
         let shared = random.below(3) == 0;
         let (base, bytes) =
             if shared { (SHARED + both.index * SHARED_APART, SHARED_BYTES) } else { (GLOBAL, GLOBAL_BYTES) };

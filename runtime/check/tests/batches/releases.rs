@@ -9,7 +9,7 @@ use gpurace_check::{Block, Checker, LaunchInfo, SyncFeatures};
 use gpurace_random::Random;
 
 use crate::rows::addresses;
-use crate::two_ways::{self, Both, GLOBAL, SHARED, SHARED_APART, row};
+use crate::two_ways::{self, Both, GLOBAL, SHARED, SHARED_APART, Same, row};
 
 /// Where flags lie, beside the data.
 const FLAGS: usize = GLOBAL + 0x8000;
@@ -81,7 +81,7 @@ fn history(seed: u64) -> usize {
     let threads = [32, 48, 64][random.below(3) as usize];
     let features = SyncFeatures { fences: true, narrow_order: true, ..SyncFeatures::default() };
     let mut doing: HashMap<((u64, u64, usize), u32), Does> = HashMap::new();
-    two_ways::history(seed, threads, features, (60, 5), random, |random, both| {
+    two_ways::history(seed, threads, features, (60, 5, Same::Later), random, |random, both| {
         let when = both.when;
         // Few threads synchronise.
         let thread = pick(random, &[0, 1, threads - 1]);

@@ -9,7 +9,7 @@ use gpurace_check::{Block, Checker, Launch, SyncFeatures};
 use gpurace_random::Random;
 
 use crate::two_ways::{
-    self, Accessed, Both, GLOBAL, SHARED, SHARED_APART, SHARED_BYTES, compare, one_by_one, row,
+    self, Accessed, Both, GLOBAL, SHARED, SHARED_APART, SHARED_BYTES, Same, compare, one_by_one, row,
 };
 
 /// The first launch of a checker.
@@ -138,7 +138,7 @@ fn history(seed: u64, with_copies: bool) -> usize {
     let threads = [32, 48, 64, 100][random.below(4) as usize];
     let dim = dims(random, threads);
     let features = SyncFeatures { async_copies: with_copies, ..SyncFeatures::default() };
-    two_ways::history(seed, threads, features, (30, 5), random, |random, both| {
+    two_ways::history(seed, threads, features, (30, 5, Same::Later), random, |random, both| {
         if with_copies && random.below(2) == 0 {
             return copies(random, threads, both);
         }
@@ -172,32 +172,39 @@ fn many_rows_at_once() {
         let random = &mut Random(seed);
         let threads = [32, 48, 64][random.below(3) as usize];
         let dim = dims(random, threads);
-        two_ways::history(seed, threads, SyncFeatures::default(), (3, 2), random, |random, both| {
-            let count = [1, 63, 64, 65, 128, 129, 200][random.below(7) as usize];
-            // Rows of one kind may be checked together, also those on both sides of a limit.
-            let alike = random.below(2) == 0;
-            let mut last = None;
-            let all: Vec<_> = (0..count)
-                .map(|_| {
-                    let (shared, writes) = (random.below(2) == 0, random.below(16) == 0);
-                    let (site, size) = (random.below(6) as u32, [1, 4, 4, 8][random.below(4) as usize]);
-                    let items = addresses(random, threads.into(), both.index as u64, shared, size);
-                    let kept = last.clone().filter(|_| alike && random.below(4) != 0);
-                    let (size, items) = kept.unwrap_or((size, items));
-                    last = Some((size, items.clone()));
-                    let lines = lines_of(&items, dim);
-                    (site, size, writes, items, lines)
-                })
-                .collect();
-            let rows: Vec<_> = all
-                .iter()
-                .map(|(site, size, writes, items, lines)| {
-                    row(*site, *size, *writes, as_items(items, lines.as_ref(), &dim))
-                })
-                .collect();
-            both.rows(&rows, false);
-            format!("{count} rows")
-        })
+        two_ways::history(
+            seed,
+            threads,
+            SyncFeatures::default(),
+            (3, 2, Same::Sites),
+            random,
+            |random, both| {
+                let count = [1, 63, 64, 65, 128, 129, 200][random.below(7) as usize];
+                // Rows of one kind may be checked together, also those on both sides of a limit.
+                let alike = random.below(2) == 0;
+                let mut last = None;
+                let all: Vec<_> = (0..count)
+                    .map(|_| {
+                        let (shared, writes) = (random.below(2) == 0, random.below(16) == 0);
+                        let (site, size) = (random.below(6) as u32, [1, 4, 4, 8][random.below(4) as usize]);
+                        let items = addresses(random, threads.into(), both.index as u64, shared, size);
+                        let kept = last.clone().filter(|_| alike && random.below(4) != 0);
+                        let (size, items) = kept.unwrap_or((size, items));
+                        last = Some((size, items.clone()));
+                        let lines = lines_of(&items, dim);
+                        (site, size, writes, items, lines)
+                    })
+                    .collect();
+                let rows: Vec<_> = all
+                    .iter()
+                    .map(|(site, size, writes, items, lines)| {
+                        row(*site, *size, *writes, as_items(items, lines.as_ref(), &dim))
+                    })
+                    .collect();
+                both.rows(&rows, false);
+                format!("{count} rows")
+            },
+        )
     });
 }
 
@@ -296,8 +303,9 @@ fn repeating(seed: u64) -> usize {
                     accessed.add_row(row, (1, block, barriers));
                 }
                 log.push((block, Some((step.clone(), in_rows))));
-                found +=
-                    compare(&mut together, &mut apart, &accessed, || format!("seed {seed}: after {log:#x?}"));
+                found += compare(&mut together, &mut apart, &accessed, Same::Later, || {
+                    format!("seed {seed}: after {log:#x?}")
+                });
             }
             together.barrier();
             apart.barrier();

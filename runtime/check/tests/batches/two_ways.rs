@@ -99,14 +99,37 @@ impl Accessed {
     }
 }
 
+/// Which races the two ways must have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Same {
+    /// Those that one of the two accesses finds, in the order in which they are made one by one.
+    Later,
+    /// Those of the two sites, in some order: all accesses of one thread may be checked before those of another one.
+    Sites,
+}
+
 /// Compares the races that both ways have found since the last call. Returns how many there are.
 pub fn compare(
     together: &mut Block,
     apart: &mut Block,
     accessed: &Accessed,
+    same: Same,
     after: impl Fn() -> String,
 ) -> usize {
     let [t, a] = [together, apart].map(pairs);
+    if same == Same::Sites {
+        let is_told = |by: &BTreeSet<Pair>, (site, _, later): &Pair| {
+            by.iter().filter(|(.., of)| of.2 == later.2).any(|(told, _, (of, ..))| {
+                let stands_for = |site| *told == site || accessed.may_stand_for(*told, site, later.2);
+                *of == later.0 && stands_for(*site) || of == site && stands_for(later.0)
+            })
+        };
+        for (one, other, which) in [(&a, &t, "lost"), (&t, &a, "none")] {
+            let differ: Vec<_> = one.iter().filter(|pair| !is_told(other, pair)).collect();
+            assert!(differ.is_empty(), "{differ:?} are {which} {}", after());
+        }
+        return t.len();
+    }
     // If a thread reads a word twice, either read may stand for both.
     let is_told = |(site, _, later): &Pair| {
         t.iter().any(|(told, _, by)| by == later && accessed.may_stand_for(*told, *site, later.2))
@@ -170,13 +193,13 @@ fn transfers(random: &mut Random) -> Vec<Touched> {
 }
 
 /// Runs a random history of up to three launches, each with less than `steps` steps. A step is a
-/// barrier of a block, once in `barriers` times, or what `access` does and describes. Returns the
+/// barrier of a block, once in `barriers` times, or what `access` does and describes. `same` races are compared. Returns the
 /// number of races.
 pub fn history(
     seed: u64,
     threads: u32,
     features: SyncFeatures,
-    (steps, barriers): (u64, u64),
+    (steps, barriers, same): (u64, u64, Same),
     random: &mut Random,
     mut access: impl FnMut(&mut Random, &mut Both<'_>) -> String,
 ) -> usize {
@@ -218,7 +241,7 @@ pub fn history(
             let when = (id, index as u64, passed[index]);
             let mut both = Both { together, apart, index, accessed: &mut accessed, when };
             log.push(format!("block {index}: {}", access(random, &mut both)));
-            found += compare(together, apart, &accessed, || format!("seed {seed}: after {log:#?}"));
+            found += compare(together, apart, &accessed, same, || format!("seed {seed}: after {log:#?}"));
         }
         let checks = blocks.each_ref().map(|[t, a]| (t.checks(), a.checks()));
         assert!(checks.iter().all(|(t, a)| t == a), "seed {seed}: {checks:?}");
