@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn trials_that_take_long_are_few() {
-        let whole = |steps: &[u64], turns| steps.iter().filter(|&&most| most >= 2 * turns).count();
+        let whole = |steps: &[u64], turns: u64| steps.iter().filter(|&&most| most >= 2 * turns).count();
         assert_eq!(cost(512, 40, 3).steps_of_trials(11, 132_000), [12_000; 11]);
         // Eleven turns of each thread: one trial runs to its end, the others share the rest.
         let some = cost(16384, 0, 10).steps_of_trials(11, 300_000);
