@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! //@ revisions: racy fixed      one build each, with -DRACY and -DFIXED
-//! //@ opt: O0 O1 O2              optimisation levels (this is the default)
+//! //@ opt: O0 O1 O2              optimisation levels (this is the default; O0 and O2 for the revision `fixed`)
 //! //@ seeds: 0 2 12              schedules of the executor (this is the default)
 //! //@ compile-flags: -lineinfo   further arguments of gclang
 //! //@ module: yes                its device code is also a file, `PROGRAM.fatbin`, for the driver API
@@ -263,10 +263,15 @@ impl Program {
         self.all(revision, key).flat_map(str::split_whitespace).collect()
     }
 
-    /// Returns the optimisation levels, without the dash.
+    /// Returns the optimisation levels, without the dash. A fixed program must be clean without proofs and with those of
+    /// its launches, which have those of the compiler.
     pub fn opt_levels(&self, revision: Option<&str>) -> Vec<String> {
         let given = self.words(revision, "opt");
-        let levels = if given.is_empty() { vec!["O0", "O1", "O2"] } else { given };
+        let levels = match revision {
+            _ if !given.is_empty() => given,
+            Some("fixed") => vec!["O0", "O2"],
+            _ => vec!["O0", "O1", "O2"],
+        };
         levels.into_iter().map(str::to_owned).collect()
     }
 

@@ -283,7 +283,7 @@ fn check(seed: u64, protocol: &Protocol, tally: &mut Tally) {
 
 fn compare(what: &str, protocol: impl Fn(u64) -> Protocol) {
     let first = number("GPURACE_SEED", 1);
-    let cases = number("GPURACE_CASES", 200);
+    let cases = number("GPURACE_CASES", 80);
     let mut tally = Tally {
         sites: 0,
         proved: 0,
