@@ -263,8 +263,8 @@ impl Program {
         self.all(revision, key).flat_map(str::split_whitespace).collect()
     }
 
-    /// Returns the optimisation levels, without the dash. A fixed program must be clean without proofs and with those of
-    /// its launches, which have those of the compiler.
+    /// Returns the optimisation levels, without the dash. A fixed program must be clean without proofs and with
+    /// those of its launches, which have those of the compiler.
     pub fn opt_levels(&self, revision: Option<&str>) -> Vec<String> {
         let given = self.words(revision, "opt");
         let levels = match revision {
