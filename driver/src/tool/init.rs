@@ -211,6 +211,7 @@ mod tests {
             assert_eq!(variable_of(makefile, calls_nvcc), variable, "{makefile}");
         }
     }
+
     #[test]
     fn a_makefile_gets_what_it_asks_for() {
         for (text, wanted) in [

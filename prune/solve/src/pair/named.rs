@@ -143,8 +143,8 @@ pub fn unmatched<'a>(
     PairFormula::of(encoder, race, candidates)
 }
 
-/// Returns the formula that a thread leaves the loop of the second one, which has no breaks, in some iteration, and
-/// another thread comes to an iteration of the first one's loop that is more than `shift` later.
+/// Returns the formula of an early end. A thread leaves the second one's loop, which has no breaks, in some iteration.
+/// Another thread comes to an iteration of the first one's loop that is more than `shift` later.
 pub fn leaves_early<'a>(
     setting: Setting<'a>,
     [later, at]: [&Turned<'a>; 2],

@@ -28,8 +28,8 @@ pub fn both_arrive<'a>(
     PairFormula::of(encoder, race, candidates)
 }
 
-/// Returns the formula that a thread arrives in some iteration `k`, and another one, `shift` iterations of its loop later,
-/// does not wait at the same mbarrier for the phase whose number has the parity of `k / period`.
+/// Returns the formula of a wait for another phase. A thread arrives in some iteration `k`. Another one, `shift`
+/// iterations of its loop later, does not wait at the same mbarrier for the phase with the parity of `k / period`.
 pub fn unwaited<'a>(
     setting: Setting<'a>,
     [arrival, wait]: [&Turned<'a>; 2],
