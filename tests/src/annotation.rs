@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! //@ revisions: racy fixed      one build each, with -DRACY and -DFIXED
-//! //@ opt: O0 O1 O2              optimisation levels (this is the default; O0 and O2 for the revision `fixed`)
+//! //@ opt: O0 O2                 optimisation levels (this is the default)
 //! //@ seeds: 0 2 12              schedules of the executor (this is the default)
 //! //@ compile-flags: -lineinfo   further arguments of gclang
 //! //@ module: yes                its device code is also a file, `PROGRAM.fatbin`, for the driver API
@@ -267,11 +267,7 @@ impl Program {
     /// those of its launches, which have those of the compiler.
     pub fn opt_levels(&self, revision: Option<&str>) -> Vec<String> {
         let given = self.words(revision, "opt");
-        let levels = match revision {
-            _ if !given.is_empty() => given,
-            Some("fixed") => vec!["O0", "O2"],
-            _ => vec!["O0", "O1", "O2"],
-        };
+        let levels = if given.is_empty() { vec!["O0", "O2"] } else { given };
         levels.into_iter().map(str::to_owned).collect()
     }
 
