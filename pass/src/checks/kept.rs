@@ -9,7 +9,7 @@
 //! Invariant: all code of a kernel has these compares, the bare code too. So they are inserted before the module is
 //! copied.
 //!
-//! The size of dynamic shared memory is no constant. Accesses to it are not kept.
+//! All dynamic shared memory is one array. Its size is the launch's, and the code reads it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,11 +20,12 @@ use llvm_sys::prelude::*;
 use llvm_sys::{LLVMIntPredicate, LLVMOpcode};
 
 use crate::analysis::address::{self, Term};
-use crate::analysis::reach;
+use crate::analysis::reach::{self, Reach};
 use crate::checks::instrument::open_branch;
 use crate::ir::entry_calls::{EntryCall, EntryCalls};
 use crate::ir::position::source_name;
 use crate::ir::{self, address_space};
+use crate::translate::shared::is_dynamic;
 
 /// The metadata kind of an access that is kept within its array.
 const METADATA: &str = "gpurace.kept";
@@ -53,7 +54,11 @@ pub unsafe fn insert(module: LLVMModuleRef) {
     unsafe {
         let kernels: Vec<_> = ir::kernels(module).into_iter().map(|(kernel, _)| kernel).collect();
         let reach = reach::of_kernels(module, &kernels);
-        let several = reach.into_iter().filter(|reach| reach.shared.len() > 1);
+        let arrays = |reach: &Reach| {
+            let dynamic = reach.shared.iter().filter(|&&array| is_dynamic(array)).count();
+            reach.shared.len() - dynamic.saturating_sub(1)
+        };
+        let several = reach.into_iter().filter(|reach| arrays(reach) > 1);
         let functions: HashSet<_> = several.flat_map(|reach| reach.functions).collect();
         let calls = EntryCalls::new(module);
         let builder = LLVMCreateBuilderInContext(ir::context(module));
@@ -92,7 +97,6 @@ pub unsafe fn insert(module: LLVMModuleRef) {
 pub unsafe fn make_traps(module: LLVMModuleRef) {
     // SAFETY: by contract; each call is erased once, and nothing uses the names any more.
     unsafe {
-        let id = LLVMLookupIntrinsicID(c"llvm.trap".as_ptr(), "llvm.trap".len());
         let builder = LLVMCreateBuilderInContext(ir::context(module));
         for function in ir::definitions(module).collect::<Vec<_>>() {
             for instruction in ir::instructions(function) {
@@ -103,7 +107,7 @@ pub unsafe fn make_traps(module: LLVMModuleRef) {
                 let name = call.operand(0);
                 LLVMPositionBuilderBefore(builder, instruction);
                 LLVMSetCurrentDebugLocation2(builder, LLVMInstructionGetDebugLoc(instruction));
-                ir::call(builder, LLVMGetIntrinsicDeclaration(module, id, std::ptr::null_mut(), 0), &[]);
+                ir::call_intrinsic(builder, "llvm.trap", None, &[]);
                 LLVMInstructionEraseFromParent(instruction);
                 if LLVMGetFirstUse(name).is_null() {
                     LLVMDeleteGlobal(name);
@@ -142,8 +146,8 @@ unsafe fn access(module: LLVMModuleRef, instruction: LLVMValueRef) -> Option<(u3
 /// A place in a shared array that rests on memory.
 struct LoadedPlace {
     array: LLVMValueRef,
-    /// Bytes of the array.
-    size: u64,
+    /// Bytes of the array; `None` for dynamic shared memory.
+    size: Option<u64>,
     constant: i64,
     terms: Vec<Term>,
 }
@@ -166,17 +170,14 @@ impl LoadedPlace {
                 }
                 at = LLVMGetOperand(at, 0);
             }
-            let is_array = !LLVMIsAGlobalVariable(at).is_null()
-                && LLVMIsDeclaration(at) == 0
-                && ir::space_of(at) == Some(address_space::SHARED);
-            if !is_array {
+            if LLVMIsAGlobalVariable(at).is_null() || ir::space_of(at) != Some(address_space::SHARED) {
                 return None;
             }
-            let size = ir::alloc_size(module, LLVMGlobalGetValueType(at));
+            let size = (!is_dynamic(at)).then(|| ir::alloc_size(module, LLVMGlobalGetValueType(at)));
             let place = Self { array: at, size, constant, terms };
-            let is_kept = size >= bytes
-                && place.terms.iter().any(|term| rests_on_memory(term.index))
-                && place.most().is_none_or(|most| most > size - bytes);
+            let may_leave = |size: u64| size >= bytes && place.most().is_none_or(|most| most > size - bytes);
+            let is_kept =
+                place.terms.iter().any(|term| rests_on_memory(term.index)) && size.is_none_or(may_leave);
             is_kept.then_some(place)
         }
     }
@@ -226,14 +227,31 @@ impl LoadedPlace {
             }
             // A poison index must not be two different values.
             let offset = LLVMBuildFreeze(builder, offset, name);
-            let most = calls.i64(self.size - bytes);
-            let leaves = LLVMBuildICmp(builder, LLVMIntPredicate::LLVMIntUGT, offset, most, name);
+            let (size, leaves) = match self.size {
+                Some(size) => {
+                    let most = calls.i64(size - bytes);
+                    let leaves = LLVMBuildICmp(builder, LLVMIntPredicate::LLVMIntUGT, offset, most, name);
+                    (calls.i64(size), leaves)
+                }
+                None => {
+                    let size = dynamic_size(builder, long);
+                    // The number of offsets at which all bytes lie in the memory. It may be 0.
+                    let offsets = ir::call_intrinsic(
+                        builder,
+                        "llvm.usub.sat",
+                        Some(long),
+                        &[size, calls.i64(bytes - 1)],
+                    );
+                    let leaves = LLVMBuildICmp(builder, LLVMIntPredicate::LLVMIntUGE, offset, offsets, name);
+                    (size, leaves)
+                }
+            };
             let location = LLVMGetCurrentDebugLocation2(builder);
             open_branch(builder, leaves, access);
             LLVMSetCurrentDebugLocation2(builder, location);
             let what = ir::c(&source_name(&ir::name(self.array)));
             let what = LLVMBuildGlobalString(builder, what.as_ptr(), c"gpurace.array".as_ptr());
-            let arguments = [what, calls.i64(self.size), offset, calls.i32(bytes), calls.i32(u64::MAX)];
+            let arguments = [what, size, offset, calls.i32(bytes), calls.i32(u64::MAX)];
             calls.call(builder, Entry::LeavesArray, &arguments);
             LLVMBuildUnreachable(builder);
             LLVMPositionBuilderBefore(builder, access);
@@ -245,6 +263,15 @@ impl LoadedPlace {
             let byte = LLVMInt8TypeInContext(LLVMGetTypeContext(long));
             LLVMBuildGEP2(builder, byte, base, [offset].as_mut_ptr(), 1, name)
         }
+    }
+}
+
+/// The bytes of the launch's dynamic shared memory, as an integer of the type `long`.
+unsafe fn dynamic_size(builder: LLVMBuilderRef, long: LLVMTypeRef) -> LLVMValueRef {
+    // SAFETY: by `insert`'s contract.
+    unsafe {
+        let bytes = ir::call_intrinsic(builder, "llvm.nvvm.read.ptx.sreg.dynamic_smem_size", None, &[]);
+        LLVMBuildZExt(builder, bytes, long, c"".as_ptr())
     }
 }
 

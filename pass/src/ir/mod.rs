@@ -235,6 +235,23 @@ pub unsafe fn call_as(
     }
 }
 
+/// Calls an LLVM intrinsic at the builder's position. `overloaded` is the type that its full name ends with, if it has
+/// several forms.
+pub unsafe fn call_intrinsic(
+    b: LLVMBuilderRef,
+    name: &str,
+    overloaded: Option<LLVMTypeRef>,
+    arguments: &[LLVMValueRef],
+) -> LLVMValueRef {
+    let mut types: Vec<_> = overloaded.into_iter().collect();
+    // SAFETY: by contract; the name is an intrinsic's.
+    unsafe {
+        let module = LLVMGetGlobalParent(LLVMGetBasicBlockParent(LLVMGetInsertBlock(b)));
+        let id = LLVMLookupIntrinsicID(name.as_ptr().cast(), name.len());
+        call(b, LLVMGetIntrinsicDeclaration(module, id, types.as_mut_ptr(), types.len()), arguments)
+    }
+}
+
 /// The address `offset` bytes behind `base`, in the same object.
 pub unsafe fn at_offset(b: LLVMBuilderRef, base: LLVMValueRef, offset: LLVMValueRef) -> LLVMValueRef {
     // SAFETY: by contract.

@@ -324,12 +324,19 @@ impl Extraction<'_> {
         if !unsafe { kept::is_kept(access.instruction) } {
             return None;
         }
-        let p::ObjectKind::Shared { size, .. } = self.b.protocol.objects[object.0 as usize].kind else {
-            return None;
+        let bytes = self.b.constant(Width::W64, i64::try_from(access.size).ok()?);
+        let size = match self.b.protocol.objects[object.0 as usize].kind {
+            p::ObjectKind::Shared { size, .. } => self.b.constant(Width::W64, i64::try_from(size).ok()?),
+            p::ObjectKind::DynamicShared => {
+                let size = self.b.leaf(Expr::DynamicShared);
+                self.b.cast(Cast::Zext, Width::W64, size)
+            }
+            _ => return None,
         };
-        let last = i64::try_from(size.checked_sub(access.size)?).ok()?;
-        let last = self.b.constant(Width::W64, last);
-        Some(self.b.cmp(CmpOp::Ule, offset, last))
+        let fits = self.b.cmp(CmpOp::Ule, bytes, size);
+        let last = self.b.bin(BinOp::Sub, size, bytes);
+        let ends_inside = self.b.cmp(CmpOp::Ule, offset, last);
+        Some(self.b.bin(BinOp::And, fits, ends_inside))
     }
 
     /// The number of bytes of an access.

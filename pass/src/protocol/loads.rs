@@ -234,6 +234,7 @@ impl Extraction<'_> {
         }
         match at {
             offset::LANE => Some(self.b.leaf(Expr::Lane)),
+            offset::DYNAMIC_SHARED_BYTES => Some(self.b.leaf(Expr::DynamicShared)),
             offset::LINEAR_TID => Some(self.b.linear_thread()),
             offset::WARP => {
                 let linear = self.b.linear_thread();

@@ -55,11 +55,7 @@ unsafe fn join(module: LLVMModuleRef, builder: LLVMBuilderRef, sum: LLVMValueRef
             let negated = if is_first { &mut other } else { &mut factor };
             *negated = LLVMBuildFNeg(builder, *negated, name);
         }
-        let id = LLVMLookupIntrinsicID(c"llvm.fma".as_ptr(), "llvm.fma".len());
-        let function = LLVMGetIntrinsicDeclaration(module, id, [LLVMTypeOf(sum)].as_mut_ptr(), 1);
-        let mut arguments = [factor, by, other];
-        let ty = LLVMGlobalGetValueType(function);
-        let joined = LLVMBuildCall2(builder, ty, function, arguments.as_mut_ptr(), 3, name);
+        let joined = ir::call_intrinsic(builder, "llvm.fma", Some(LLVMTypeOf(sum)), &[factor, by, other]);
         LLVMReplaceAllUsesWith(sum, joined);
         LLVMInstructionEraseFromParent(sum);
     }

@@ -3,15 +3,13 @@
 use gpurace_protocol::launch::Launch;
 use gpurace_protocol::protocol::{ObjectKind, Protocol};
 use gpurace_protocol::race::threads;
-use gpurace_protocol::range::{MAX_BLOCK, MAX_BLOCK_Z, MAX_GRID_X, MAX_GRID_YZ, most_threads};
+use gpurace_protocol::range::{MAX_BLOCK, MAX_BLOCK_Z, MAX_GRID_X, MAX_GRID_YZ, MAX_SHARED, most_threads};
 use gpurace_protocol::run::{Touch, trace};
 
 /// The largest number of threads of a launch that is looked at.
 const MOST_THREADS: u64 = 8192;
 /// The largest number of accesses of all threads together, and the statements of one thread.
 const MOST_TOUCHES: usize = 1 << 20;
-/// Shared memory of a block, bytes: the most that any GPU has.
-const MOST_SHARED: u64 = 227 << 10;
 /// An array of this size or more is none that a program has.
 const MOST_BYTES: u64 = 1 << 40;
 
@@ -40,7 +38,7 @@ pub fn completed(protocol: &Protocol, mut launch: Launch, fuel: u64) -> Option<L
         ObjectKind::Shared { size } => size,
         _ => 0,
     });
-    let most_dynamic = MOST_SHARED.checked_sub(of_kernel.sum())?;
+    let most_dynamic = (MAX_SHARED as u64).checked_sub(of_kernel.sum())?;
     let (mut dynamic, mut seen) = (0, 0);
     for thread in threads(&launch) {
         let trace = trace(protocol, &launch, thread, &mut |_| 0, fuel).ok()?;

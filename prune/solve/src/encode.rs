@@ -95,6 +95,7 @@ enum Key {
     Ctaid(usize, Axis),
     Ntid(Axis),
     Nctaid(Axis),
+    DynamicShared,
     Param(ParamId, View),
     Opaque(OpaqueId, usize, Vec<(LoopId, Lin)>, View),
     Any(VarId, usize, Vec<(LoopId, Lin)>, View),
@@ -388,6 +389,10 @@ impl<'a> Encoder<'a> {
             Expr::Ctaid(axis) => self.ctaid(f.side, axis),
             Expr::Ntid(axis) => Ok(self.ntid(axis)),
             Expr::Nctaid(axis) => Ok(self.nctaid(axis)),
+            Expr::DynamicShared => {
+                let range = self.special(Expr::DynamicShared);
+                Ok(self.keyed(Key::DynamicShared, "dynamic_smem_size", range))
+            }
             Expr::Lane => Ok(self.warp_and_lane(f.side)?.1),
             Expr::Param { id: param, width } => self.param(param, width, view),
             Expr::Opaque { id: opaque, width } => self.opaque(f, opaque, width, view),

@@ -131,7 +131,8 @@ fn behind_mask(exprs: &Exprs, mask: ExprId) -> Option<ExprId> {
 /// True if all threads of all launches with the same arguments and shape compute the same value.
 pub(crate) fn is_of_launch(exprs: &Exprs, id: ExprId) -> bool {
     !exprs.mentions(id, |node| {
-        let fixed = matches!(node, Expr::Param { .. } | Expr::Ntid(_) | Expr::Nctaid(_) | Expr::Const { .. });
+        let is_size = matches!(node, Expr::Ntid(_) | Expr::Nctaid(_) | Expr::DynamicShared);
+        let fixed = is_size || matches!(node, Expr::Param { .. } | Expr::Const { .. });
         !fixed && node.operands().next().is_none()
     })
 }

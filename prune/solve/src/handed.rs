@@ -154,6 +154,7 @@ fn of_first_thread(exprs: &Exprs, id: ExprId) -> Option<u64> {
         Expr::Cast(cast, width, a) => fold::convert(cast, exprs.width(a), width, value(a)?),
         Expr::Ntid(_)
         | Expr::Nctaid(_)
+        | Expr::DynamicShared
         | Expr::Ctaid(_)
         | Expr::Param { .. }
         | Expr::Var { .. }

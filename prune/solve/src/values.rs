@@ -134,6 +134,7 @@ impl<'a> Values<'a, '_> {
             }
             Expr::Ntid(axis) => one(self.setting.launch?.shape.block[axis as usize].into()),
             Expr::Nctaid(axis) => one(self.setting.launch?.shape.grid[axis as usize].into()),
+            Expr::DynamicShared => one(self.setting.launch?.shape.dynamic_shared.into()),
             Expr::Var { id, .. } => {
                 if let Some((_, Some(value))) = self.open.iter().find(|(open, _)| *open == id) {
                     return one(*value);

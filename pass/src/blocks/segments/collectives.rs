@@ -284,10 +284,7 @@ impl Cutter {
                     let inside = LLVMBuildICmp(b, LLVMIntNE, bits, vector(&|_| 0), none);
                     all = LLVMBuildSelect(b, inside, all, vector(&|_| neutral), none);
                 }
-                let name = format!("llvm.vector.reduce.{by}");
-                let id = LLVMLookupIntrinsicID(name.as_ptr().cast(), name.len());
-                let reduce = LLVMGetIntrinsicDeclaration(self.module, id, [LLVMTypeOf(all)].as_mut_ptr(), 1);
-                ir::call(b, reduce, &[all])
+                ir::call_intrinsic(b, &format!("llvm.vector.reduce.{by}"), Some(LLVMTypeOf(all)), &[all])
             };
             if !self.parts {
                 uniform.add(of_warp, Uniform::Warp);

@@ -12,6 +12,7 @@ fn module(body: &str) -> String {
          @a = internal addrspace(3) global [64 x i32] undef
          @b = internal addrspace(3) global [64 x i32] undef
          @dynamic = external addrspace(3) global [0 x i32]
+         @again = external addrspace(3) global [0 x i64]
          @device = internal addrspace(1) global [64 x i32] zeroinitializer
          declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
          define ptx_kernel void @k(ptr %p, i32 %n) {{
@@ -99,8 +100,10 @@ fn the_array_must_be_known() {
     assert_eq!(counts(&format!("{OTHER}\n{}\n{store}", element("@a"))), (1, 1));
     // It is the only one.
     assert_eq!(counts(&format!("{}\n{store}", element("@a"))), (0, 0));
-    // Its size is the launch's.
-    assert_eq!(counts(&format!("{OTHER}\n{}\n{store}", element("@dynamic"))), (0, 0));
+    // All dynamic shared memory is one array, whose size the code reads.
+    assert_eq!(counts(&format!("{OTHER}\n{}\n{store}", element("@dynamic"))), (1, 1));
+    let again = "store i32 0, ptr addrspace(3) @again";
+    assert_eq!(counts(&format!("{again}\n{}\n{store}", element("@dynamic"))), (0, 0));
     // It is one of two.
     let one = "%s = icmp eq i32 %n, 0\n %q = select i1 %s, ptr addrspace(3) @a, ptr addrspace(3) @b";
     assert_eq!(counts(&format!("{one}\n{}\n{store}", element("%q"))), (0, 0));

@@ -25,6 +25,18 @@ fn an_access_at_a_loaded_place_is_made_within_its_array() {
 }
 
 #[test]
+fn an_access_at_a_loaded_place_is_made_within_dynamic_memory() {
+    let program = Program::of(
+        "extern __shared__ int bins[]; KERNEL k(int *key) { __shared__ int last[1];
+            bins[key[tid]] = 1; bins[key[tid]] += tid; last[0] = key[0]; }",
+    );
+    let is_dynamic = |object: &&Object| object.kind == ObjectKind::DynamicShared;
+    assert_eq!(program.protocol.objects.iter().filter(is_dynamic).count(), 1);
+    let keys = Argument::Words(vec![3, 15, 0, 3]);
+    program.assert_covered(ONE, [4, 1, 1], &[keys], 400);
+}
+
+#[test]
 fn other_accesses_may_leave_it() {
     // One of the accesses to the array is not kept: its place is computed from the thread alone.
     let program = Program::of(

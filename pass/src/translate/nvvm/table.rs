@@ -23,6 +23,7 @@ pub const INTRINSICS: &[Row] = &[
     Row("is_explicit_cluster", "
         %v = call i32 @entry.cluster(i32 14)
         icmp ne i32 %v, 0"),
+    Row("read.ptx.sreg.dynamic_smem_size", "call i32 @gr.ctx.i32(i64 $DYNAMIC_SHARED_BYTES, i64 0)"),
     Row("read.ptx.sreg.laneid", "call i32 @gr.ctx.i32(i64 $LANE, i64 0)"),
     Row("read.ptx.sreg.warpid", "call i32 @gr.ctx.i32(i64 $WARP, i64 0)"),
     Row("read.ptx.sreg.nwarpid", "ret i32 64"),

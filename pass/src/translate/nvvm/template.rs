@@ -433,6 +433,7 @@ const OFFSETS: &[(&str, usize)] = &[
     ("$CTAID", offset::CTAID),
     ("$NTID", offset::NTID),
     ("$NCTAID", offset::NCTAID),
+    ("$DYNAMIC_SHARED_BYTES", offset::DYNAMIC_SHARED_BYTES),
     ("$LANE", offset::LANE),
     ("$WARP", offset::WARP),
     ("$LAUNCH_ID", offset::LAUNCH_ID),

@@ -57,6 +57,7 @@ impl Common {
             Expr::Param { id, .. } => self.params.get(id.0 as usize).copied().flatten(),
             Expr::Ntid(axis) => self.shape.block[axis as usize].map(u64::from),
             Expr::Nctaid(axis) => self.shape.grid[axis as usize].map(u64::from),
+            Expr::DynamicShared => self.shape.dynamic_shared.map(u64::from),
             _ => None,
         });
         let special = Protocol { shape: self.shape, ..special };

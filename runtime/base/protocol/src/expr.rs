@@ -185,6 +185,8 @@ pub enum Expr {
     Ntid(Axis),
     /// `gridDim`, 32 bits.
     Nctaid(Axis),
+    /// The bytes of dynamic shared memory of a block, 32 bits.
+    DynamicShared,
     /// Linear thread index in the block modulo 32 (`%laneid`), 32 bits.
     Lane,
     /// A scalar kernel parameter, or a scalar part of one.
@@ -292,7 +294,8 @@ impl Exprs {
             | Expr::Var { width, .. }
             | Expr::Opaque { width, .. }
             | Expr::Cast(_, width, _) => width,
-            Expr::Tid(_) | Expr::Ctaid(_) | Expr::Ntid(_) | Expr::Nctaid(_) | Expr::Lane => Width::W32,
+            Expr::Tid(_) | Expr::Ctaid(_) | Expr::Ntid(_) | Expr::Nctaid(_) => Width::W32,
+            Expr::DynamicShared | Expr::Lane => Width::W32,
             Expr::Iteration(_) => Width::W64,
             Expr::Cmp(..) => Width::W1,
             Expr::Bin(_, a, _) => self.width(a),

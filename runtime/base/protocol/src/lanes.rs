@@ -154,7 +154,9 @@ impl Table<'_> {
         match exprs.get(id) {
             Expr::Const { bits, .. } => Some(bits),
             Expr::Lane => Some(self.index % u64::from(WARP)),
-            Expr::Param { .. } | Expr::Ntid(_) | Expr::Nctaid(_) => uniform_value(exprs, self.launch?, id),
+            Expr::Param { .. } | Expr::Ntid(_) | Expr::Nctaid(_) | Expr::DynamicShared => {
+                uniform_value(exprs, self.launch?, id)
+            }
             Expr::Tid(Axis::X) => self.taken_for_lane(id),
             Expr::Tid(_) | Expr::Ctaid(_) | Expr::Var { .. } | Expr::Iteration(_) | Expr::Opaque { .. } => {
                 None

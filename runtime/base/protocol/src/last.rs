@@ -261,6 +261,7 @@ impl Moment<'_, '_> {
             Expr::Const { bits, .. } => bits,
             Expr::Ntid(axis) => self.runs.launch?.shape.block[axis as usize].into(),
             Expr::Nctaid(axis) => self.runs.launch?.shape.grid[axis as usize].into(),
+            Expr::DynamicShared => self.runs.launch?.shape.dynamic_shared.into(),
             Expr::Param { id, width } => width.truncate(*self.runs.launch?.params.get(id.0 as usize)?),
             Expr::Var { id, .. } => *self.vars.get(&id)?,
             Expr::Iteration(of) if of == self.of => self.iteration,

@@ -37,6 +37,8 @@ pub const MAX_BLOCK_Z: i128 = 64;
 pub const MAX_GRID_X: i128 = (1 << 31) - 1;
 /// The largest number of blocks in a grid's y and z dimensions.
 pub const MAX_GRID_YZ: i128 = 65535;
+/// The most bytes of shared memory that a block may have.
+pub const MAX_SHARED: i128 = 227 << 10;
 
 /// The ranges of a launch's arguments, by places. `None` if a place is not in the arguments.
 type ArgumentRanges = FxHashMap<(Places, Width, View), Option<Range>>;
@@ -163,9 +165,12 @@ impl<'a> Ranges<'a> {
             // Ring operations read constants as signed, since adding -1 gives tighter ranges than adding 2^32
             // - 1.
             Expr::Const { width, bits } => Range::one(lift_constant(width, bits)),
-            Expr::Tid(_) | Expr::Ctaid(_) | Expr::Ntid(_) | Expr::Nctaid(_) | Expr::Lane => {
-                special(node, self.protocol, self.launch)
-            }
+            Expr::Tid(_)
+            | Expr::Ctaid(_)
+            | Expr::Ntid(_)
+            | Expr::Nctaid(_)
+            | Expr::DynamicShared
+            | Expr::Lane => special(node, self.protocol, self.launch),
             Expr::Param { id: param, width } => match self.launch {
                 Some(launch) => {
                     let bits = launch.params.get(param.0 as usize);
@@ -335,6 +340,10 @@ pub fn special(node: Expr, protocol: &Protocol, launch: Option<&Launch>) -> Rang
         Expr::Ctaid(axis) => index(grid(axis), most_grid(axis)),
         Expr::Ntid(axis) => dimension(block(axis), most_block(axis)),
         Expr::Nctaid(axis) => dimension(grid(axis), most_grid(axis)),
+        Expr::DynamicShared => {
+            let known = launch.map_or(known.dynamic_shared, |launch| Some(launch.shape.dynamic_shared));
+            known.map_or(Range::new(0, MAX_SHARED), |bytes| Range::one(bytes.into()))
+        }
         Expr::Lane => Range::new(0, 31),
         _ => View::Signed.all(Width::W64),
     }

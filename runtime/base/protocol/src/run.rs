@@ -395,6 +395,7 @@ impl<'a> Run<'a> {
             Expr::Ctaid(axis) => at(self.thread.ctaid, axis),
             Expr::Ntid(axis) => at(self.launch.shape.block, axis),
             Expr::Nctaid(axis) => at(self.launch.shape.grid, axis),
+            Expr::DynamicShared => self.launch.shape.dynamic_shared.into(),
             Expr::Lane => u64::from(self.thread.linear(self.launch) % WARP),
             Expr::Param { id, .. } => self.launch.params.get(id.0 as usize).copied().unwrap_or(0),
             Expr::Var { id, .. } => self.var(id).unwrap_or(0),

@@ -112,6 +112,7 @@ fn write_expr(out: &mut String, protocol: &Protocol, exprs: &Exprs, id: ExprId, 
         Expr::Nctaid(a) => {
             let _ = write!(out, "gridDim.{}", axis(a));
         }
+        Expr::DynamicShared => out.push_str("dynamic_smem_size"),
         Expr::Lane => out.push_str("laneid"),
         Expr::Param { id, .. } => out.push_str(param(protocol, id)),
         Expr::Var { id, .. } => out.push_str(&var(id)),

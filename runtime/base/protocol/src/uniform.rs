@@ -45,6 +45,7 @@ impl Uniforms<'_> {
             Expr::Const { bits, .. } => bits,
             Expr::Ntid(axis) => at(launch.shape.block, axis),
             Expr::Nctaid(axis) => at(launch.shape.grid, axis),
+            Expr::DynamicShared => launch.shape.dynamic_shared.into(),
             Expr::Param { id, width } => width.truncate(*launch.params.get(id.0 as usize)?),
             Expr::Bin(op, a, b) => {
                 let (x, y) = (self.value(a)?, self.value(b)?);

@@ -140,9 +140,8 @@ fn expressions(protocol: &Protocol) -> Result<(), Malformed> {
             }
             Expr::Var { width, .. } => (true, width),
             Expr::Iteration(_) => (true, Width::W64),
-            Expr::Tid(_) | Expr::Ctaid(_) | Expr::Ntid(_) | Expr::Nctaid(_) | Expr::Lane => {
-                (true, Width::W32)
-            }
+            Expr::Tid(_) | Expr::Ctaid(_) | Expr::Ntid(_) | Expr::Nctaid(_) => (true, Width::W32),
+            Expr::DynamicShared | Expr::Lane => (true, Width::W32),
             Expr::Bin(_, a, b) => (of(a) == of(b), of(a)),
             Expr::Cmp(_, a, b) => (of(a) == of(b), Width::W1),
             Expr::Select(c, a, b) => (of(c) == Width::W1 && of(a) == of(b), of(a)),

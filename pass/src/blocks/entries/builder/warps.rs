@@ -185,11 +185,8 @@ impl BlockEntryBuilder<'_> {
             LLVMPositionBuilderAtEnd(b, body);
             let left = LLVMBuildPhi(b, int, none);
             LLVMAddIncoming(left, [mask].as_mut_ptr(), [before].as_mut_ptr(), 1);
-            let name = "llvm.cttz";
-            let id = LLVMLookupIntrinsicID(name.as_ptr().cast(), name.len());
-            let count = LLVMGetIntrinsicDeclaration(self.module, id, [int].as_mut_ptr(), 1);
             let not_zero = LLVMConstAllOnes(LLVMInt1TypeInContext(self.context));
-            let lane = ir::call(b, count, &[left, not_zero]);
+            let lane = ir::call_intrinsic(b, "llvm.cttz", Some(int), &[left, not_zero]);
             let lane = LLVMBuildZExt(b, lane, long, none);
             self.lane(kernel, point, first, linear, lane, shared);
             let others = LLVMBuildAnd(b, left, LLVMBuildSub(b, left, LLVMConstInt(int, 1, 0), none), none);
