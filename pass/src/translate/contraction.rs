@@ -27,7 +27,7 @@ pub unsafe fn settle(module: LLVMModuleRef) {
         let builder = LLVMCreateBuilderInContext(ir::context(module));
         for function in ir::definitions(module) {
             for sum in ir::instructions(function) {
-                join(module, builder, sum);
+                join(builder, sum);
             }
         }
         LLVMDisposeBuilder(builder);
@@ -36,7 +36,7 @@ pub unsafe fn settle(module: LLVMModuleRef) {
 }
 
 /// Replaces `sum` by a call of `llvm.fma` if it may be joined with a product.
-unsafe fn join(module: LLVMModuleRef, builder: LLVMBuilderRef, sum: LLVMValueRef) {
+unsafe fn join(builder: LLVMBuilderRef, sum: LLVMValueRef) {
     // SAFETY: by `settle`'s contract; argument arrays are as long as said.
     unsafe {
         if !may_join(sum, &[LLVMFAdd, LLVMFSub]) {
