@@ -26,6 +26,7 @@ use gpurace_protocol::launch::Launch;
 use gpurace_protocol::protocol::Protocol;
 use gpurace_protocol::range::{Range, Ranges, View, lift_constant, special};
 
+use self::loops::Iterated;
 use crate::contents::Loaded;
 use crate::handed::Handed;
 use crate::linear::{Atom, Encoded, Formula, Lin, TooBig};
@@ -127,6 +128,10 @@ pub struct Encoder<'a> {
     /// The opaque values and variables without a known step that the query mentions in iterations of loops.
     mentioned: Vec<(Key, Lin)>,
     shared: HashMap<Key, Atom>,
+    /// Choices between two values by a condition.
+    choices: HashMap<(Formula, Lin, Lin), Lin>,
+    /// Values of variables that are multiplied or divided in each iteration.
+    iterated: HashMap<Iterated, Lin>,
     pub(crate) quotients: HashMap<Division, (Lin, Lin)>,
     pub(crate) bits: HashMap<(Lin, u32), Vec<Lin>>,
     /// Bitwise operators of two unknown numbers.
@@ -218,6 +223,8 @@ impl<'a> Encoder<'a> {
             loaded: Vec::new(),
             mentioned: Vec::new(),
             shared: HashMap::new(),
+            choices: HashMap::new(),
+            iterated: HashMap::new(),
             quotients: HashMap::new(),
             bits: HashMap::new(),
             masked: Vec::new(),

@@ -7,9 +7,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use gpurace_protocol::expr::{BinOp, Expr, ExprId, Exprs, VarId};
 use gpurace_protocol::fold;
-use gpurace_protocol::interval::Meeting;
+use gpurace_protocol::interval::{Meeting, uniformity};
 use gpurace_protocol::place::Place;
-use gpurace_protocol::protocol::{Step, Test};
+use gpurace_protocol::protocol::{Step, Test, Uniform};
 use gpurace_protocol::range::{Loops, VarInfo};
 
 use crate::encode::Setting;
@@ -21,10 +21,15 @@ const MOST: usize = 40;
 pub type Assignment = Vec<(VarId, u64)>;
 
 /// Returns all combinations of values of halving and doubling loop variables in the offsets of two
-/// accesses. Both threads are in the same iteration of these loops. The list is empty if there are
-/// no such variables, too many combinations, or unknown values. Variables that are only added, as
-/// in `a[t + s]`, stay unknowns: they make no query harder.
-pub fn assignments(setting: Setting, (a, b): (&Place, &Place), meeting: &Meeting) -> Vec<Assignment> {
+/// accesses. Both threads are in the same iteration of these loops, and the variables have one value for both, as all that
+/// are this `uniform` have. The list is empty if there are no such variables, too many combinations, or unknown values.
+/// Variables that are only added, as in `a[t + s]`, stay unknowns: they make no query harder.
+pub fn assignments(
+    setting: Setting,
+    (a, b): (&Place, &Place),
+    meeting: &Meeting,
+    uniform: Uniform,
+) -> Vec<Assignment> {
     let loops = Loops::of(setting.protocol);
     let twisted = |id: VarId| [a, b].iter().any(|place| is_twisted(setting.exprs, place.access.offset, id));
     let mut vars: Vec<_> = loops
@@ -33,6 +38,7 @@ pub fn assignments(setting: Setting, (a, b): (&Place, &Place), meeting: &Meeting
         .copied()
         .filter(|info| meeting.same.contains(&info.of.id))
         .filter(|info| !matches!(info.var.step, Step::Add(_) | Step::Any(_)) && twisted(info.var.id))
+        .filter(|info| uniformity(setting.protocol, setting.exprs, info.var.from) >= uniform)
         .collect();
     vars.sort_by_key(|info| info.var.id);
     let mut all: Vec<Assignment> = Vec::new();

@@ -133,6 +133,69 @@ fn both_threads_of_a_pair_swap() {
     }
 }
 
+/// `for (j = from; j != 0; j = step) if ((i ^ j) > i) swap(s[i], s[i ^ j])`, with a barrier at the end of the body.
+fn stages(from: impl Fn(&mut Kernel) -> E, step: Step, barrier: bool) -> Protocol {
+    let mut k = Kernel::new("stages");
+    let (x, i) = (k.shared("s", 4 * 64), k.tid());
+    let from = from(&mut k);
+    let goes_on = |k: &mut Kernel, j| {
+        let over = k.eqc(j, 0);
+        k.p.exprs.not(over)
+    };
+    k.looped(from, step, goes_on, |k, j| {
+        let far = xor(k, i, j);
+        let leads = k.ult(i, far);
+        k.when(leads, |k| swap(k, x, i, far));
+        if barrier {
+            k.sync();
+        }
+    });
+    k.done()
+}
+
+/// What one thread knows of the distance, the other knows too, although nobody knows its value.
+#[test]
+fn distances_that_each_stage_halves() {
+    type From = fn(&mut Kernel) -> E;
+    let half: From = |k| {
+        let n = k.scalar("n");
+        k.binc(BinOp::SDiv, n, 2)
+    };
+    let at_most: From = |k| {
+        let n = k.scalar("n");
+        let half = k.binc(BinOp::SDiv, n, 2);
+        let most = k.c(256);
+        let is_less = k.lt(half, most);
+        k.p.exprs.select(is_less, half, most)
+    };
+    let given: From = |k| k.scalar("n");
+    for (name, from, step) in [
+        ("half, signed", half, Step::AShr(1)),
+        ("half, divided", half, Step::SDiv(2)),
+        ("at most 256", at_most, Step::AShr(1)),
+        ("given", given, Step::UDiv(2)),
+        ("doubled", given, Step::Mul(2)),
+    ] {
+        let p = stages(from, step, true);
+        let all = prove(&p);
+        assert!(all_proved(&all), "{name}: {:?}", words(&all));
+        assert!(all.stats.units < 4_000_000, "{name}: {:?}", all.stats);
+        let p = stages(from, Step::UDiv(2), false);
+        races_are_found(&p, &launch([1, 1, 1], [8, 1, 1], &p, &[4]));
+    }
+    // Each second thread begins with another distance.
+    let own: From = |k| {
+        let (n, i) = (k.scalar("n"), k.tid());
+        let (other, bit) = (k.addc(n, 2), k.binc(BinOp::And, i, 1));
+        let is_even = k.eqc(bit, 0);
+        k.p.exprs.select(is_even, n, other)
+    };
+    for step in [Step::UDiv(2), Step::AShr(1)] {
+        let p = stages(own, step, true);
+        races_are_found(&p, &launch([1, 1, 1], [8, 1, 1], &p, &[4]));
+    }
+}
+
 /// The first element of a thread in a stage, and the distance of the second, from its index and a number of the stage.
 type Elements = fn(&mut Kernel, E, E) -> (E, E);
 

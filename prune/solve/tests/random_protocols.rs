@@ -283,7 +283,7 @@ fn check(seed: u64, protocol: &Protocol, tally: &mut Tally) {
 
 fn compare(what: &str, protocol: impl Fn(u64) -> Protocol) {
     let first = number("GPURACE_SEED", 1);
-    let cases = number("GPURACE_CASES", 80);
+    let cases = number("GPURACE_CASES", 60);
     let mut tally = Tally {
         sites: 0,
         proved: 0,
@@ -324,7 +324,7 @@ fn compare(what: &str, protocol: impl Fn(u64) -> Protocol) {
         tally.racing_in_common,
     );
     // Guards against a test that proves nothing or in which nothing races.
-    if cases >= 100 && number("GPURACE_QUICK", 0) == 0 {
+    if cases >= 60 && number("GPURACE_QUICK", 0) == 0 {
         assert!(tally.proved > 0 && tally.conditional > 0 && tally.held > 0);
         assert!(tally.in_common > 0 && tally.conditional_in_common > 0);
         assert!(tally.held_in_common > 0 && tally.racing_in_common > 0);

@@ -7,16 +7,23 @@ use super::{Cases, Encoder, Frame};
 use crate::linear::{Encoded, Formula, Lin};
 
 impl<'a> Encoder<'a> {
-    /// Returns `a` if `cond` holds, else `b`.
+    /// Returns `a` if `cond` holds, else `b`. One choice has one unknown: two threads that choose between the same
+    /// values by the same condition have one value.
     pub(crate) fn choice(&mut self, cond: Formula, a: &Lin, b: &Lin) -> Encoded<Lin> {
         match cond {
             Formula::True => Ok(a.clone()),
             Formula::False => Ok(b.clone()),
             _ if a == b => Ok(a.clone()),
             cond => {
+                let choice = (cond, a.clone(), b.clone());
+                if let Some(known) = self.choices.get(&choice) {
+                    return Ok(known.clone());
+                }
                 let range = self.range(a).hull(self.range(b));
-                let cases = vec![(cond.clone(), a.clone()), (cond.negated(), b.clone())];
-                self.by_cases("choice", cases, range)
+                let cases = vec![(choice.0.clone(), a.clone()), (choice.0.clone().negated(), b.clone())];
+                let value = self.by_cases("choice", cases, range)?;
+                self.choices.insert(choice, value.clone());
+                Ok(value)
             }
         }
     }

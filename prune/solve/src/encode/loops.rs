@@ -5,12 +5,25 @@ use std::rc::Rc;
 use gpurace_protocol::condition::Condition;
 use gpurace_protocol::expr::{Expr, ExprId, LoopId, VarId, Width};
 use gpurace_protocol::protocol::{Last, Step};
-use gpurace_protocol::range::{VarInfo, View};
+use gpurace_protocol::range::{Range, VarInfo, View};
 
 use super::opaque::iterations;
-use super::{Encoder, Frame, Key, Wrap};
+use super::{Cases, Encoder, Frame, Key, Wrap};
 use crate::linear::{Encoded, Formula, Lin};
 use crate::operators::MOST_CASES;
+
+/// A loop variable in an iteration, where each step multiplies or divides it by a constant.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Iterated {
+    of: VarId,
+    /// Its first value.
+    from: Lin,
+    /// The number of the iteration.
+    at: Lin,
+    view: View,
+    /// What is known of its value. That may rest on guards, which differ between the places that ask for it.
+    known: Cases,
+}
 
 impl<'a> Encoder<'a> {
     /// Returns the value of a loop variable in the view.
@@ -145,9 +158,8 @@ impl<'a> Encoder<'a> {
         let from = self.computed(f, info.var.from, view)?;
         let least = f.ranges.computed(info.var.from, view).lo.max(self.range(&from).lo);
         if factor < 2 || least < 1 {
-            let later = Lin::atom(self.fresh("variable", all));
-            let first = Formula::eq(k, &Lin::constant(0))?;
-            return self.choice(first, &from, &later);
+            let known = vec![(Formula::eq(k, &Lin::constant(0))?, from.clone())];
+            return self.in_iteration(Iterated { of: info.var.id, from, at: k.clone(), view, known }, all);
         }
         let mut cases = Vec::new();
         let mut power = 1i128;
@@ -159,7 +171,8 @@ impl<'a> Encoder<'a> {
             j += 1;
         }
         // After the last case the variable wraps, and its value is unknown here.
-        let value = self.by_cases("variable", cases, all)?;
+        let iterated = Iterated { of: info.var.id, from, at: k.clone(), view, known: cases };
+        let value = self.in_iteration(iterated, all)?;
         let assumed = self.setting.wrap == Wrap::Assume;
         if f.certain && (assumed || f.ranges.never_wraps(info.var.id, view).is_some()) {
             let few = Formula::lt(k, &Lin::constant(j))?;
@@ -180,11 +193,12 @@ impl<'a> Encoder<'a> {
         let width = info.var.width;
         let from = self.computed(f, info.var.from, own)?;
         let range = f.ranges.computed(info.var.from, own).meet(self.range(&from));
-        if by < 2 || range.lo < 0 || !range.within(view.all(width)) {
-            let later = Lin::atom(self.fresh("variable", view.all(width)));
+        let all = view.all(width);
+        let iterated = |known| Iterated { of: info.var.id, from: from.clone(), at: k.clone(), view, known };
+        if by < 2 || range.lo < 0 || !range.within(all) {
             let first = Formula::eq(k, &Lin::constant(0))?;
             let from = self.computed(f, info.var.from, view)?;
-            return self.choice(first, &from, &later);
+            return self.in_iteration(iterated(vec![(first, from)]), all);
         }
         // If the start has few constant values, each value and iteration is a case.
         if let Some(starts) = self.constant_cases(&from) {
@@ -201,7 +215,7 @@ impl<'a> Encoder<'a> {
                 cases.push((Formula::all([start, beyond]), Lin::constant(0)));
             }
             if cases.len() <= MOST_CASES {
-                return self.by_cases("variable", cases, view.all(width));
+                return self.in_iteration(iterated(cases), all);
             }
         }
         let mut cases = Vec::new();
@@ -215,6 +229,17 @@ impl<'a> Encoder<'a> {
             j += 1;
         }
         cases.push((Formula::le(&Lin::constant(j), k)?, Lin::constant(0)));
-        self.by_cases("variable", cases, view.all(width))
+        self.in_iteration(iterated(cases), all)
+    }
+
+    /// Returns a variable's value in an iteration. All that ask for it and know the same of it get the same unknown: two
+    /// threads with one first value have one value in each iteration.
+    fn in_iteration(&mut self, of: Iterated, range: Range) -> Encoded<Lin> {
+        if let Some(known) = self.iterated.get(&of) {
+            return Ok(known.clone());
+        }
+        let value = self.by_cases("variable", of.known.clone(), range)?;
+        self.iterated.insert(of, value.clone());
+        Ok(value)
     }
 }

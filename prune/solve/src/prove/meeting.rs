@@ -13,7 +13,7 @@ use gpurace_protocol::interval::{Gap, Meeting, any_sync, holds_sync, meetings, u
 use gpurace_protocol::lanes::LaneSets;
 use gpurace_protocol::launch::Launch;
 use gpurace_protocol::place::{Place, Turn};
-use gpurace_protocol::protocol::{ObjectKind, Space, Sync};
+use gpurace_protocol::protocol::{ObjectKind, Space, Sync, Uniform};
 use gpurace_protocol::verdict::Witness;
 
 use super::{Failure, OUT_OF_TIME, Prover};
@@ -182,7 +182,8 @@ impl<'a> Prover<'a> {
     /// Returns the conditions of a proof that treats each value of the loop variables separately,
     /// if there are few values and each has a proof.
     fn value_by_value(&mut self, ask: Ask) -> Option<BTreeSet<Condition>> {
-        let all = assignments(self.setting, (&self.places[ask.i], &self.places[ask.j]), ask.meeting);
+        let places = (&self.places[ask.i], &self.places[ask.j]);
+        let all = assignments(self.setting, places, ask.meeting, ask.related.relation.group().uniform());
         if all.is_empty() {
             return None;
         }
@@ -268,7 +269,7 @@ impl<'a> Prover<'a> {
         };
         let same = place.loops().map(|of| of.id).collect();
         let alone = Meeting { same, later: None, gap: Gap::Always };
-        let mut each = assignments(self.setting, (place, place), &alone);
+        let mut each = assignments(self.setting, (place, place), &alone, Uniform::Thread);
         if each.is_empty() {
             each.push(Vec::new());
         }

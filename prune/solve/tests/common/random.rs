@@ -173,13 +173,18 @@ impl Generator {
                 (from, Step::Add(by))
             }
             2 => {
-                let from = if self.r.chance(50) { self.k.bdim() } else { self.small(same) };
+                let from = match self.r.below(6) {
+                    0..=2 => self.k.bdim(),
+                    3 if !same => self.one_of_two(),
+                    _ => self.small(same),
+                };
                 let by = 2 + self.r.below(2);
                 (from, if self.r.chance(70) { Step::UDiv(by) } else { Step::AShr(1) })
             }
             _ => {
                 let from = self.r.below(2) as i64 + 1 - self.r.chance(10) as i64;
-                (self.k.c(from), Step::Mul(2 + self.r.below(2)))
+                let from = if !same && self.r.chance(30) { self.one_of_two() } else { self.k.c(from) };
+                (from, Step::Mul(2 + self.r.below(2)))
             }
         };
         let step = if self.wild == 2 && self.r.chance(8) {
@@ -426,6 +431,20 @@ impl Generator {
             7 => self.k.tidy(),
             _ => self.k.lane(),
         }
+    }
+
+    /// A constant that depends on the thread.
+    fn one_of_two(&mut self) -> E {
+        let t = self.k.tid();
+        let cond = if self.r.chance(50) {
+            let bit = self.k.binc(BinOp::And, t, 1 << self.r.below(2));
+            self.k.eqc(bit, 0)
+        } else {
+            self.k.ltc(t, 1 + self.r.below(4) as i64)
+        };
+        let [a, b] = [(); 2].map(|()| self.r.below(9) as i64);
+        let (a, b) = (self.k.c(a), self.k.c(b));
+        self.k.p.exprs.select(cond, a, b)
     }
 
     fn cond(&mut self, same: bool) -> E {
