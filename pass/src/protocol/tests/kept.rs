@@ -13,6 +13,14 @@ fn kept(protocol: &Protocol) -> Vec<&str> {
     kept.map(|(object, _)| object.name.as_str()).collect()
 }
 
+/// True if no access leaves dynamic shared memory of this size.
+fn dynamic_is_kept(protocol: &Protocol, size: u32) -> bool {
+    let mut protocol = protocol.clone();
+    protocol.shape.dynamic_shared = Some(size);
+    let object = protocol.objects.iter().position(|object| object.kind == ObjectKind::DynamicShared);
+    keeps_within(&protocol, &protocol.exprs, ObjectId(object.expect("dynamic memory") as u32))
+}
+
 #[test]
 fn an_access_at_a_loaded_place_is_made_within_its_array() {
     let program = Program::of(
@@ -30,10 +38,21 @@ fn an_access_at_a_loaded_place_is_made_within_dynamic_memory() {
         "extern __shared__ int bins[]; KERNEL k(int *key) { __shared__ int last[1];
             bins[key[tid]] = 1; bins[key[tid]] += tid; last[0] = key[0]; }",
     );
-    let is_dynamic = |object: &&Object| object.kind == ObjectKind::DynamicShared;
-    assert_eq!(program.protocol.objects.iter().filter(is_dynamic).count(), 1);
+    assert!(dynamic_is_kept(&program.protocol, 64));
+    // There is no room for one access.
+    assert!(dynamic_is_kept(&program.protocol, 3));
     let keys = Argument::Words(vec![3, 15, 0, 3]);
     program.assert_covered(ONE, [4, 1, 1], &[keys], 400);
+}
+
+#[test]
+fn other_accesses_may_leave_dynamic_memory() {
+    let program = Program::of(
+        "extern __shared__ int bins[]; KERNEL k(int *key) { __shared__ int last[1];
+            bins[key[tid]] = 1; bins[tid] += 1; last[0] = key[0]; }",
+    );
+    assert!(!dynamic_is_kept(&program.protocol, 64));
+    assert!(dynamic_is_kept(&program.protocol, 4096));
 }
 
 #[test]
