@@ -39,8 +39,6 @@ fn an_access_at_a_loaded_place_is_made_within_dynamic_memory() {
             bins[key[tid]] = 1; bins[key[tid]] += tid; last[0] = key[0]; }",
     );
     assert!(dynamic_is_kept(&program.protocol, 64));
-    // There is no room for one access.
-    assert!(dynamic_is_kept(&program.protocol, 3));
     let keys = Argument::Words(vec![3, 15, 0, 3]);
     program.assert_covered(ONE, [4, 1, 1], &[keys], 400);
 }
