@@ -133,18 +133,26 @@ fn both_threads_of_a_pair_swap() {
     }
 }
 
-/// `for (j = from; j != 0; j = step) if ((i ^ j) > i) swap(s[i], s[i ^ j])`, with a barrier at the end of the body.
-fn stages(from: impl Fn(&mut Kernel) -> E, step: Step, barrier: bool) -> Protocol {
+/// The first distance of a loop over stages.
+type First = fn(&mut Kernel) -> E;
+
+/// `for (j = from; j != 0; j = step) if (guard) swap(s[i], s[partner])`, with a barrier at the end of the body. A distance
+/// that grows ends at 8.
+fn stages(from: First, step: Step, (partner, guard): (Partner, Guard), barrier: bool) -> Protocol {
     let mut k = Kernel::new("stages");
     let (x, i) = (k.shared("s", 4 * 64), k.tid());
     let from = from(&mut k);
     let goes_on = |k: &mut Kernel, j| {
+        if let Step::Mul(_) = step {
+            let most = k.c(8);
+            return k.ult(j, most);
+        }
         let over = k.eqc(j, 0);
         k.p.exprs.not(over)
     };
     k.looped(from, step, goes_on, |k, j| {
-        let far = xor(k, i, j);
-        let leads = k.ult(i, far);
+        let far = partner(k, i, j);
+        let leads = guard(k, i, far, j);
         k.when(leads, |k| swap(k, x, i, far));
         if barrier {
             k.sync();
@@ -153,47 +161,83 @@ fn stages(from: impl Fn(&mut Kernel) -> E, step: Step, barrier: bool) -> Protoco
     k.done()
 }
 
+fn given(k: &mut Kernel) -> E {
+    k.scalar("n")
+}
+fn half(k: &mut Kernel) -> E {
+    let n = k.scalar("n");
+    k.binc(BinOp::SDiv, n, 2)
+}
+fn half_at_most(k: &mut Kernel) -> E {
+    let (half, most) = (half(k), k.c(256));
+    let is_less = k.lt(half, most);
+    k.p.exprs.select(is_less, half, most)
+}
+/// Each second thread begins with another distance.
+fn own_by_bit(k: &mut Kernel) -> E {
+    let (n, i) = (k.scalar("n"), k.tid());
+    let (other, bit) = (k.addc(n, 2), k.binc(BinOp::And, i, 1));
+    let is_even = k.eqc(bit, 0);
+    k.p.exprs.select(is_even, n, other)
+}
+fn own_by_order(k: &mut Kernel) -> E {
+    let (n, i) = (k.scalar("n"), k.tid());
+    let (other, low) = (k.addc(n, 1), k.ltc(i, 3));
+    k.p.exprs.select(low, n, other)
+}
+
 /// What one thread knows of the distance, the other knows too, although nobody knows its value.
 #[test]
 fn distances_that_each_stage_halves() {
-    type From = fn(&mut Kernel) -> E;
-    let half: From = |k| {
-        let n = k.scalar("n");
-        k.binc(BinOp::SDiv, n, 2)
-    };
-    let at_most: From = |k| {
-        let n = k.scalar("n");
-        let half = k.binc(BinOp::SDiv, n, 2);
-        let most = k.c(256);
-        let is_less = k.lt(half, most);
-        k.p.exprs.select(is_less, half, most)
-    };
-    let given: From = |k| k.scalar("n");
+    let exchange = (xor as Partner, below as Guard);
     for (name, from, step) in [
-        ("half, signed", half, Step::AShr(1)),
+        ("half, signed", half as First, Step::AShr(1)),
         ("half, divided", half, Step::SDiv(2)),
-        ("at most 256", at_most, Step::AShr(1)),
+        ("at most 256", half_at_most, Step::AShr(1)),
         ("given", given, Step::UDiv(2)),
         ("doubled", given, Step::Mul(2)),
     ] {
-        let p = stages(from, step, true);
-        let all = prove(&p);
+        let all = prove(&stages(from, step, exchange, true));
         assert!(all_proved(&all), "{name}: {:?}", words(&all));
         assert!(all.stats.units < 4_000_000, "{name}: {:?}", all.stats);
-        let p = stages(from, Step::UDiv(2), false);
+        let p = stages(from, Step::UDiv(2), exchange, false);
         races_are_found(&p, &launch([1, 1, 1], [8, 1, 1], &p, &[4]));
     }
-    // Each second thread begins with another distance.
-    let own: From = |k| {
-        let (n, i) = (k.scalar("n"), k.tid());
-        let (other, bit) = (k.addc(n, 2), k.binc(BinOp::And, i, 1));
-        let is_even = k.eqc(bit, 0);
-        k.p.exprs.select(is_even, n, other)
-    };
     for step in [Step::UDiv(2), Step::AShr(1)] {
-        let p = stages(own, step, true);
+        let p = stages(own_by_bit, step, exchange, true);
         races_are_found(&p, &launch([1, 1, 1], [8, 1, 1], &p, &[4]));
     }
+}
+
+/// Loops over stages, against all threads: distances that all threads share or that each chooses, in any order.
+#[test]
+fn no_stage_is_proved_that_races() {
+    let partners: [Partner; 3] = [xor, or, |k, i, j| k.bin(BinOp::And, i, j)];
+    let guards: [Guard; 2] = [below, always];
+    let (mut free, mut shown, mut raced) = (0, 0, 0);
+    for from in [given as First, half_at_most, own_by_bit, own_by_order] {
+        for step in [Step::UDiv(2), Step::AShr(1), Step::Mul(2)] {
+            for how in partners.iter().flat_map(|&p| guards.iter().map(move |&g| (p, g))) {
+                let p = stages(from, step, how, true);
+                let all = prove(&p);
+                for n in [2, 4, 6] {
+                    let launch = launch([1, 1, 1], [8, 1, 1], &p, &[n]);
+                    let racing = racing(&p, &launch, 0);
+                    let alone = prove_with(&p, &launch);
+                    for outcome in [&all, &alone] {
+                        for (site, proved) in outcome.verdicts.sites.iter().zip(holds(&p, outcome, &launch)) {
+                            let races = racing.contains(&site.site);
+                            assert!(!proved || !races, "{:?} with {n}: {p:#?}", site.site);
+                            free += u32::from(!races);
+                            raced += u32::from(races);
+                            shown += u32::from(proved);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(2 * shown > free && raced > 100, "{shown} of {free}, {raced} race");
 }
 
 /// The first element of a thread in a stage, and the distance of the second, from its index and a number of the stage.
