@@ -428,7 +428,11 @@ fn a_barrier_may_stand_where_threads_meet_and_between_calls() {
     let advice = |at: usize| report.findings[at].fix.advice.clone().unwrap_or_default();
     let insert = |text: &str| {
         let place = source("places");
-        format!("insert `__syncthreads();` before line {} of {}", line("places", text).unwrap(), place.display())
+        format!(
+            "insert `__syncthreads();` before line {} of {}",
+            line("places", text).unwrap(),
+            place.display()
+        )
     };
     assert_eq!(advice(0), insert("// after the read"));
     assert_eq!(advice(3), insert("// the second call"));
