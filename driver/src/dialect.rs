@@ -51,21 +51,33 @@ fn launches(text: &str) -> String {
     let mut out = bytes.to_vec();
     let mut at = 0;
     let mut open = false;
+    // The single `<` since `<<<` that nothing has closed: `> > >` may close templates.
+    let mut templates = 0_usize;
     while at < bytes.len() {
         at = match bytes[at] {
             _ if let Some(end) = end_of_text(bytes, at) => end,
             b'<' if let Some(end) = bracket(bytes, at, b'<') => {
                 close_up(&mut out[at..end], b'<');
-                // Between `<<<` and `>>>`, `> > >` may close templates.
-                open = end - at > 3;
+                (open, templates) = (true, 0);
                 end
             }
-            b'>' if open && let Some(end) = bracket(bytes, at, b'>') => {
+            b'>' if open
+                && templates == 0
+                && let Some(end) = bracket(bytes, at, b'>') =>
+            {
                 close_up(&mut out[at..end], b'>');
                 open = false;
                 end
             }
-            _ => at + 1,
+            b'<' | b'-' if matches!(bytes.get(at + 1), Some(b'<' | b'>')) => at + 2,
+            sign => {
+                templates = match sign {
+                    b'<' if bytes.get(at + 1) != Some(&b' ') => templates + 1,
+                    b'>' => templates.saturating_sub(1),
+                    _ => templates,
+                };
+                at + 1
+            }
         };
     }
     // Only ASCII characters changed places.
@@ -287,11 +299,16 @@ mod tests {
     fn brackets_of_launches_close_up() {
         becomes("k<< <1, 32> >>(p);", "k<<< 1, 32>>> (p);");
         becomes("k< < <g, b>> >(p);", "k<<<  g, b>>> (p);");
+        // As Visual Studio formats launches.
+        becomes("k <<<g, b >> > (p);", "k <<<g, b >>>  (p);");
+        becomes("k<<<n < 5 ? 1 : 1 << n, g->x >> >(p);", "k<<<n < 5 ? 1 : 1 << n, g->x >>> (p);");
+        becomes("k<<<A<B<C<int> > >::n, 32>> >(p);", "k<<<A<B<C<int> > >::n, 32>>> (p);");
         for same in [
             "k<<<1, 32>>>(p);",
             "std::cout << a << b;",
             "A<B<C<int> > > x;",
             "k<<<A<B<C<int> > >::n, 32>>>(p);",
+            "k<<<f<B<C<int> > >(n), 32>>>(p);",
             "\"k<< <1>> >\"; // k<< <1>> >\n/* << < */ 'a';",
             "int big = 1'000'000; x = a >> b;",
         ] {

@@ -12,11 +12,10 @@ use gpurace_tests::toolchain::{
 /// Returns a program of `tests/programs/report`, compiled once for all tests, and a new folder for
 /// one run.
 fn program(name: &'static str) -> (PathBuf, PathBuf) {
-    static BUILT: [OnceLock<PathBuf>; 8] = [const { OnceLock::new() }; 8];
-    let index = ["two_races", "same_value", "objects", "overlap", "causes", "fault", "coverage", "fields"]
-        .iter()
-        .position(|n| *n == name)
-        .expect("listed");
+    static BUILT: [OnceLock<PathBuf>; 9] = [const { OnceLock::new() }; 9];
+    let names =
+        ["two_races", "same_value", "objects", "overlap", "causes", "places", "fault", "coverage", "fields"];
+    let index = names.iter().position(|n| *n == name).expect("listed");
     let executable = BUILT[index].get_or_init(|| {
         let folder = work_folder(&format!("reports_{name}")).unwrap();
         let source = source(name);
@@ -421,6 +420,24 @@ fn a_fix_says_where_the_barrier_is_missing() {
     // What a barrier does not mend has no change of the source.
     let with_diff = |finding: &Finding| finding.fix.diff.is_some();
     assert_eq!(report.findings.iter().map(with_diff).filter(|&has| has).count(), 4);
+}
+
+#[test]
+fn a_barrier_may_stand_where_threads_meet_and_between_calls() {
+    let report = report("places", "");
+    let advice = |at: usize| report.findings[at].fix.advice.clone().unwrap_or_default();
+    let insert = |text: &str| {
+        let place = source("places");
+        format!(
+            "insert `__syncthreads();` before line {} of {}",
+            line("places", text).unwrap(),
+            place.display()
+        )
+    };
+    assert_eq!(advice(0), insert("// after the read"));
+    assert_eq!(advice(3), insert("// the second call"));
+    let with_diff = |finding: &Finding| finding.fix.diff.is_some();
+    assert_eq!(report.findings.iter().map(with_diff).collect::<Vec<_>>(), [true, false, false, true, false]);
 }
 
 #[test]

@@ -15,6 +15,7 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use crate::analysis::address;
+use crate::analysis::control_flow::{dominators, postdominators, reversed};
 use crate::analysis::regions::Graph;
 use crate::analysis::spins;
 use crate::analysis::uniform::{Inputs, Uniformity};
@@ -108,6 +109,7 @@ unsafe fn of_kernel(
         let uniformity = Uniformity::of(module, Rc::clone(&graph), inputs);
         let deciding = deciding(&graph, &known.observed);
         let spinning = &spins::headers(kernel) | &spins::polling(kernel);
+        let own_loops = own_loops(&graph, &lines);
         let blocks = graph.blocks.iter().zip(&graph.instructions).enumerate();
         let blocks = blocks.map(|(index, (&block, instructions))| FlowBlock {
             uniform: uniformity.control(index) >= Uniform::Block,
@@ -117,8 +119,17 @@ unsafe fn of_kernel(
                 .iter()
                 .filter_map(|next| graph.index.get(next).map(|&next| next as u32))
                 .collect(),
-            steps: steps(instructions, &lines, &known.steps, lines.of_loop(block)),
+            steps: {
+                let line = |instruction| match graph.loop_of[index] {
+                    // A barrier before a call is outside of the loops that were inlined there.
+                    Some(around) if !own_loops.contains(&around) => lines.of_instruction(instruction),
+                    _ => lines.of_statement(instruction),
+                };
+                steps(instructions, line, &known.steps, lines.of_loop(block))
+            },
         });
+        let mut blocks: Vec<FlowBlock> = blocks.collect();
+        run_where_threads_meet(&mut blocks, &graph);
         let update = |found: FoundUpdate| Update {
             read: found.read,
             change: found.change,
@@ -129,7 +140,32 @@ unsafe fn of_kernel(
         let staged = stages::staged(&graph, &uniformity, known.plain.get(&kernel).map_or(&[], Vec::as_slice));
         let of_kernel = |all: &HashMap<_, Vec<u32>>| all.get(&kernel).cloned().unwrap_or_default();
         let (looks, shared) = (of_kernel(&known.looks), of_kernel(&known.shared));
-        Some(Flow { blocks: blocks.collect(), updates, looks, shared, staged })
+        Some(Flow { blocks, updates, looks, shared, staged })
+    }
+}
+
+/// Marks the blocks that a thread runs as often as one with a barrier: CUDA wants all threads of the thread block
+/// there, whatever the pass knows of the conditions on the way.
+fn run_where_threads_meet(blocks: &mut [FlowBlock], graph: &Graph) {
+    let next: Vec<Vec<usize>> =
+        blocks.iter().map(|block| block.next.iter().map(|&next| next as usize).collect()).collect();
+    let dominators = dominators(&reversed(&next));
+    let after = postdominators(&next, |block| next[block].is_empty() && !graph.dies[block]);
+    let dominates = |first: usize, then: usize| {
+        std::iter::successors(Some(then), |&block| (block != 0).then(|| dominators[block]))
+            .any(|block| block == first)
+    };
+    let follows = |first: usize, then: usize| {
+        std::iter::successors(Some(first), |&block| after.get(block).copied().flatten())
+            .any(|block| block == then)
+    };
+    let alike = |first, then| {
+        graph.loop_of[first] == graph.loop_of[then] && dominates(first, then) && follows(first, then)
+    };
+    let meets = |block: &FlowBlock| block.steps.iter().any(|step| matches!(step, Step::Barrier | Step::Grid));
+    let meeting: Vec<usize> = (0..blocks.len()).filter(|&at| meets(&blocks[at])).collect();
+    for (at, block) in blocks.iter_mut().enumerate() {
+        block.uniform |= meeting.iter().any(|&other| alike(at.min(other), at.max(other)));
     }
 }
 
@@ -178,11 +214,19 @@ unsafe fn variable(pointer: LLVMValueRef) -> Option<LLVMValueRef> {
     }
 }
 
-/// The steps of a basic block. `ended` is the loop whose body it ends: its last line is a step before what the loop's
-/// head does for the next iteration.
+/// The loops of the kernel's own source, without those that were inlined from other functions.
+unsafe fn own_loops(graph: &Graph, lines: &OwnLines) -> HashSet<usize> {
+    // SAFETY: by contract.
+    let is_own = |&instruction: &LLVMValueRef| unsafe { lines.of_instruction(instruction).is_some() };
+    let own = graph.loop_of.iter().zip(&graph.instructions).filter(|(_, body)| body.iter().any(is_own));
+    own.filter_map(|(around, _)| *around).collect()
+}
+
+/// The steps of a basic block. `line` is that of an instruction. `ended` is the loop whose body it ends: its last line
+/// is a step before what the loop's head does for the next iteration.
 unsafe fn steps(
     instructions: &[LLVMValueRef],
-    lines: &OwnLines,
+    line: impl Fn(LLVMValueRef) -> Option<u32>,
     sites: &HashMap<LLVMValueRef, Vec<Step>>,
     ended: Option<RangeInclusive<u32>>,
 ) -> Vec<Step> {
@@ -192,7 +236,7 @@ unsafe fn steps(
         // SAFETY: by contract.
         unsafe {
             if ir::opcode(instruction) != LLVMOpcode::LLVMPHI
-                && let Some(line) = lines.of_instruction(instruction)
+                && let Some(line) = line(instruction)
                 && line != last
             {
                 steps.push(Step::Line(line));

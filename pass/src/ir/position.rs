@@ -106,7 +106,7 @@ impl Positions {
     }
 }
 
-/// The lines of a kernel's own code, without what was inlined from other functions.
+/// The lines of a kernel's own code.
 #[derive(Clone, Copy, Debug)]
 pub struct OwnLines {
     file: LLVMMetadataRef,
@@ -125,13 +125,22 @@ impl OwnLines {
         }
     }
 
-    /// The line of an instruction that the function's own source has.
+    /// The line of an instruction that the function's own source has, and that was not inlined.
     ///
     /// # Safety
     /// `instruction` is a live one of the function.
     pub unsafe fn of_instruction(self, instruction: LLVMValueRef) -> Option<u32> {
         // SAFETY: metadata of a live instruction is live.
         unsafe { self.of_location(LLVMInstructionGetDebugLoc(instruction)) }
+    }
+
+    /// The line of an instruction, or of the call in the function's own source that it was inlined at.
+    ///
+    /// # Safety
+    /// As [`of_instruction`](Self::of_instruction).
+    pub unsafe fn of_statement(self, instruction: LLVMValueRef) -> Option<u32> {
+        // SAFETY: metadata of a live instruction is live.
+        unsafe { self.of_location(outermost_location(LLVMInstructionGetDebugLoc(instruction))?) }
     }
 
     /// The first and the last line of the loop that goes back from a block, if it has several: clang notes where the
@@ -176,11 +185,17 @@ impl OwnLines {
 pub unsafe fn outermost(instruction: LLVMValueRef) -> Option<(u32, u32)> {
     // SAFETY: metadata of a live instruction is live.
     unsafe {
-        let at = |location: LLVMMetadataRef| (!location.is_null()).then_some(location);
-        let inlined_at = |&location: &LLVMMetadataRef| at(LLVMDILocationGetInlinedAt(location));
-        let last = std::iter::successors(at(LLVMInstructionGetDebugLoc(instruction)), inlined_at).last()?;
+        let last = outermost_location(LLVMInstructionGetDebugLoc(instruction))?;
         Some((LLVMDILocationGetLine(last), LLVMDILocationGetColumn(last)))
     }
+}
+
+/// The place in the function itself of what was inlined at a location, through any number of calls.
+unsafe fn outermost_location(location: LLVMMetadataRef) -> Option<LLVMMetadataRef> {
+    let at = |location: LLVMMetadataRef| (!location.is_null()).then_some(location);
+    // SAFETY: by contract.
+    let inlined_at = |&location: &LLVMMetadataRef| at(unsafe { LLVMDILocationGetInlinedAt(location) });
+    std::iter::successors(at(location), inlined_at).last()
 }
 
 /// True if an instruction stands in the statement of a branch in the source, such as the body of an `if`. Only
