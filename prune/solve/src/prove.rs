@@ -6,6 +6,7 @@
 //! The conditions of a pair's proof become conditions of both sites.
 
 mod broadcasts;
+mod chosen;
 mod counters;
 mod decide;
 mod handed;

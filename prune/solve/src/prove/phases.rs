@@ -52,8 +52,10 @@ impl<'a> Prover<'a> {
         let (arrival, wait) = if a.0.parity.is_none() { (a, b) } else { (b, a) };
         let (None, Some(parity)) = (arrival.0.parity, wait.0.parity) else { return None };
         let count = u32::try_from(self.constant(arrival.0.count)?).ok()?;
-        let at = turned(arrival.0.at, &arrival.1)?;
-        let to = turned(wait.0.at, &wait.1)?;
+        let mut at = turned(arrival.0.at, &arrival.1)?;
+        let mut to = turned(wait.0.at, &wait.1)?;
+        self.choose(&mut at);
+        self.choose(&mut to);
         if at.of == to.of {
             return None;
         }
@@ -68,6 +70,8 @@ impl<'a> Prover<'a> {
             conditions.extend(used);
             Some(shift)
         })?;
+        conditions.extend(self.find_syncs_of_chosen(&mut at));
+        conditions.extend(self.find_syncs_of_chosen(&mut to));
         Some(Handover {
             copies: self.copies_told(arrival.0),
             arrivals: vec![at],

@@ -201,3 +201,139 @@ fn copies_are_done_with_the_phase_that_counts_them() {
     let (open, all) = told(&|p| p.told.push(p.told[0]));
     assert_eq!(open, all);
 }
+
+ways! {
+    /// What may go wrong where the first lane of a warp arrives for all of them.
+    Leaders {
+        /// No sync of the warp comes between the writes and the arrival.
+        NoSync,
+        /// It comes behind the arrival.
+        LateSync,
+        /// Some lanes do not make it.
+        SomeSync,
+        /// It comes in some rounds only.
+        SometimesSync,
+        /// It is one of half warps.
+        HalfSync,
+        /// Another lane arrives, which the warp need not have.
+        OtherLane,
+        /// Another lane arrives in each round.
+        EachLane,
+        /// A lane arrives in one warp only, and the phase ends so.
+        OneWarp,
+        /// Phases end before all warps have arrived.
+        Few,
+        /// A lane of each warp waits for the writes, and the others go on.
+        OneWaits,
+    }
+}
+
+/// As [`tiles`], but a lane of each warp arrives for all of them. With `waits` a lane waits for them too.
+fn leaders(how: Leaders, waits: bool) -> (Kernel, Vec<SiteId>) {
+    use Leaders::*;
+    let mut k = Kernel::new("leaders");
+    k.p.max_threads = 128;
+    let (s, t, n) = (k.shared("s", 3 * 96 * 4), k.tid(), k.scalar("n"));
+    let (full, empty) = (k.shared("full", 8 * STAGES as u64), k.shared("empty", 8 * STAGES as u64));
+    k.sync();
+    let readers = if matches!(how, Few | OneWarp) { 1 } else { 3 };
+    let lane = k.binc(BinOp::And, t, 31);
+    let first = k.eqc(lane, i64::from(how == OtherLane));
+    let sync = |k: &mut Kernel, i: E| match how {
+        SomeSync => {
+            let five = k.eqc(t, 50);
+            let others = k.binc(BinOp::Xor, five, 1);
+            k.when(others, |k| k.warp_sync());
+        }
+        SometimesSync => {
+            let three = k.eqc(i, 3);
+            k.when(three, |k| k.warp_sync());
+        }
+        HalfSync => k.tile_sync(16),
+        _ => k.warp_sync(),
+    };
+    let arrive = |k: &mut Kernel, i: E, of: ObjectId, stage: E, count: i64| {
+        if !matches!(how, NoSync | LateSync) {
+            sync(k, i);
+        }
+        let who = match how {
+            EachLane => {
+                let turn = k.binc(BinOp::And, i, 31);
+                k.eq(lane, turn)
+            }
+            OneWarp if of == empty => k.eqc(t, 64),
+            _ => first,
+        };
+        k.when(who, |k| k.phase(of, stage, count, None));
+        if how == LateSync {
+            sync(k, i);
+        }
+    };
+    let wait = |k: &mut Kernel, of: ObjectId, stage: E, count: i64, odd: E| {
+        if waits || how == OneWaits {
+            k.when(first, |k| k.phase(of, stage, count, Some(odd)));
+            if how != OneWaits {
+                k.warp_sync();
+            }
+        } else {
+            k.phase(of, stage, count, Some(odd));
+        }
+    };
+    let parity = |k: &mut Kernel, i: E, op: CmpOp| {
+        let round = k.binc(BinOp::UDiv, i, STAGES);
+        let bit = k.binc(BinOp::And, round, 1);
+        let zero = k.c(0);
+        k.p.exprs.cmp(op, bit, zero)
+    };
+    let produces = k.ltc(t, 32);
+    let mut sites = Vec::new();
+    let mut reads = Vec::new();
+    k.when_else(
+        produces,
+        |k| {
+            k.range(0, n, |k, i| {
+                let stage = k.binc(BinOp::URem, i, STAGES);
+                let odd = parity(k, i, CmpOp::Eq);
+                wait(k, empty, stage, readers, odd);
+                let (row, three) = (k.mulc(stage, 96), k.c(3));
+                k.range(0, three, |k, j| {
+                    let column = k.mulc(j, 32);
+                    let own = k.add(column, t);
+                    let at = k.add(row, own);
+                    sites.push(k.write(s, at));
+                });
+                arrive(k, i, full, stage, 1);
+            });
+        },
+        |k| {
+            k.range(0, n, |k, i| {
+                let stage = k.binc(BinOp::URem, i, STAGES);
+                let odd = parity(k, i, CmpOp::Ne);
+                wait(k, full, stage, 1, odd);
+                let (row, back) = (k.mulc(stage, 96), k.c(127));
+                let place = k.sub(back, t);
+                let place = k.add(row, place);
+                reads.push(k.read(s, place));
+                arrive(k, i, empty, stage, readers);
+            });
+        },
+    );
+    sites.extend(reads);
+    (k, sites)
+}
+
+#[test]
+fn a_lane_arrives_for_its_warp() {
+    for waits in [false, true] {
+        let mut conditions = proved(leaders(Leaders::Right, waits).0);
+        conditions.retain(|condition| !condition.contains("fits unsigned 32 bits"));
+        assert_eq!(conditions, ONE_ROW);
+        for how in Leaders::WRONG {
+            let (k, sites) = leaders(*how, waits);
+            let p = k.done();
+            let outcome = prove(&p);
+            let open = outcome.verdicts.sites.iter().filter(|s| matches!(s.verdict, Verdict::Unknown(_)));
+            assert_eq!(open.count(), sites.len(), "{how:?}, {waits}: {:?}", words(&outcome));
+        }
+    }
+}
