@@ -92,6 +92,8 @@ pub enum Doubt {
     TooEarly(i64),
     /// A thread does not arrive in an iteration from this one on.
     Silent(i64),
+    /// A thread comes to an iteration from this one on.
+    GoesOn(i64),
 }
 
 /// Returns the formula that a doubt about an arrival is right.
@@ -123,6 +125,7 @@ pub fn doubted<'a>(
             race.push(arrives(&mut encoder, &mut way, at)?.negated());
             race.push(Formula::le(&constant(first), &k)?);
         }
+        Doubt::GoesOn(first) => race.push(Formula::le(&constant(first), &k)?),
     }
     PairFormula::of(encoder, race, candidates)
 }

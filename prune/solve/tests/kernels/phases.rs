@@ -337,3 +337,146 @@ fn a_lane_arrives_for_its_warp() {
         }
     }
 }
+
+ways! {
+    /// What may go wrong where readers arm the mbarriers before they read.
+    Armed {
+        /// An mbarrier is left out.
+        TooFew,
+        /// An arrival comes too many.
+        TooMany,
+        /// All arrivals are at one mbarrier.
+        OnePlace,
+        /// A reader leaves them out.
+        SomeDoNot,
+        /// A writer arms them too.
+        OthersToo,
+        /// The writers wait as if nobody had armed them.
+        Parity,
+        /// They do not wait in the first rounds.
+        LateWait,
+        /// They begin a round too late.
+        NextRound,
+        /// The readers arm them where they have read.
+        Behind,
+        /// They arm them in each round.
+        EachRound,
+        /// They say too early that they have read.
+        EarlyRelease,
+        /// The ring has a tile less than mbarriers.
+        Short,
+    }
+}
+
+/// Warp 0 writes and the others read. The readers arm the `empty` mbarriers first: in a loop, or one after the other.
+fn armed(how: Armed, looped: bool) -> (Kernel, Vec<SiteId>) {
+    use Armed::*;
+    let mut k = Kernel::new("armed");
+    k.p.max_threads = 128;
+    let (s, t, n) = (k.shared("s", 3 * 96 * 4), k.tid(), k.scalar("n"));
+    let (full, empty) = (k.shared("full", 8 * STAGES as u64), k.shared("empty", 8 * STAGES as u64));
+    k.sync();
+    let stage = |k: &mut Kernel, i: E| k.binc(BinOp::URem, i, STAGES);
+    let tile = |k: &mut Kernel, i: E| k.binc(BinOp::URem, i, STAGES - i64::from(how == Short));
+    let parity = |k: &mut Kernel, i: E, odd: bool| {
+        let round = k.binc(BinOp::UDiv, i, STAGES);
+        let bit = k.binc(BinOp::And, round, 1);
+        let zero = k.c(0);
+        k.p.exprs.cmp(if odd { CmpOp::Ne } else { CmpOp::Eq }, bit, zero)
+    };
+    let arm = |k: &mut Kernel| {
+        let all = STAGES - i64::from(how == TooFew) + i64::from(how == TooMany);
+        let at = |k: &mut Kernel, i: E| if how == OnePlace { k.c(0) } else { stage(k, i) };
+        if looped {
+            let all = k.c(all);
+            k.range(0, all, |k, i| {
+                let at = at(k, i);
+                k.phase(empty, at, 96, None);
+            });
+        } else {
+            for number in 0..all {
+                let place = k.c(if how == OnePlace { 0 } else { number % STAGES });
+                k.phase(empty, place, 96, None);
+            }
+        }
+    };
+    let produces = k.ltc(t, 32);
+    let mut sites = Vec::new();
+    let mut reads = Vec::new();
+    k.when_else(
+        produces,
+        |k| {
+            if how == OthersToo {
+                let one = k.eqc(t, 0);
+                k.when(one, arm);
+            }
+            k.range(0, n, |k, i| {
+                let own = stage(k, i);
+                let round = if how == NextRound { k.addc(i, STAGES) } else { i };
+                let odd = parity(k, round, how != Parity);
+                let first = k.c(if how == LateWait { STAGES } else { 0 });
+                let waits = k.le(first, i);
+                k.when(waits, |k| k.phase(empty, own, 96, Some(odd)));
+                let (of, three) = (tile(k, i), k.c(3));
+                let row = k.mulc(of, 96);
+                k.range(0, three, |k, j| {
+                    let column = k.mulc(j, 32);
+                    let own = k.add(column, t);
+                    let at = k.add(row, own);
+                    sites.push(k.write(s, at));
+                });
+                k.phase(full, own, 32, None);
+            });
+        },
+        |k| {
+            let all = k.c(32);
+            let most = if how == SomeDoNot { k.c(127) } else { k.c(128) };
+            let own = if how == SomeDoNot { k.lt(t, most) } else { k.le(all, t) };
+            match how {
+                Behind | EachRound => {}
+                SomeDoNot => k.when(own, arm),
+                _ => arm(k),
+            }
+            k.range(0, n, |k, i| {
+                if how == EachRound {
+                    arm(k);
+                }
+                let own = stage(k, i);
+                let odd = parity(k, i, true);
+                k.phase(full, own, 32, Some(odd));
+                let of = tile(k, i);
+                let (row, back) = (k.mulc(of, 96), k.c(127));
+                let place = k.sub(back, t);
+                let place = k.add(row, place);
+                if how == EarlyRelease {
+                    k.phase(empty, own, 96, None);
+                }
+                reads.push(k.read(s, place));
+                if how != EarlyRelease {
+                    k.phase(empty, own, 96, None);
+                }
+            });
+            if how == Behind {
+                arm(k);
+            }
+        },
+    );
+    sites.extend(reads);
+    (k, sites)
+}
+
+#[test]
+fn readers_arm_the_mbarriers_of_empty_tiles() {
+    for looped in [false, true] {
+        let mut conditions = proved(armed(Armed::Right, looped).0);
+        conditions.retain(|condition| !condition.contains("fits unsigned 32 bits"));
+        assert_eq!(conditions, ONE_ROW);
+        for how in Armed::WRONG {
+            let (k, sites) = armed(*how, looped);
+            let p = k.done();
+            let outcome = prove(&p);
+            let open = outcome.verdicts.sites.iter().filter(|s| matches!(s.verdict, Verdict::Unknown(_)));
+            assert_eq!(open.count(), sites.len(), "{how:?}, {looped}: {:?}", words(&outcome));
+        }
+    }
+}
