@@ -1,9 +1,8 @@
 //! Mbarriers of a ring of tiles, whose phases loops know by their parity.
 
+use super::ring::*;
 use super::*;
 
-/// The conditions of kernels that look at `threadIdx.x` alone.
-const ONE_ROW: [&str; 2] = ["blockDim.y == 1", "blockDim.z == 1"];
 /// The tiles of a ring.
 const STAGES: i64 = 3;
 
@@ -59,12 +58,7 @@ fn tiles(how: Tiles, copies: bool) -> (Kernel, Vec<SiteId>) {
     let few = i64::from(how == Few);
     let (writers, readers) = (if copies { 1 } else { 32 - few }, 96 - few);
     let stage = |k: &mut Kernel, i: E| k.binc(BinOp::URem, i, STAGES);
-    let parity = |k: &mut Kernel, i: E, odd: bool| {
-        let round = k.binc(BinOp::UDiv, i, STAGES);
-        let bit = k.binc(BinOp::And, round, 1);
-        let zero = k.c(0);
-        k.p.exprs.cmp(if odd { CmpOp::Ne } else { CmpOp::Eq }, bit, zero)
-    };
+    let parity = |k: &mut Kernel, i: E, odd: bool| parity(k, i, STAGES, odd);
     let produces = k.ltc(t, 32);
     let copying = k.ltc(t, if how == Few { 2 } else { 1 });
     let copying = if copies { copying } else { k.p.exprs.truth(true) };
@@ -101,17 +95,11 @@ fn tiles(how: Tiles, copies: bool) -> (Kernel, Vec<SiteId>) {
                         k.phase(full, at, writers, None);
                     }
                     let of = tile(k, i);
-                    let row = k.mulc(of, 96);
                     if copies {
+                        let row = k.mulc(of, 96);
                         sites.push(k.told(s, row, 4 * 96, full, at));
                     } else {
-                        let three = k.c(3);
-                        k.range(0, three, |k, j| {
-                            let column = k.mulc(j, 32);
-                            let own = k.add(column, t);
-                            let at = k.add(row, own);
-                            sites.push(k.write(s, at));
-                        });
+                        sites.push(write_tile(k, s, of));
                     }
                     if how != EarlyFull {
                         k.phase(full, at, writers, None);
@@ -126,23 +114,17 @@ fn tiles(how: Tiles, copies: bool) -> (Kernel, Vec<SiteId>) {
                 let odd =
                     if how == OneParity { k.p.exprs.truth(false) } else { parity(k, i, how != ReadParity) };
                 if how == Hurries {
-                    let some = k.eqc(t, 50);
-                    let others = k.binc(BinOp::Xor, some, 1);
+                    let others = all_but(k, 50);
                     k.when(others, |k| k.phase(full, at, writers, Some(odd)));
                 } else if how != Unread {
                     k.phase(full, at, writers, Some(odd));
                 }
                 let of = if how == NextTile { k.addc(i, 1) } else { i };
                 let of = tile(k, of);
-                let row = k.mulc(of, 96);
-                let back = k.c(127);
-                let place = k.sub(back, t);
-                let place = k.add(row, place);
                 let own = stage(k, i);
                 let free = |k: &mut Kernel| {
                     if how == Skips {
-                        let some = k.eqc(t, 50);
-                        let others = k.binc(BinOp::Xor, some, 1);
+                        let others = all_but(k, 50);
                         k.when(others, |k| k.phase(empty, own, readers, None));
                     } else {
                         k.phase(empty, own, readers, None);
@@ -151,7 +133,7 @@ fn tiles(how: Tiles, copies: bool) -> (Kernel, Vec<SiteId>) {
                 if how == EarlyRelease {
                     free(k);
                 }
-                reads.push(k.read(s, place));
+                reads.push(read_tile(k, s, of));
                 if how != EarlyRelease {
                     free(k);
                 }
@@ -165,19 +147,13 @@ fn tiles(how: Tiles, copies: bool) -> (Kernel, Vec<SiteId>) {
 #[test]
 fn producers_and_consumers_know_phases_by_their_parity() {
     for copies in [false, true] {
-        let mut conditions = proved(tiles(Tiles::Right, copies).0);
-        conditions.retain(|condition| !condition.contains("fits unsigned 32 bits"));
-        assert_eq!(conditions, ONE_ROW);
+        is_proved(tiles(Tiles::Right, copies).0);
         for how in Tiles::WRONG {
             // The copy is over when the phase is, wherever the arrival stands. One thread has one place, and one end.
             if copies && matches!(how, Tiles::EarlyFull | Tiles::OwnStage | Tiles::Leaves) {
                 continue;
             }
-            let (k, sites) = tiles(*how, copies);
-            let p = k.done();
-            let outcome = prove(&p);
-            let open = outcome.verdicts.sites.iter().filter(|s| matches!(s.verdict, Verdict::Unknown(_)));
-            assert_eq!(open.count(), sites.len(), "{how:?}, {copies}: {:?}", words(&outcome));
+            all_are_open(tiles(*how, copies), &(how, copies));
         }
     }
 }
@@ -241,8 +217,7 @@ fn leaders(how: Leaders, waits: bool) -> (Kernel, Vec<SiteId>) {
     let first = k.eqc(lane, i64::from(how == OtherLane));
     let sync = |k: &mut Kernel, i: E| match how {
         SomeSync => {
-            let five = k.eqc(t, 50);
-            let others = k.binc(BinOp::Xor, five, 1);
+            let others = all_but(k, 50);
             k.when(others, |k| k.warp_sync());
         }
         SometimesSync => {
@@ -279,12 +254,7 @@ fn leaders(how: Leaders, waits: bool) -> (Kernel, Vec<SiteId>) {
             k.phase(of, stage, count, Some(odd));
         }
     };
-    let parity = |k: &mut Kernel, i: E, op: CmpOp| {
-        let round = k.binc(BinOp::UDiv, i, STAGES);
-        let bit = k.binc(BinOp::And, round, 1);
-        let zero = k.c(0);
-        k.p.exprs.cmp(op, bit, zero)
-    };
+    let parity = |k: &mut Kernel, i: E, odd: bool| parity(k, i, STAGES, odd);
     let produces = k.ltc(t, 32);
     let mut sites = Vec::new();
     let mut reads = Vec::new();
@@ -293,27 +263,18 @@ fn leaders(how: Leaders, waits: bool) -> (Kernel, Vec<SiteId>) {
         |k| {
             k.range(0, n, |k, i| {
                 let stage = k.binc(BinOp::URem, i, STAGES);
-                let odd = parity(k, i, CmpOp::Eq);
+                let odd = parity(k, i, false);
                 wait(k, empty, stage, readers, odd);
-                let (row, three) = (k.mulc(stage, 96), k.c(3));
-                k.range(0, three, |k, j| {
-                    let column = k.mulc(j, 32);
-                    let own = k.add(column, t);
-                    let at = k.add(row, own);
-                    sites.push(k.write(s, at));
-                });
+                sites.push(write_tile(k, s, stage));
                 arrive(k, i, full, stage, 1);
             });
         },
         |k| {
             k.range(0, n, |k, i| {
                 let stage = k.binc(BinOp::URem, i, STAGES);
-                let odd = parity(k, i, CmpOp::Ne);
+                let odd = parity(k, i, true);
                 wait(k, full, stage, 1, odd);
-                let (row, back) = (k.mulc(stage, 96), k.c(127));
-                let place = k.sub(back, t);
-                let place = k.add(row, place);
-                reads.push(k.read(s, place));
+                reads.push(read_tile(k, s, stage));
                 arrive(k, i, empty, stage, readers);
             });
         },
@@ -325,15 +286,9 @@ fn leaders(how: Leaders, waits: bool) -> (Kernel, Vec<SiteId>) {
 #[test]
 fn a_lane_arrives_for_its_warp() {
     for waits in [false, true] {
-        let mut conditions = proved(leaders(Leaders::Right, waits).0);
-        conditions.retain(|condition| !condition.contains("fits unsigned 32 bits"));
-        assert_eq!(conditions, ONE_ROW);
+        is_proved(leaders(Leaders::Right, waits).0);
         for how in Leaders::WRONG {
-            let (k, sites) = leaders(*how, waits);
-            let p = k.done();
-            let outcome = prove(&p);
-            let open = outcome.verdicts.sites.iter().filter(|s| matches!(s.verdict, Verdict::Unknown(_)));
-            assert_eq!(open.count(), sites.len(), "{how:?}, {waits}: {:?}", words(&outcome));
+            all_are_open(leaders(*how, waits), &(how, waits));
         }
     }
 }
@@ -378,12 +333,7 @@ fn armed(how: Armed, looped: bool) -> (Kernel, Vec<SiteId>) {
     k.sync();
     let stage = |k: &mut Kernel, i: E| k.binc(BinOp::URem, i, STAGES);
     let tile = |k: &mut Kernel, i: E| k.binc(BinOp::URem, i, STAGES - i64::from(how == Short));
-    let parity = |k: &mut Kernel, i: E, odd: bool| {
-        let round = k.binc(BinOp::UDiv, i, STAGES);
-        let bit = k.binc(BinOp::And, round, 1);
-        let zero = k.c(0);
-        k.p.exprs.cmp(if odd { CmpOp::Ne } else { CmpOp::Eq }, bit, zero)
-    };
+    let parity = |k: &mut Kernel, i: E, odd: bool| parity(k, i, STAGES, odd);
     let arm = |k: &mut Kernel| {
         let all = STAGES - i64::from(how == TooFew) + i64::from(how == TooMany);
         let at = |k: &mut Kernel, i: E| if how == OnePlace { k.c(0) } else { stage(k, i) };
@@ -417,14 +367,8 @@ fn armed(how: Armed, looped: bool) -> (Kernel, Vec<SiteId>) {
                 let first = k.c(if how == LateWait { STAGES } else { 0 });
                 let waits = k.le(first, i);
                 k.when(waits, |k| k.phase(empty, own, 96, Some(odd)));
-                let (of, three) = (tile(k, i), k.c(3));
-                let row = k.mulc(of, 96);
-                k.range(0, three, |k, j| {
-                    let column = k.mulc(j, 32);
-                    let own = k.add(column, t);
-                    let at = k.add(row, own);
-                    sites.push(k.write(s, at));
-                });
+                let of = tile(k, i);
+                sites.push(write_tile(k, s, of));
                 k.phase(full, own, 32, None);
             });
         },
@@ -445,13 +389,10 @@ fn armed(how: Armed, looped: bool) -> (Kernel, Vec<SiteId>) {
                 let odd = parity(k, i, true);
                 k.phase(full, own, 32, Some(odd));
                 let of = tile(k, i);
-                let (row, back) = (k.mulc(of, 96), k.c(127));
-                let place = k.sub(back, t);
-                let place = k.add(row, place);
                 if how == EarlyRelease {
                     k.phase(empty, own, 96, None);
                 }
-                reads.push(k.read(s, place));
+                reads.push(read_tile(k, s, of));
                 if how != EarlyRelease {
                     k.phase(empty, own, 96, None);
                 }
@@ -468,15 +409,9 @@ fn armed(how: Armed, looped: bool) -> (Kernel, Vec<SiteId>) {
 #[test]
 fn readers_arm_the_mbarriers_of_empty_tiles() {
     for looped in [false, true] {
-        let mut conditions = proved(armed(Armed::Right, looped).0);
-        conditions.retain(|condition| !condition.contains("fits unsigned 32 bits"));
-        assert_eq!(conditions, ONE_ROW);
+        is_proved(armed(Armed::Right, looped).0);
         for how in Armed::WRONG {
-            let (k, sites) = armed(*how, looped);
-            let p = k.done();
-            let outcome = prove(&p);
-            let open = outcome.verdicts.sites.iter().filter(|s| matches!(s.verdict, Verdict::Unknown(_)));
-            assert_eq!(open.count(), sites.len(), "{how:?}, {looped}: {:?}", words(&outcome));
+            all_are_open(armed(*how, looped), &(how, looped));
         }
     }
 }
