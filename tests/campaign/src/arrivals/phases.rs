@@ -33,6 +33,11 @@ pub(super) struct Phases {
     absent: [usize; 2],
     /// Which mbarrier a copy is told to, after that of its stage.
     told: usize,
+    /// The first lane arrives for its warp: at the full mbarriers, and at the empty ones. Behind a sync or not.
+    leads: [bool; 2],
+    synced: [bool; 2],
+    /// The arrivals at empty mbarriers before the consumers' loop.
+    arms: usize,
     /// Who leaves the loop after a round.
     leaves: bool,
 }
@@ -76,14 +81,16 @@ const ALWAYS: usize = 3;
 pub(super) fn phases(random: &mut Random) -> Phases {
     let stages = 1 + random.below(3usize);
     let bulk = random.chance(50);
+    let leads = [!bulk && random.chance(40), random.chance(40)];
+    let arms = if random.chance(40) { stages } else { 0 };
     Phases {
         stages,
         tiles: stages,
         bulk,
         bytes: 256,
-        counts: [if bulk { 1 } else { 32 }, 32],
-        first: if random.chance(50) { stages } else { 0 },
-        turned: [0; 2],
+        counts: [if bulk || leads[0] { 1 } else { 32 }, if leads[1] { 1 } else { 32 }],
+        first: if arms == 0 && random.chance(50) { stages } else { 0 },
+        turned: [usize::from(arms > 0), 0],
         counted: random.chance(50),
         reads: 0,
         index: random.below(INDICES.len()),
@@ -91,13 +98,16 @@ pub(super) fn phases(random: &mut Random) -> Phases {
         waits: [true; 2],
         absent: [random.below(ALWAYS), random.below(ALWAYS)],
         told: 0,
+        leads,
+        synced: [true; 2],
+        arms,
         leaves: false,
     }
 }
 
 /// Changes one property of a kernel.
 pub(super) fn change_phases(of: &mut Phases, random: &mut Random) {
-    match random.below(12) {
+    match random.below(15) {
         0 => of.counts[random.below(2usize)] = random.pick(&[1, 31, 32, 33, 64]),
         1 => of.first = random.pick(&[of.stages + 1, 2 * of.stages, 1]),
         2 => of.turned[random.below(2usize)] ^= 1,
@@ -109,6 +119,9 @@ pub(super) fn change_phases(of: &mut Phases, random: &mut Random) {
         9 if of.bulk => of.bytes = random.pick(&[0, 128, 255]),
         10 if of.bulk => of.told += 1,
         9 | 10 => of.counted ^= true,
+        11 => of.leads[random.below(2usize)] ^= true,
+        12 => of.synced[random.below(2usize)] = false,
+        13 => of.arms = random.pick(&[0, 1, of.stages, of.stages + 1]),
         _ => of.leaves = true,
     }
 }
@@ -153,7 +166,7 @@ impl Phases {
         };
         let full = match self.bulk {
             true => format!("expect(&full[{stage}], {bytes});"),
-            false => format!("arrive(&full[{stage}]);"),
+            false => self.arrives(0, "true", &format!("full[{stage}]")),
         };
         let [before, behind] = if self.early[0] { [&full, &fill] } else { [&fill, &full] };
         let leaves = if self.leaves { "        if (l == 7 && r == 2) break;\n" } else { "" };
@@ -161,13 +174,28 @@ impl Phases {
             text,
             "        {before}\n        {behind}\n{leaves}        {next}\n    }}\n    }} else {{"
         );
+        if self.arms > 0 {
+            let lead = if self.leads[1] { "if (l == 0) " } else { "" };
+            _ = writeln!(
+                text,
+                "    {lead}for (int i = 0; i < {}; i++) arrive(&empty[i % {stages}]);",
+                self.arms
+            );
+        }
         _ = writeln!(text, "    for (r = 0; r < n; r++) {{");
         if self.waits[1] {
             _ = writeln!(text, "        if ({waits}) wait(&full[{stage}], {parity} ^ {});", turned[1]);
         }
         let read = format!("sum += tiles[(r + {reads}) % {tiles}][{}];", INDICES[self.index]);
-        let free = format!("if ({arrives}) arrive(&empty[{stage}]);");
+        let free = self.arrives(1, arrives, &format!("empty[{stage}]"));
         let [before, behind] = if self.early[1] { [&free, &read] } else { [&read, &free] };
         _ = writeln!(text, "        {before}\n        {behind}\n        {next}\n    }}\n    }}");
+    }
+
+    /// The arrival of a warp, or of its first lane for it.
+    fn arrives(&self, array: usize, condition: &str, mbarrier: &str) -> String {
+        let sync = if self.leads[array] && self.synced[array] { "__syncwarp(); " } else { "" };
+        let lead = if self.leads[array] { "l == 0 && " } else { "" };
+        format!("{sync}if ({lead}{condition}) arrive(&{mbarrier});")
     }
 }
