@@ -6,11 +6,14 @@
 //! * Each initialisation has the same constant count, and a barrier of the block lies between it and all that follows.
 //! * Arrivals are by one, and stay expected.
 //! * Waits are for a parity. A thread goes on where the mbarrier is in a phase of the other one.
+//! * An arrival may wait for copies of elements that its thread has started before ([`tracked`]).
 //! * Bytes of bulk copies are expected and complete in one piece of code without branches. It has one arrival, behind all
 //!   that it expects, and completes as many bytes as it expects. So a phase with this arrival ends when its copies are
 //!   done.
 //!
 //! The prover looks at who arrives and waits, and in which order.
+
+pub mod tracked;
 
 use std::collections::{HashMap, HashSet};
 
@@ -48,6 +51,8 @@ pub struct PhaseStep {
     pub same: Vec<LLVMValueRef>,
     /// For an arrival, the bulk copies that its phase counts.
     pub copies: Vec<LLVMValueRef>,
+    /// For an arrival that waits for copies of elements, the call that says so ([`tracked`]).
+    pub tracks: Option<LLVMValueRef>,
 }
 
 /// The arrivals and waits of a module at such mbarriers.
@@ -176,8 +181,15 @@ impl Array {
     unsafe fn steps(&self) -> Option<Vec<(LLVMBasicBlockRef, PhaseStep)>> {
         let count = self.count?;
         let array = self.variable;
-        let step =
-            |address, parity| PhaseStep { array, address, count, parity, same: vec![], copies: vec![] };
+        let step = |address, parity| PhaseStep {
+            array,
+            address,
+            count,
+            parity,
+            same: vec![],
+            copies: vec![],
+            tracks: None,
+        };
         let mut all = Vec::new();
         // SAFETY: by the caller's contract.
         unsafe {
@@ -190,7 +202,12 @@ impl Array {
                 if predecessors(self.kernel, change.after) != [LLVMGetInstructionParent(*exchange)] {
                     return None;
                 }
-                all.push((change.after, step(LLVMGetOperand(*exchange, 0), None)));
+                let mut arrival = step(LLVMGetOperand(*exchange, 0), None);
+                if let Some(told) = self.told_before(*exchange).filter(|_| !counts_bytes) {
+                    arrival.same.push(EntryCall::of(told)?.operand(0));
+                    arrival.tracks = Some(told);
+                }
+                all.push((change.after, arrival));
             }
             if counts_bytes {
                 let [(_, arrival)] = all.as_mut_slice() else { return None };
@@ -203,6 +220,16 @@ impl Array {
             }
         }
         Some(all)
+    }
+
+    /// The call right before an exchange by which it waits for copies.
+    unsafe fn told_before(&self, exchange: LLVMValueRef) -> Option<LLVMValueRef> {
+        // SAFETY: by the caller's contract.
+        unsafe {
+            let [from] = entries(self.kernel, LLVMGetInstructionParent(exchange))[..] else { return None };
+            let mut told = ir::block_instructions(from).filter(|i| self.told.contains(i));
+            told.next().filter(|_| told.next().is_none() && ir::successors(from).len() == 1)
+        }
     }
 
     /// The blocks at whose start a thread knows by this test that the phase is over.

@@ -305,8 +305,8 @@ impl Ring<'_> {
     /// The arrival that tells when an asynchronous copy is done.
     fn copy(&self, place: &Place<'_>) -> Option<usize> {
         let (_, arrival) = self.of.copies.iter().find(|(site, _)| *site == place.access.site)?;
-        let innermost = place.loops().last().map(|of| of.id);
-        (innermost == Some(self.of.arrivals[*arrival].of)).then_some(*arrival)
+        let mut around = place.loops().map(|of| of.id);
+        around.any(|of| of == self.of.arrivals[*arrival].of).then_some(*arrival)
     }
 
     /// The least number of iterations from a wait to an arrival that comes after it.

@@ -12,6 +12,9 @@ pub(super) struct Phases {
     tiles: usize,
     /// The first thread copies a tile by a bulk copy. Else the warp writes it.
     bulk: bool,
+    /// Each thread of the warp copies its elements, and arrives when they are done, if `tracked`.
+    elements: bool,
+    tracked: bool,
     /// The bytes that the mbarrier expects of a bulk copy.
     bytes: usize,
     /// The arrivals that end a phase of each array: full and empty.
@@ -51,6 +54,9 @@ __device__ void start(Word* of, int count) {
 __device__ void arrive(Word* of) {
     asm volatile("{ .reg .b64 token; mbarrier.arrive.shared.b64 token, [%0]; }" ::"r"(place(of)) : "memory");
 }
+__device__ void arrive_behind_copies(Word* of) {
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(place(of)) : "memory");
+}
 __device__ void expect(Word* of, int bytes) {
     asm volatile("{ .reg .b64 token; mbarrier.arrive.expect_tx.shared.b64 token, [%0], %1; }" ::"r"(place(of)), "r"(bytes)
                  : "memory");
@@ -65,6 +71,11 @@ __device__ void wait(Word* of, int parity) {
     }
 }
 "#;
+/// A copy of two elements of a tile, on a line of its own.
+const ELEMENTS: &str = concat!(
+    "asm volatile(\"cp.async.ca.shared.global [%0], [%1], 8;\" ::",
+    "\"r\"(place(&tiles[TILE][2 * l])), \"l\"(in + 2 * l) : \"memory\");"
+);
 /// A bulk copy of a tile. Each stands on a line of its own.
 const COPY: &str = concat!(
     "asm volatile(\"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 256, [%2];\" ::",
@@ -81,12 +92,15 @@ const ALWAYS: usize = 3;
 pub(super) fn phases(random: &mut Random) -> Phases {
     let stages = 1 + random.below(3usize);
     let bulk = random.chance(50);
-    let leads = [!bulk && random.chance(40), random.chance(40)];
+    let elements = !bulk && random.chance(40);
+    let leads = [!bulk && !elements && random.chance(40), random.chance(40)];
     let arms = if random.chance(40) { stages } else { 0 };
     Phases {
         stages,
         tiles: stages,
         bulk,
+        elements,
+        tracked: elements,
         bytes: 256,
         counts: [if bulk || leads[0] { 1 } else { 32 }, if leads[1] { 1 } else { 32 }],
         first: if arms == 0 && random.chance(50) { stages } else { 0 },
@@ -118,6 +132,7 @@ pub(super) fn change_phases(of: &mut Phases, random: &mut Random) {
         7 | 8 => of.absent[random.below(2usize)] = random.below(ABSENT.len()),
         9 if of.bulk => of.bytes = random.pick(&[0, 128, 255]),
         10 if of.bulk => of.told += 1,
+        9 | 10 if of.elements => of.tracked = false,
         9 | 10 => of.counted ^= true,
         11 => of.leads[random.below(2usize)] ^= true,
         12 => of.synced[random.below(2usize)] = false,
@@ -162,10 +177,12 @@ impl Phases {
             true => {
                 COPY.replace("TILE", &tile).replace("TOLD", &format!("({stage} + {}) % {stages}", self.told))
             }
+            false if self.elements => ELEMENTS.replace("TILE", &tile),
             false => format!("tiles[{tile}][l] = r;\n        tiles[{tile}][l + 32] = r;"),
         };
         let full = match self.bulk {
             true => format!("expect(&full[{stage}], {bytes});"),
+            false if self.tracked => format!("arrive_behind_copies(&full[{stage}]);"),
             false => self.arrives(0, "true", &format!("full[{stage}]")),
         };
         let [before, behind] = if self.early[0] { [&full, &fill] } else { [&fill, &full] };
