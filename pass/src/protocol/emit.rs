@@ -13,6 +13,7 @@ use super::copies;
 use super::effects::Effect;
 use super::frame::{Aim, Extraction, Frame, Root, int_width};
 use super::phases::PhaseStep;
+use super::phases::tracked::copies_before;
 use crate::analysis::regions::{NodeKind, Target};
 use crate::checks::kept;
 use crate::checks::sites::{Access, AccessSite};
@@ -210,7 +211,8 @@ impl Extraction<'_> {
                 Some(parity) => Some(self.wanted_int(f, parity, place)?),
                 None => None,
             };
-            for site in step.copies.iter().flat_map(|copy| self.facts.sites(*copy)) {
+            let tracked = step.tracks.map(|told| copies_before(&f.graph, told)).unwrap_or_default();
+            for site in step.copies.iter().chain(&tracked).flat_map(|copy| self.facts.sites(*copy)) {
                 if matches!(self.facts.accesses[*site as usize].access, Access::AsyncWrite { .. }) {
                     self.b.protocol.told.push(p::Told { site: SiteId(*site), of, at });
                 }

@@ -16,6 +16,7 @@
 //! The translation marks the instructions of mbarriers ([`MARK`]). An mbarrier that somebody initialises with another
 //! count, or that is not of this form, orders nothing here.
 
+pub(super) mod uses;
 pub(super) mod ways;
 pub(super) mod words;
 
@@ -31,13 +32,12 @@ use crate::ir;
 use crate::ir::address_space;
 use crate::ir::entry_calls::EntryCall;
 use crate::translate::nvvm::MBARRIER as MARK;
-use ways::{condition, given, reached, reached_until};
+use uses::{start_comes_first, uses_in_one_kernel};
+use ways::{condition, given, reached};
 use words::{Change, PHASE, constant, count_of_start, is_same_place};
 
 /// The most casts from a variable to an address in it.
 const MOST_CASTS: u32 = 16;
-/// The most barriers of a kernel that are looked at.
-const MOST_BARRIERS: usize = 16;
 
 /// An mbarrier: a static shared variable, and a place in it in bytes.
 pub type MbarrierPlace = (LLVMValueRef, i64);
@@ -162,39 +162,16 @@ struct Uses {
 impl Uses {
     /// `None` if something else uses the variable too.
     unsafe fn of(variable: LLVMValueRef) -> Option<Self> {
-        let mut found = Self {
-            at: (variable, 0),
-            kernel: std::ptr::null_mut(),
-            starts: vec![],
-            arrivals: vec![],
-            tests: vec![],
-        };
-        let mut pending = vec![variable];
-        let mut seen = HashSet::new();
         // SAFETY: by contract.
         unsafe {
-            while let Some(address) = pending.pop() {
-                for (user, operand) in ir::uses(address) {
-                    if !seen.insert((user, operand)) {
-                        continue;
-                    }
-                    if operand == 0 && is_same_place(user) {
-                        pending.push(user);
-                        continue;
-                    }
-                    if LLVMIsAInstruction(user).is_null() {
-                        return None;
-                    }
-                    let kernel = LLVMGetBasicBlockParent(LLVMGetInstructionParent(user));
-                    if !ir::is_kernel(kernel) || !found.kernel.is_null() && found.kernel != kernel {
-                        return None;
-                    }
-                    found.kernel = kernel;
-                    found.add(user, operand)?;
-                }
+            let (kernel, uses) = uses_in_one_kernel(variable, |user| is_same_place(user))?;
+            let mut found =
+                Self { at: (variable, 0), kernel, starts: vec![], arrivals: vec![], tests: vec![] };
+            for (user, operand) in uses {
+                found.add(user, operand)?;
             }
+            (!found.starts.is_empty() && !found.arrivals.is_empty()).then_some(found)
         }
-        (!found.starts.is_empty() && !found.arrivals.is_empty()).then_some(found)
     }
 
     /// Adds an instruction that has the address as this operand.
@@ -249,15 +226,7 @@ impl Uses {
         unsafe {
             let is_start = |i| ir::opcode(i) == LLVMOpcode::LLVMStore && self.is_at(i, 1);
             let is_arrival = |i| ir::opcode(i) == LLVMOpcode::LLVMAtomicCmpXchg && self.is_at(i, 0);
-            let entry = LLVMGetEntryBasicBlock(self.kernel);
-            let barriers = ir::instructions(self.kernel).into_iter().filter(|&i| is_block_barrier(i));
-            barriers.take(MOST_BARRIERS).any(|barrier| {
-                let own = LLVMGetInstructionParent(barrier);
-                let mut rest = ir::block_instructions(own).skip_while(|i| *i != barrier);
-                let no_start_behind =
-                    !rest.any(is_start) && reached(ir::successors(own), |_| true, |i| !is_start(i)).is_some();
-                no_start_behind && reached_until(entry, barrier, |i| !is_arrival(i)).is_some()
-            })
+            start_comes_first(self.kernel, is_start, is_arrival)
         }
     }
 

@@ -6,11 +6,14 @@
 //! * Each initialisation has the same constant count, and a barrier of the block lies between it and all that follows.
 //! * Arrivals are by one, and stay expected.
 //! * Waits are for a parity. A thread goes on where the mbarrier is in a phase of the other one.
+//! * An arrival may wait for copies of elements that its thread has started before ([`tracked`]).
 //! * Bytes of bulk copies are expected and complete in one piece of code without branches. It has one arrival, behind all
 //!   that it expects, and completes as many bytes as it expects. So a phase with this arrival ends when its copies are
 //!   done.
 //!
 //! The prover looks at who arrives and waits, and in which order.
+
+pub mod tracked;
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,8 +22,8 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::{LLVMOpcode, LLVMTypeKind};
 
-use super::mbarriers::is_block_barrier;
-use super::mbarriers::ways::{condition, given, reached, reached_until};
+use super::mbarriers::uses::{start_comes_first, uses_in_one_kernel};
+use super::mbarriers::ways::{condition, given};
 use super::mbarriers::words::{Change, constant, count_of_start, is_same_place, tested_parity};
 use crate::checks::sites::ASYNC_METADATA;
 use crate::ir;
@@ -28,8 +31,6 @@ use crate::ir::address_space;
 use crate::ir::entry_calls::EntryCall;
 use crate::translate::nvvm::MBARRIER as MARK;
 
-/// The most block barriers of a kernel that are looked at.
-const MOST_BARRIERS: usize = 16;
 /// The most blocks between two changes of one mbarrier by a thread.
 const MOST_BLOCKS: usize = 32;
 /// The most steps from a branch's condition to the test of a phase.
@@ -50,6 +51,8 @@ pub struct PhaseStep {
     pub same: Vec<LLVMValueRef>,
     /// For an arrival, the bulk copies that its phase counts.
     pub copies: Vec<LLVMValueRef>,
+    /// For an arrival that waits for copies of elements, the call that says so ([`tracked`]).
+    pub tracks: Option<LLVMValueRef>,
 }
 
 /// The arrivals and waits of a module at such mbarriers.
@@ -99,7 +102,7 @@ impl Phases {
 /// All that a module does to a variable that holds mbarriers.
 struct Array {
     variable: LLVMValueRef,
-    kernel: Option<LLVMValueRef>,
+    kernel: LLVMValueRef,
     starts: HashSet<LLVMValueRef>,
     count: Option<u32>,
     /// Exchanges and tests.
@@ -114,42 +117,26 @@ struct Array {
 impl Array {
     /// `None` if something else uses the variable too.
     unsafe fn of(variable: LLVMValueRef) -> Option<Self> {
-        let mut found = Self {
-            variable,
-            kernel: None,
-            starts: HashSet::new(),
-            count: None,
-            used: HashSet::new(),
-            changes: Vec::new(),
-            tests: Vec::new(),
-            told: HashSet::new(),
-        };
-        let mut pending = vec![variable];
-        let mut seen = HashSet::new();
         // SAFETY: by the caller's contract.
         unsafe {
-            while let Some(address) = pending.pop() {
-                for (user, operand) in ir::uses(address) {
-                    if !seen.insert((user, operand)) {
-                        continue;
-                    }
-                    let is_part = ir::value_opcode(user) == Some(LLVMOpcode::LLVMGetElementPtr);
-                    if operand == 0 && (is_part || is_same_place(user)) {
-                        pending.push(user);
-                        continue;
-                    }
-                    if LLVMIsAInstruction(user).is_null() {
-                        return None;
-                    }
-                    let kernel = LLVMGetBasicBlockParent(LLVMGetInstructionParent(user));
-                    if !ir::is_kernel(kernel) || *found.kernel.get_or_insert(kernel) != kernel {
-                        return None;
-                    }
-                    found.add(user, operand)?;
-                }
+            let leads_on =
+                |user| ir::value_opcode(user) == Some(LLVMOpcode::LLVMGetElementPtr) || is_same_place(user);
+            let (kernel, uses) = uses_in_one_kernel(variable, leads_on)?;
+            let mut found = Self {
+                variable,
+                kernel,
+                starts: HashSet::new(),
+                count: None,
+                used: HashSet::new(),
+                changes: Vec::new(),
+                tests: Vec::new(),
+                told: HashSet::new(),
+            };
+            for (user, operand) in uses {
+                found.add(user, operand)?;
             }
+            (!found.starts.is_empty() && !found.changes.is_empty()).then_some(found)
         }
-        (!found.starts.is_empty() && !found.changes.is_empty()).then_some(found)
     }
 
     /// Adds an instruction that has an address in the variable as this operand.
@@ -194,21 +181,33 @@ impl Array {
     unsafe fn steps(&self) -> Option<Vec<(LLVMBasicBlockRef, PhaseStep)>> {
         let count = self.count?;
         let array = self.variable;
-        let step =
-            |address, parity| PhaseStep { array, address, count, parity, same: vec![], copies: vec![] };
+        let step = |address, parity| PhaseStep {
+            array,
+            address,
+            count,
+            parity,
+            same: vec![],
+            copies: vec![],
+            tracks: None,
+        };
         let mut all = Vec::new();
         // SAFETY: by the caller's contract.
         unsafe {
-            if !self.start_comes_first() {
+            if !start_comes_first(self.kernel, |i| self.starts.contains(&i), |i| self.used.contains(&i)) {
                 return None;
             }
             let arrivals: Vec<_> = self.changes.iter().filter(|(_, change)| change.arrives).collect();
             let counts_bytes = self.changes.iter().any(|(_, change)| change.bytes != 0);
             for (exchange, change) in &arrivals {
-                if predecessors(self.kernel?, change.after) != [LLVMGetInstructionParent(*exchange)] {
+                if predecessors(self.kernel, change.after) != [LLVMGetInstructionParent(*exchange)] {
                     return None;
                 }
-                all.push((change.after, step(LLVMGetOperand(*exchange, 0), None)));
+                let mut arrival = step(LLVMGetOperand(*exchange, 0), None);
+                if let Some(told) = self.told_before(*exchange).filter(|_| !counts_bytes) {
+                    arrival.same.push(EntryCall::of(told)?.operand(0));
+                    arrival.tracks = Some(told);
+                }
+                all.push((change.after, arrival));
             }
             if counts_bytes {
                 let [(_, arrival)] = all.as_mut_slice() else { return None };
@@ -223,21 +222,13 @@ impl Array {
         Some(all)
     }
 
-    /// True if a barrier of the block lies between each initialisation and all that follows.
-    unsafe fn start_comes_first(&self) -> bool {
-        let Some(kernel) = self.kernel else { return false };
+    /// The call right before an exchange by which it waits for copies.
+    unsafe fn told_before(&self, exchange: LLVMValueRef) -> Option<LLVMValueRef> {
         // SAFETY: by the caller's contract.
         unsafe {
-            let entry = LLVMGetEntryBasicBlock(kernel);
-            let barriers = ir::instructions(kernel).into_iter().filter(|&i| is_block_barrier(i));
-            barriers.take(MOST_BARRIERS).any(|barrier| {
-                let own = LLVMGetInstructionParent(barrier);
-                let mut rest = ir::block_instructions(own).skip_while(|i| *i != barrier);
-                let is_start = |i: &LLVMValueRef| self.starts.contains(i);
-                let no_start_behind = !rest.any(|i| is_start(&i))
-                    && reached(ir::successors(own), |_| true, |i| !is_start(&i)).is_some();
-                no_start_behind && reached_until(entry, barrier, |i| !self.used.contains(&i)).is_some()
-            })
+            let [from] = entries(self.kernel, LLVMGetInstructionParent(exchange))[..] else { return None };
+            let mut told = ir::block_instructions(from).filter(|i| self.told.contains(i));
+            told.next().filter(|_| told.next().is_none() && ir::successors(from).len() == 1)
         }
     }
 
@@ -256,7 +247,7 @@ impl Array {
                 let (end, again) = ways(before_turn(from, own, condition, done)?);
                 leads_to(again, own).then_some(end)
             };
-            let kernel = self.kernel?;
+            let kernel = self.kernel;
             let all: Vec<_> = ir::blocks(kernel).filter_map(|from| Some((from, only_done(from)?))).collect();
             let is_end = |&end: &LLVMBasicBlockRef| {
                 predecessors(kernel, end).into_iter().all(|from| all.contains(&(from, end)))
@@ -305,7 +296,7 @@ impl Array {
     unsafe fn in_order(&self) -> Option<Vec<(LLVMValueRef, Change)>> {
         // SAFETY: by the caller's contract.
         unsafe {
-            let kernel = self.kernel?;
+            let kernel = self.kernel;
             let of_block: HashMap<_, _> =
                 self.changes.iter().map(|of| (LLVMGetInstructionParent(of.0), *of)).collect();
             if of_block.len() != self.changes.len() {
@@ -347,7 +338,7 @@ impl Array {
     unsafe fn completed(&self, exchange: LLVMValueRef, bytes: i64) -> Option<LLVMValueRef> {
         // SAFETY: by the caller's contract.
         unsafe {
-            let [from] = entries(self.kernel?, LLVMGetInstructionParent(exchange))[..] else { return None };
+            let [from] = entries(self.kernel, LLVMGetInstructionParent(exchange))[..] else { return None };
             if ir::successors(from).len() != 1 {
                 return None;
             }

@@ -5,7 +5,9 @@
 //! A site is proved only if every pair of it with a site that may touch the same object is proved.
 //! The conditions of a pair's proof become conditions of both sites.
 
+mod armed;
 mod broadcasts;
+mod chosen;
 mod counters;
 mod decide;
 mod handed;

@@ -3,13 +3,13 @@
 use gpurace_protocol::expr::{ExprId, LoopId};
 use gpurace_protocol::group::Group;
 use gpurace_protocol::interval::At;
-use gpurace_protocol::named::WarpSets;
+use gpurace_protocol::named::{WARP, WarpSets};
 use gpurace_protocol::place::Turn;
 use gpurace_protocol::protocol::{Named, Test};
 use gpurace_protocol::range::View;
 
 use super::{Detail, PairFormula, Way, decided, moment, walk};
-use crate::encode::{Encoder, Setting};
+use crate::encode::{Encoder, Frame, Setting};
 use crate::linear::{Encoded, Formula, Lin};
 use crate::tiles;
 
@@ -74,6 +74,11 @@ pub struct Turned<'a> {
     pub way: Vec<Turn<'a>>,
     /// The number of turns of the way that lead into the loop.
     pub inside: usize,
+    /// Of the conditions in the loop, those that choose threads for all iterations, as `lane == 0`. Questions are about
+    /// the chosen threads alone.
+    pub chosen: Vec<(ExprId, bool)>,
+    /// The ways to syncs by which the chosen threads do it for all threads of their warps.
+    pub syncs: Vec<Vec<Turn<'a>>>,
 }
 
 /// A question about arrivals in loops, which the solver shall not find.
@@ -87,6 +92,8 @@ pub enum Doubt {
     TooEarly(i64),
     /// A thread does not arrive in an iteration from this one on.
     Silent(i64),
+    /// A thread comes to an iteration from this one on.
+    GoesOn(i64),
 }
 
 /// Returns the formula that a doubt about an arrival is right.
@@ -118,6 +125,7 @@ pub fn doubted<'a>(
             race.push(arrives(&mut encoder, &mut way, at)?.negated());
             race.push(Formula::le(&constant(first), &k)?);
         }
+        Doubt::GoesOn(first) => race.push(Formula::le(&constant(first), &k)?),
     }
     PairFormula::of(encoder, race, candidates)
 }
@@ -188,6 +196,28 @@ pub fn too_often<'a>(
     PairFormula::of(encoder, race, candidates)
 }
 
+/// Returns the formula that a thread is in the loop, and the first thread of its warp is not chosen.
+pub fn first_not_chosen<'a>(
+    setting: Setting<'a>,
+    at: &Turned<'a>,
+    candidates: &[ExprId],
+) -> Encoded<PairFormula<'a>> {
+    let mut encoder = Encoder::new(setting, Group::Block);
+    let mut race = Vec::new();
+    let all = Turned { chosen: Vec::new(), ..at.clone() };
+    enter(&mut encoder, &mut race, 0, &all)?;
+    let (warp, _) = encoder.warp_and_lane(0)?;
+    race.push(Formula::eq(&encoder.linear_tid(1)?, &warp.times(WARP.into())?)?);
+    let mut frame = Frame::top(setting, 1);
+    frame.certain = false;
+    let mut chosen = Vec::new();
+    for (cond, value) in &at.chosen {
+        chosen.push(decided(&mut encoder, &mut frame, *cond, *value)?);
+    }
+    race.push(Formula::all(chosen).negated());
+    PairFormula::of(encoder, race, candidates)
+}
+
 /// A thread enters an iteration of the loop around an arrival. Returns the iteration's number.
 pub(super) fn enter<'a>(
     encoder: &mut Encoder<'a>,
@@ -196,8 +226,12 @@ pub(super) fn enter<'a>(
     at: &Turned<'a>,
 ) -> Encoded<(Way<'a>, Lin)> {
     let counter = |encoder: &mut Encoder<'a>, range, _| Lin::atom(encoder.fresh("iteration", range));
-    let way = walk(encoder, race, side, &at.way[..at.inside], Detail::All, |_, _| None, counter)?;
+    let mut way = walk(encoder, race, side, &at.way[..at.inside], Detail::All, |_, _| None, counter)?;
     let k = way.frame.iteration.get(&at.of).cloned().unwrap_or_default();
+    for (cond, value) in &at.chosen {
+        race.push(decided(encoder, &mut way.frame, *cond, *value)?);
+        way.frame.guard(*cond, *value);
+    }
     Ok((way, k))
 }
 
@@ -207,7 +241,9 @@ pub(super) fn arrives<'a>(encoder: &mut Encoder<'a>, way: &mut Way<'a>, at: &Tur
     way.frame.certain = false;
     let mut all = Vec::new();
     for turn in &at.way[at.inside..] {
-        if let Turn::Branch { cond, value } = turn {
+        if let Turn::Branch { cond, value } = turn
+            && !at.chosen.contains(&(*cond, *value))
+        {
             all.push(decided(encoder, &mut way.frame, *cond, *value)?);
         }
     }

@@ -12,6 +12,8 @@
 //! So at the end of phase `n`, each of these threads has made its arrival number `n`. A thread that waits for phase `n` has
 //! waited for phase `n - 1` before. If it finds the other parity then, phase `n` is over, or a later one.
 //!
+//! Threads may also have arrived at each mbarrier once before their loop ([`super::armed`]).
+//!
 //! A wait that has no arrival to wait for proves nothing: no loop comes to an iteration for which the other one has left
 //! its loop.
 
@@ -24,9 +26,10 @@ use gpurace_protocol::place::{Place, Turn, syncs};
 use gpurace_protocol::protocol::{ObjectId, Phase, Sync};
 
 use super::Prover;
+use super::armed::arming;
 use super::rings::{Before, Handover, InTurn, turned};
 use crate::pair::named::{Doubt, Turned, doubted, leaves_early, unmatched};
-use crate::pair::phases::{both_arrive, unwaited};
+use crate::pair::phases::{Phases, both_arrive, unwaited};
 
 /// An arrival or a wait, and the way to it.
 type Step<'a> = (Phase, Vec<Turn<'a>>);
@@ -48,26 +51,38 @@ impl<'a> Prover<'a> {
     }
 
     fn phase_handover(&mut self, steps: &[Step<'a>]) -> Option<Handover<'a>> {
-        let [a, b] = steps else { return None };
-        let (arrival, wait) = if a.0.parity.is_none() { (a, b) } else { (b, a) };
-        let (None, Some(parity)) = (arrival.0.parity, wait.0.parity) else { return None };
+        let (waits, arrivals): (Vec<_>, Vec<_>) = steps.iter().partition(|(phase, _)| phase.parity.is_some());
+        let ([wait], Some((arrival, earlier))) = (waits.as_slice(), arrivals.split_last()) else {
+            return None;
+        };
+        let parity = wait.0.parity?;
         let count = u32::try_from(self.constant(arrival.0.count)?).ok()?;
-        let at = turned(arrival.0.at, &arrival.1)?;
-        let to = turned(wait.0.at, &wait.1)?;
+        let mut at = turned(arrival.0.at, &arrival.1)?;
+        let mut to = turned(wait.0.at, &wait.1)?;
         if at.of == to.of {
             return None;
         }
-        let mut conditions = self.at_most_arrive(&at, count)?;
+        self.choose(&mut at);
+        self.choose(&mut to);
+        let armed =
+            earlier.iter().map(|(phase, way)| arming(phase.at, way, &at)).collect::<Option<Vec<_>>>()?;
+        let each: Vec<_> = armed.iter().chain([&at]).collect();
+        let mut conditions = self.at_most_arrive(&each, count)?;
         let own = std::slice::from_ref(&at);
         conditions.extend(self.no_matter(own, |p| unmatched(p.setting, [&at, &at], 0, &p.candidates))?);
         let period = self.period(&at, &mut conditions);
         let again = |p: &Self| unmatched(p.setting, [&at, &at], -period, &p.candidates);
         conditions.extend(self.no_matter(own, again)?);
-        let shift = (0..=period).find_map(|shift| {
-            let used = self.is_waited_for(&at, &to, parity, [shift, period])?;
-            conditions.extend(used);
-            Some(shift)
+        if !armed.is_empty() {
+            conditions.extend(self.are_armed(&armed, [&at, &to], parity, period)?);
+        }
+        let (first, shifts) = if armed.is_empty() { (0, 0..=period) } else { (1, period..=period) };
+        let (shift, used) = shifts.into_iter().find_map(|shift| {
+            Some((shift, self.is_waited_for(&at, &to, parity, Phases { first, shift, period })?))
         })?;
+        conditions.extend(used);
+        conditions.extend(self.find_syncs_of_chosen(&mut at));
+        conditions.extend(self.find_syncs_of_chosen(&mut to));
         Some(Handover {
             copies: self.copies_told(arrival.0),
             arrivals: vec![at],
@@ -78,42 +93,56 @@ impl<'a> Prover<'a> {
         })
     }
 
-    /// The conditions under which no more than `count` threads arrive.
-    fn at_most_arrive(&mut self, at: &Turned<'a>, count: u32) -> Option<BTreeSet<Condition>> {
-        let own = std::slice::from_ref(at);
+    /// The conditions under which no more than `count` threads make some of these arrivals.
+    fn at_most_arrive(&mut self, each: &[&Turned<'a>], count: u32) -> Option<BTreeSet<Condition>> {
         if count == 1 {
-            return self.no_matter(own, |p| both_arrive(p.setting, at, WarpSets::BLOCK, &p.candidates));
+            return self.one_arrives(each, WarpSets::BLOCK);
         }
         // All of some threads arrive, or one of each warp.
         let firsts = self.first_threads();
         let ways: Vec<_> =
-            [1, WARP].into_iter().flat_map(|each| firsts.iter().map(move |&at| (each, at))).collect();
+            [1, WARP].into_iter().flat_map(|size| firsts.iter().map(move |&first| (size, first))).collect();
         let before = self.accepted.clone();
         let known = ways.into_iter().filter_map(|of| {
             self.accepted.clone_from(&before);
-            Some((self.arrive_in(at, count, of)?.len(), of))
+            Some((self.arrive_in(each, count, of)?.len(), of))
         });
         // Those with the fewest conditions.
         let (_, of) = known.min()?;
         self.accepted = before;
-        self.arrive_in(at, count, of)
+        self.arrive_in(each, count, of)
     }
 
-    /// The conditions under which at most one thread arrives of each `each` consecutive ones, for so many of these sets from
-    /// thread `first` on.
+    /// The conditions under which at most one thread arrives of each `size` consecutive ones, for so many of these sets
+    /// from thread `first` on.
     fn arrive_in(
         &mut self,
-        at: &Turned<'a>,
+        each: &[&Turned<'a>],
         count: u32,
-        (each, first): (u32, u32),
+        (size, first): (u32, u32),
     ) -> Option<BTreeSet<Condition>> {
-        let own = std::slice::from_ref(at);
-        let threads = count.checked_mul(each).filter(|threads| *threads <= WarpSets::BLOCK.size())?;
+        let threads = count.checked_mul(size).filter(|threads| *threads <= WarpSets::BLOCK.size())?;
         let outside = Doubt::Outside(first, first + threads);
-        let mut conditions = self.no_matter(own, |p| doubted(p.setting, at, outside, &p.candidates))?;
-        if each > 1 {
-            let sets = WarpSets::new(first, each)?;
-            conditions.extend(self.no_matter(own, |p| both_arrive(p.setting, at, sets, &p.candidates))?);
+        let mut conditions = BTreeSet::new();
+        for at in each {
+            let own = std::slice::from_ref(*at);
+            conditions.extend(self.no_matter(own, |p| doubted(p.setting, at, outside, &p.candidates))?);
+        }
+        if size > 1 {
+            conditions.extend(self.one_arrives(each, WarpSets::new(first, size)?)?);
+        }
+        Some(conditions)
+    }
+
+    /// The conditions under which one thread at most of each of these sets makes some of these arrivals.
+    fn one_arrives(&mut self, each: &[&Turned<'a>], sets: WarpSets) -> Option<BTreeSet<Condition>> {
+        let mut conditions = BTreeSet::new();
+        for (number, a) in each.iter().enumerate() {
+            for b in &each[number..] {
+                let own = [(*a).clone(), (*b).clone()];
+                let two = |p: &Self| both_arrive(p.setting, [a, b], sets, &p.candidates);
+                conditions.extend(self.no_matter(&own, two)?);
+            }
         }
         Some(conditions)
     }
@@ -124,10 +153,11 @@ impl<'a> Prover<'a> {
         at: &Turned<'a>,
         to: &Turned<'a>,
         parity: ExprId,
-        [shift, period]: [i64; 2],
+        phases: Phases,
     ) -> Option<BTreeSet<Condition>> {
+        let shift = phases.shift;
         let both = [at.clone(), to.clone()];
-        let by_its_parity = |p: &Self| unwaited(p.setting, [at, to], parity, [shift, period], &p.candidates);
+        let by_its_parity = |p: &Self| unwaited(p.setting, [at, to], parity, phases, &p.candidates);
         let mut conditions = self.no_matter(&both, by_its_parity)?;
         let silent = |p: &Self| doubted(p.setting, to, Doubt::Silent(shift), &p.candidates);
         conditions.extend(self.no_matter(&both, silent)?);

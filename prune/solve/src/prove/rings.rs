@@ -17,6 +17,8 @@
 //! through the text of the loops, and from iteration to iteration. The least numbers of iterations after which it holds
 //! are shortest ways in a graph. Two accesses are unordered only if their iterations are closer
 //! ([`gpurace_protocol::interval::Near`]).
+//!
+//! Where only some threads arrive or wait, they do so for the others of their warp by its syncs ([`super::chosen`]).
 
 use std::collections::BTreeSet;
 
@@ -28,6 +30,7 @@ use gpurace_protocol::place::{Place, Turn};
 use gpurace_protocol::protocol::SiteId;
 
 use super::Prover;
+use super::chosen::{from_wait, to_arrival};
 use super::named_syncs::Arrival;
 use crate::linear::Encoded;
 use crate::pair::named::{Doubt, Turned, doubted, leaves_early, too_often, unmatched};
@@ -237,13 +240,14 @@ impl<'a> Prover<'a> {
     }
 }
 
-/// An arrival or a wait that stands in one loop, which only its condition ends.
+/// An arrival or a wait that stands in one loop, which only its condition ends. All threads of the loop make it.
 pub(super) fn turned<'a>(number: ExprId, way: &[Turn<'a>]) -> Option<Turned<'a>> {
     let into = |turn: &Turn<'_>| matches!(turn, Turn::Into(_));
     let at = way.iter().position(into)?;
     let Turn::Into(of) = way[at] else { return None };
     let alone = of.breaks.is_none() && !way[at + 1..].iter().any(into);
-    alone.then(|| Turned { number, of: of.id, way: way.to_vec(), inside: at + 1 })
+    let (chosen, syncs) = (Vec::new(), Vec::new());
+    alone.then(|| Turned { number, of: of.id, way: way.to_vec(), inside: at + 1, chosen, syncs })
 }
 
 /// The order of two loops by their barriers. Barriers for which a thread might arrive again too early are left out.
@@ -301,8 +305,8 @@ impl Ring<'_> {
     /// The arrival that tells when an asynchronous copy is done.
     fn copy(&self, place: &Place<'_>) -> Option<usize> {
         let (_, arrival) = self.of.copies.iter().find(|(site, _)| *site == place.access.site)?;
-        let innermost = place.loops().last().map(|of| of.id);
-        (innermost == Some(self.of.arrivals[*arrival].of)).then_some(*arrival)
+        let mut around = place.loops().map(|of| of.id);
+        around.any(|of| of == self.of.arrivals[*arrival].of).then_some(*arrival)
     }
 
     /// The least number of iterations from a wait to an arrival that comes after it.
@@ -320,13 +324,15 @@ impl Ring<'_> {
         let steps = |to: usize| match copy {
             // It may be done as late as that.
             Some(arrival) => (arrival == to).then_some(0),
-            None => (self.of.arrivals[to].of == x)
-                .then(|| i64::from(!comes_before(&a.way, &self.of.arrivals[to].way))),
+            None => {
+                let arrival = &self.of.arrivals[to];
+                (arrival.of == x).then(|| to_arrival(&a.way, arrival)).flatten()
+            }
         };
         let known = self.waits_after(steps);
         let ends = known.iter().enumerate().filter_map(|(at, least)| {
             let own = &self.of.waits[at];
-            let last = (own.of == y).then(|| i64::from(!comes_before(&own.way, &b.way)))?;
+            let last = (own.of == y).then(|| from_wait(own, &b.way)).flatten()?;
             Some((*least)? + last)
         });
         ends.min()
@@ -354,16 +360,9 @@ impl Ring<'_> {
         }
     }
 
-    /// The iterations from a wait of a thread to its arrival at another barrier, in one loop.
+    /// The iterations from a wait to an arrival at another barrier that comes after it, in one loop.
     fn step(&self, wait: usize, arrival: usize) -> Option<i64> {
         let (from, to) = (&self.of.waits[wait], &self.of.arrivals[arrival]);
-        (from.of == to.of).then(|| i64::from(!comes_before(&from.way, &to.way)))
+        (from.of == to.of).then(|| from_wait(from, &to.way)).flatten()
     }
-}
-
-/// True if a thread that makes both in one iteration makes the first one first.
-fn comes_before(first: &[Turn<'_>], second: &[Turn<'_>]) -> bool {
-    let parted = first.iter().zip(second).find(|(x, y)| !x.is_same(y));
-    matches!(parted, Some((Turn::At { body, index }, Turn::At { body: same, index: later }))
-        if std::ptr::eq(body.as_ptr(), same.as_ptr()) && index < later)
 }

@@ -26,6 +26,7 @@ mod copies;
 mod named;
 mod objects;
 mod phases;
+mod ring;
 mod threads;
 mod tiles;
 mod triangles;

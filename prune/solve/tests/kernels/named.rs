@@ -1,9 +1,7 @@
 //! Named barriers: sets of warps that wait for each other, and loops that hand over to each other.
 
+use super::ring::*;
 use super::*;
-
-/// The conditions of kernels that look at `threadIdx.x` alone.
-const ONE_ROW: [&str; 2] = ["blockDim.y == 1", "blockDim.z == 1"];
 
 ways! {
     /// How a kernel of two halves of a block goes wrong.
@@ -58,11 +56,7 @@ fn halves(how: Halves) -> (Kernel, Vec<SiteId>) {
 fn sets_of_warps_that_meet() {
     assert_eq!(proved(halves(Halves::Right).0), ONE_ROW);
     for how in Halves::WRONG {
-        let (k, sites) = halves(*how);
-        let p = k.done();
-        let outcome = prove(&p);
-        let open = outcome.verdicts.sites.iter().filter(|s| matches!(s.verdict, Verdict::Unknown(_)));
-        assert_eq!(open.count(), sites.len(), "{how:?}: {:?}", words(&outcome));
+        all_are_open(halves(*how), how);
     }
 }
 
@@ -166,14 +160,7 @@ fn tiles(how: Tiles) -> (Kernel, Vec<SiteId>) {
                 if how == EarlyFull {
                     k.named(done, threads, false);
                 }
-                let row = k.mulc(tile, 96);
-                let three = k.c(3);
-                k.range(0, three, |k, j| {
-                    let column = k.mulc(j, 32);
-                    let own = k.add(column, t);
-                    let at = k.add(row, own);
-                    sites.push(k.write(s, at));
-                });
+                sites.push(write_tile(k, s, tile));
                 if how != EarlyFull {
                     k.named(done, threads, false);
                 }
@@ -186,22 +173,17 @@ fn tiles(how: Tiles) -> (Kernel, Vec<SiteId>) {
                 k.named(ready, threads, true);
                 let next = if how == NextTile { k.addc(i, 1) } else { i };
                 let tile = k.binc(BinOp::And, next, 1);
-                let row = k.mulc(tile, 96);
-                let back = k.c(127);
-                let own = k.sub(back, t);
-                let at = k.add(row, own);
                 let two = k.addc(i, 2);
                 let mut again = k.lt(two, n);
                 if how == Skips {
-                    let five = k.eqc(t, 50);
-                    let not = k.binc(BinOp::Xor, five, 1);
+                    let not = all_but(k, 50);
                     again = k.bin(BinOp::And, again, not);
                 }
                 let free = |k: &mut Kernel| k.when(again, |k| k.named(free, threads, false));
                 if how == EarlyRelease {
                     free(k);
                 }
-                reads.push(k.read(s, at));
+                reads.push(read_tile(k, s, tile));
                 if how != EarlyRelease {
                     free(k);
                 }
@@ -214,14 +196,8 @@ fn tiles(how: Tiles) -> (Kernel, Vec<SiteId>) {
 
 #[test]
 fn producers_and_consumers_hand_tiles_over() {
-    let mut conditions = proved(tiles(Tiles::Right).0);
-    conditions.retain(|condition| !condition.ends_with("+ 1 fits unsigned 32 bits"));
-    assert_eq!(conditions, ONE_ROW);
+    is_proved(tiles(Tiles::Right).0);
     for how in Tiles::WRONG {
-        let (k, sites) = tiles(*how);
-        let p = k.done();
-        let outcome = prove(&p);
-        let open = outcome.verdicts.sites.iter().filter(|s| matches!(s.verdict, Verdict::Unknown(_)));
-        assert_eq!(open.count(), sites.len(), "{how:?}: {:?}", words(&outcome));
+        all_are_open(tiles(*how), how);
     }
 }

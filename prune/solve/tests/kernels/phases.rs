@@ -1,9 +1,8 @@
 //! Mbarriers of a ring of tiles, whose phases loops know by their parity.
 
+use super::ring::*;
 use super::*;
 
-/// The conditions of kernels that look at `threadIdx.x` alone.
-const ONE_ROW: [&str; 2] = ["blockDim.y == 1", "blockDim.z == 1"];
 /// The tiles of a ring.
 const STAGES: i64 = 3;
 
@@ -59,12 +58,7 @@ fn tiles(how: Tiles, copies: bool) -> (Kernel, Vec<SiteId>) {
     let few = i64::from(how == Few);
     let (writers, readers) = (if copies { 1 } else { 32 - few }, 96 - few);
     let stage = |k: &mut Kernel, i: E| k.binc(BinOp::URem, i, STAGES);
-    let parity = |k: &mut Kernel, i: E, odd: bool| {
-        let round = k.binc(BinOp::UDiv, i, STAGES);
-        let bit = k.binc(BinOp::And, round, 1);
-        let zero = k.c(0);
-        k.p.exprs.cmp(if odd { CmpOp::Ne } else { CmpOp::Eq }, bit, zero)
-    };
+    let parity = |k: &mut Kernel, i: E, odd: bool| parity(k, i, STAGES, odd);
     let produces = k.ltc(t, 32);
     let copying = k.ltc(t, if how == Few { 2 } else { 1 });
     let copying = if copies { copying } else { k.p.exprs.truth(true) };
@@ -101,17 +95,11 @@ fn tiles(how: Tiles, copies: bool) -> (Kernel, Vec<SiteId>) {
                         k.phase(full, at, writers, None);
                     }
                     let of = tile(k, i);
-                    let row = k.mulc(of, 96);
                     if copies {
+                        let row = k.mulc(of, 96);
                         sites.push(k.told(s, row, 4 * 96, full, at));
                     } else {
-                        let three = k.c(3);
-                        k.range(0, three, |k, j| {
-                            let column = k.mulc(j, 32);
-                            let own = k.add(column, t);
-                            let at = k.add(row, own);
-                            sites.push(k.write(s, at));
-                        });
+                        sites.push(write_tile(k, s, of));
                     }
                     if how != EarlyFull {
                         k.phase(full, at, writers, None);
@@ -126,23 +114,17 @@ fn tiles(how: Tiles, copies: bool) -> (Kernel, Vec<SiteId>) {
                 let odd =
                     if how == OneParity { k.p.exprs.truth(false) } else { parity(k, i, how != ReadParity) };
                 if how == Hurries {
-                    let some = k.eqc(t, 50);
-                    let others = k.binc(BinOp::Xor, some, 1);
+                    let others = all_but(k, 50);
                     k.when(others, |k| k.phase(full, at, writers, Some(odd)));
                 } else if how != Unread {
                     k.phase(full, at, writers, Some(odd));
                 }
                 let of = if how == NextTile { k.addc(i, 1) } else { i };
                 let of = tile(k, of);
-                let row = k.mulc(of, 96);
-                let back = k.c(127);
-                let place = k.sub(back, t);
-                let place = k.add(row, place);
                 let own = stage(k, i);
                 let free = |k: &mut Kernel| {
                     if how == Skips {
-                        let some = k.eqc(t, 50);
-                        let others = k.binc(BinOp::Xor, some, 1);
+                        let others = all_but(k, 50);
                         k.when(others, |k| k.phase(empty, own, readers, None));
                     } else {
                         k.phase(empty, own, readers, None);
@@ -151,7 +133,7 @@ fn tiles(how: Tiles, copies: bool) -> (Kernel, Vec<SiteId>) {
                 if how == EarlyRelease {
                     free(k);
                 }
-                reads.push(k.read(s, place));
+                reads.push(read_tile(k, s, of));
                 if how != EarlyRelease {
                     free(k);
                 }
@@ -165,19 +147,13 @@ fn tiles(how: Tiles, copies: bool) -> (Kernel, Vec<SiteId>) {
 #[test]
 fn producers_and_consumers_know_phases_by_their_parity() {
     for copies in [false, true] {
-        let mut conditions = proved(tiles(Tiles::Right, copies).0);
-        conditions.retain(|condition| !condition.contains("fits unsigned 32 bits"));
-        assert_eq!(conditions, ONE_ROW);
+        is_proved(tiles(Tiles::Right, copies).0);
         for how in Tiles::WRONG {
             // The copy is over when the phase is, wherever the arrival stands. One thread has one place, and one end.
             if copies && matches!(how, Tiles::EarlyFull | Tiles::OwnStage | Tiles::Leaves) {
                 continue;
             }
-            let (k, sites) = tiles(*how, copies);
-            let p = k.done();
-            let outcome = prove(&p);
-            let open = outcome.verdicts.sites.iter().filter(|s| matches!(s.verdict, Verdict::Unknown(_)));
-            assert_eq!(open.count(), sites.len(), "{how:?}, {copies}: {:?}", words(&outcome));
+            all_are_open(tiles(*how, copies), &(how, copies));
         }
     }
 }
@@ -200,4 +176,242 @@ fn copies_are_done_with_the_phase_that_counts_them() {
     assert_eq!(open, all);
     let (open, all) = told(&|p| p.told.push(p.told[0]));
     assert_eq!(open, all);
+}
+
+ways! {
+    /// What may go wrong where the first lane of a warp arrives for all of them.
+    Leaders {
+        /// No sync of the warp comes between the writes and the arrival.
+        NoSync,
+        /// It comes behind the arrival.
+        LateSync,
+        /// Some lanes do not make it.
+        SomeSync,
+        /// It comes in some rounds only.
+        SometimesSync,
+        /// It is one of half warps.
+        HalfSync,
+        /// Another lane arrives, which the warp need not have.
+        OtherLane,
+        /// Another lane arrives in each round.
+        EachLane,
+        /// A lane arrives in one warp only, and the phase ends so.
+        OneWarp,
+        /// Phases end before all warps have arrived.
+        Few,
+        /// A lane of each warp waits for the writes, and the others go on.
+        OneWaits,
+    }
+}
+
+/// As [`tiles`], but a lane of each warp arrives for all of them. With `waits` a lane waits for them too.
+fn leaders(how: Leaders, waits: bool) -> (Kernel, Vec<SiteId>) {
+    use Leaders::*;
+    let mut k = Kernel::new("leaders");
+    k.p.max_threads = 128;
+    let (s, t, n) = (k.shared("s", 3 * 96 * 4), k.tid(), k.scalar("n"));
+    let (full, empty) = (k.shared("full", 8 * STAGES as u64), k.shared("empty", 8 * STAGES as u64));
+    k.sync();
+    let readers = if matches!(how, Few | OneWarp) { 1 } else { 3 };
+    let lane = k.binc(BinOp::And, t, 31);
+    let first = k.eqc(lane, i64::from(how == OtherLane));
+    let sync = |k: &mut Kernel, i: E| match how {
+        SomeSync => {
+            let others = all_but(k, 50);
+            k.when(others, |k| k.warp_sync());
+        }
+        SometimesSync => {
+            let three = k.eqc(i, 3);
+            k.when(three, |k| k.warp_sync());
+        }
+        HalfSync => k.tile_sync(16),
+        _ => k.warp_sync(),
+    };
+    let arrive = |k: &mut Kernel, i: E, of: ObjectId, stage: E, count: i64| {
+        if !matches!(how, NoSync | LateSync) {
+            sync(k, i);
+        }
+        let who = match how {
+            EachLane => {
+                let turn = k.binc(BinOp::And, i, 31);
+                k.eq(lane, turn)
+            }
+            OneWarp if of == empty => k.eqc(t, 64),
+            _ => first,
+        };
+        k.when(who, |k| k.phase(of, stage, count, None));
+        if how == LateSync {
+            sync(k, i);
+        }
+    };
+    let wait = |k: &mut Kernel, of: ObjectId, stage: E, count: i64, odd: E| {
+        if waits || how == OneWaits {
+            k.when(first, |k| k.phase(of, stage, count, Some(odd)));
+            if how != OneWaits {
+                k.warp_sync();
+            }
+        } else {
+            k.phase(of, stage, count, Some(odd));
+        }
+    };
+    let parity = |k: &mut Kernel, i: E, odd: bool| parity(k, i, STAGES, odd);
+    let produces = k.ltc(t, 32);
+    let mut sites = Vec::new();
+    let mut reads = Vec::new();
+    k.when_else(
+        produces,
+        |k| {
+            k.range(0, n, |k, i| {
+                let stage = k.binc(BinOp::URem, i, STAGES);
+                let odd = parity(k, i, false);
+                wait(k, empty, stage, readers, odd);
+                sites.push(write_tile(k, s, stage));
+                arrive(k, i, full, stage, 1);
+            });
+        },
+        |k| {
+            k.range(0, n, |k, i| {
+                let stage = k.binc(BinOp::URem, i, STAGES);
+                let odd = parity(k, i, true);
+                wait(k, full, stage, 1, odd);
+                reads.push(read_tile(k, s, stage));
+                arrive(k, i, empty, stage, readers);
+            });
+        },
+    );
+    sites.extend(reads);
+    (k, sites)
+}
+
+#[test]
+fn a_lane_arrives_for_its_warp() {
+    for waits in [false, true] {
+        is_proved(leaders(Leaders::Right, waits).0);
+        for how in Leaders::WRONG {
+            all_are_open(leaders(*how, waits), &(how, waits));
+        }
+    }
+}
+
+ways! {
+    /// What may go wrong where readers arm the mbarriers before they read.
+    Armed {
+        /// An mbarrier is left out.
+        TooFew,
+        /// An arrival comes too many.
+        TooMany,
+        /// All arrivals are at one mbarrier.
+        OnePlace,
+        /// A reader leaves them out.
+        SomeDoNot,
+        /// A writer arms them too.
+        OthersToo,
+        /// The writers wait as if nobody had armed them.
+        Parity,
+        /// They do not wait in the first rounds.
+        LateWait,
+        /// They begin a round too late.
+        NextRound,
+        /// The readers arm them where they have read.
+        Behind,
+        /// They arm them in each round.
+        EachRound,
+        /// They say too early that they have read.
+        EarlyRelease,
+        /// The ring has a tile less than mbarriers.
+        Short,
+    }
+}
+
+/// Warp 0 writes and the others read. The readers arm the `empty` mbarriers first: in a loop, or one after the other.
+fn armed(how: Armed, looped: bool) -> (Kernel, Vec<SiteId>) {
+    use Armed::*;
+    let mut k = Kernel::new("armed");
+    k.p.max_threads = 128;
+    let (s, t, n) = (k.shared("s", 3 * 96 * 4), k.tid(), k.scalar("n"));
+    let (full, empty) = (k.shared("full", 8 * STAGES as u64), k.shared("empty", 8 * STAGES as u64));
+    k.sync();
+    let stage = |k: &mut Kernel, i: E| k.binc(BinOp::URem, i, STAGES);
+    let tile = |k: &mut Kernel, i: E| k.binc(BinOp::URem, i, STAGES - i64::from(how == Short));
+    let parity = |k: &mut Kernel, i: E, odd: bool| parity(k, i, STAGES, odd);
+    let arm = |k: &mut Kernel| {
+        let all = STAGES - i64::from(how == TooFew) + i64::from(how == TooMany);
+        let at = |k: &mut Kernel, i: E| if how == OnePlace { k.c(0) } else { stage(k, i) };
+        if looped {
+            let all = k.c(all);
+            k.range(0, all, |k, i| {
+                let at = at(k, i);
+                k.phase(empty, at, 96, None);
+            });
+        } else {
+            for number in 0..all {
+                let place = k.c(if how == OnePlace { 0 } else { number % STAGES });
+                k.phase(empty, place, 96, None);
+            }
+        }
+    };
+    let produces = k.ltc(t, 32);
+    let mut sites = Vec::new();
+    let mut reads = Vec::new();
+    k.when_else(
+        produces,
+        |k| {
+            if how == OthersToo {
+                let one = k.eqc(t, 0);
+                k.when(one, arm);
+            }
+            k.range(0, n, |k, i| {
+                let own = stage(k, i);
+                let round = if how == NextRound { k.addc(i, STAGES) } else { i };
+                let odd = parity(k, round, how != Parity);
+                let first = k.c(if how == LateWait { STAGES } else { 0 });
+                let waits = k.le(first, i);
+                k.when(waits, |k| k.phase(empty, own, 96, Some(odd)));
+                let of = tile(k, i);
+                sites.push(write_tile(k, s, of));
+                k.phase(full, own, 32, None);
+            });
+        },
+        |k| {
+            let all = k.c(32);
+            let most = if how == SomeDoNot { k.c(127) } else { k.c(128) };
+            let own = if how == SomeDoNot { k.lt(t, most) } else { k.le(all, t) };
+            match how {
+                Behind | EachRound => {}
+                SomeDoNot => k.when(own, arm),
+                _ => arm(k),
+            }
+            k.range(0, n, |k, i| {
+                if how == EachRound {
+                    arm(k);
+                }
+                let own = stage(k, i);
+                let odd = parity(k, i, true);
+                k.phase(full, own, 32, Some(odd));
+                let of = tile(k, i);
+                if how == EarlyRelease {
+                    k.phase(empty, own, 96, None);
+                }
+                reads.push(read_tile(k, s, of));
+                if how != EarlyRelease {
+                    k.phase(empty, own, 96, None);
+                }
+            });
+            if how == Behind {
+                arm(k);
+            }
+        },
+    );
+    sites.extend(reads);
+    (k, sites)
+}
+
+#[test]
+fn readers_arm_the_mbarriers_of_empty_tiles() {
+    for looped in [false, true] {
+        is_proved(armed(Armed::Right, looped).0);
+        for how in Armed::WRONG {
+            all_are_open(armed(*how, looped), &(how, looped));
+        }
+    }
 }

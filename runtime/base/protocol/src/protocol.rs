@@ -217,8 +217,8 @@ pub struct Stored {
     pub value: ExprId,
 }
 
-/// An asynchronous copy that is told to an mbarrier of [`Sync::Phase`]. In the same iterations of all loops, its thread
-/// arrives there once, and the phase to which this arrival belongs ends only when the copy is done.
+/// An asynchronous copy that is told to an mbarrier of [`Sync::Phase`]. In the same iterations of the loops around
+/// the arrival, its thread arrives there once, and the phase to which this arrival belongs ends only when the copy is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Told {
     /// The copy.

@@ -12,6 +12,9 @@ pub(super) struct Phases {
     tiles: usize,
     /// The first thread copies a tile by a bulk copy. Else the warp writes it.
     bulk: bool,
+    /// Each thread of the warp copies its elements, and arrives when they are done, if `tracked`.
+    elements: bool,
+    tracked: bool,
     /// The bytes that the mbarrier expects of a bulk copy.
     bytes: usize,
     /// The arrivals that end a phase of each array: full and empty.
@@ -33,6 +36,11 @@ pub(super) struct Phases {
     absent: [usize; 2],
     /// Which mbarrier a copy is told to, after that of its stage.
     told: usize,
+    /// The first lane arrives for its warp: at the full mbarriers, and at the empty ones. Behind a sync or not.
+    leads: [bool; 2],
+    synced: [bool; 2],
+    /// The arrivals at empty mbarriers before the consumers' loop.
+    arms: usize,
     /// Who leaves the loop after a round.
     leaves: bool,
 }
@@ -45,6 +53,9 @@ __device__ void start(Word* of, int count) {
 }
 __device__ void arrive(Word* of) {
     asm volatile("{ .reg .b64 token; mbarrier.arrive.shared.b64 token, [%0]; }" ::"r"(place(of)) : "memory");
+}
+__device__ void arrive_behind_copies(Word* of) {
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(place(of)) : "memory");
 }
 __device__ void expect(Word* of, int bytes) {
     asm volatile("{ .reg .b64 token; mbarrier.arrive.expect_tx.shared.b64 token, [%0], %1; }" ::"r"(place(of)), "r"(bytes)
@@ -60,6 +71,11 @@ __device__ void wait(Word* of, int parity) {
     }
 }
 "#;
+/// A copy of two elements of a tile, on a line of its own.
+const ELEMENTS: &str = concat!(
+    "asm volatile(\"cp.async.ca.shared.global [%0], [%1], 8;\" ::",
+    "\"r\"(place(&tiles[TILE][2 * l])), \"l\"(in + 2 * l) : \"memory\");"
+);
 /// A bulk copy of a tile. Each stands on a line of its own.
 const COPY: &str = concat!(
     "asm volatile(\"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 256, [%2];\" ::",
@@ -76,14 +92,19 @@ const ALWAYS: usize = 3;
 pub(super) fn phases(random: &mut Random) -> Phases {
     let stages = 1 + random.below(3usize);
     let bulk = random.chance(50);
+    let elements = !bulk && random.chance(40);
+    let leads = [!bulk && !elements && random.chance(40), random.chance(40)];
+    let arms = if random.chance(40) { stages } else { 0 };
     Phases {
         stages,
         tiles: stages,
         bulk,
+        elements,
+        tracked: elements,
         bytes: 256,
-        counts: [if bulk { 1 } else { 32 }, 32],
-        first: if random.chance(50) { stages } else { 0 },
-        turned: [0; 2],
+        counts: [if bulk || leads[0] { 1 } else { 32 }, if leads[1] { 1 } else { 32 }],
+        first: if arms == 0 && random.chance(50) { stages } else { 0 },
+        turned: [usize::from(arms > 0), 0],
         counted: random.chance(50),
         reads: 0,
         index: random.below(INDICES.len()),
@@ -91,13 +112,16 @@ pub(super) fn phases(random: &mut Random) -> Phases {
         waits: [true; 2],
         absent: [random.below(ALWAYS), random.below(ALWAYS)],
         told: 0,
+        leads,
+        synced: [true; 2],
+        arms,
         leaves: false,
     }
 }
 
 /// Changes one property of a kernel.
 pub(super) fn change_phases(of: &mut Phases, random: &mut Random) {
-    match random.below(12) {
+    match random.below(15) {
         0 => of.counts[random.below(2usize)] = random.pick(&[1, 31, 32, 33, 64]),
         1 => of.first = random.pick(&[of.stages + 1, 2 * of.stages, 1]),
         2 => of.turned[random.below(2usize)] ^= 1,
@@ -108,7 +132,11 @@ pub(super) fn change_phases(of: &mut Phases, random: &mut Random) {
         7 | 8 => of.absent[random.below(2usize)] = random.below(ABSENT.len()),
         9 if of.bulk => of.bytes = random.pick(&[0, 128, 255]),
         10 if of.bulk => of.told += 1,
+        9 | 10 if of.elements => of.tracked = false,
         9 | 10 => of.counted ^= true,
+        11 => of.leads[random.below(2usize)] ^= true,
+        12 => of.synced[random.below(2usize)] = false,
+        13 => of.arms = random.pick(&[0, 1, of.stages, of.stages + 1]),
         _ => of.leaves = true,
     }
 }
@@ -149,11 +177,13 @@ impl Phases {
             true => {
                 COPY.replace("TILE", &tile).replace("TOLD", &format!("({stage} + {}) % {stages}", self.told))
             }
+            false if self.elements => ELEMENTS.replace("TILE", &tile),
             false => format!("tiles[{tile}][l] = r;\n        tiles[{tile}][l + 32] = r;"),
         };
         let full = match self.bulk {
             true => format!("expect(&full[{stage}], {bytes});"),
-            false => format!("arrive(&full[{stage}]);"),
+            false if self.tracked => format!("arrive_behind_copies(&full[{stage}]);"),
+            false => self.arrives(0, "true", &format!("full[{stage}]")),
         };
         let [before, behind] = if self.early[0] { [&full, &fill] } else { [&fill, &full] };
         let leaves = if self.leaves { "        if (l == 7 && r == 2) break;\n" } else { "" };
@@ -161,13 +191,28 @@ impl Phases {
             text,
             "        {before}\n        {behind}\n{leaves}        {next}\n    }}\n    }} else {{"
         );
+        if self.arms > 0 {
+            let lead = if self.leads[1] { "if (l == 0) " } else { "" };
+            _ = writeln!(
+                text,
+                "    {lead}for (int i = 0; i < {}; i++) arrive(&empty[i % {stages}]);",
+                self.arms
+            );
+        }
         _ = writeln!(text, "    for (r = 0; r < n; r++) {{");
         if self.waits[1] {
             _ = writeln!(text, "        if ({waits}) wait(&full[{stage}], {parity} ^ {});", turned[1]);
         }
         let read = format!("sum += tiles[(r + {reads}) % {tiles}][{}];", INDICES[self.index]);
-        let free = format!("if ({arrives}) arrive(&empty[{stage}]);");
+        let free = self.arrives(1, arrives, &format!("empty[{stage}]"));
         let [before, behind] = if self.early[1] { [&free, &read] } else { [&read, &free] };
         _ = writeln!(text, "        {before}\n        {behind}\n        {next}\n    }}\n    }}");
+    }
+
+    /// The arrival of a warp, or of its first lane for it.
+    fn arrives(&self, array: usize, condition: &str, mbarrier: &str) -> String {
+        let sync = if self.leads[array] && self.synced[array] { "__syncwarp(); " } else { "" };
+        let lead = if self.leads[array] { "l == 0 && " } else { "" };
+        format!("{sync}if ({lead}{condition}) arrive(&{mbarrier});")
     }
 }
