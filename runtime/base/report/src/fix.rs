@@ -1,5 +1,6 @@
 //! Changes of the source that order the races of a finding.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use similar::TextDiff;
@@ -49,6 +50,7 @@ pub fn barriers(
     let old: Vec<&str> = text.split_inclusive('\n').collect();
     let Missing { lines, in_every_launch, parted } =
         missing(kernels, level, |line| kind_of_line(&old, line))?;
+    let lines: BTreeSet<u32> = lines.into_iter().map(|line| above_pragmas(&old, line)).collect();
     let mut new = String::new();
     for (number, line) in (1..).zip(&old) {
         if lines.contains(&number) {
@@ -179,11 +181,25 @@ fn loop_around(lines: &[&str], line: u32) -> Option<Range<usize>> {
         open = open.saturating_sub(code.matches('{').count());
         open == 0
     })?;
-    let head = code(lines[start]);
+    // The brace may stand on a line of its own.
+    let (head, rest) = match code(lines[start]) {
+        "{" => (lines[..start].iter().rev().map(|line| code(line)).find(|line| !line.is_empty())?, ""),
+        head => (head, "{"),
+    };
     let is_loop =
-        LOOPS.contains(&first_word(head)) && behind_parentheses(head).is_some_and(|rest| rest == "{");
+        LOOPS.contains(&first_word(head)) && behind_parentheses(head).is_some_and(|behind| behind == rest);
     let skips = |line: &&str| code(line).split(|c: char| !is_word(c)).any(|word| word == "continue");
     (is_loop && !lines[start..end].iter().any(skips)).then_some(start + 1..end)
+}
+
+/// The first of the pragmas right above a line, which are about its statement; the line itself if there are none.
+fn above_pragmas(lines: &[&str], line: u32) -> u32 {
+    let is_pragma = |line: &str| {
+        let directive = line.trim_start().strip_prefix('#').map(str::trim_start);
+        directive.is_some_and(|directive| first_word(directive) == "pragma")
+    };
+    let above = lines.iter().take(line.saturating_sub(1) as usize).rev();
+    line - above.take_while(|line| is_pragma(line)).count() as u32
 }
 
 /// What follows the first parentheses of a line.
@@ -216,7 +232,7 @@ fn is_word(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{insertions, insertions_that_fit, kind_of_line};
+    use super::{above_pragmas, insertions, insertions_that_fit, kind_of_line};
     use crate::missing::Line;
 
     #[test]
@@ -225,6 +241,13 @@ mod tests {
             "--- a/k.cu\n+++ b/k.cu\n@@ -5,3 +5,4 @@\n x\n+  barrier();\n y\n z\n@@ -20,1 +21,2 @@\n+b\n w\n";
         assert_eq!(insertions(diff), [(6, "  barrier();\n".to_owned()), (20, "b\n".to_owned())]);
         assert_eq!(insertions("nothing"), []);
+    }
+
+    #[test]
+    fn a_pragma_stays_with_its_loop() {
+        let lines =
+            ["a();", "#pragma unroll", "# pragma nounroll", "for (;;) {", "#ifdef X", "b();", "#pragma"];
+        assert_eq!([1, 4, 6].map(|line| above_pragmas(&lines, line)), [1, 2, 6]);
     }
 
     #[test]
@@ -289,6 +312,7 @@ mod tests {
         let is_end = |text: &str| ends(text) == Some(Line::LoopEnd);
         assert!(is_end("x();\nfor (;;) {\nif (a) {\nb();\n} else { c(); }\nm = n; // {\n}"));
         assert!(is_end("x();\nwhile (a) {\nb();\n#pragma {\n}  // over"));
+        assert!(is_end("x();\nfor (;;)  // all\n\n{\nb();\n}"));
         // An `if`, a function, a loop over an `if`, code beside the brace, a loop that threads go on with early.
         for text in [
             "if (a) {\nb();\n}",
@@ -296,6 +320,8 @@ mod tests {
             "for (;;)\nif (a) {\nb();\n}",
             "for (;;) { if (a) {\nb();\n}",
             "for (;;) if (a) {\nb();\n}",
+            "for (;;)\nif (a)\n{\nb();\n}",
+            "while (a());\n{\nb();\n}",
             "for (;;) {\nb();\n} c();",
             "for (;;) {\nif (a) continue;\nb();\n}",
             "for (;;) {\nb(\n}",

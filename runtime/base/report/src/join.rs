@@ -82,7 +82,9 @@ pub fn join(report: &mut Report, traces: &Traces<'_>) {
                 (MissingBarrier | LoopBackEdge, MissingBarrier | LoopBackEdge) => {
                     let [(_, own), (_, other)] = [finding, known]
                         .map(|finding| finding.fingerprint.split_once(':').unwrap_or_default());
-                    finding.fix.diff.is_none() && !own.is_empty() && own == other
+                    // A fix of one alone would leave races of the other.
+                    let has_fix = [finding, known].iter().any(|finding| finding.fix.diff.is_some());
+                    !has_fix && !own.is_empty() && own == other
                 }
                 _ => false,
             }
