@@ -469,8 +469,7 @@ fn uniformity_in(
     }
     let found = match exprs.get(id) {
         Expr::Const { .. } | Expr::Param { .. } | Expr::Ntid(_) | Expr::Nctaid(_) => Uniform::Grid,
-        Expr::DynamicShared => Uniform::Grid,
-        Expr::Iteration(_) => Uniform::Grid,
+        Expr::DynamicShared | Expr::Iteration(_) => Uniform::Grid,
         Expr::Ctaid(_) => Uniform::Block,
         Expr::Tid(_) | Expr::Lane => Uniform::Thread,
         Expr::Opaque { id, .. } => protocol.opaques.get(id.0 as usize).map_or(Uniform::Thread, |o| o.uniform),
