@@ -65,6 +65,7 @@ pub unsafe fn kernels(
                 params,
                 params_size,
                 shared_static: layout.static_bytes[index],
+                shared_alignment: layout.alignments[index],
                 shared: statics,
                 dynamic_shared: dynamic,
                 sites,

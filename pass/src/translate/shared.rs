@@ -27,6 +27,8 @@ pub struct Layout {
     pub offsets: HashMap<LLVMValueRef, u32>,
     /// The bytes of static shared memory of each kernel, in the order of the kernels.
     pub static_bytes: Vec<u32>,
+    /// The largest alignment of the shared variables of each kernel, or 0.
+    pub alignments: Vec<u32>,
     /// For each `__managed__` variable, the global that holds its address.
     pub managed: HashMap<LLVMValueRef, LLVMValueRef>,
 }
@@ -85,6 +87,8 @@ pub unsafe fn lay_out(module: LLVMModuleRef, kernels: &[Reach]) -> Layout {
                 dynamic.filter(|alignment| *alignment > 16).max().map_or(end, |n| end.next_multiple_of(n))
             })
             .collect();
+        let largest = |k: &Reach| k.shared.iter().map(|&v| alignment(v)).max().unwrap_or(0);
+        layout.alignments = kernels.iter().map(largest).collect();
     }
     layout
 }

@@ -22,6 +22,7 @@ use crate::block::{Block, LaneState, Seat};
 use crate::collective::lanes;
 use crate::fault::FaultKind;
 use crate::launch::LaunchState;
+use crate::shared::SharedRoom;
 use crate::stack::{GUARD, PAGE};
 use crate::thread::{block_of, fail, lane_of, suspend};
 
@@ -34,6 +35,10 @@ pub(crate) struct Cluster {
     stride: usize,
     /// Size of a block's shared memory in bytes.
     bytes: usize,
+    /// Its least alignment.
+    alignment: usize,
+    /// The room for each block's shared memory, by rank.
+    rooms: Vec<SharedRoom>,
     /// Its blocks, by rank.
     blocks: Vec<*mut Block>,
     /// Number of blocks that have ended.
@@ -56,11 +61,11 @@ const TWICE: &str = "`barrier.cluster.arrive` of a thread that has not waited si
 const NEVER: &str = "`barrier.cluster.wait` of a thread that has not arrived";
 
 impl Cluster {
-    /// Memory for a cluster of `blocks` blocks with `bytes` of shared memory each.
+    /// Memory for a cluster of `blocks` blocks with `bytes` of shared memory each, so aligned.
     ///
     /// # Errors
     /// Where the system has no such mapping left.
-    pub(crate) fn new(blocks: usize, bytes: usize) -> io::Result<Box<Self>> {
+    pub(crate) fn new(blocks: usize, bytes: usize, alignment: usize) -> io::Result<Box<Self>> {
         let room = bytes.next_multiple_of(PAGE).max(PAGE);
         let stride = room + GUARD;
         let len = GUARD + blocks * stride;
@@ -70,11 +75,14 @@ impl Cluster {
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let cluster = Box::new(Self {
+        let rooms = (0..blocks).map(|rank| SharedRoom::new(base as usize + GUARD + rank * stride, room));
+        let mut cluster = Box::new(Self {
             base: base.cast(),
             len,
             stride,
             bytes,
+            alignment,
+            rooms: rooms.collect(),
             blocks: Vec::new(),
             ended: 0,
             id: [0; 3],
@@ -85,19 +93,16 @@ impl Cluster {
             waiting: Vec::new(),
             barrier: ClusterBarrier::default(),
         });
-        for rank in 0..blocks {
-            let at = cluster.shared(rank).start as *mut libc::c_void;
-            // SAFETY: the range lies in the mapping, which nobody uses yet.
-            if unsafe { libc::mprotect(at, room, libc::PROT_READ | libc::PROT_WRITE) } != 0 {
-                return Err(io::Error::last_os_error());
-            }
+        for room in &mut cluster.rooms {
+            // SAFETY: the room lies in the mapping, which nobody uses yet.
+            unsafe { room.open(bytes)? };
         }
         Ok(cluster)
     }
 
     /// Addresses of the shared memory of the block of this rank.
     pub(crate) fn shared(&self, rank: usize) -> Range<usize> {
-        let start = self.base as usize + GUARD + rank * self.stride;
+        let start = self.rooms[rank].place(self.bytes, self.alignment, rank as u64);
         start..start + self.bytes
     }
 
@@ -116,7 +121,7 @@ impl Cluster {
     fn rank_of(&self, address: usize) -> Option<usize> {
         let distance = address.wrapping_sub(self.base as usize + GUARD);
         let rank = distance / self.stride;
-        (rank < self.blocks.len() && distance % self.stride < self.bytes).then_some(rank)
+        (rank < self.blocks.len() && self.shared(rank).contains(&address)).then_some(rank)
     }
 
     /// Starts the cluster with this linear index of a launch, with blocks that are bound to the
@@ -152,7 +157,7 @@ impl Cluster {
             // SAFETY: the caller's.
             unsafe {
                 let seat = Seat { cluster: this.cast(), rank: rank as u32 };
-                Block::join_cluster(block, seat, shared[rank].start as *mut u8);
+                Block::join_cluster(block, seat, shared[rank].start);
                 Block::start(block, x + nx * (y + ny * z));
                 if let Some(checks) = &mut (*block).checks {
                     checks.join_cluster(&shared);
@@ -352,7 +357,7 @@ pub(crate) unsafe fn map(ctx: *mut ThreadCtx, address: usize, rank: u32) -> usiz
             fail(ctx, FaultKind::IllegalAddress { address: None, write: false }, message, None);
         }
         match cluster.rank_of(address) {
-            Some(own) => address - own * cluster.stride + rank as usize * cluster.stride,
+            Some(own) => address - cluster.shared(own).start + cluster.shared(rank as usize).start,
             None => {
                 let message = format!(
                     "address `{address:#x}`, which is not in shared memory of the cluster, mapped to another block's"

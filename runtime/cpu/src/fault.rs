@@ -22,6 +22,11 @@ pub enum FaultKind {
         /// Bytes from its end to the access, or from its start if negative.
         distance: i64,
     },
+    /// An access beside the shared memory of its block.
+    LeavesShared {
+        /// Bytes from the start of shared memory to the access.
+        offset: i64,
+    },
     /// `trap`, or an instruction that the compiler made unreachable.
     Trap,
     /// A failed `assert`.

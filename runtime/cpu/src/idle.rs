@@ -65,13 +65,17 @@ impl IdleBlocks {
         let fits = |&b: &*mut Block| unsafe { (*b).memory.slab().serves(stacks, stack_bytes, shared_bytes) };
         // The block that came back last has most of its memory in the caches.
         if let Some(i) = held.blocks.iter().rposition(fits) {
+            // SAFETY: as above; nobody uses the block's memory.
+            unsafe { (*held.blocks[i]).memory.open_shared(shared_bytes)? };
             return Ok(held.blocks.remove(i));
         }
         held.make_room(Slab::stacks_for(stacks), self.budget);
-        let slab = Slab::new(stacks, stack_bytes, shared_bytes).or_else(|_| {
+        let mut slab = Slab::new(stacks, stack_bytes, shared_bytes).or_else(|_| {
             held.make_room(usize::MAX, 0);
             Slab::new(stacks, stack_bytes, shared_bytes)
         })?;
+        // SAFETY: nobody uses the slab.
+        unsafe { slab.open_shared(shared_bytes)? };
         held.stacks += slab.stacks();
         Ok(Box::into_raw(Block::new(slab)))
     }

@@ -165,6 +165,8 @@ pub(crate) struct LaunchState {
     /// Number of threads in a block.
     pub(crate) threads: u32,
     pub(crate) static_bytes: u32,
+    /// The largest alignment that the kernel's shared variables ask for, or 0.
+    pub(crate) shared_alignment: usize,
     pub(crate) stack_bytes: usize,
     pub(crate) cooperative: bool,
     /// The launch asked for clusters.
@@ -276,6 +278,7 @@ impl LaunchState {
             blocks,
             threads: threads as u32,
             static_bytes: launch.kernel.shared_static,
+            shared_alignment: launch.kernel.shared_alignment as usize,
             stack_bytes,
             cooperative: launch.cooperative,
             is_explicit_cluster: shape.cluster.is_some(),

@@ -80,6 +80,7 @@ pub mod printf;
 mod rng;
 mod schedule;
 mod share;
+mod shared;
 pub mod signal;
 mod slot;
 mod stack;

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use gpurace_abi::LaunchShape;
 use gpurace_abi::context::{ThreadCtx, WARP_SIZE};
 
-use crate::block::{Block, Lane, LaneFault, LaneState};
+use crate::block::{Block, BlockMemory, Lane, LaneFault, LaneState};
 use crate::checks;
 use crate::fault::{Fault, FaultKind};
 use crate::fiber::{Fiber, JumpFiber, JumpHandle, Turn};
@@ -256,13 +256,13 @@ unsafe fn note_trap(b: *mut Block, lane: *const Lane) {
             // A checked write first reads the value before it.
             raised.write |= access.writes;
         }
-        let (kind, message) = describe(raised, &*lane);
+        let (kind, message) = describe(raised, &*lane, &(*b).memory);
         (*b).fault = Some(LaneFault { kind, message, sync: None, by_signal: true, access, instruction });
     }
 }
 
 /// The kind of a fault that a signal raised, and its message.
-fn describe(raised: Option<Raised>, lane: &Lane) -> (FaultKind, String) {
+fn describe(raised: Option<Raised>, lane: &Lane, memory: &BlockMemory) -> (FaultKind, String) {
     let Some(raised) = raised else {
         return (FaultKind::Trap, "trap".into());
     };
@@ -272,10 +272,16 @@ fn describe(raised: Option<Raised>, lane: &Lane) -> (FaultKind, String) {
         }
         (libc::SIGFPE, _) => (FaultKind::Arithmetic, "arithmetic error".into()),
         (libc::SIGILL, _) => (FaultKind::Trap, "trap".into()),
-        (_, Some(address)) => (
-            FaultKind::IllegalAddress { address: Some(address as u64), write: raised.write },
-            format!("illegal {} of address {address:#x}", access(raised.write)),
-        ),
+        (_, Some(address)) => match memory.guarded_offset(address) {
+            Some(offset) => (
+                FaultKind::LeavesShared { offset },
+                format!("illegal {} beside the shared memory of the block", access(raised.write)),
+            ),
+            None => (
+                FaultKind::IllegalAddress { address: Some(address as u64), write: raised.write },
+                format!("illegal {} of address {address:#x}", access(raised.write)),
+            ),
+        },
         (_, None) => (
             FaultKind::IllegalAddress { address: None, write: raised.write },
             "illegal access of an address outside the address space".into(),

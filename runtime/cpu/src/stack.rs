@@ -2,7 +2,7 @@
 //! mapping.
 //!
 //! ```text
-//! | guard | shared memory | guard | stack 0 | guard | stack 1 | guard | ...
+//! | guard | shared memory | guard | guard | stack 0 | guard | stack 1 | ...
 //! ```
 //!
 //! The hot ends of page-aligned stacks of one size map to the same few cache sets. Therefore each
@@ -11,11 +11,15 @@
 use std::io;
 use std::ptr::{self, NonNull};
 
+use crate::shared::SharedRoom;
+
 /// Unmapped bytes below each stack, and around shared memory.
 pub(crate) const GUARD: usize = 32 << 10;
+/// The guards before and behind shared memory.
+const SHARED_GUARDS: usize = 2 * GUARD;
 /// Bytes by which the start of each stack is lower in its page than that of the one before.
 const COLOUR_STEP: usize = 128;
-/// The least shared memory of a slab, in bytes.
+/// The least room for shared memory of a slab, in bytes.
 const LEAST_SHARED: usize = 64 << 10;
 /// Size of a page.
 pub(crate) const PAGE: usize = 4096;
@@ -25,7 +29,7 @@ pub(crate) const PAGE: usize = 4096;
 pub(crate) struct Slab {
     base: NonNull<u8>,
     len: usize,
-    shared_bytes: usize,
+    shared: SharedRoom,
     stacks: usize,
     stack_bytes: usize,
 }
@@ -70,7 +74,7 @@ impl Slab {
         // later launches too.
         let shared_bytes = shared_bytes.max(LEAST_SHARED).next_multiple_of(PAGE);
         let stacks = Self::stacks_for(stacks);
-        let len = GUARD + shared_bytes + stacks * (GUARD + stack_bytes);
+        let len = SHARED_GUARDS + shared_bytes + stacks * (GUARD + stack_bytes);
         // SAFETY: a fresh anonymous mapping; nothing is overlaid.
         let base = unsafe {
             libc::mmap(
@@ -88,8 +92,8 @@ impl Slab {
         let Some(base) = NonNull::new(base.cast::<u8>()) else {
             return Err(io::Error::other("mapping at address 0"));
         };
-        let slab = Self { base, len, shared_bytes, stacks, stack_bytes };
-        slab.open(GUARD, shared_bytes)?;
+        let shared = SharedRoom::new(base.as_ptr() as usize + GUARD, shared_bytes);
+        let slab = Self { base, len, shared, stacks, stack_bytes };
         for i in 0..stacks {
             slab.open(slab.stack_offset(i), stack_bytes)?;
         }
@@ -113,12 +117,12 @@ impl Slab {
 
     /// Offset of the lowest usable byte of stack `i`.
     fn stack_offset(&self, i: usize) -> usize {
-        GUARD + self.shared_bytes + i * (GUARD + self.stack_bytes) + GUARD
+        SHARED_GUARDS + self.shared.bytes() + i * (GUARD + self.stack_bytes) + GUARD
     }
 
     /// True if the slab is large enough for such a block.
     pub(crate) fn serves(&self, stacks: usize, stack_bytes: usize, shared_bytes: usize) -> bool {
-        self.stacks >= stacks && self.stack_bytes >= stack_bytes + PAGE && self.shared_bytes >= shared_bytes
+        self.stacks >= stacks && self.stack_bytes >= stack_bytes + PAGE && self.shared.bytes() >= shared_bytes
     }
 
     /// Number of stacks.
@@ -134,15 +138,26 @@ impl Slab {
         SlabStack { base: lowest + self.stack_bytes - colour, limit: lowest - GUARD }
     }
 
-    /// The first byte of shared memory, page-aligned.
-    pub(crate) fn shared(&self) -> *mut u8 {
-        // SAFETY: shared memory follows the first guard inside the mapping.
-        unsafe { self.base.as_ptr().add(GUARD) }
+    /// The room for shared memory.
+    pub(crate) fn shared(&self) -> &SharedRoom {
+        &self.shared
+    }
+
+    /// Opens room for so many bytes of shared memory, of those that the slab was made for.
+    ///
+    /// # Errors
+    /// If the system has no mapping left.
+    ///
+    /// # Safety
+    /// No block uses the slab.
+    pub(crate) unsafe fn open_shared(&mut self, bytes: usize) -> io::Result<()> {
+        // SAFETY: the room lies in the slab's mapping.
+        unsafe { self.shared.open(bytes) }
     }
 
     /// Start and size of the memory of all stacks, guards included.
     pub(crate) fn local_range(&self) -> (usize, usize) {
-        let start = GUARD + self.shared_bytes;
+        let start = SHARED_GUARDS + self.shared.bytes();
         (self.base.as_ptr() as usize + start, self.len - start)
     }
 }
@@ -171,7 +186,10 @@ mod tests {
 
     #[test]
     fn stacks_are_apart_and_writable_to_their_ends() {
-        let slab = Slab::new(40, 64 << 10, 1000).expect("mapping");
+        let mut slab = Slab::new(40, 64 << 10, 1000).expect("mapping");
+        // SAFETY: nobody uses the slab.
+        unsafe { slab.open_shared(1000) }.expect("protection");
+        let shared = slab.shared().place(1000, 16, 0);
         for i in 0..40 {
             let s = slab.stack(i);
             assert_eq!(s.top() % 16, 0);
@@ -189,10 +207,10 @@ mod tests {
             }
         }
         // SAFETY: 1000 bytes of shared memory were asked for.
-        unsafe { slab.shared().add(999).write(1) };
+        unsafe { ((shared + 999) as *mut u8).write(1) };
         let (start, len) = slab.local_range();
         assert!((start..start + len).contains(&(slab.stack(39).top() - 1)));
-        assert!(!(start..start + len).contains(&(slab.shared() as usize + 999)));
+        assert!(!(start..start + len).contains(&(shared + 999)));
     }
 
     #[test]

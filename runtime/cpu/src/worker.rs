@@ -174,7 +174,8 @@ impl Worker {
         if let Some(cluster) = self.clusters.iter_mut().find(|c| c.is_over()) {
             return Ok(&raw mut **cluster);
         }
-        let cluster = Cluster::new(launch.blocks_of_unit(), launch.shared_bytes()).map_err(|e| {
+        let (blocks, bytes) = (launch.blocks_of_unit(), launch.shared_bytes());
+        let cluster = Cluster::new(blocks, bytes, launch.shared_alignment).map_err(|e| {
             let message = format!("no memory for the shared memory of a cluster: {e}");
             Fault::of_launch(FaultKind::TooManyResources, message)
         })?;

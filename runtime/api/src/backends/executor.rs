@@ -343,7 +343,7 @@ fn run(session: &'static Session, executor: &Executor, launch: &KernelLaunch<'_>
 /// CUDA's error for a fault, and the report's kind if it is reported.
 pub(super) fn shown_kind(kind: &FaultKind) -> (Error, Option<schema::FaultKind>) {
     match kind {
-        FaultKind::IllegalAddress { .. } | FaultKind::LeavesArray { .. } => {
+        FaultKind::IllegalAddress { .. } | FaultKind::LeavesArray { .. } | FaultKind::LeavesShared { .. } => {
             (Error::ILLEGAL_ADDRESS, Some(schema::FaultKind::IllegalAddress))
         }
         FaultKind::Assert => (Error::ASSERT, Some(schema::FaultKind::Assert)),
@@ -411,7 +411,7 @@ pub(super) fn shown_fault(
         .and_then(|address| program.allocations.nearest(address as usize))
         .filter(|(_, distance)| distance.is_none_or(|distance| distance.unsigned_abs() < FARTHEST))
         .map(|(allocation, distance)| (resolve::allocation_object(program, &allocation), distance));
-    let (object, distance) = resolve::left_array(&fault.kind).or(nearest).unzip();
+    let (object, distance) = resolve::left_array(&begun.record, &fault.kind).or(nearest).unzip();
     let (file, line, column) = match fault.instruction.and_then(|at| program.device_position(at)) {
         Some(at) => (Some(at.file), Some(at.line), at.column),
         None => {

@@ -212,10 +212,34 @@ pub fn some_shared_object(launch: &LaunchRecord) -> MemoryObject {
 }
 
 /// The shared array that an access has left, and the distance from there.
-pub fn left_array(kind: &FaultKind) -> Option<(schema::Object, Option<i64>)> {
-    let FaultKind::LeavesArray { name, size, distance } = kind else { return None };
-    let array = MemoryObject::shared(Some(name.clone()), Some(*size), None, &Elements::default());
-    Some((array.shown, Some(*distance)))
+pub fn left_array(launch: &LaunchRecord, kind: &FaultKind) -> Option<(schema::Object, Option<i64>)> {
+    match kind {
+        FaultKind::LeavesArray { name, size, distance } => {
+            let array = MemoryObject::shared(Some(name.clone()), Some(*size), None, &Elements::default());
+            Some((array.shown, Some(*distance)))
+        }
+        FaultKind::LeavesShared { offset } => {
+            let dynamic = u64::from(launch.shape.dynamic_shared);
+            let end = match dynamic {
+                0 => launch.kernel.meta().shared_static.into(),
+                _ => dynamic_offset(launch) + dynamic,
+            };
+            // The array at that end of shared memory.
+            let nearest = offset.clamp(&0, &(end as i64 - 1)).cast_unsigned();
+            let mut array = shared_object(launch, nearest).shown;
+            let (within, size) = (array.offset.take()?, array.size?);
+            array.element = None;
+            let start = nearest - within;
+            let distance = if *offset < 0 { *offset } else { offset - (start + size) as i64 };
+            Some((array, Some(distance)))
+        }
+        _ => None,
+    }
+}
+
+/// The offset of dynamic shared memory in that of a block.
+fn dynamic_offset(launch: &LaunchRecord) -> u64 {
+    u64::from(launch.kernel.meta().shared_static).next_multiple_of(16)
 }
 
 /// The variable at this offset of a block's shared memory.
@@ -224,7 +248,7 @@ pub fn shared_object(launch: &LaunchRecord, offset: u64) -> MemoryObject {
     let unknown = Elements::default();
     let shown =
         |name, size, start, elements| MemoryObject::shared(name, Some(size), Some(offset - start), elements);
-    let dynamic = u64::from(meta.shared_static).next_multiple_of(16);
+    let dynamic = dynamic_offset(launch);
     if offset >= dynamic {
         // All `extern __shared__` arrays begin at the same byte.
         let (name, elements) = match &meta.dynamic_shared[..] {

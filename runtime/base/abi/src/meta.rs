@@ -180,6 +180,8 @@ pub struct KernelMeta {
     /// Static shared memory, bytes, as offsets from the block's base; dynamic
     /// shared memory starts at the next multiple of 16.
     pub shared_static: u32,
+    /// The largest alignment that its shared variables ask for, bytes: a power of two, or 0 if there are none.
+    pub shared_alignment: u32,
     /// Static shared variables that the kernel can reach.
     pub shared: Vec<SharedVariable>,
     /// The `extern __shared__` arrays that it can reach.

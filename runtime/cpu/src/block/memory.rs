@@ -1,10 +1,10 @@
 //! The memory of a resident block: its stacks, its shared memory, its block frame.
 
-use std::ptr;
+use std::{io, ptr};
 
 use gpurace_abi::batch::FrameCommon;
 
-use crate::stack::{Slab, SlabStack};
+use crate::stack::{GUARD, Slab, SlabStack};
 
 /// The stacks of a block's threads, and its shared memory.
 pub(crate) struct BlockMemory {
@@ -15,18 +15,24 @@ pub(crate) struct BlockMemory {
 
 impl BlockMemory {
     pub(super) fn new(slab: Slab) -> Self {
-        Self { shared: (slab.shared() as usize, 0), slab }
+        Self { shared: (0, 0), slab }
     }
 
-    /// Gives the block so many bytes of shared memory, in its slab.
-    pub(super) fn bind(&mut self, shared_bytes: usize) -> *mut u8 {
-        self.shared = (self.slab.shared() as usize, shared_bytes);
-        self.slab.shared()
+    /// Opens room in the slab for so many bytes of shared memory.
+    ///
+    /// # Errors
+    /// As [`Slab::open_shared`].
+    ///
+    /// # Safety
+    /// The block is idle.
+    pub(crate) unsafe fn open_shared(&mut self, bytes: usize) -> io::Result<()> {
+        // SAFETY: the caller's.
+        unsafe { self.slab.open_shared(bytes) }
     }
 
-    /// Moves shared memory out of the slab.
-    pub(super) fn move_shared(&mut self, shared: *mut u8) {
-        self.shared.0 = shared as usize;
+    /// Says where shared memory is.
+    pub(super) fn set_shared(&mut self, start: usize, bytes: usize) {
+        self.shared = (start, bytes);
     }
 
     /// Fills shared memory with zeros.
@@ -54,6 +60,14 @@ impl BlockMemory {
     #[inline]
     pub(crate) fn local(&self) -> (usize, usize) {
         self.slab.local_range()
+    }
+
+    /// The bytes from the start of shared memory to an address in the guards beside it.
+    pub(crate) fn guarded_offset(&self, address: usize) -> Option<i64> {
+        let (start, bytes) = self.shared;
+        let guarded = (start - GUARD..start).contains(&address)
+            || (0..GUARD).contains(&address.wrapping_sub(start + bytes));
+        (guarded && bytes > 0).then(|| address as i64 - start as i64)
     }
 
     /// Start and size of shared memory.

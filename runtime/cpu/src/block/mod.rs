@@ -139,7 +139,6 @@ impl Block {
         if let Some(entry) = l.block_entry {
             b.frame.resize(entry.frame_bytes, l.threads, l.checks.is_some());
         }
-        let shared = b.memory.bind(l.shared_bytes());
         let lanes = if l.suspends { l.threads } else { 1 };
         b.threads.count = l.threads;
         b.threads.lanes.clear();
@@ -153,9 +152,8 @@ impl Block {
                 lane: t % WARP_SIZE,
                 warp: t / WARP_SIZE,
                 dynamic_shared_bytes: l.shape.dynamic_shared,
-                shared_base: shared,
-                // SAFETY: the offset is at most `shared_bytes`.
-                dynamic_shared: unsafe { shared.add(l.dynamic_offset()) },
+                shared_base: ptr::null_mut(),
+                dynamic_shared: ptr::null_mut(),
                 launch_id: l.id,
                 grid_workspace: l.workspace(),
                 block: this.cast(),
@@ -182,15 +180,27 @@ impl Block {
     ///
     /// # Safety
     /// As [`Block::bind`], which came before; the memory is the block's until it ends.
-    pub(crate) unsafe fn join_cluster(this: *mut Self, seat: Seat, shared: *mut u8) {
+    pub(crate) unsafe fn join_cluster(this: *mut Self, seat: Seat, shared: usize) {
         // SAFETY: nothing else refers to an idle block; the launch is live.
         let (b, l) = unsafe { (&mut *this, &*(*this).launch) };
         b.seat = seat;
-        b.memory.move_shared(shared);
-        for lane in &mut b.threads.lanes {
-            lane.ctx.shared_base = shared;
-            // SAFETY: the offset is at most `shared_bytes`.
-            lane.ctx.dynamic_shared = unsafe { shared.add(l.dynamic_offset()) };
+        b.set_shared(l, shared);
+    }
+
+    /// Says where the block's shared memory is.
+    fn set_shared(&mut self, launch: &LaunchState, start: usize) {
+        self.memory.set_shared(start, launch.shared_bytes());
+        for lane in &mut self.threads.lanes {
+            lane.ctx.shared_base = ptr::with_exposed_provenance_mut(start);
+            lane.ctx.dynamic_shared = ptr::with_exposed_provenance_mut(start + launch.dynamic_offset());
+        }
+    }
+
+    /// Places the shared memory of block `index` in the slab. That of a cluster's block lies elsewhere.
+    fn place_shared(&mut self, launch: &LaunchState, index: u64) {
+        if self.seat.cluster.is_null() {
+            let room = self.memory.slab().shared();
+            self.set_shared(launch, room.place(launch.shared_bytes(), launch.shared_alignment, index));
         }
     }
 
@@ -210,6 +220,7 @@ impl Block {
         b.threads.live = b.threads.count;
         b.order = ThreadOrder::new(b.threads.count, l.choice, b.rng.as_mut());
         b.barriers.reset();
+        b.place_shared(l, index);
         // SAFETY: no thread runs.
         unsafe { b.memory.clear_shared() };
         b.begin_checks(l);
@@ -270,6 +281,7 @@ impl Block {
             (*this).index += 1;
             (*this).ctaid = l.shape.block_index((*this).index);
             (*Self::lane(this, 0)).ctx.ctaid = (*this).ctaid;
+            (*this).place_shared(l, (*this).index);
             (*this).memory.clear_shared();
             true
         }
