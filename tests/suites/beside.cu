@@ -50,6 +50,10 @@ __global__ void count(int* a, int* b) {
     atomicAdd(a, 1);
     b[i] = i;
 }
+__global__ void again(int* a, const int* b, int times) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int k = 0; k < times; k++) a[i] += b[i];
+}
 __device__ int variable[256];
 __global__ void named(int* a, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -110,6 +114,9 @@ int main(int argc, char** argv) {
             break;
         case 'n':
             count<<<1, 32, 0, stream>>>(a, b);
+            break;
+        case 'l':
+            again<<<2, 64, 0, stream>>>(a, b, 200000);
             break;
         case 'v':
             named<<<1, 64, 0, stream>>>(a, n);

@@ -127,6 +127,14 @@ fn what_only_may_meet_them_is_looked_at() {
 }
 
 #[test]
+fn an_equal_launch_takes_the_place_of_the_one_before() {
+    // Each launch has 7.7e7 accesses. Two that are both kept would take too long to repeat.
+    let checks = |operations: &[&str]| run("launch", operations).stats.checks_executed;
+    assert_eq!(checks(&["lcabad", "lcabad", "lcabad"]), 0);
+    assert!(checks(&["lcabad", "ldcbad"]) > 0);
+}
+
+#[test]
 fn memory_that_was_freed_is_no_more_met() {
     // The memory was freed in order and allocated again. Its old accesses do not count.
     assert_eq!(found(&["fcaaad", "Fcaaaa", "Rcaaaa", "Wdaaaa", "fdaaad"]).0, 0);

@@ -16,7 +16,7 @@ use crate::host::stack::{self, LaunchStack};
 use crate::order::{OperationOrder, StreamId, TransferOrder};
 use crate::program::named_regions::NamedRegions;
 use crate::program::python_stacks::PythonStackId;
-use crate::prove::reach::{Footprint, Reach, Span};
+use crate::prove::reach::{Footprint, Reach, Repeatable, Span};
 use crate::prove::{Decision, MetByHost};
 use crate::session::launch_record::LaunchRecord;
 use crate::session::overlapped::{self, BareLaunch, OverlappedOperations};
@@ -172,9 +172,11 @@ impl Session {
         let Reach { footprint, repeat } = self.prover.reach(&self.program, launch);
         let met = self.prover.of_kernel(kernel).was_repeated.load(Ordering::Relaxed)
             || self.options().blocks.is_some();
-        if let Some(what) =
-            repeat.filter(|what| !met && overlapped.allows(&footprint, what.cost, &ordered.unordered))
-        {
+        let allowed = |what: &Repeatable| {
+            let equals = |old: &BareLaunch| old.equals(kernel, &what.launch);
+            !met && overlapped.allows(&footprint, what.cost, &ordered.unordered, equals)
+        };
+        if let Some(what) = repeat.filter(allowed) {
             let decision = self.decide(launch, MetByHost::Repeated);
             if decision.is_bare() {
                 let (info, unordered) = (info(launch, operation, ordered), ordered.unordered.clone());

@@ -95,10 +95,18 @@ impl OverlappedOperations {
     }
 
     /// True if a launch with this footprint and about this many accesses may run without checks:
-    /// none of the operations in `unordered` conflicts with it.
-    pub fn allows(&self, footprint: &Footprint, accesses: u64, unordered: &[u64]) -> bool {
+    /// none of the operations in `unordered` conflicts with it. `equals`: it would replace this launch.
+    pub fn allows(
+        &self,
+        footprint: &Footprint,
+        accesses: u64,
+        unordered: &[u64],
+        equals: impl Fn(&BareLaunch) -> bool,
+    ) -> bool {
         let concurrent = |kept: &&OverlappedOperation| unordered.binary_search(&kept.operation).is_ok();
-        let bare = self.kept.iter().filter_map(|kept| kept.bare.as_ref());
+        let stay =
+            self.kept.iter().filter(|kept| concurrent(kept) || !kept.bare.as_ref().is_some_and(&equals));
+        let bare = stay.filter_map(|kept| kept.bare.as_ref());
         let all = bare.map(|bare| bare.what.cost).fold(accesses, u64::saturating_add);
         self.lost == 0
             && self.kept.len() < MOST_KEPT
@@ -138,13 +146,10 @@ impl OverlappedOperations {
 
     /// Adds a launch that runs without checks.
     pub fn add_bare(&mut self, footprint: Footprint, bare: BareLaunch) {
-        let same = |old: &BareLaunch, launch: &ProverLaunch| {
-            std::ptr::eq(old.kernel, bare.kernel) && *old.what.launch == *launch
-        };
         // A launch replaces an earlier equal one that is ordered before it: an operation that races
         // with the earlier launch races with this one too.
         self.kept.retain(|kept| {
-            let alike = kept.bare.as_ref().is_some_and(|old| same(old, &bare.what.launch));
+            let alike = kept.bare.as_ref().is_some_and(|old| old.equals(bare.kernel, &bare.what.launch));
             !alike || bare.unordered.binary_search(&kept.operation).is_ok()
         });
         self.add(OverlappedOperation { operation: bare.info.id, footprint, bare: Some(bare) });
@@ -169,6 +174,11 @@ impl OverlappedOperations {
 }
 
 impl BareLaunch {
+    /// True if it is a launch of this kernel with this shape and these arguments.
+    pub fn equals(&self, kernel: &Kernel, launch: &ProverLaunch) -> bool {
+        std::ptr::eq(self.kernel, kernel) && *self.what.launch == *launch
+    }
+
     /// Repeats the launch's accesses for the checker.
     ///
     /// # Errors
@@ -282,16 +292,19 @@ mod tests {
         let mut beside = OverlappedOperations::default();
         beside.add_checked(1, spans(&[(0, 64, true)]), &[]);
         let (meets, apart) = (spans(&[(32, 36, false)]), spans(&[(64, 128, true)]));
-        assert!(!beside.allows(&meets, 1, &[1]));
-        assert!(beside.allows(&meets, 1, &[]), "the launch is ordered after it");
-        assert!(beside.allows(&apart, 1, &[1]));
-        assert!(!beside.allows(&apart, MOST_REPEATED + 1, &[1]), "a repetition would take too long");
+        assert!(!beside.allows(&meets, 1, &[1], |_| false));
+        assert!(beside.allows(&meets, 1, &[], |_| false), "the launch is ordered after it");
+        assert!(beside.allows(&apart, 1, &[1], |_| false));
+        assert!(
+            !beside.allows(&apart, MOST_REPEATED + 1, &[1], |_| false),
+            "a repetition would take too long"
+        );
         // An equal launch replaces one that is ordered before it, but not one that it may overlap.
         beside.add_checked(2, spans(&[(0, 64, true)]), &[1]);
         assert_eq!(beside.kept.len(), 2);
         beside.add_checked(3, spans(&[(0, 64, true)]), &[]);
         assert_eq!(beside.kept.len(), 1);
-        assert!(!beside.allows(&meets, 1, &[3]));
+        assert!(!beside.allows(&meets, 1, &[3], |_| false));
     }
 
     #[test]
@@ -309,14 +322,14 @@ mod tests {
             );
         }
         let nothing = spans(&[]);
-        assert!(!beside.allows(&nothing, 1, &[]));
+        assert!(!beside.allows(&nothing, 1, &[], |_| false));
         // A launch on another stream settles nothing. Waiting does.
         order.launch(b, 300);
         beside.settle(&mut order);
-        assert!(!beside.allows(&nothing, 1, &[]));
+        assert!(!beside.allows(&nothing, 1, &[], |_| false));
         order.host_waits_for_all();
         order.launch(DEFAULT, 301);
         beside.settle(&mut order);
-        assert!(beside.allows(&nothing, 1, &[]) && beside.kept.is_empty());
+        assert!(beside.allows(&nothing, 1, &[], |_| false) && beside.kept.is_empty());
     }
 }
