@@ -225,3 +225,18 @@ fn what_a_kernel_synchronises_with_is_known_by_what_it_calls() {
     let observed = of("%old = atomicrmw add ptr %p, i32 1 monotonic\n store i32 %old, ptr %p");
     assert_eq!(observed, SyncFeatures { observes: true, uses_atomics: true, ..none });
 }
+
+#[test]
+fn a_kernel_that_orders_less_than_the_device_says_so() {
+    let narrow = |body: &str| features(body).narrow_order;
+    let asm = |text: &str| narrow(&format!("call void asm sideeffect \"{text}\", \"r,l\"(i32 %a, i64 %at)"));
+    for wide in ["fence.acq_rel.gpu;", "fence.sc.sys;", "red.release.gpu.add.u32 [$1], 1;"] {
+        assert!(!asm(wide), "{wide}");
+    }
+    // A relaxed atomic orders nothing, whatever its scope.
+    assert!(!asm("red.relaxed.cta.add.u32 [$1], 1;"));
+    assert!(!narrow("call void @llvm.nvvm.barrier0()"));
+    for narrow in ["fence.acq_rel.cta;", "fence.sc.cluster;", "red.release.cta.add.u32 [$1], 1;"] {
+        assert!(asm(narrow), "{narrow}");
+    }
+}
