@@ -31,26 +31,29 @@ use super::rings::{Before, Handover, InTurn, turned};
 use crate::pair::named::{Doubt, Turned, doubted, leaves_early, unmatched};
 use crate::pair::phases::{Phases, both_arrive, unwaited};
 
+/// A period that no loop comes to the end of.
+pub(super) const ENDLESS: i64 = 1 << 62;
+
 /// An arrival or a wait, and the way to it.
-type Step<'a> = (Phase, Vec<Turn<'a>>);
+pub(super) type Step<'a> = (Phase, Vec<Turn<'a>>);
 
 impl<'a> Prover<'a> {
-    /// What is known of the arrays of mbarriers.
-    pub(super) fn phase_handovers(&mut self) -> Vec<Handover<'a>> {
+    /// The arrivals and waits at each array of mbarriers. None if what is not seen may arrive at any of them.
+    pub(super) fn phase_steps(&self) -> Vec<Vec<Step<'a>>> {
+        if self.unknowns.iter().any(|unknown| unknown.syncs) {
+            return Vec::new();
+        }
         let mut arrays: BTreeMap<ObjectId, Vec<Step<'a>>> = BTreeMap::new();
         for (sync, way) in syncs(self.setting.protocol) {
             if let Sync::Phase(phase) = sync {
                 arrays.entry(phase.of).or_default().push((phase, way));
             }
         }
-        // What is not seen may arrive at any mbarrier.
-        if self.unknowns.iter().any(|unknown| unknown.syncs) {
-            return Vec::new();
-        }
-        arrays.into_values().filter_map(|steps| self.phase_handover(&steps)).collect()
+        arrays.into_values().collect()
     }
 
-    fn phase_handover(&mut self, steps: &[Step<'a>]) -> Option<Handover<'a>> {
+    /// What is known of an array of mbarriers.
+    pub(super) fn phase_handover(&mut self, steps: &[Step<'a>]) -> Option<Handover<'a>> {
         let (waits, arrivals): (Vec<_>, Vec<_>) = steps.iter().partition(|(phase, _)| phase.parity.is_some());
         let ([wait], Some((arrival, earlier))) = (waits.as_slice(), arrivals.split_last()) else {
             return None;
@@ -94,7 +97,7 @@ impl<'a> Prover<'a> {
     }
 
     /// The conditions under which no more than `count` threads make some of these arrivals.
-    fn at_most_arrive(&mut self, each: &[&Turned<'a>], count: u32) -> Option<BTreeSet<Condition>> {
+    pub(super) fn at_most_arrive(&mut self, each: &[&Turned<'a>], count: u32) -> Option<BTreeSet<Condition>> {
         if count == 1 {
             return self.one_arrives(each, WarpSets::BLOCK);
         }
@@ -169,7 +172,7 @@ impl<'a> Prover<'a> {
     }
 
     /// The copies that are done at the end of the phase of an arrival, the first one of its barrier.
-    fn copies_told(&self, arrival: Phase) -> Vec<(gpurace_protocol::protocol::SiteId, usize)> {
+    pub(super) fn copies_told(&self, arrival: Phase) -> Vec<(gpurace_protocol::protocol::SiteId, usize)> {
         let all = &self.setting.protocol.told;
         let told = all.iter().filter(|told| (told.of, told.at) == (arrival.of, arrival.at));
         let only = told.filter(|told| {
