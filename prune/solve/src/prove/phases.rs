@@ -7,7 +7,8 @@
 //! In iteration `k + shift`, the other loop waits at this mbarrier for a phase of the same parity.
 //!
 //! * At most as many threads arrive as end a phase.
-//! * No thread arrives again before the phase of its arrival is over, as the order of the ring shows ([`super::rings`]).
+//! * No thread arrives again before the phase of its arrival is over, as the order of the ring shows ([`super::rings`]),
+//!   or since the loop ends before.
 //!
 //! So at the end of phase `n`, each of these threads has made its arrival number `n`. A thread that waits for phase `n` has
 //! waited for phase `n - 1` before. If it finds the other parity then, phase `n` is over, or a later one.
@@ -84,6 +85,10 @@ impl<'a> Prover<'a> {
             Some((shift, self.is_waited_for(&at, &to, parity, Phases { first, shift, period })?))
         })?;
         conditions.extend(used);
+        let in_turn = match armed.is_empty() && self.ends_within(&at, period) {
+            true => vec![],
+            false => vec![InTurn { arrival: 0, wait: Some(0), most: period - shift }],
+        };
         conditions.extend(self.find_syncs_of_chosen(&mut at));
         conditions.extend(self.find_syncs_of_chosen(&mut to));
         Some(Handover {
@@ -91,9 +96,19 @@ impl<'a> Prover<'a> {
             arrivals: vec![at],
             waits: vec![to],
             before: vec![Before { arrival: 0, wait: 0, shift }],
-            in_turn: vec![InTurn { arrival: 0, wait: Some(0), most: period - shift }],
+            in_turn,
             conditions,
         })
+    }
+
+    /// True if no thread comes to an iteration from this one on, in any launch.
+    fn ends_within(&mut self, at: &Turned<'a>, rounds: i64) -> bool {
+        let before = self.accepted.clone();
+        let late = |p: &Self| doubted(p.setting, at, Doubt::GoesOn(rounds), &p.candidates);
+        let ends =
+            self.no_matter(std::slice::from_ref(at), late).is_some_and(|conditions| conditions.is_empty());
+        self.accepted = before;
+        ends
     }
 
     /// The conditions under which no more than `count` threads make some of these arrivals.

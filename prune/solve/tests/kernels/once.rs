@@ -1,4 +1,4 @@
-//! Mbarriers that are used once, outside of loops.
+//! Mbarriers that are used once: outside of loops, or one in each iteration.
 
 use super::ring::*;
 use super::*;
@@ -131,6 +131,91 @@ fn readers_wait_once_for_a_tile() {
                 continue;
             }
             all_are_open(once(*how, copies, inside), &(how, copies, inside));
+        }
+    }
+}
+
+ways! {
+    /// What may go wrong where a loop fills all tiles, and another one reads them.
+    Each {
+        /// The readers do not wait.
+        Unread,
+        /// They wait for the other parity.
+        Parity,
+        /// They wait for the first tile alone.
+        First,
+        /// They read the next tile.
+        NextTile,
+        /// Phases end before all have arrived.
+        Few,
+        /// All arrive at one mbarrier.
+        OnePlace,
+        /// The loop fills the tiles once more.
+        Again,
+        /// Its number of rounds is not known.
+        Unknown,
+    }
+}
+
+/// Warp 0 writes three tiles, or its first thread copies them, in a loop. Then the others read them, in another loop.
+fn each(how: Each, copies: bool) -> (Kernel, Vec<SiteId>) {
+    use Each::*;
+    let mut k = Kernel::new("each");
+    k.p.max_threads = 128;
+    let (s, t, n) = (k.shared("s", 4 * 96 * 4), k.tid(), k.scalar("n"));
+    let ready = k.shared("ready", 24);
+    k.sync();
+    let (zero, three) = (k.c(0), k.c(3));
+    let rounds = match how {
+        Again => k.c(6),
+        Unknown => n,
+        _ => three,
+    };
+    let writers = if copies { 1 } else { 32 } - i64::from(how == Few && !copies);
+    let produces = k.ltc(t, 32);
+    let copying = k.ltc(t, if how == Few { 2 } else { 1 });
+    let copying = if copies { copying } else { k.p.exprs.truth(true) };
+    let mut sites = Vec::new();
+    let mut reads = Vec::new();
+    k.when_else(
+        produces,
+        |k| {
+            k.when(copying, |k| {
+                k.range(0, rounds, |k, i| {
+                    let own = k.binc(BinOp::URem, i, 3);
+                    let place = if how == OnePlace { zero } else { own };
+                    if copies {
+                        let row = k.mulc(own, 96);
+                        sites.push(k.told(s, row, 4 * 96, ready, place));
+                    } else {
+                        sites.push(write_tile(k, s, own));
+                    }
+                    k.phase(ready, place, writers, None);
+                })
+            });
+        },
+        |k| {
+            k.range(0, three, |k, i| {
+                let odd = k.p.exprs.truth(how == Parity);
+                if how != Unread {
+                    k.phase(ready, if how == First { zero } else { i }, writers, Some(odd));
+                }
+                let of = if how == NextTile { k.addc(i, 1) } else { i };
+                let of = k.binc(BinOp::URem, of, 3);
+                reads.push(read_tile(k, s, of));
+            });
+        },
+    );
+    sites.extend(reads);
+    (k, sites)
+}
+
+#[test]
+fn readers_wait_once_for_each_tile() {
+    for copies in [false, true] {
+        is_proved(each(Each::Right, copies).0);
+        for how in Each::WRONG {
+            all_are_open(each(*how, copies), &(how, copies));
         }
     }
 }
