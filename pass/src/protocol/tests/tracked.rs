@@ -1,4 +1,5 @@
-//! Copies of elements for which an arrival at an mbarrier waits: those that always come before it, in the same iteration.
+//! Copies of elements for which an arrival at an mbarrier waits: those that always come before it, in the
+//! same iteration.
 
 use super::machine::Program;
 

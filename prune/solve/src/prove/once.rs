@@ -1,9 +1,10 @@
-//! Mbarriers that are used once, outside of loops: one thread copies a tile, and all others wait for it before they read.
+//! Mbarriers that are used once, outside of loops: one thread copies a tile, and all others wait for it before they
+//! read.
 //!
 //! # The rule
 //! Threads arrive at the mbarrier at one place, which no loop is around. At most as many come there as end a phase. So
-//! at most one phase ever ends, and then all of them have arrived. A thread that waits for parity 0 goes on behind its end,
-//! whatever it has waited for before.
+//! at most one phase ever ends, and then all of them have arrived. A thread that waits for parity 0 goes on behind its
+//! end, whatever it has waited for before.
 //!
 //! What comes before the arrival of its thread, and copies that the phase counts, come before what a thread does behind
 //! such a wait. This needs that each thread that makes the first access arrives later, and that each that makes the

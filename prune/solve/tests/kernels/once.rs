@@ -35,7 +35,7 @@ ways! {
     }
 }
 
-/// Warp 0 writes a tile, or its first thread copies it. The others wait once: before their loop, or in each of its rounds.
+/// Warp 0 writes a tile, or its first thread copies it. The others wait before their loop, or in each of its rounds.
 fn once(how: Once, copies: bool, inside: bool) -> (Kernel, Vec<SiteId>) {
     use Once::*;
     let mut k = Kernel::new("once");
