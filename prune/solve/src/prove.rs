@@ -14,6 +14,7 @@ mod handed;
 mod lane_syncs;
 mod meeting;
 mod named_syncs;
+mod once;
 mod phases;
 mod rings;
 
@@ -34,6 +35,7 @@ use gpurace_protocol::verdict::{SiteVerdict, Verdict, Verdicts, Witness};
 
 use self::broadcasts::{Supposed, supposed, supposing};
 use self::lane_syncs::PartSyncs;
+use self::once::Once;
 use self::rings::Ring;
 use crate::Options;
 use crate::alias::{Alias, alias, may_lie_in};
@@ -143,6 +145,7 @@ fn verdicts(
         accepted: BTreeSet::new(),
         part_syncs: PartSyncs::default(),
         rings: Vec::new(),
+        once: Vec::new(),
         counters: Rc::default(),
         aligned: HashMap::new(),
         beside_exits: None,
@@ -155,7 +158,9 @@ fn verdicts(
     prover.keep_consistent_candidates();
     prover.find_lane_syncs();
     let named = prover.find_named_syncs();
-    prover.find_rings(&named);
+    let arrays = prover.phase_steps();
+    prover.find_rings(&named, &arrays);
+    prover.find_once(&arrays);
     if let Err(shown) = prover.show(supposed) {
         return Err(Less { shown, counts, asker: Box::new(prover.asker) });
     }
@@ -274,6 +279,8 @@ struct Prover<'a> {
     part_syncs: PartSyncs,
     /// Loops of which one hands over to the other.
     rings: Vec<Ring<'a>>,
+    /// Mbarriers of which one phase ends.
+    once: Vec<Once<'a>>,
     counters: Rc<Counters>,
     aligned: HashMap<Group, Result<BTreeSet<Condition>, String>>,
     /// What [`Prover::align_beside_exits`] found.

@@ -220,6 +220,33 @@ template <How how> __global__ __launch_bounds__(96) void tracked(const int* in, 
         out[blockIdx.x * 64 + t - 32] = sum;
     }
 }
+// A thread copies a tile that all threads wait for once. Each thread of a warp copies elements of another tile.
+template <How how> __global__ __launch_bounds__(96) void once(const int* in, int* out, int n) {
+    __shared__ alignas(16) int a[T], b[T];
+    __shared__ Word ready, other;
+    int t = threadIdx.x, sum = 0;
+    if (t == 0) {
+        start(&ready, 1);
+        start(&other, how == FEW ? 31 : 32);
+    }
+    __syncthreads();
+    if (t == 0) {
+        expect(&ready, how == BYTES ? 0 : 256);
+        copy(a, in, 256, &ready);
+    }
+    if (t < 32) {
+        if (how == EARLY) arrive_behind_copies(&other);
+        for (int j = 2 * t; j < T; j += 64) copy_elements(&b[j], in + j);
+        if (how == UNTOLD) arrive(&other);
+        else if (how != EARLY) arrive_behind_copies(&other);
+    }
+    if (how != UNREAD) wait(&ready, how == PARITY);
+    if (t >= 32) {
+        if (how != UNREAD) wait(how == OTHER ? &ready : &other, how == PARITY);
+        for (int i = 0; i < n; i++) sum += a[(t + i) % T] * b[(t + i) % T];
+        out[blockIdx.x * 64 + t - 32] = sum;
+    }
+}
 "#;
 /// Runs one of them. Those that may wait for ever are left out.
 const MAIN: &str = r#"
@@ -245,6 +272,11 @@ int main(int, char** argv) {
     case 13: tracked<SHORT><<<2, 96>>>(in, out, 10); break;
     case 14: tracked<EARLY><<<2, 96>>>(in, out, 10); break;
     case 15: tracked<UNTOLD><<<2, 96>>>(in, out, 10); break;
+    case 16: once<RIGHT><<<2, 96>>>(in, out, 10); break;
+    case 17: once<UNREAD><<<2, 96>>>(in, out, 10); break;
+    case 18: once<PARITY><<<2, 96>>>(in, out, 10); break;
+    case 19: once<OTHER><<<2, 96>>>(in, out, 10); break;
+    case 20: once<UNTOLD><<<2, 96>>>(in, out, 10); break;
     }
     return cudaDeviceSynchronize();
 }
@@ -253,7 +285,7 @@ int main(int, char** argv) {
 #[test]
 fn rings_whose_phases_are_known_by_their_parity_are_proved() {
     let source = [KERNELS, MAIN].concat();
-    compare(&source, "proofs_phases", 0..=15, &[0, 1, 5, 6, 12], &[0, 1, 5, 6, 12]);
+    compare(&source, "proofs_phases", 0..=20, &[0, 1, 5, 6, 12, 16], &[0, 1, 5, 6, 12, 16]);
 }
 
 /// Whether the reads of tiles are proved, for each way in which a kernel goes wrong.
@@ -293,4 +325,12 @@ fn rings_that_go_wrong_are_not_proved() {
         assert_eq!(proved(kernel, &[0]), [vec![true; reads]], "{kernel}");
         assert_eq!(proved(kernel, wrong), vec![vec![false; reads]; wrong.len()], "{kernel}");
     }
+}
+
+#[test]
+fn tiles_that_are_waited_for_once_are_proved_one_by_one() {
+    let [right, unread, parity, early, bytes, other, few, untold] = [0, 2, 3, 5, 6, 7, 9, 11];
+    let ways = [right, unread, parity, bytes, early, other, few, untold];
+    let [both, none, second, first] = [[true; 2], [false; 2], [false, true], [true, false]];
+    assert_eq!(proved("once", &ways), [both, none, none, second, first, first, first, first]);
 }

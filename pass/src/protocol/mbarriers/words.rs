@@ -87,12 +87,24 @@ pub unsafe fn tested_parity(load: LLVMValueRef) -> Option<(LLVMValueRef, LLVMVal
             return None;
         }
         let [now] = ir::users(phase)[..] else { return None };
-        let [done] = ir::users(now)[..] else { return None };
-        let is_bit = of(now, LLVMOpcode::LLVMTrunc) && LLVMGetIntTypeWidth(LLVMTypeOf(now)) == 1;
-        let differs = of(done, LLVMOpcode::LLVMICmp)
-            && LLVMGetICmpPredicate(done) == llvm_sys::LLVMIntPredicate::LLVMIntNE
-            && LLVMGetOperand(done, 0) == now;
-        (is_bit && differs).then(|| (done, LLVMGetOperand(done, 1)))
+        if !of(now, LLVMOpcode::LLVMTrunc) || LLVMGetIntTypeWidth(LLVMTypeOf(now)) != 1 {
+            return None;
+        }
+        let is_compared = |done: LLVMValueRef| {
+            of(done, LLVMOpcode::LLVMICmp)
+                && LLVMGetICmpPredicate(done) == llvm_sys::LLVMIntPredicate::LLVMIntNE
+                && LLVMGetOperand(done, 0) == now
+        };
+        let is_negated = |done: LLVMValueRef| {
+            of(done, LLVMOpcode::LLVMXor) && constant(LLVMGetOperand(done, 1)) == Some(1)
+        };
+        let parity = |odd| LLVMConstInt(LLVMTypeOf(now), odd, 0);
+        // Of a constant parity, LLVM leaves only the bit.
+        match ir::users(now)[..] {
+            [done] if is_compared(done) => Some((done, LLVMGetOperand(done, 1))),
+            [done] if is_negated(done) => Some((done, parity(1))),
+            ref users => (!users.iter().any(|user| is_compared(*user))).then(|| (now, parity(0))),
+        }
     }
 }
 

@@ -43,14 +43,14 @@ unsafe fn is_of_elements(copy: LLVMValueRef, told: LLVMValueRef) -> bool {
     }
 }
 
-/// True if each thread that starts a copy comes to the call in the same iteration of the innermost loop around the call.
+/// True if each thread that starts a copy comes to the call in the same iteration of the innermost loop around the call, if there is one.
 unsafe fn always_leads_to(graph: &Graph, copy: LLVMValueRef, told: LLVMValueRef) -> bool {
     // SAFETY: by the caller's contract.
     unsafe {
         let block_of = |i| graph.index.get(&LLVMGetInstructionParent(i)).copied();
         let (Some(start), Some(end)) = (block_of(copy), block_of(told)) else { return false };
         let around = graph.loop_of[end];
-        let Some(header) = around.map(|of| graph.loops[of].header) else { return false };
+        let header = around.map(|of| graph.loops[of].header);
         if !graph.within(graph.loop_of[start], around) {
             return false;
         }
@@ -68,7 +68,7 @@ unsafe fn always_leads_to(graph: &Graph, copy: LLVMValueRef, told: LLVMValueRef)
             }
             for to in next {
                 let Some(&to) = graph.index.get(&to) else { return false };
-                if to == header || !graph.within(graph.loop_of[to], around) {
+                if Some(to) == header || !graph.within(graph.loop_of[to], around) {
                     return false;
                 }
                 if to != end && seen.insert(to) {

@@ -17,6 +17,7 @@ mod opaque;
 mod pointers;
 mod random;
 mod repeat;
+mod tracked;
 mod uniform;
 mod values;
 

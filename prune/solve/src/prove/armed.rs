@@ -16,11 +16,9 @@ use gpurace_protocol::expr::ExprId;
 use gpurace_protocol::place::Turn;
 
 use super::Prover;
+use super::phases::ENDLESS;
 use crate::pair::named::{Doubt, Turned, doubted, too_often, unmatched};
 use crate::pair::phases::{Phases, ends_before, unwaited};
-
-/// A period that no loop comes to the end of.
-const ENDLESS: i64 = 1 << 62;
 
 impl<'a> Prover<'a> {
     /// The conditions under which the first arrivals arm the mbarriers of a loop, and the other loop waits for them.

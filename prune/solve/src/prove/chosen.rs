@@ -88,7 +88,7 @@ fn is_chosen(way: &[Turn<'_>], at: &Turned<'_>) -> bool {
 }
 
 /// True if a thread that makes both in one iteration makes the first one first.
-fn comes_before(first: &[Turn<'_>], second: &[Turn<'_>]) -> bool {
+pub(super) fn comes_before(first: &[Turn<'_>], second: &[Turn<'_>]) -> bool {
     let parted = first.iter().zip(second).find(|(x, y)| !x.is_same(y));
     matches!(parted, Some((Turn::At { body, index }, Turn::At { body: same, index: later }))
         if std::ptr::eq(body.as_ptr(), same.as_ptr()) && index < later)

@@ -167,6 +167,11 @@ impl<'a> Prover<'a> {
         } else {
             unordered()
         };
+        let in_block = related.relation != Relation::OtherBlock;
+        if let Some(more) = self.ordered_once(i, j).filter(|_| in_block) {
+            conditions.extend(more);
+            return Ok(conditions);
+        }
         let (ways, more) = self.within_rings(i, j, related.relation, ways);
         conditions.extend(more);
         for meeting in &ways {

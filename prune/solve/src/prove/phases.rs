@@ -7,7 +7,8 @@
 //! In iteration `k + shift`, the other loop waits at this mbarrier for a phase of the same parity.
 //!
 //! * At most as many threads arrive as end a phase.
-//! * No thread arrives again before the phase of its arrival is over, as the order of the ring shows ([`super::rings`]).
+//! * No thread arrives again before the phase of its arrival is over, as the order of the ring shows ([`super::rings`]),
+//!   or since the loop ends before.
 //!
 //! So at the end of phase `n`, each of these threads has made its arrival number `n`. A thread that waits for phase `n` has
 //! waited for phase `n - 1` before. If it finds the other parity then, phase `n` is over, or a later one.
@@ -31,26 +32,29 @@ use super::rings::{Before, Handover, InTurn, turned};
 use crate::pair::named::{Doubt, Turned, doubted, leaves_early, unmatched};
 use crate::pair::phases::{Phases, both_arrive, unwaited};
 
+/// A period that no loop comes to the end of.
+pub(super) const ENDLESS: i64 = 1 << 62;
+
 /// An arrival or a wait, and the way to it.
-type Step<'a> = (Phase, Vec<Turn<'a>>);
+pub(super) type Step<'a> = (Phase, Vec<Turn<'a>>);
 
 impl<'a> Prover<'a> {
-    /// What is known of the arrays of mbarriers.
-    pub(super) fn phase_handovers(&mut self) -> Vec<Handover<'a>> {
+    /// The arrivals and waits at each array of mbarriers. None if what is not seen may arrive at any of them.
+    pub(super) fn phase_steps(&self) -> Vec<Vec<Step<'a>>> {
+        if self.unknowns.iter().any(|unknown| unknown.syncs) {
+            return Vec::new();
+        }
         let mut arrays: BTreeMap<ObjectId, Vec<Step<'a>>> = BTreeMap::new();
         for (sync, way) in syncs(self.setting.protocol) {
             if let Sync::Phase(phase) = sync {
                 arrays.entry(phase.of).or_default().push((phase, way));
             }
         }
-        // What is not seen may arrive at any mbarrier.
-        if self.unknowns.iter().any(|unknown| unknown.syncs) {
-            return Vec::new();
-        }
-        arrays.into_values().filter_map(|steps| self.phase_handover(&steps)).collect()
+        arrays.into_values().collect()
     }
 
-    fn phase_handover(&mut self, steps: &[Step<'a>]) -> Option<Handover<'a>> {
+    /// What is known of an array of mbarriers.
+    pub(super) fn phase_handover(&mut self, steps: &[Step<'a>]) -> Option<Handover<'a>> {
         let (waits, arrivals): (Vec<_>, Vec<_>) = steps.iter().partition(|(phase, _)| phase.parity.is_some());
         let ([wait], Some((arrival, earlier))) = (waits.as_slice(), arrivals.split_last()) else {
             return None;
@@ -81,6 +85,10 @@ impl<'a> Prover<'a> {
             Some((shift, self.is_waited_for(&at, &to, parity, Phases { first, shift, period })?))
         })?;
         conditions.extend(used);
+        let in_turn = match armed.is_empty() && self.ends_within(&at, period) {
+            true => vec![],
+            false => vec![InTurn { arrival: 0, wait: Some(0), most: period - shift }],
+        };
         conditions.extend(self.find_syncs_of_chosen(&mut at));
         conditions.extend(self.find_syncs_of_chosen(&mut to));
         Some(Handover {
@@ -88,13 +96,23 @@ impl<'a> Prover<'a> {
             arrivals: vec![at],
             waits: vec![to],
             before: vec![Before { arrival: 0, wait: 0, shift }],
-            in_turn: vec![InTurn { arrival: 0, wait: Some(0), most: period - shift }],
+            in_turn,
             conditions,
         })
     }
 
+    /// True if no thread comes to an iteration from this one on, in any launch.
+    fn ends_within(&mut self, at: &Turned<'a>, rounds: i64) -> bool {
+        let before = self.accepted.clone();
+        let late = |p: &Self| doubted(p.setting, at, Doubt::GoesOn(rounds), &p.candidates);
+        let ends =
+            self.no_matter(std::slice::from_ref(at), late).is_some_and(|conditions| conditions.is_empty());
+        self.accepted = before;
+        ends
+    }
+
     /// The conditions under which no more than `count` threads make some of these arrivals.
-    fn at_most_arrive(&mut self, each: &[&Turned<'a>], count: u32) -> Option<BTreeSet<Condition>> {
+    pub(super) fn at_most_arrive(&mut self, each: &[&Turned<'a>], count: u32) -> Option<BTreeSet<Condition>> {
         if count == 1 {
             return self.one_arrives(each, WarpSets::BLOCK);
         }
@@ -169,7 +187,7 @@ impl<'a> Prover<'a> {
     }
 
     /// The copies that are done at the end of the phase of an arrival, the first one of its barrier.
-    fn copies_told(&self, arrival: Phase) -> Vec<(gpurace_protocol::protocol::SiteId, usize)> {
+    pub(super) fn copies_told(&self, arrival: Phase) -> Vec<(gpurace_protocol::protocol::SiteId, usize)> {
         let all = &self.setting.protocol.told;
         let told = all.iter().filter(|told| (told.of, told.at) == (arrival.of, arrival.at));
         let only = told.filter(|told| {

@@ -32,6 +32,7 @@ use gpurace_protocol::protocol::SiteId;
 use super::Prover;
 use super::chosen::{from_wait, to_arrival};
 use super::named_syncs::Arrival;
+use super::phases::Step;
 use crate::linear::Encoded;
 use crate::pair::named::{Doubt, Turned, doubted, leaves_early, too_often, unmatched};
 use crate::pair::{PairFormula, Relation};
@@ -81,10 +82,11 @@ pub(super) struct Handover<'a> {
 
 impl<'a> Prover<'a> {
     /// Finds the rings of named barriers and mbarriers. Each group of arrivals has named barriers of its own.
-    pub(super) fn find_rings(&mut self, barriers: &[Vec<Arrival<'a>>]) {
+    pub(super) fn find_rings(&mut self, barriers: &[Vec<Arrival<'a>>], arrays: &[Vec<Step<'a>>]) {
         let mut pairs: Vec<([LoopId; 2], Vec<Handover<'a>>)> = Vec::new();
         let named: Vec<_> = barriers.iter().filter_map(|arrivals| self.named_handover(arrivals)).collect();
-        for found in named.into_iter().chain(self.phase_handovers()) {
+        let phases: Vec<_> = arrays.iter().filter_map(|steps| self.phase_handover(steps)).collect();
+        for found in named.into_iter().chain(phases) {
             let Some(loops) = found.loops() else { continue };
             match pairs.iter_mut().find(|(known, _)| *known == loops) {
                 Some((_, all)) => all.push(found),

@@ -25,6 +25,7 @@ mod bounds;
 mod copies;
 mod named;
 mod objects;
+mod once;
 mod phases;
 mod ring;
 mod threads;

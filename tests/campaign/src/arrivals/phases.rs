@@ -43,6 +43,24 @@ pub(super) struct Phases {
     arms: usize,
     /// Who leaves the loop after a round.
     leaves: bool,
+    ready: Option<Ready>,
+}
+
+/// A tile that is filled and waited for once, beside the ring.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Ready {
+    /// The first thread copies it. Else the warp writes it.
+    bulk: bool,
+    /// The arrivals that end a phase.
+    count: u32,
+    /// The parity that the readers wait for, if they do.
+    parity: Option<usize>,
+    /// They wait in each round.
+    inside: bool,
+    /// Threads arrive before they write.
+    early: bool,
+    /// Who arrives and waits: some of [`ABSENT`].
+    absent: [usize; 2],
 }
 
 /// What these kernels need.
@@ -81,6 +99,8 @@ const COPY: &str = concat!(
     "asm volatile(\"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 256, [%2];\" ::",
     "\"r\"(place(tiles[TILE])), \"l\"(in + 64 * (r & 1)), \"r\"(place(&full[TOLD])) : \"memory\");"
 );
+/// The tile that is filled once.
+const ONCE: usize = 5;
 /// Indices into a tile, for threads of lane `l`.
 const INDICES: [&str; 4] = ["31 - l", "l ^ 33", "(l + r) % 64", "l"];
 /// Conditions on which consumers wait or arrive. They decide the first ones alike.
@@ -116,11 +136,26 @@ pub(super) fn phases(random: &mut Random) -> Phases {
         synced: [true; 2],
         arms,
         leaves: false,
+        ready: random.chance(40).then(|| {
+            let bulk = random.chance(50);
+            let (inside, absent) = (random.chance(30), [0; 2]);
+            Ready { bulk, count: if bulk { 1 } else { 32 }, parity: Some(0), inside, early: false, absent }
+        }),
     }
 }
 
 /// Changes one property of a kernel.
 pub(super) fn change_phases(of: &mut Phases, random: &mut Random) {
+    if let Some(ready) = of.ready.as_mut().filter(|_| random.chance(40)) {
+        match random.below(5) {
+            0 => ready.count = random.pick(&[1, 31, 32, 33]),
+            1 => ready.parity = random.pick(&[None, Some(1)]),
+            2 => ready.early = true,
+            3 => ready.inside ^= true,
+            _ => ready.absent[random.below(2usize)] = random.below(ABSENT.len()),
+        }
+        return;
+    }
     match random.below(15) {
         0 => of.counts[random.below(2usize)] = random.pick(&[1, 31, 32, 33, 64]),
         1 => of.first = random.pick(&[of.stages + 1, 2 * of.stages, 1]),
@@ -159,11 +194,19 @@ impl Phases {
             text,
             "            start(&full[i], {fulls});\n            start(&empty[i], {empties});\n        }}"
         );
+        if let Some(ready) = &self.ready {
+            _ = writeln!(
+                text,
+                "    __shared__ alignas(8) Word ready;\n    if (t == 0) start(&ready, {});",
+                ready.count
+            );
+        }
         let who = if self.bulk { "l == 0" } else { "true" };
-        _ = writeln!(
-            text,
-            "    __syncthreads();\n    if (w == 0) {{\n    if ({who})\n    for (r = 0; r < n; r++) {{"
-        );
+        _ = writeln!(text, "    __syncthreads();\n    if (w == 0) {{");
+        if let Some(ready) = &self.ready {
+            ready.fill(text);
+        }
+        _ = writeln!(text, "    if ({who})\n    for (r = 0; r < n; r++) {{");
         if self.waits[0] {
             _ = writeln!(
                 text,
@@ -199,7 +242,10 @@ impl Phases {
                 self.arms
             );
         }
-        _ = writeln!(text, "    for (r = 0; r < n; r++) {{");
+        let (once, sum) = self.ready.as_ref().map(Ready::read).unwrap_or_default();
+        let inside = self.ready.as_ref().is_some_and(|ready| ready.inside);
+        let [outside, inside] = if inside { ["", &once] } else { [&once, ""] };
+        _ = writeln!(text, "{outside}    for (r = 0; r < n; r++) {{\n{inside}{sum}");
         if self.waits[1] {
             _ = writeln!(text, "        if ({waits}) wait(&full[{stage}], {parity} ^ {});", turned[1]);
         }
@@ -214,5 +260,31 @@ impl Phases {
         let sync = if self.leads[array] && self.synced[array] { "__syncwarp(); " } else { "" };
         let lead = if self.leads[array] { "l == 0 && " } else { "" };
         format!("{sync}if ({lead}{condition}) arrive(&{mbarrier});")
+    }
+}
+
+impl Ready {
+    /// The first warp fills the tile.
+    fn fill(&self, text: &mut String) {
+        let arrives = ABSENT[self.absent[0]];
+        if self.bulk {
+            let copy = COPY.replace("TILE", &ONCE.to_string()).replace("full[TOLD]", "ready");
+            _ = writeln!(
+                text,
+                "    if (l == 0 && {arrives}) {{\n        expect(&ready, 256);\n        {copy}\n    }}"
+            );
+            return;
+        }
+        let fill = format!("    tiles[{ONCE}][l] = l;\n    tiles[{ONCE}][l + 32] = n;");
+        let arrive = format!("    if ({arrives}) arrive(&ready);");
+        let [first, second] = if self.early { [arrive, fill] } else { [fill, arrive] };
+        _ = writeln!(text, "{first}\n{second}");
+    }
+
+    /// How the readers wait, and how they read the tile.
+    fn read(&self) -> (String, String) {
+        let waits = ABSENT[self.absent[1]];
+        let wait = self.parity.map(|parity| format!("    if ({waits}) wait(&ready, {parity});\n"));
+        (wait.unwrap_or_default(), format!("        sum += tiles[{ONCE}][(l + r) % 64];\n"))
     }
 }
