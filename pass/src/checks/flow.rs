@@ -1,12 +1,13 @@
 //! The control flow of each kernel with its accesses, barriers and source lines, from which the report finds
 //! the barrier that is missing ([`gpurace_abi::flow`]).
 
+mod inlined;
+
 use std::collections::{HashMap, HashSet};
-use std::ops::RangeInclusive;
 use std::rc::Rc;
 
 use gpurace_abi::entry::Entry;
-use gpurace_abi::flow::{Flow, FlowBlock, Step, Update};
+use gpurace_abi::flow::{Flow, FlowBlock, InlinedFunction, Step, Update};
 use gpurace_abi::meta::Space;
 use gpurace_abi::scope::AtomicKind;
 use gpurace_protocol::protocol::Uniform;
@@ -16,16 +17,18 @@ use llvm_sys::prelude::*;
 
 use crate::analysis::address;
 use crate::analysis::control_flow::{dominators, postdominators, reversed};
+use crate::analysis::reach;
 use crate::analysis::regions::Graph;
 use crate::analysis::spins;
 use crate::analysis::uniform::{Inputs, Uniformity};
+use crate::checks::flow::inlined::{Calls, Inlined};
 use crate::checks::grid_sync;
 use crate::checks::sites::{Access, Sites};
 use crate::checks::stages::{self, Plain};
 use crate::checks::updates::{self, FoundUpdate};
 use crate::ir;
 use crate::ir::entry_calls::EntryCall;
-use crate::ir::position::OwnLines;
+use crate::ir::position::{OwnLines, Positions};
 
 /// Larger kernels are not described: a barrier is searched for at each of their lines.
 const MOST_BLOCKS: usize = 400;
@@ -33,12 +36,21 @@ const MOST_BLOCKS: usize = 400;
 /// Most values that an address is followed through.
 const MOST_ADDRESS_STEPS: usize = 16;
 
-/// Returns the control flow of the kernels, by name. A kernel that is too large, or whose control flow is not
-/// made of loops with one entry, has none.
+/// The control flow of a module's kernels.
+#[derive(Default)]
+pub struct Flows {
+    /// Of each kernel, by name. One that is too large, or whose control flow is not made of loops with one entry, has
+    /// none.
+    pub of_kernels: HashMap<String, Flow>,
+    /// The functions whose code was inlined into kernels.
+    pub inlined: Vec<InlinedFunction>,
+}
+
+/// Returns the control flow of a module's kernels.
 ///
 /// # Safety
 /// `module` is live and normalised, and `sites` are all of it.
-pub unsafe fn of_kernels(module: LLVMModuleRef, sites: &Sites) -> HashMap<String, Flow> {
+pub unsafe fn of_kernels(module: LLVMModuleRef, sites: &Sites, positions: &mut Positions) -> Flows {
     let accesses = &sites.accesses;
     let mut known = Known::default();
     for ((access, site), number) in accesses.iter().zip(&sites.sites).zip(0..) {
@@ -68,11 +80,22 @@ pub unsafe fn of_kernels(module: LLVMModuleRef, sites: &Sites) -> HashMap<String
     // SAFETY: by contract.
     unsafe {
         let mut updates = updates::by_function(accesses);
-        let mut flow = |kernel| {
-            let flow = of_kernel(module, kernel, &known, updates.remove(&kernel))?;
-            Some((ir::name(kernel), flow))
-        };
-        ir::kernels(module).into_iter().filter_map(|(kernel, _)| flow(kernel)).collect()
+        let mut inlined = Inlined::new(positions);
+        let mut of_kernels = HashMap::new();
+        let kernels: Vec<_> = ir::kernels(module).into_iter().map(|(kernel, _)| kernel).collect();
+        for &kernel in &kernels {
+            match of_kernel(module, kernel, &known, updates.remove(&kernel), &mut inlined) {
+                Some(flow) => _ = of_kernels.insert(ir::name(kernel), flow),
+                None => inlined.add_unknown(kernel),
+            }
+        }
+        // What no kernel reaches may still be there.
+        let called: HashSet<_> =
+            reach::of_kernels(module, &kernels).into_iter().flat_map(|reach| reach.functions).collect();
+        for function in ir::definitions(module).filter(|f| called.contains(f) && !ir::is_kernel(*f)) {
+            inlined.add_unknown(function);
+        }
+        Flows { of_kernels, inlined: inlined.into_functions() }
     }
 }
 
@@ -95,6 +118,7 @@ unsafe fn of_kernel(
     kernel: LLVMValueRef,
     known: &Known<'_>,
     updates: Option<Vec<FoundUpdate>>,
+    inlined: &mut Inlined<'_>,
 ) -> Option<Flow> {
     // SAFETY: by contract.
     unsafe {
@@ -110,6 +134,7 @@ unsafe fn of_kernel(
         let deciding = deciding(&graph, &known.observed);
         let spinning = &spins::headers(kernel) | &spins::polling(kernel);
         let own_loops = own_loops(&graph, &lines);
+        let calls = Calls::of(&graph, |instruction| known.steps.contains_key(&instruction));
         let blocks = graph.blocks.iter().zip(&graph.instructions).enumerate();
         let blocks = blocks.map(|(index, (&block, instructions))| FlowBlock {
             uniform: uniformity.control(index) >= Uniform::Block,
@@ -120,16 +145,27 @@ unsafe fn of_kernel(
                 .filter_map(|next| graph.index.get(next).map(|&next| next as u32))
                 .collect(),
             steps: {
-                let line = |instruction| match graph.loop_of[index] {
-                    // A barrier before a call is outside of the loops that were inlined there.
-                    Some(around) if !own_loops.contains(&around) => lines.of_instruction(instruction),
-                    _ => lines.of_statement(instruction),
+                let around = graph.loop_of[index];
+                let begun = |instruction| {
+                    let own = match around {
+                        // A barrier before a call is outside of the loops that were inlined there.
+                        Some(around) if !own_loops.contains(&around) => lines.of_instruction(instruction),
+                        _ => lines.of_statement(instruction),
+                    };
+                    let own = own.map(Step::Line);
+                    own.into_iter().chain(inlined.steps(instruction, &calls, around)).collect()
                 };
-                steps(instructions, line, &known.steps, lines.of_loop(block))
+                let mut steps = steps(instructions, begun, &known.steps);
+                let own = lines.of_loop(block).map(|lines| [*lines.start(), *lines.end()].map(Step::Line));
+                end_loop(&mut steps, own.or_else(|| inlined.of_loop(block, &calls)));
+                steps
             },
         });
         let mut blocks: Vec<FlowBlock> = blocks.collect();
         run_where_threads_meet(&mut blocks, &graph);
+        // Lanes that alone reach a sync of some lanes could wait there for others that wait at a new barrier.
+        let waits_alone = blocks.iter().any(|block| !block.uniform && block.steps.contains(&Step::Lanes));
+        inlined.add_copies(&graph, &calls, |index| blocks[index].uniform && !waits_alone);
         let update = |found: FoundUpdate| Update {
             read: found.read,
             change: found.change,
@@ -222,25 +258,25 @@ unsafe fn own_loops(graph: &Graph, lines: &OwnLines) -> HashSet<usize> {
     own.filter_map(|(around, _)| *around).collect()
 }
 
-/// The steps of a basic block. `line` is that of an instruction. `ended` is the loop whose body it ends: its last line
-/// is a step before what the loop's head does for the next iteration.
+/// The steps of a basic block. `begun` are the lines that an instruction is of.
 unsafe fn steps(
     instructions: &[LLVMValueRef],
-    line: impl Fn(LLVMValueRef) -> Option<u32>,
+    mut begun: impl FnMut(LLVMValueRef) -> Vec<Step>,
     sites: &HashMap<LLVMValueRef, Vec<Step>>,
-    ended: Option<RangeInclusive<u32>>,
 ) -> Vec<Step> {
     let mut steps = Vec::new();
-    let mut last = 0;
+    // The last lines of the kernel and of each call.
+    let mut last = HashMap::new();
     for &instruction in instructions {
         // SAFETY: by contract.
         unsafe {
-            if ir::opcode(instruction) != LLVMOpcode::LLVMPHI
-                && let Some(line) = line(instruction)
-                && line != last
-            {
-                steps.push(Step::Line(line));
-                last = line;
+            if ir::opcode(instruction) != LLVMOpcode::LLVMPHI {
+                for step in begun(instruction) {
+                    let call = if let Step::Inlined { call, .. } = step { Some(call) } else { None };
+                    if last.insert(call, step) != Some(step) {
+                        steps.push(step);
+                    }
+                }
             }
             steps.extend(sites.get(&instruction).into_iter().flatten().copied());
             steps.extend(EntryCall::of(instruction).and_then(|call| synchronisation(call)));
@@ -250,12 +286,16 @@ unsafe fn steps(
             }
         }
     }
-    if let Some(lines) = ended {
-        let of_head = |step: &Step| *step == Step::Line(*lines.start());
-        let at = steps.iter().position(of_head).unwrap_or(steps.len());
-        steps.insert(at, Step::Line(*lines.end()));
-    }
     steps
+}
+
+/// Adds the last line of a loop to the block that ends the loop's body: a step before what the loop's head, its first
+/// line, does for the next iteration.
+fn end_loop(steps: &mut Vec<Step>, lines: Option<[Step; 2]>) {
+    if let Some([head, end]) = lines {
+        let at = steps.iter().position(|step| *step == head).unwrap_or(steps.len());
+        steps.insert(at, end);
+    }
 }
 
 /// The step of a call that synchronises threads.

@@ -123,7 +123,12 @@ fn parts(step: Step, level: Level) -> bool {
         Step::Grid => true,
         Step::Barrier => level != Level::Grid,
         Step::Warp => level == Level::Warp,
-        Step::Lanes | Step::Wait | Step::Line(_) | Step::Access(_) | Step::Atomic(_) => false,
+        Step::Lanes
+        | Step::Wait
+        | Step::Line(_)
+        | Step::Inlined { .. }
+        | Step::Access(_)
+        | Step::Atomic(_) => false,
     }
 }
 
@@ -255,7 +260,7 @@ pub(crate) mod tests {
     use super::*;
 
     /// Builds a flow from lines such as `ud 1,2: L17 a0 B`: uniform, decides by an atomic (or spins, `s`), successors,
-    /// steps.
+    /// steps. `I17.2` is line 17 of function 0, in the call 2.
     pub(crate) fn flow(text: &str) -> Flow {
         let block = |line: &str| {
             let (head, steps) = line.split_once(':').unwrap();
@@ -266,6 +271,11 @@ pub(crate) mod tests {
                 let number = || step[1..].parse().unwrap();
                 match &step[..1] {
                     "L" => Step::Line(number()),
+                    "I" => {
+                        let (line, call) = step[1..].split_once('.').unwrap();
+                        let (line, call) = (line.parse().unwrap(), call.parse().unwrap());
+                        Step::Inlined { function: 0, line, call }
+                    }
                     "a" => Step::Access(number()),
                     "x" => Step::Atomic(number()),
                     "B" => Step::Barrier,

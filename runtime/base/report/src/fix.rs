@@ -33,7 +33,7 @@ pub struct Barriers {
 }
 
 /// Returns barriers that order all races of a finding. `widest` is the widest group of threads that race,
-/// `kernels` has the races, by kernel; all kernels are in `file`. `None` if there is no place for them that all
+/// `kernels` has the races, by kernel, and the lines of `file` that may change. `None` if there is no place for them that all
 /// threads of a block reach together.
 pub fn barriers(
     widest: Scope,

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use crate::barriers::{Level, relation};
 use crate::cause::InKernel;
 use crate::diagnosis::side_name;
+use crate::fix;
 use crate::flags;
 use crate::hint;
 use crate::schema::{Access, CauseKind, Effect, Finding, Fix, Op, Race, RaceKind, Report, Scope};
@@ -209,9 +210,12 @@ fn is_ordered_in_warps(finding: &Finding, traces: &Traces<'_>) -> bool {
     })
 }
 
-/// Joins findings that one change of the source mends. The joined one names the objects of both.
+/// Joins findings that one change of the source mends. The joined one names the objects of both, and the kernels.
 pub fn join_mended(report: &mut Report, from: usize, into: usize) {
     let [other, own] = [from, into].map(|at| &report.findings[at]);
+    let named = other.kernel.as_deref().map(|kernel| format!("`{}`", words::short_name(kernel)));
+    let are_barriers = [own, other].into_iter().all(fix::may_need_barriers);
+    let kernel = named.filter(|name| are_barriers && other.kernel != own.kernel && !own.title.contains(name));
     let objects =
         |finding| report.races_of(finding).filter_map(|race| Some(race.object.as_ref()?.name.clone()));
     let known: BTreeSet<_> = objects(own).collect();
@@ -228,6 +232,10 @@ pub fn join_mended(report: &mut Report, from: usize, into: usize) {
             finding.title = finding.title.replacen(own, &both, 1);
             finding.object = Some(both);
         }
+    }
+    if let Some(kernel) = kernel {
+        finding.title.push_str(AND);
+        finding.title.push_str(&kernel);
     }
     join_into(report, from, into);
 }

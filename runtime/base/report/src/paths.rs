@@ -24,7 +24,8 @@ pub(crate) fn places(flow: &Flow) -> HashMap<u32, StepPlace> {
 /// True if no line begins between two accesses of one basic block.
 pub(crate) fn is_one_statement(flow: &Flow, a: StepPlace, b: StepPlace) -> bool {
     let between = a.1.min(b.1)..a.1.max(b.1);
-    a.0 == b.0 && flow.blocks[a.0].steps[between].iter().all(|step| !matches!(step, Step::Line(_)))
+    let begins = |step: &Step| matches!(step, Step::Line(_) | Step::Inlined { .. });
+    a.0 == b.0 && !flow.blocks[a.0].steps[between].iter().any(begins)
 }
 
 /// Which ways lead on.
