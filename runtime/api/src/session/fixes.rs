@@ -371,7 +371,8 @@ impl Session {
             Level::Grid => return false,
         };
         let precedes = |site: SiteId| new.precedes.contains(&site.0);
-        let barrier = FurtherBarrier { sync, precedes: &precedes, loops: new.loops };
+        let NewBarrier { loops, ends_iteration, .. } = *new;
+        let barrier = FurtherBarrier { sync, precedes: &precedes, loops, ends_iteration };
         let Some(changed) = further_barrier::insert(protocol, barrier) else { return false };
         let sites: Vec<_> = pairs.iter().map(|pair| pair.map(SiteId)).collect();
         let mut was_racy = false;

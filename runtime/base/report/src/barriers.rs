@@ -58,7 +58,7 @@ pub struct Relation {
 
 /// Returns how two accesses lie to each other. `None` if a barrier parts them or the flow does not have them.
 pub fn relation(flow: &Flow, [earlier, later]: Pair, level: Level) -> Option<Relation> {
-    let reaching = reaching(flow, &[], level)?;
+    let reaching = reaching(flow, level)?;
     let shared = reaching.get(&earlier)? & reaching.get(&later)?;
     if shared == 0 {
         return None;
@@ -118,7 +118,8 @@ pub(crate) fn has_barriers(flow: &Flow) -> bool {
     flow.blocks.iter().any(|block| block.steps.iter().any(meet))
 }
 
-fn parts(step: Step, level: Level) -> bool {
+/// True for a step that parts threads.
+pub(crate) fn parts(step: Step, level: Level) -> bool {
     match step {
         Step::Grid => true,
         Step::Barrier => level != Level::Grid,
@@ -132,19 +133,14 @@ fn parts(step: Step, level: Level) -> bool {
     }
 }
 
-/// Returns the barriers that reach each access. `added` are steps before which there is a new barrier. `None`
-/// if there are too many barriers.
-pub(crate) fn reaching(flow: &Flow, added: &[StepPlace], level: Level) -> Option<HashMap<u32, Reaching>> {
+/// Returns the barriers that reach each access. `None` if there are too many barriers.
+fn reaching(flow: &Flow, level: Level) -> Option<HashMap<u32, Reaching>> {
     let mut bits: HashMap<StepPlace, u32> = HashMap::new();
     for (block, body) in flow.blocks.iter().enumerate() {
         for (at, &step) in body.steps.iter().enumerate() {
-            if parts(step, level) || added.contains(&(block, at)) {
+            if parts(step, level) {
                 bits.insert((block, at), bits.len() as u32 + 1);
             }
-        }
-        let end = (block, body.steps.len());
-        if added.contains(&end) {
-            bits.insert(end, bits.len() as u32 + 1);
         }
     }
     if bits.len() as u32 > MOST_BARRIERS {
@@ -164,9 +160,6 @@ pub(crate) fn reaching(flow: &Flow, added: &[StepPlace], level: Level) -> Option
                 if let Step::Access(site) | Step::Atomic(site) = step {
                     of_access.insert(site, now);
                 }
-            }
-            if let Some(bit) = bits.get(&(block, body.steps.len())) {
-                now = 1 << bit;
             }
             for &next in &body.next {
                 let target = entering.get_mut(next as usize)?;

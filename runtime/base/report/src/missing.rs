@@ -5,8 +5,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use gpurace_abi::flow::{Flow, Step};
 
-use crate::barriers::{Level, Pair, reaching};
-use crate::paths::{StepPlace, loops, places, reversed};
+use crate::barriers::{Level, Pair};
+use crate::parted::Parted;
+use crate::paths::{StepPlace, loops, places, reversed, successors};
 
 /// One new barrier is looked for at this many places at most.
 const MOST_CANDIDATES: usize = 200;
@@ -43,6 +44,8 @@ pub struct NewBarrier {
     pub precedes: BTreeSet<u32>,
     /// The number of loops around it.
     pub loops: usize,
+    /// It ends each iteration of the innermost of them, whose accesses are those that it precedes in the next one.
+    pub ends_iteration: bool,
 }
 
 /// What a line of the source, before which a statement of its own can stand, begins with.
@@ -68,8 +71,13 @@ pub struct Missing {
 }
 
 /// Returns barriers that order all races. All threads of a block reach each of the places together. `kind` is
-/// that of a line; `None` if no statement can stand before the line.
-pub fn missing(all: &[Unordered<'_>], level: Level, kind: impl Fn(u32) -> Option<Line>) -> Option<Missing> {
+/// that of a line; `None` if no statement can stand before the line. `depth` is the number of braces around it.
+pub fn missing(
+    all: &[Unordered<'_>],
+    level: Level,
+    kind: impl Fn(u32) -> Option<Line>,
+    depth: impl Fn(u32) -> usize,
+) -> Option<Missing> {
     if all.iter().map(|kernel| kernel.pairs.len()).sum::<usize>() > MOST_PAIRS {
         return None;
     }
@@ -82,39 +90,44 @@ pub fn missing(all: &[Unordered<'_>], level: Level, kind: impl Fn(u32) -> Option
         return None;
     }
     let of_lines: Vec<PlacesOfLines> = all.iter().map(|kernel| places_of_lines(kernel, &kind)).collect();
-    let lines: Vec<u32> = candidates(all, &of_lines, &kind)?;
+    let lines = candidates(all, &of_lines, &kind)?;
     // The races that new barriers before some lines leave.
     let left = |lines: &[u32]| -> Vec<(usize, Pair)> {
         let of_kernel = |(at, kernel): (usize, &Unordered<'_>)| {
             let added = lines.iter().filter_map(|line| of_lines[at].get(line)).flatten();
-            let added: Vec<StepPlace> = added.copied().collect();
-            let reaching = reaching(kernel.flow, &added, level);
-            let is_left = |pair: &&Pair| {
-                let reached = |site| reaching.as_ref().and_then(|reaching| reaching.get(&site));
-                !matches!(pair.map(reached), [Some(a), Some(b)] if a & b == 0)
-            };
-            kernel.pairs.iter().filter(is_left).map(|&pair| (at, pair)).collect::<Vec<_>>()
+            let parted = Parted::new(kernel.flow, &added.copied().collect::<Vec<_>>(), level);
+            let left = kernel.pairs.iter().filter(|pair| !parted.parts(**pair));
+            left.map(|&pair| (at, pair)).collect::<Vec<_>>()
         };
         all.iter().enumerate().flat_map(of_kernel).collect()
     };
-    if let Some(&line) = lines.iter().find(|&&line| left(&[line]).is_empty()) {
+    // Outside of loops and conditions a barrier is cheaper, and easier to understand.
+    let mut by_depth = lines.clone();
+    by_depth.sort_by_key(|line| depth(*line));
+    if let Some(&line) = by_depth.iter().find(|&&line| left(&[line]).is_empty()) {
         return Some(Missing { lines: vec![line], in_every_launch: true, parted: Vec::new() });
     }
     let barriers = |line: u32| {
-        let barriers = |(kernel, places): (&Unordered<'_>, &PlacesOfLines)| {
+        let left = left(&[line]);
+        let barriers = |(at, kernel): (usize, &Unordered<'_>)| {
             let of_place = |&place: &StepPlace| new_barrier(kernel.flow, place, level);
-            let barriers: Vec<NewBarrier> = places.get(&line)?.iter().map(of_place).collect::<Option<_>>()?;
+            let places = of_lines[at].get(&line)?;
+            let barriers: Vec<NewBarrier> = places.iter().map(of_place).collect::<Option<_>>()?;
+            let pairs = left.iter().filter(|(of, _)| *of == at).map(|(_, pair)| *pair);
+            let pairs: Vec<Pair> = pairs.collect();
             let reaches = |pair: &Pair| barriers.iter().any(|barrier| barrier.reaches(*pair));
-            kernel.pairs.iter().all(reaches).then_some(barriers)
+            pairs.iter().all(reaches).then_some((barriers, pairs))
         };
-        Some((line, all.iter().zip(&of_lines).map(barriers).collect::<Option<Vec<_>>>()?))
+        Some((line, all.iter().enumerate().map(barriers).collect::<Option<Vec<_>>>()?))
     };
     let mut tried = lines.iter().filter_map(|&line| barriers(line)).take(MOST_RUNS);
-    let runs_clean = |new: &[Vec<NewBarrier>]| all.iter().zip(new).all(|(kernel, new)| kernel.runs_with(new));
-    if let Some((line, _)) = tried.find(|(_, new)| runs_clean(new)) {
+    let runs_clean = |new: Vec<(Vec<NewBarrier>, Vec<Pair>)>| {
+        all.iter().zip(new).all(|(kernel, (barriers, pairs))| kernel.runs_with(&barriers, pairs))
+    };
+    if let Some(line) = tried.find_map(|(line, new)| runs_clean(new).then_some(line)) {
         return Some(Missing { lines: vec![line], in_every_launch: false, parted: Vec::new() });
     }
-    let lines = several(&lines, |lines| left(lines).len())?;
+    let lines = several(&by_depth, |lines| left(lines).len())?;
     let parted = lines.iter().filter_map(|line| {
         let others: Vec<u32> = lines.iter().copied().filter(|other| other != line).collect();
         let distance = |&(at, pair): &(usize, Pair)| {
@@ -170,9 +183,8 @@ impl Unordered<'_> {
         }
     }
 
-    /// True if each race is gone with one of these barriers.
-    fn runs_with(&self, new: &[NewBarrier]) -> bool {
-        let mut open = self.pairs.clone();
+    /// True if each of these races is gone with one of these barriers.
+    fn runs_with(&self, new: &[NewBarrier], mut open: Vec<Pair>) -> bool {
         for barrier in new {
             let (own, others): (Vec<Pair>, _) = open.iter().partition(|pair| barrier.reaches(**pair));
             if !own.is_empty() && (self.runs_clean)(barrier, &own) {
@@ -237,20 +249,31 @@ fn new_barrier(flow: &Flow, (at, step): StepPlace, level: Level) -> Option<NewBa
         let mut forward = reversed[block].iter().filter(|&&from| from < block).peekable();
         behind[block] = forward.peek().is_some() && forward.all(|&from| behind[from]);
     }
-    let loops: Vec<_> =
-        loops(flow, &reversed).map(|(_, blocks)| blocks).filter(|blocks| blocks.contains(&at)).collect();
-    let innermost = loops.iter().min_by_key(|blocks| blocks.len());
-    let mut precedes = BTreeSet::new();
-    for (block, body) in flow.blocks.iter().enumerate() {
-        if behind[block] && innermost.is_none_or(|blocks| blocks.contains(&block)) {
-            let skipped = if block == at { step } else { 0 };
-            precedes.extend(body.steps.iter().skip(skipped).filter_map(|step| match *step {
-                Step::Access(site) | Step::Atomic(site) => Some(site),
-                _ => None,
-            }));
+    let loops: Vec<_> = loops(flow, &reversed).filter(|(_, blocks)| blocks.contains(&at)).collect();
+    let innermost = loops.iter().min_by_key(|(_, blocks)| blocks.len());
+    let accesses = |block: usize, skipped: usize| {
+        flow.blocks[block].steps.iter().skip(skipped).filter_map(|step| match *step {
+            Step::Access(site) | Step::Atomic(site) => Some(site),
+            _ => None,
+        })
+    };
+    let is_within = |block: &usize| innermost.is_none_or(|(_, blocks)| blocks.contains(block));
+    let after = (0..flow.blocks.len()).filter(|&block| behind[block]).filter(is_within);
+    let mut precedes: BTreeSet<u32> =
+        after.flat_map(|block| accesses(block, if block == at { step } else { 0 })).collect();
+    let ended = innermost.filter(|_| precedes.is_empty());
+    if let Some((header, blocks)) = ended {
+        // Each thread comes there before the next iteration, and does not leave the loop before.
+        let goes_back = |block: &usize| flow.blocks[*block].next.contains(&(*header as u32));
+        let leaves = |block: &usize| successors(flow, *block).any(|next| !blocks.contains(&next));
+        let is_head_alone = *header == at || accesses(*header, 0).next().is_none();
+        let passes = |block: &usize| behind[*block] || block == header && is_head_alone && !goes_back(block);
+        if !blocks.iter().filter(|block| goes_back(block) || leaves(block)).all(passes) {
+            return None;
         }
+        precedes = blocks.iter().flat_map(|&block| accesses(block, 0)).collect();
     }
-    Some(NewBarrier { level, precedes, loops: loops.len() })
+    Some(NewBarrier { level, precedes, loops: loops.len(), ends_iteration: ended.is_some() })
 }
 
 /// The places before lines: one in the kernel, or one in each call of a function.
@@ -329,6 +352,11 @@ mod tests {
         Some(Line::Statement)
     }
 
+    /// No line is within braces.
+    fn flat(_: u32) -> usize {
+        0
+    }
+
     fn unordered<'a>(
         flow: &'a Flow,
         pairs: &[Pair],
@@ -345,8 +373,13 @@ mod tests {
     fn fix_with(text: &str, pairs: &[Pair], head: Option<u32>) -> Option<Vec<u32>> {
         let flow = flow(text);
         let all = [unordered(&flow, pairs, &|_, _| false)];
-        missing(&all, Level::Block, |line| if Some(line) == head { Some(Line::LoopHead) } else { any(line) })
-            .map(|found| found.lines)
+        missing(
+            &all,
+            Level::Block,
+            |line| if Some(line) == head { Some(Line::LoopHead) } else { any(line) },
+            flat,
+        )
+        .map(|found| found.lines)
     }
 
     #[test]
@@ -394,7 +427,7 @@ mod tests {
                 _ => any(line),
             };
             let all = [unordered(&flow, pairs, &|_, _| false)];
-            missing(&all, Level::Block, kind).map(|found| found.lines)
+            missing(&all, Level::Block, kind, flat).map(|found| found.lines)
         };
         assert_eq!(found(&[[1, 0]], 20), Some(vec![20]));
         assert_eq!(found(&[[0, 0]], 20), None);
@@ -449,7 +482,7 @@ mod tests {
         let flow = flow(text);
         let of = |pairs: &[Pair]| {
             let all = [unordered(&flow, pairs, &|_, _| false)];
-            missing(&all, Level::Block, any).map(|found| (found.lines, found.parted))
+            missing(&all, Level::Block, any, flat).map(|found| (found.lines, found.parted))
         };
         let each = [[0, 1], [1, 2], [2, 3], [3, 4]];
         // Each barrier parts neighbours. Farther accesses need none of their own.
@@ -466,10 +499,10 @@ mod tests {
     fn a_line_must_be_one_place_in_all_kernels() {
         let (one, two) = (flow("u: L17 a0 L18 a1"), flow("u 1: L17 a0\n : L18 a1"));
         let of = |flow| unordered(flow, &[[0, 1]], &|_, _| false);
-        let found = missing(&[of(&one)], Level::Block, any);
+        let found = missing(&[of(&one)], Level::Block, any, flat);
         assert_eq!(found, Some(Missing { lines: vec![18], in_every_launch: true, parted: Vec::new() }));
-        assert_eq!(missing(&[of(&one), of(&two)], Level::Block, any), None);
-        assert_eq!(missing(&[of(&one)], Level::Block, |line| any(line).filter(|_| line != 18)), None);
+        assert_eq!(missing(&[of(&one), of(&two)], Level::Block, any, flat), None);
+        assert_eq!(missing(&[of(&one)], Level::Block, |line| any(line).filter(|_| line != 18), flat), None);
     }
 
     #[test]
@@ -483,7 +516,7 @@ mod tests {
                     Unordered { in_functions, ..unordered(flow, pairs, &|_, _| false) }
                 })
                 .collect();
-            missing(&all, Level::Block, any).map(|found| found.lines)
+            missing(&all, Level::Block, any, flat).map(|found| found.lines)
         };
         let once = "u: L20 I7.1 a0 I8.1 a1 L21";
         let twice = "u: L20 I7.1 a0 I8.1 a1 B L21 I7.2 a2 I8.2 a3 B";
@@ -511,7 +544,7 @@ mod tests {
         let pairs = [[0, 1], [2, 3]];
         let all = [Unordered { in_functions, ..unordered(&flow, &pairs, &|_, _| false) }];
         let head = |line| if line == 8 { Some(Line::LoopHead) } else { any(line) };
-        assert_eq!(missing(&all, Level::Block, head).map(|found| found.lines), Some(vec![8]));
+        assert_eq!(missing(&all, Level::Block, head, flat).map(|found| found.lines), Some(vec![8]));
         assert_eq!(places_of_lines(&all[0], &head)[&8], [(0, 3), (2, 3)]);
     }
 
@@ -528,9 +561,38 @@ mod tests {
             };
             let in_functions = HashMap::from([(0, BTreeSet::from([7]))]);
             let all = [Unordered { in_kernel: false, in_functions, ..unordered(&flow, &pairs, &runs_clean) }];
-            let found = missing(&all, Level::Block, any).map(|found| (found.lines, found.in_every_launch));
+            let found =
+                missing(&all, Level::Block, any, flat).map(|found| (found.lines, found.in_every_launch));
             assert_eq!(found, (clean.len() == 2).then_some((vec![7], false)));
         }
+    }
+
+    #[test]
+    fn outside_of_a_loop_is_better() {
+        // The first iteration reads what was stored before the loop; a barrier ends each iteration.
+        let text = "u 1: L5 a0 L6\nu 2,3: L7\nu 1: L8 a1 L9 B\nu:";
+        let fix = |depth: fn(u32) -> usize| {
+            let flow = flow(text);
+            let kind = |line| if line == 7 { Some(Line::LoopHead) } else { any(line) };
+            missing(&[unordered(&flow, &[[0, 1]], &|_, _| false)], Level::Block, kind, depth)
+        };
+        let lines = |depth| fix(depth).map(|found| found.lines);
+        assert_eq!(lines(|line| usize::from(line > 7)), Some(vec![7]));
+        assert_eq!(lines(flat), Some(vec![8]));
+    }
+
+    #[test]
+    fn the_rest_of_the_races_is_tried() {
+        // A loop's statement meets itself, and all threads read behind the loop.
+        let flow = flow("u 1: L1 B\nu 1,2: L3 a0 a1 L4\nu: L5 a2");
+        let pairs = [[0, 1], [1, 2]];
+        let runs_clean = |_: &NewBarrier, pairs: &[Pair]| {
+            assert_eq!(pairs, [[0, 1]]);
+            true
+        };
+        let found = missing(&[unordered(&flow, &pairs, &runs_clean)], Level::Block, any, flat);
+        let wanted = Missing { lines: vec![4], in_every_launch: false, parted: Vec::new() };
+        assert_eq!(found, Some(wanted));
     }
 
     #[test]
@@ -551,15 +613,35 @@ mod tests {
                 answer
             };
             let all = [unordered(&flow, &[[0, 1]], &runs_clean)];
-            let found = missing(&all, Level::Block, |line| any(line).filter(|_| line == 18));
+            let found = missing(&all, Level::Block, |line| any(line).filter(|_| line == 18), flat);
             let wanted = Missing { lines: vec![18], in_every_launch: false, parted: Vec::new() };
             assert_eq!(found, answer.then_some(wanted));
             let precedes = BTreeSet::from([0, 1]);
-            assert_eq!(asked.into_inner(), [NewBarrier { level: Level::Block, precedes, loops: 1 }]);
+            let wanted = NewBarrier { level: Level::Block, precedes, loops: 1, ends_iteration: false };
+            assert_eq!(asked.into_inner(), [wanted]);
         }
         let with_lanes = self::flow(&text.replace("a0 a1", "a0 a1 l"));
         assert_eq!(new_barrier(&with_lanes, (2, 0), Level::Block), None);
         let after = new_barrier(&flow, (3, 0), Level::Block).unwrap();
         assert_eq!((after.precedes, after.loops), (BTreeSet::from([2]), 0));
+    }
+
+    #[test]
+    fn a_barrier_at_the_end_of_an_iteration_precedes_the_next_one() {
+        let at_end = |text: &str, place| {
+            let new = new_barrier(&flow(text), place, Level::Block)?;
+            new.ends_iteration.then_some(new.precedes)
+        };
+        let rounds = "u 1: L1\nu 2,3: L2\nu 1: L3 a0 a1 L4\nu: L5 a2";
+        assert_eq!(at_end(rounds, (2, 3)), Some(BTreeSet::from([0, 1])));
+        assert_eq!(at_end("u 1: L1\nu 1,2: L3 a0 L4\nu: L5", (1, 2)), Some(BTreeSet::from([0])));
+        // An access comes before the loop's condition; the iteration goes on, or some threads leave the loop before.
+        assert_eq!(at_end(&rounds.replace("L2", "L2 a3"), (2, 3)), None);
+        assert_eq!(at_end(rounds, (2, 1)), None);
+        let left = "u 1: L1\nu 2,4: L2\nu 3,4: L3 a0\nu 1: L4\nu: L5";
+        assert_eq!(at_end(left, (3, 0)), None);
+        assert_eq!(at_end(&left.replace("3,4: L3", "3: L3"), (3, 0)), Some(BTreeSet::from([0])));
+        // Some iterations do not come there.
+        assert_eq!(at_end("u 1: L1\nu 2,5: L2\nu 3,4: L3 a0\nu 4: L4\nu 1: L6\nu: L7", (3, 0)), None);
     }
 }
