@@ -67,6 +67,12 @@ pub unsafe fn of_kernels(module: LLVMModuleRef, sites: &Sites, positions: &mut P
             known.plain.entry(access.function).or_default().push(Plain { number, access, site });
             continue;
         };
+        if matches!(kind, AtomicKind::VolatileLoad | AtomicKind::VolatileStore) {
+            known.volatile.insert(number);
+        }
+        if matches!(kind, AtomicKind::VolatileLoad) {
+            known.volatile_loads.insert(access.instruction);
+        }
         if matches!(kind, AtomicKind::Load | AtomicKind::VolatileLoad) {
             known.looks.entry(access.function).or_default().push(number);
         }
@@ -105,6 +111,10 @@ struct Known<'a> {
     steps: HashMap<LLVMValueRef, Vec<Step>>,
     /// Atomics that read.
     observed: HashSet<LLVMValueRef>,
+    /// Volatile accesses, which count as atomics.
+    volatile: HashSet<u32>,
+    /// Those of them that read.
+    volatile_loads: HashSet<LLVMValueRef>,
     /// Atomics that only read, by function.
     looks: HashMap<LLVMValueRef, Vec<u32>>,
     /// Atomics on shared memory, by function.
@@ -132,6 +142,11 @@ unsafe fn of_kernel(
         let inputs = Inputs::of_threads(arguments, vec![false; parameters], Uniform::Grid);
         let uniformity = Uniformity::of(module, Rc::clone(&graph), inputs);
         let deciding = deciding(&graph, &known.observed);
+        let is_data = volatile_is_data(&graph, &known.volatile_loads);
+        let as_data = |step: Step| match step {
+            Step::Atomic(site) if is_data && known.volatile.contains(&site) => Step::Access(site),
+            _ => step,
+        };
         let spinning = &spins::headers(kernel) | &spins::polling(kernel);
         let own_loops = own_loops(&graph, &lines);
         let calls = Calls::of(&graph, |instruction| known.steps.contains_key(&instruction));
@@ -155,7 +170,11 @@ unsafe fn of_kernel(
                     let own = own.map(Step::Line);
                     own.into_iter().chain(inlined.steps(instruction, &calls, around)).collect()
                 };
-                let mut steps = steps(instructions, begun, &known.steps);
+                let of_site = |instruction| {
+                    let own = known.steps.get(&instruction).map_or(&[][..], Vec::as_slice);
+                    own.iter().map(|&step| as_data(step))
+                };
+                let mut steps = steps(instructions, begun, of_site);
                 let own = lines.of_loop(block).map(|lines| [*lines.start(), *lines.end()].map(Step::Line));
                 end_loop(&mut steps, own.or_else(|| inlined.of_loop(block, &calls)));
                 steps
@@ -174,7 +193,11 @@ unsafe fn of_kernel(
         };
         let updates = updates.into_iter().flatten().map(update).collect();
         let staged = stages::staged(&graph, &uniformity, known.plain.get(&kernel).map_or(&[], Vec::as_slice));
-        let of_kernel = |all: &HashMap<_, Vec<u32>>| all.get(&kernel).cloned().unwrap_or_default();
+        let of_kernel = |all: &HashMap<_, Vec<u32>>| {
+            let mut own = all.get(&kernel).cloned().unwrap_or_default();
+            own.retain(|site| !is_data || !known.volatile.contains(site));
+            own
+        };
         let (looks, shared) = (of_kernel(&known.looks), of_kernel(&known.shared));
         Some(Flow { blocks, updates, looks, shared, staged })
     }
@@ -240,6 +263,14 @@ unsafe fn deciding(graph: &Graph, observed: &HashSet<LLVMValueRef>) -> HashSet<L
     }
 }
 
+/// True if a kernel reads `volatile` memory and takes no way by what it has read: then that is no flag or lock by which
+/// threads order others.
+unsafe fn volatile_is_data(graph: &Graph, loads: &HashSet<LLVMValueRef>) -> bool {
+    let has_loads = graph.instructions.iter().flatten().any(|instruction| loads.contains(instruction));
+    // SAFETY: by contract.
+    has_loads && unsafe { deciding(graph, loads) }.is_empty()
+}
+
 /// The variable that an address is in.
 unsafe fn variable(pointer: LLVMValueRef) -> Option<LLVMValueRef> {
     // SAFETY: by contract.
@@ -258,11 +289,11 @@ unsafe fn own_loops(graph: &Graph, lines: &OwnLines) -> HashSet<usize> {
     own.filter_map(|(around, _)| *around).collect()
 }
 
-/// The steps of a basic block. `begun` are the lines that an instruction is of.
-unsafe fn steps(
+/// The steps of a basic block. `begun` are the lines that an instruction is of, `of_site` are its accesses.
+unsafe fn steps<Sites: Iterator<Item = Step>>(
     instructions: &[LLVMValueRef],
     mut begun: impl FnMut(LLVMValueRef) -> Vec<Step>,
-    sites: &HashMap<LLVMValueRef, Vec<Step>>,
+    of_site: impl Fn(LLVMValueRef) -> Sites,
 ) -> Vec<Step> {
     let mut steps = Vec::new();
     // The last lines of the kernel and of each call.
@@ -278,7 +309,7 @@ unsafe fn steps(
                     }
                 }
             }
-            steps.extend(sites.get(&instruction).into_iter().flatten().copied());
+            steps.extend(of_site(instruction));
             steps.extend(EntryCall::of(instruction).and_then(|call| synchronisation(call)));
             let is_call = ir::opcode(instruction) == LLVMOpcode::LLVMCall;
             if is_call && ir::callee(instruction).is_some_and(|callee| ir::name(callee) == grid_sync::MARK) {
