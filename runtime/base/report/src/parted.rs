@@ -3,12 +3,12 @@
 //! All threads of a block take the same ways until a branch that they do not decide together. So two accesses may run at
 //! once only if one follows the other without a barrier, or if both follow such a branch.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use gpurace_abi::flow::{Flow, Step};
 
 use crate::barriers::{Level, Pair, parts};
-use crate::paths::{StepPlace, places, reversed, successors};
+use crate::paths::{StepPlace, loops, places, reversed, successors};
 
 /// A kernel's barriers, and further ones.
 pub(crate) struct Parted<'a> {
@@ -32,9 +32,10 @@ impl<'a> Parted<'a> {
         let barriers = (0..flow.blocks.len()).map(of_block).collect();
         let mut parted = Self { flow, places: places(flow), barriers, behind_branches: Vec::new() };
         let reversed = reversed(flow);
+        let loops: Vec<_> = loops(flow, &reversed).collect();
         let branches = (0..flow.blocks.len()).filter(|&block| {
             let is_passed = parted.barriers[block].last() != Some(&flow.blocks[block].steps.len());
-            is_passed && is_decided_apart(flow, &reversed, block)
+            is_passed && is_decided_apart(flow, &reversed, &loops, block)
         });
         parted.behind_branches = branches.map(|block| parted.entered(block)).collect();
         parted
@@ -79,13 +80,23 @@ impl<'a> Parted<'a> {
     }
 }
 
-/// True if threads of a block may take several ways at the end of a basic block. They take one if that leads to code
-/// which all of them run or none does, and which has no other way to it.
-fn is_decided_apart(flow: &Flow, reversed: &[Vec<usize>], block: usize) -> bool {
+/// True if threads of a block may take several ways at the end of a basic block, or one way in different iterations of a
+/// loop around it. They decide together on the way into code that all of them run or none does, and which has no other
+/// way to it; and on the way out of a loop if all of them run the block in each iteration.
+fn is_decided_apart(
+    flow: &Flow,
+    reversed: &[Vec<usize>],
+    loops: &[(usize, BTreeSet<usize>)],
+    block: usize,
+) -> bool {
     let mut next: Vec<usize> = successors(flow, block).collect();
     next.sort_unstable();
     next.dedup();
-    let is_of_all = |next: &&usize| flow.blocks[**next].uniform && reversed[**next] == [block];
+    let leaves = |next| loops.iter().any(|(_, of)| of.contains(&block) && !of.contains(&next));
+    let is_of_all = |next: &&usize| match leaves(**next) {
+        true => flow.blocks[block].uniform,
+        false => flow.blocks[**next].uniform && reversed[**next] == [block],
+    };
     next.len() > 1 + next.iter().filter(is_of_all).count()
 }
 
@@ -121,11 +132,14 @@ mod tests {
         assert!(!are_parted(text, &[]));
         assert!(are_parted(text, &[(2, 2)]));
         // Threads that leave the loop alone may meet others in it.
-        let alone = text.replace("u 1: L3", " 1: L3").replace("u: L4", " : L4");
+        let alone = text.replace("u 2,3", " 2,3").replace("u 1: L3", " 1: L3").replace("u: L4", " : L4");
         assert!(!are_parted(&alone, &[(2, 2)]));
+        // They do so if each has its own number of rounds, though all of them come to what follows.
+        assert!(!are_parted(&text.replace("u 2,3", " 2,3").replace("u 1: L3", " 1: L3"), &[(2, 2)]));
         // A loop with its condition at the end.
         let rotated = "u 1: L1 B\nu 1,2: L3 a0\nu: L4 a1";
         assert!(!are_parted(rotated, &[]) && are_parted(rotated, &[(1, 2)]));
+        assert!(!are_parted(&rotated.replace("u 1,2", " 1,2"), &[(1, 2)]));
         // Before the access, a barrier does not part it from what follows the loop.
         assert!(!are_parted(rotated, &[(1, 0)]));
     }
