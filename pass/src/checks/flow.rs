@@ -23,12 +23,14 @@ use crate::analysis::spins;
 use crate::analysis::uniform::{Inputs, Uniformity};
 use crate::checks::flow::inlined::{Calls, Inlined};
 use crate::checks::grid_sync;
+use crate::checks::one_thread;
 use crate::checks::sites::{Access, Sites};
 use crate::checks::stages::{self, Plain};
 use crate::checks::updates::{self, FoundUpdate};
 use crate::ir;
 use crate::ir::entry_calls::EntryCall;
 use crate::ir::position::{OwnLines, Positions};
+use crate::translate::nvvm::MBARRIER;
 
 /// Larger kernels are not described: a barrier is searched for at each of their lines.
 const MOST_BLOCKS: usize = 400;
@@ -67,6 +69,10 @@ pub unsafe fn of_kernels(module: LLVMModuleRef, sites: &Sites, positions: &mut P
             known.plain.entry(access.function).or_default().push(Plain { number, access, site });
             continue;
         };
+        // SAFETY: by contract.
+        if unsafe { is_arrival(access.instruction) } {
+            known.arrivals.entry(access.function).or_default().push(number);
+        }
         if matches!(kind, AtomicKind::VolatileLoad | AtomicKind::VolatileStore) {
             known.volatile.insert(number);
         }
@@ -119,6 +125,8 @@ struct Known<'a> {
     looks: HashMap<LLVMValueRef, Vec<u32>>,
     /// Atomics on shared memory, by function.
     shared: HashMap<LLVMValueRef, Vec<u32>>,
+    /// Arrivals at mbarriers, by function.
+    arrivals: HashMap<LLVMValueRef, Vec<u32>>,
     /// Other accesses, by function.
     plain: HashMap<LLVMValueRef, Vec<Plain<'a>>>,
 }
@@ -174,7 +182,7 @@ unsafe fn of_kernel(
                     let own = known.steps.get(&instruction).map_or(&[][..], Vec::as_slice);
                     own.iter().map(|&step| as_data(step))
                 };
-                let mut steps = steps(instructions, begun, of_site);
+                let mut steps = steps(module, instructions, begun, of_site);
                 let own = lines.of_loop(block).map(|lines| [*lines.start(), *lines.end()].map(Step::Line));
                 end_loop(&mut steps, own.or_else(|| inlined.of_loop(block, &calls)));
                 steps
@@ -199,7 +207,7 @@ unsafe fn of_kernel(
             own
         };
         let (looks, shared) = (of_kernel(&known.looks), of_kernel(&known.shared));
-        Some(Flow { blocks, updates, looks, shared, staged })
+        Some(Flow { blocks, updates, looks, shared, arrivals: of_kernel(&known.arrivals), staged })
     }
 }
 
@@ -263,6 +271,15 @@ unsafe fn deciding(graph: &Graph, observed: &HashSet<LLVMValueRef>) -> HashSet<L
     }
 }
 
+/// True for the instruction by which a thread arrives at an mbarrier.
+unsafe fn is_arrival(instruction: LLVMValueRef) -> bool {
+    // SAFETY: by contract.
+    unsafe {
+        ir::opcode(instruction) == LLVMOpcode::LLVMAtomicCmpXchg
+            && ir::metadata(instruction, MBARRIER).is_some()
+    }
+}
+
 /// True if a kernel reads `volatile` memory and takes no way by what it has read: then that is no flag or lock by which
 /// threads order others.
 unsafe fn volatile_is_data(graph: &Graph, loads: &HashSet<LLVMValueRef>) -> bool {
@@ -291,6 +308,7 @@ unsafe fn own_loops(graph: &Graph, lines: &OwnLines) -> HashSet<usize> {
 
 /// The steps of a basic block. `begun` are the lines that an instruction is of, `of_site` are its accesses.
 unsafe fn steps<Sites: Iterator<Item = Step>>(
+    module: LLVMModuleRef,
     instructions: &[LLVMValueRef],
     mut begun: impl FnMut(LLVMValueRef) -> Vec<Step>,
     of_site: impl Fn(LLVMValueRef) -> Sites,
@@ -310,7 +328,7 @@ unsafe fn steps<Sites: Iterator<Item = Step>>(
                 }
             }
             steps.extend(of_site(instruction));
-            steps.extend(EntryCall::of(instruction).and_then(|call| synchronisation(call)));
+            steps.extend(EntryCall::of(instruction).and_then(|call| synchronisation(module, call)));
             let is_call = ir::opcode(instruction) == LLVMOpcode::LLVMCall;
             if is_call && ir::callee(instruction).is_some_and(|callee| ir::name(callee) == grid_sync::MARK) {
                 steps.push(Step::Grid);
@@ -330,11 +348,17 @@ fn end_loop(steps: &mut Vec<Step>, lines: Option<[Step; 2]>) {
 }
 
 /// The step of a call that synchronises threads.
-unsafe fn synchronisation(call: EntryCall) -> Option<Step> {
-    // SAFETY: by contract; a sync of a warp has a mask.
+unsafe fn synchronisation(module: LLVMModuleRef, call: EntryCall) -> Option<Step> {
+    // SAFETY: by contract; a barrier has an id and a number of threads, a sync of a warp has a mask.
     unsafe {
         match call.entry {
-            Entry::Barrier | Entry::BarrierRed if call.is_of_whole_block() => Some(Step::Barrier),
+            // Rows of a block that meet apart have ids of their own.
+            Entry::Barrier | Entry::BarrierRed
+                if call.constant(0).is_some()
+                    && (call.constant(1) == Some(0) || one_thread::is_width(module, call.operand(1))) =>
+            {
+                Some(Step::Barrier)
+            }
             Entry::Syncwarp if call.constant(0) == Some(u32::MAX.into()) => Some(Step::Warp),
             Entry::Syncwarp => Some(Step::Lanes),
             Entry::AsyncWait => Some(Step::Wait),

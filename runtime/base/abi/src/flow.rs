@@ -17,6 +17,9 @@ pub struct Flow {
     /// Its atomics on shared memory, which order no blocks of different clusters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared: Vec<u32>,
+    /// Those by which a thread arrives at an mbarrier.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arrivals: Vec<u32>,
     /// Its accesses of buffers that have stages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub staged: Vec<Staged>,

@@ -52,6 +52,8 @@ pub struct Relation {
     pub has_atomics: bool,
     /// A synchronisation of some lanes is between them.
     pub has_lanes: bool,
+    /// Threads arrive at an mbarrier between them.
+    pub has_arrival: bool,
     /// Each follows the other: one way lies in an iteration of a loop, the other one leads to the next iteration.
     pub is_both_ways: bool,
 }
@@ -91,6 +93,7 @@ pub fn relation(flow: &Flow, [earlier, later]: Pair, level: Level) -> Option<Rel
         None
     };
     let is_atomic = |step: &Step| matches!(step, Step::Atomic(site) if level != Level::Grid || !flow.shared.contains(site));
+    let is_arrival = |step: &Step| matches!(step, Step::Atomic(site) if flow.arrivals.contains(site));
     let is_reversed = !after(from, true).contains(&to) && after(to, true).contains(&from);
     let (first, second) = if is_reversed { (to, from) } else { (from, to) };
     let between: BTreeSet<_> = after(first, false).intersection(&before(second)).copied().collect();
@@ -103,6 +106,7 @@ pub fn relation(flow: &Flow, [earlier, later]: Pair, level: Level) -> Option<Rel
         may_poll,
         has_atomics: meets(&after(from, false), &is_atomic) && meets(&before(to), &is_atomic),
         has_lanes: meets(&between, &|step| matches!(step, Step::Lanes)),
+        has_arrival: meets(&between, &is_arrival),
         is_both_ways: after(first, true).contains(&second) && after(second, false).contains(&first),
     })
 }
@@ -306,6 +310,16 @@ pub(crate) mod tests {
             let found = relation(&flow("u: L17 a0 l L18 a1"), pair, Level::Warp).unwrap();
             assert_eq!((found.has_lanes, found.is_reversed), (true, pair == [1, 0]));
         }
+    }
+
+    #[test]
+    fn threads_may_arrive_between() {
+        let has = |text: &str| {
+            let flow = Flow { arrivals: vec![2], ..flow(text) };
+            relation(&flow, [0, 1], Level::Block).unwrap().has_arrival
+        };
+        assert!(has("u: L17 a0 x2 L18 a1") && has("u: L17 a1 x2 L18 a0"));
+        assert!(!has("u: L17 x2 a0 L18 a1 x2") && !has("u: L17 a0 x3 L18 a1"));
     }
 
     #[test]
