@@ -91,10 +91,23 @@ pub fn join(report: &mut Report, traces: &Traces<'_>) {
         if let Some(into) = into {
             match report.findings[into].cause {
                 UnorderedOperations => join_mended(report, at, into),
+                _ if is_of_back_edge(report, into, at, traces) => join_into(report, into, at),
                 _ => join_with_advice(report, at, into, traces),
             }
         }
     }
+}
+
+/// True if the loop's back edge explains a finding of what lacks a barrier within an iteration: all its races are also
+/// ones from one iteration to the next, as those of the other finding are.
+fn is_of_back_edge(report: &Report, within: usize, next: usize, traces: &Traces<'_>) -> bool {
+    let [within, next] = [within, next].map(|at| &report.findings[at]);
+    let both_ways = |race: &InKernel<'_>| {
+        relation(race.flow, race.pair, Level::Block).is_some_and(|relation| relation.is_both_ways)
+    };
+    (within.cause, next.cause) == (CauseKind::MissingBarrier, CauseKind::LoopBackEdge)
+        && !of(within, traces).is_empty()
+        && of(within, traces).iter().all(both_ways)
 }
 
 /// True if one event would order races of both findings: the earlier and the later side are the same launches or copies,

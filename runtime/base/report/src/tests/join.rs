@@ -127,6 +127,27 @@ fn what_a_statement_writes_in_several_iterations_lacks_the_barrier_of_the_loop()
 }
 
 #[test]
+fn the_back_edge_of_a_loop_explains_what_it_also_orders() {
+    let within = (MissingBarrier, [(Read, 7), (Write, 8)], "n", Scope::Block);
+    let next = (LoopBackEdge, [(Write, 8), (Read, 8)], "n", Scope::Block);
+    let pairs: [&[Pair]; 2] = [&[[1, 0]], &[[0, 2]]];
+    let in_loop = flow("u 1: L1\nu 1,2: L7 a1 L8 a2 a0\nu:");
+    let joined = |findings: [_; 2], flow: &Flow| {
+        let pairs = if findings[0] == within { pairs } else { [pairs[1], pairs[0]] };
+        let mut report = report(&findings);
+        for finding in &mut report.findings {
+            finding.fingerprint = format!("{}:k:n:interval 1", finding.cause.as_str());
+        }
+        joined_as(report, flow, &pairs)
+    };
+    assert_eq!(joined([within, next], &in_loop), [(LoopBackEdge, 2)]);
+    assert_eq!(joined([next, within], &in_loop), [(LoopBackEdge, 2)]);
+    // A barrier ends each iteration: within one, another one is missing.
+    let ended = flow("u 1: L1\nu 1,2: L7 a1 L8 a2 a0 B\nu:");
+    assert_eq!(joined([within, next], &ended), [(MissingBarrier, 2)]);
+}
+
+#[test]
 fn what_a_plain_flag_tells_of_is_the_flags_mistake() {
     let data = (MissingBarrier, [(Read, 6), (Write, 1)], "data", Scope::Grid);
     let flag = (Other, [(Read, 5), (Write, 2)], "flag", Scope::Grid);
