@@ -33,10 +33,9 @@ impl<'a> Parted<'a> {
         let mut parted = Self { flow, places: places(flow), barriers, behind_branches: Vec::new() };
         let reversed = reversed(flow);
         let loops: Vec<_> = loops(flow, &reversed).collect();
-        let branches = (0..flow.blocks.len()).filter(|&block| {
-            let is_passed = parted.barriers[block].last() != Some(&flow.blocks[block].steps.len());
-            is_passed && is_decided_apart(flow, &reversed, &loops, block)
-        });
+        // Also right behind a barrier they may part.
+        let branches =
+            (0..flow.blocks.len()).filter(|&block| is_decided_apart(flow, &reversed, &loops, block));
         parted.behind_branches = branches.map(|block| parted.entered(block)).collect();
         parted
     }
