@@ -68,6 +68,7 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use crate::checks::covered::Spared;
+use crate::checks::flow::Flows;
 use crate::checks::grid_sync;
 use crate::checks::sites::Sites;
 use crate::checks::skipped::{self, Skippable};
@@ -170,7 +171,10 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
         let bare = config.sanitize.then(|| copy_unchecked(module, &mut positions, &skippable));
         let sites = find_sites(module, &mut positions, config);
         let proofs = prove_sites(module, &sites, config);
-        let flows = if config.sanitize { flow::of_kernels(module, &sites) } else { HashMap::new() };
+        let flows = match config.sanitize {
+            true => flow::of_kernels(module, &sites, &mut positions),
+            false => Flows::default(),
+        };
         grid_sync::unmark(module);
         let spared = spare_checks(&sites, config);
         instrument::insert_checks(module, &sites.accesses, &spared);
@@ -179,7 +183,7 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
         let (mut kernels, variables) =
             generate_code(module, bare, &sites, &proofs.proved_sites(), &clusters, &mut positions, config)?;
         for kernel in &mut kernels {
-            kernel.flow = flows.get(&kernel.name).cloned();
+            kernel.flow = flows.of_kernels.get(&kernel.name).cloned();
             for (param, pointee) in
                 kernel.params.iter_mut().zip(pointees.get(&kernel.name).into_iter().flatten())
             {
@@ -196,6 +200,7 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
             sites: sites.sites,
             skipped: sites.skipped,
             covered: spared.covered.into_iter().flatten().collect(),
+            inlined: flows.inlined,
             syncs,
             kernels,
             variables,

@@ -14,6 +14,7 @@
 //! //@ stdout: text               a line of standard output; these lines are all of it
 //! //@ stderr-contains: text      a fragment of the run's standard error
 //! //@[racy] findings: alias mask the cause of each finding of a racy build
+//! //@[racy] fixes: 1             for so many findings the report offers a change of the source
 //! //@[racy] wrong-finding: why   a declared finding is not what the program does wrong
 //! //@ compile-error: text        the build fails, and its standard error has this fragment
 //! //@ requires: gpu              skipped on a machine without a GPU
@@ -127,6 +128,7 @@ const KEYS: &[&str] = &[
     "stdout",
     "stderr-contains",
     "findings",
+    "fixes",
     "wrong-finding",
     "compile-error",
     "requires",

@@ -318,6 +318,12 @@ impl Case {
             let [found, wanted] = [found.join(" "), wanted.join(" ")];
             findings.failures.push(format!("findings: `{found}`, declared: `{wanted}`"));
         }
+        let fixes = report.findings.iter().filter(|finding| finding.fix.diff.is_some()).count();
+        if let Some(wanted) = self.program.all(self.revision(), "fixes").next()
+            && wanted != fixes.to_string()
+        {
+            findings.failures.push(format!("{fixes} fixes, declared: {wanted}"));
+        }
     }
 
     /// Runs the program without checks and compares its output with that of the checked runs. At each

@@ -1,12 +1,13 @@
 //! The control flow of each kernel with its accesses, barriers and source lines, from which the report finds
 //! the barrier that is missing ([`gpurace_abi::flow`]).
 
+mod inlined;
+
 use std::collections::{HashMap, HashSet};
-use std::ops::RangeInclusive;
 use std::rc::Rc;
 
 use gpurace_abi::entry::Entry;
-use gpurace_abi::flow::{Flow, FlowBlock, Step, Update};
+use gpurace_abi::flow::{Flow, FlowBlock, InlinedFunction, Step, Update};
 use gpurace_abi::meta::Space;
 use gpurace_abi::scope::AtomicKind;
 use gpurace_protocol::protocol::Uniform;
@@ -16,16 +17,20 @@ use llvm_sys::prelude::*;
 
 use crate::analysis::address;
 use crate::analysis::control_flow::{dominators, postdominators, reversed};
+use crate::analysis::reach;
 use crate::analysis::regions::Graph;
 use crate::analysis::spins;
 use crate::analysis::uniform::{Inputs, Uniformity};
+use crate::checks::flow::inlined::{Calls, Inlined};
 use crate::checks::grid_sync;
+use crate::checks::one_thread;
 use crate::checks::sites::{Access, Sites};
 use crate::checks::stages::{self, Plain};
 use crate::checks::updates::{self, FoundUpdate};
 use crate::ir;
 use crate::ir::entry_calls::EntryCall;
-use crate::ir::position::OwnLines;
+use crate::ir::position::{OwnLines, Positions};
+use crate::translate::nvvm::MBARRIER;
 
 /// Larger kernels are not described: a barrier is searched for at each of their lines.
 const MOST_BLOCKS: usize = 400;
@@ -33,12 +38,21 @@ const MOST_BLOCKS: usize = 400;
 /// Most values that an address is followed through.
 const MOST_ADDRESS_STEPS: usize = 16;
 
-/// Returns the control flow of the kernels, by name. A kernel that is too large, or whose control flow is not
-/// made of loops with one entry, has none.
+/// The control flow of a module's kernels.
+#[derive(Default)]
+pub struct Flows {
+    /// Of each kernel, by name. One that is too large, or whose control flow is not made of loops with one entry, has
+    /// none.
+    pub of_kernels: HashMap<String, Flow>,
+    /// The functions whose code was inlined into kernels.
+    pub inlined: Vec<InlinedFunction>,
+}
+
+/// Returns the control flow of a module's kernels.
 ///
 /// # Safety
 /// `module` is live and normalised, and `sites` are all of it.
-pub unsafe fn of_kernels(module: LLVMModuleRef, sites: &Sites) -> HashMap<String, Flow> {
+pub unsafe fn of_kernels(module: LLVMModuleRef, sites: &Sites, positions: &mut Positions) -> Flows {
     let accesses = &sites.accesses;
     let mut known = Known::default();
     for ((access, site), number) in accesses.iter().zip(&sites.sites).zip(0..) {
@@ -55,6 +69,16 @@ pub unsafe fn of_kernels(module: LLVMModuleRef, sites: &Sites) -> HashMap<String
             known.plain.entry(access.function).or_default().push(Plain { number, access, site });
             continue;
         };
+        // SAFETY: by contract.
+        if unsafe { is_arrival(access.instruction) } {
+            known.arrivals.entry(access.function).or_default().push(number);
+        }
+        if matches!(kind, AtomicKind::VolatileLoad | AtomicKind::VolatileStore) {
+            known.volatile.insert(number);
+        }
+        if matches!(kind, AtomicKind::VolatileLoad) {
+            known.volatile_loads.insert(access.instruction);
+        }
         if matches!(kind, AtomicKind::Load | AtomicKind::VolatileLoad) {
             known.looks.entry(access.function).or_default().push(number);
         }
@@ -68,11 +92,22 @@ pub unsafe fn of_kernels(module: LLVMModuleRef, sites: &Sites) -> HashMap<String
     // SAFETY: by contract.
     unsafe {
         let mut updates = updates::by_function(accesses);
-        let mut flow = |kernel| {
-            let flow = of_kernel(module, kernel, &known, updates.remove(&kernel))?;
-            Some((ir::name(kernel), flow))
-        };
-        ir::kernels(module).into_iter().filter_map(|(kernel, _)| flow(kernel)).collect()
+        let mut inlined = Inlined::new(positions);
+        let mut of_kernels = HashMap::new();
+        let kernels: Vec<_> = ir::kernels(module).into_iter().map(|(kernel, _)| kernel).collect();
+        for &kernel in &kernels {
+            match of_kernel(module, kernel, &known, updates.remove(&kernel), &mut inlined) {
+                Some(flow) => _ = of_kernels.insert(ir::name(kernel), flow),
+                None => inlined.add_unknown(kernel),
+            }
+        }
+        // What no kernel reaches may still be there.
+        let called: HashSet<_> =
+            reach::of_kernels(module, &kernels).into_iter().flat_map(|reach| reach.functions).collect();
+        for function in ir::definitions(module).filter(|f| called.contains(f) && !ir::is_kernel(*f)) {
+            inlined.add_unknown(function);
+        }
+        Flows { of_kernels, inlined: inlined.into_functions() }
     }
 }
 
@@ -82,10 +117,16 @@ struct Known<'a> {
     steps: HashMap<LLVMValueRef, Vec<Step>>,
     /// Atomics that read.
     observed: HashSet<LLVMValueRef>,
+    /// Volatile accesses, which count as atomics.
+    volatile: HashSet<u32>,
+    /// Those of them that read.
+    volatile_loads: HashSet<LLVMValueRef>,
     /// Atomics that only read, by function.
     looks: HashMap<LLVMValueRef, Vec<u32>>,
     /// Atomics on shared memory, by function.
     shared: HashMap<LLVMValueRef, Vec<u32>>,
+    /// Arrivals at mbarriers, by function.
+    arrivals: HashMap<LLVMValueRef, Vec<u32>>,
     /// Other accesses, by function.
     plain: HashMap<LLVMValueRef, Vec<Plain<'a>>>,
 }
@@ -95,6 +136,7 @@ unsafe fn of_kernel(
     kernel: LLVMValueRef,
     known: &Known<'_>,
     updates: Option<Vec<FoundUpdate>>,
+    inlined: &mut Inlined<'_>,
 ) -> Option<Flow> {
     // SAFETY: by contract.
     unsafe {
@@ -108,8 +150,14 @@ unsafe fn of_kernel(
         let inputs = Inputs::of_threads(arguments, vec![false; parameters], Uniform::Grid);
         let uniformity = Uniformity::of(module, Rc::clone(&graph), inputs);
         let deciding = deciding(&graph, &known.observed);
+        let is_data = volatile_is_data(&graph, &known.volatile_loads);
+        let as_data = |step: Step| match step {
+            Step::Atomic(site) if is_data && known.volatile.contains(&site) => Step::Access(site),
+            _ => step,
+        };
         let spinning = &spins::headers(kernel) | &spins::polling(kernel);
         let own_loops = own_loops(&graph, &lines);
+        let calls = Calls::of(&graph, |instruction| known.steps.contains_key(&instruction));
         let blocks = graph.blocks.iter().zip(&graph.instructions).enumerate();
         let blocks = blocks.map(|(index, (&block, instructions))| FlowBlock {
             uniform: uniformity.control(index) >= Uniform::Block,
@@ -120,16 +168,31 @@ unsafe fn of_kernel(
                 .filter_map(|next| graph.index.get(next).map(|&next| next as u32))
                 .collect(),
             steps: {
-                let line = |instruction| match graph.loop_of[index] {
-                    // A barrier before a call is outside of the loops that were inlined there.
-                    Some(around) if !own_loops.contains(&around) => lines.of_instruction(instruction),
-                    _ => lines.of_statement(instruction),
+                let around = graph.loop_of[index];
+                let begun = |instruction| {
+                    let own = match around {
+                        // A barrier before a call is outside of the loops that were inlined there.
+                        Some(around) if !own_loops.contains(&around) => lines.of_instruction(instruction),
+                        _ => lines.of_statement(instruction),
+                    };
+                    let own = own.map(Step::Line);
+                    own.into_iter().chain(inlined.steps(instruction, &calls, around)).collect()
                 };
-                steps(instructions, line, &known.steps, lines.of_loop(block))
+                let of_site = |instruction| {
+                    let own = known.steps.get(&instruction).map_or(&[][..], Vec::as_slice);
+                    own.iter().map(|&step| as_data(step))
+                };
+                let mut steps = steps(module, instructions, begun, of_site);
+                let own = lines.of_loop(block).map(|lines| [*lines.start(), *lines.end()].map(Step::Line));
+                end_loop(&mut steps, own.or_else(|| inlined.of_loop(block, &calls)));
+                steps
             },
         });
         let mut blocks: Vec<FlowBlock> = blocks.collect();
         run_where_threads_meet(&mut blocks, &graph);
+        // Lanes that alone reach a sync of some lanes could wait there for others that wait at a new barrier.
+        let waits_alone = blocks.iter().any(|block| !block.uniform && block.steps.contains(&Step::Lanes));
+        inlined.add_copies(&graph, &calls, |index| blocks[index].uniform && !waits_alone);
         let update = |found: FoundUpdate| Update {
             read: found.read,
             change: found.change,
@@ -138,9 +201,13 @@ unsafe fn of_kernel(
         };
         let updates = updates.into_iter().flatten().map(update).collect();
         let staged = stages::staged(&graph, &uniformity, known.plain.get(&kernel).map_or(&[], Vec::as_slice));
-        let of_kernel = |all: &HashMap<_, Vec<u32>>| all.get(&kernel).cloned().unwrap_or_default();
+        let of_kernel = |all: &HashMap<_, Vec<u32>>| {
+            let mut own = all.get(&kernel).cloned().unwrap_or_default();
+            own.retain(|site| !is_data || !known.volatile.contains(site));
+            own
+        };
         let (looks, shared) = (of_kernel(&known.looks), of_kernel(&known.shared));
-        Some(Flow { blocks, updates, looks, shared, staged })
+        Some(Flow { blocks, updates, looks, shared, arrivals: of_kernel(&known.arrivals), staged })
     }
 }
 
@@ -204,6 +271,23 @@ unsafe fn deciding(graph: &Graph, observed: &HashSet<LLVMValueRef>) -> HashSet<L
     }
 }
 
+/// True for the instruction by which a thread arrives at an mbarrier.
+unsafe fn is_arrival(instruction: LLVMValueRef) -> bool {
+    // SAFETY: by contract.
+    unsafe {
+        ir::opcode(instruction) == LLVMOpcode::LLVMAtomicCmpXchg
+            && ir::metadata(instruction, MBARRIER).is_some()
+    }
+}
+
+/// True if a kernel reads `volatile` memory and takes no way by what it has read: then that is no flag or lock by which
+/// threads order others.
+unsafe fn volatile_is_data(graph: &Graph, loads: &HashSet<LLVMValueRef>) -> bool {
+    let has_loads = graph.instructions.iter().flatten().any(|instruction| loads.contains(instruction));
+    // SAFETY: by contract.
+    has_loads && unsafe { deciding(graph, loads) }.is_empty()
+}
+
 /// The variable that an address is in.
 unsafe fn variable(pointer: LLVMValueRef) -> Option<LLVMValueRef> {
     // SAFETY: by contract.
@@ -222,48 +306,59 @@ unsafe fn own_loops(graph: &Graph, lines: &OwnLines) -> HashSet<usize> {
     own.filter_map(|(around, _)| *around).collect()
 }
 
-/// The steps of a basic block. `line` is that of an instruction. `ended` is the loop whose body it ends: its last line
-/// is a step before what the loop's head does for the next iteration.
-unsafe fn steps(
+/// The steps of a basic block. `begun` are the lines that an instruction is of, `of_site` are its accesses.
+unsafe fn steps<Sites: Iterator<Item = Step>>(
+    module: LLVMModuleRef,
     instructions: &[LLVMValueRef],
-    line: impl Fn(LLVMValueRef) -> Option<u32>,
-    sites: &HashMap<LLVMValueRef, Vec<Step>>,
-    ended: Option<RangeInclusive<u32>>,
+    mut begun: impl FnMut(LLVMValueRef) -> Vec<Step>,
+    of_site: impl Fn(LLVMValueRef) -> Sites,
 ) -> Vec<Step> {
     let mut steps = Vec::new();
-    let mut last = 0;
+    // The last lines of the kernel and of each call.
+    let mut last = HashMap::new();
     for &instruction in instructions {
         // SAFETY: by contract.
         unsafe {
-            if ir::opcode(instruction) != LLVMOpcode::LLVMPHI
-                && let Some(line) = line(instruction)
-                && line != last
-            {
-                steps.push(Step::Line(line));
-                last = line;
+            if ir::opcode(instruction) != LLVMOpcode::LLVMPHI {
+                for step in begun(instruction) {
+                    let call = if let Step::Inlined { call, .. } = step { Some(call) } else { None };
+                    if last.insert(call, step) != Some(step) {
+                        steps.push(step);
+                    }
+                }
             }
-            steps.extend(sites.get(&instruction).into_iter().flatten().copied());
-            steps.extend(EntryCall::of(instruction).and_then(|call| synchronisation(call)));
+            steps.extend(of_site(instruction));
+            steps.extend(EntryCall::of(instruction).and_then(|call| synchronisation(module, call)));
             let is_call = ir::opcode(instruction) == LLVMOpcode::LLVMCall;
             if is_call && ir::callee(instruction).is_some_and(|callee| ir::name(callee) == grid_sync::MARK) {
                 steps.push(Step::Grid);
             }
         }
     }
-    if let Some(lines) = ended {
-        let of_head = |step: &Step| *step == Step::Line(*lines.start());
-        let at = steps.iter().position(of_head).unwrap_or(steps.len());
-        steps.insert(at, Step::Line(*lines.end()));
-    }
     steps
 }
 
+/// Adds the last line of a loop to the block that ends the loop's body: a step before what the loop's head, its first
+/// line, does for the next iteration.
+fn end_loop(steps: &mut Vec<Step>, lines: Option<[Step; 2]>) {
+    if let Some([head, end]) = lines {
+        let at = steps.iter().position(|step| *step == head).unwrap_or(steps.len());
+        steps.insert(at, end);
+    }
+}
+
 /// The step of a call that synchronises threads.
-unsafe fn synchronisation(call: EntryCall) -> Option<Step> {
-    // SAFETY: by contract; a sync of a warp has a mask.
+unsafe fn synchronisation(module: LLVMModuleRef, call: EntryCall) -> Option<Step> {
+    // SAFETY: by contract; a barrier has an id and a number of threads, a sync of a warp has a mask.
     unsafe {
         match call.entry {
-            Entry::Barrier | Entry::BarrierRed if call.is_of_whole_block() => Some(Step::Barrier),
+            // Rows of a block that meet apart have ids of their own.
+            Entry::Barrier | Entry::BarrierRed
+                if call.constant(0).is_some()
+                    && (call.constant(1) == Some(0) || one_thread::is_width(module, call.operand(1))) =>
+            {
+                Some(Step::Barrier)
+            }
             Entry::Syncwarp if call.constant(0) == Some(u32::MAX.into()) => Some(Step::Warp),
             Entry::Syncwarp => Some(Step::Lanes),
             Entry::AsyncWait => Some(Step::Wait),

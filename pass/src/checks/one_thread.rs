@@ -156,6 +156,15 @@ unsafe fn axis(module: LLVMModuleRef, load: LLVMValueRef) -> Option<usize> {
     (at < 12).then_some(at / 4)
 }
 
+/// True for the number of threads of a block along x.
+///
+/// # Safety
+/// Both are live.
+pub unsafe fn is_width(module: LLVMModuleRef, value: LLVMValueRef) -> bool {
+    // SAFETY: by contract.
+    unsafe { field(module, value) == Some(offset::NTID) }
+}
+
 unsafe fn is_size(module: LLVMModuleRef, load: LLVMValueRef) -> bool {
     // SAFETY: by contract.
     let at = unsafe { field(module, load) };

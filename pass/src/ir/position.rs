@@ -76,20 +76,13 @@ impl Positions {
         }
     }
 
-    unsafe fn file(&mut self, file: LLVMMetadataRef) -> u32 {
-        let (name, directory) = if file.is_null() {
-            ("<unknown>".to_owned(), String::new())
-        } else {
-            let mut len = 0;
-            // SAFETY: by contract; llvm-c gives pointers to `len` bytes.
-            unsafe {
-                let data = LLVMDIFileGetFilename(file, &mut len);
-                let name = bytes(data, len as usize);
-                let data = LLVMDIFileGetDirectory(file, &mut len);
-                (name, bytes(data, len as usize))
-            }
-        };
-        let key = (name, directory);
+    /// The number of a source file.
+    ///
+    /// # Safety
+    /// `file` is null or a live `DIFile`.
+    pub unsafe fn file(&mut self, file: LLVMMetadataRef) -> u32 {
+        // SAFETY: by contract.
+        let key = unsafe { name_and_directory(file) };
         if let Some(&at) = self.known.get(&key) {
             return at;
         }
@@ -100,9 +93,94 @@ impl Positions {
         at
     }
 
+    /// True for a file of the user's code.
+    ///
+    /// # Safety
+    /// `file` is null or a live `DIFile`.
+    pub unsafe fn is_of_user(&self, file: LLVMMetadataRef) -> bool {
+        // SAFETY: by contract.
+        let (name, directory) = unsafe { name_and_directory(file) };
+        !file.is_null() && !self.is_system(&name, &directory)
+    }
+
     fn is_system(&self, name: &str, directory: &str) -> bool {
         let path = std::path::Path::new(directory).join(name);
         self.system_prefixes.iter().any(|prefix| path.starts_with(prefix))
+    }
+}
+
+unsafe fn name_and_directory(file: LLVMMetadataRef) -> (String, String) {
+    if file.is_null() {
+        return ("<unknown>".to_owned(), String::new());
+    }
+    let mut len = 0;
+    // SAFETY: by contract; llvm-c gives pointers to `len` bytes.
+    unsafe {
+        let data = LLVMDIFileGetFilename(file, &mut len);
+        let name = bytes(data, len as usize);
+        let data = LLVMDIFileGetDirectory(file, &mut len);
+        (name, bytes(data, len as usize))
+    }
+}
+
+/// The position of an instruction in a function that was inlined.
+#[derive(Clone, Copy, Debug)]
+pub struct InlinedPosition {
+    /// The innermost scope there.
+    pub scope: LLVMMetadataRef,
+    /// The line.
+    pub line: u32,
+    /// The call that was replaced: each copy of the function has another one.
+    pub call: LLVMMetadataRef,
+}
+
+/// The positions of a location in functions that were inlined, the innermost first.
+///
+/// # Safety
+/// `location` is null or a live `DILocation`.
+pub unsafe fn inlined(location: LLVMMetadataRef) -> impl Iterator<Item = InlinedPosition> {
+    // SAFETY: by contract; the call of an inlined location is a location.
+    unsafe {
+        let call = |at: LLVMMetadataRef| if at.is_null() { at } else { LLVMDILocationGetInlinedAt(at) };
+        let next = move |&at: &LLVMMetadataRef| Some(call(at)).filter(|&at| !call(at).is_null());
+        let first = Some(location).filter(|&at| !call(at).is_null());
+        std::iter::successors(first, next).map(move |at| InlinedPosition {
+            scope: LLVMDILocationGetScope(at),
+            line: LLVMDILocationGetLine(at),
+            call: call(at),
+        })
+    }
+}
+
+/// The function around a scope.
+///
+/// # Safety
+/// `scope` is live and belongs to `context`.
+pub unsafe fn subprogram(context: LLVMContextRef, scope: LLVMMetadataRef) -> Option<LLVMMetadataRef> {
+    // SAFETY: by contract.
+    unsafe {
+        scopes(context, scope).find(|&scope| {
+            matches!(LLVMGetMetadataKind(scope), LLVMMetadataKind::LLVMDISubprogramMetadataKind)
+        })
+    }
+}
+
+/// Where the statement of the loop that goes back from a block begins and ends: clang notes it (LLVM, `llvm.loop`).
+///
+/// # Safety
+/// `block` is live.
+pub unsafe fn loop_locations(block: LLVMBasicBlockRef) -> Option<[LLVMMetadataRef; 2]> {
+    // SAFETY: by contract; the fields of the node are live.
+    unsafe {
+        let node = ir::metadata(LLVMGetBasicBlockTerminator(block), ir::LOOP)?;
+        let fields = operands(node)
+            .into_iter()
+            .filter(|field| !field.is_null())
+            .map(|field| LLVMValueAsMetadata(field));
+        let mut locations = fields.filter(|field| {
+            matches!(LLVMGetMetadataKind(*field), LLVMMetadataKind::LLVMDILocationMetadataKind)
+        });
+        Some([locations.next()?, locations.next()?])
     }
 }
 
@@ -143,24 +221,15 @@ impl OwnLines {
         unsafe { self.of_location(outermost_location(LLVMInstructionGetDebugLoc(instruction))?) }
     }
 
-    /// The first and the last line of the loop that goes back from a block, if it has several: clang notes where the
-    /// statement begins and ends (LLVM, `llvm.loop`).
+    /// The first and the last line of the loop that goes back from a block, if it has several.
     ///
     /// # Safety
     /// `block` is a live one of the function.
     pub unsafe fn of_loop(self, block: LLVMBasicBlockRef) -> Option<RangeInclusive<u32>> {
-        // SAFETY: by contract; the fields of the node are live.
+        // SAFETY: by contract.
         unsafe {
-            let node = ir::metadata(LLVMGetBasicBlockTerminator(block), ir::LOOP)?;
-            let fields = operands(node)
-                .into_iter()
-                .filter(|field| !field.is_null())
-                .map(|field| LLVMValueAsMetadata(field));
-            let is_location = |field: &LLVMMetadataRef| {
-                matches!(LLVMGetMetadataKind(*field), LLVMMetadataKind::LLVMDILocationMetadataKind)
-            };
-            let mut lines = fields.filter(is_location).map(|location| self.of_location(location));
-            let (first, last) = (lines.next()??, lines.next()??);
+            let [first, last] = loop_locations(block)?.map(|location| self.of_location(location));
+            let (first, last) = (first?, last?);
             (first < last).then_some(first..=last)
         }
     }
@@ -254,13 +323,13 @@ unsafe fn bytes(data: *const std::ffi::c_char, len: usize) -> String {
 }
 
 /// The source name of the function around a scope (`reduce<float>`): operand 2 of the subprogram's node.
-unsafe fn function_name(context: LLVMContextRef, scope: LLVMMetadataRef) -> String {
+///
+/// # Safety
+/// As [`subprogram`].
+pub unsafe fn function_name(context: LLVMContextRef, scope: LLVMMetadataRef) -> String {
     // SAFETY: by contract.
     unsafe {
-        let function = scopes(context, scope).find(|&scope| {
-            matches!(LLVMGetMetadataKind(scope), LLVMMetadataKind::LLVMDISubprogramMetadataKind)
-        });
-        let Some(function) = function else { return String::new() };
+        let Some(function) = subprogram(context, scope) else { return String::new() };
         let name = operands(LLVMMetadataAsValue(context, function)).get(2).copied();
         let Some(name) = name.filter(|name| !name.is_null()) else { return String::new() };
         let mut len = 0;

@@ -61,7 +61,7 @@ __global__ void in_functions(int* out) {
 __device__ int rounds_of(int* tile, int t, int rounds) {
     int sum = 0;
     do {
-        sum += tile[t];
+        sum += tile[t]; // of the function's loop
         __syncthreads();
         tile[t + 1] = rounds;
     } while (--rounds);

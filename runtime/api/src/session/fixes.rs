@@ -1,9 +1,10 @@
 //! Changes of the source that mend the findings of a run.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::{Component, Path, PathBuf};
 
-use gpurace_abi::flow::Flow;
-use gpurace_abi::meta::Op;
+use gpurace_abi::flow::{Flow, InlinedFunction};
+use gpurace_abi::meta::{Frame, ModuleMeta, Op, SourceFile};
 use gpurace_protocol::further_barrier::{self, FurtherBarrier};
 use gpurace_protocol::launch::Launch;
 use gpurace_protocol::protocol::{SiteId, Sync};
@@ -15,6 +16,7 @@ use gpurace_report::{fix, join};
 use super::found::FoundResolved;
 use super::{Session, SessionState};
 use crate::backend::module::Kernel;
+use crate::program::Program;
 use crate::prove::KernelProver;
 use crate::session::resolve::{self, InKernel};
 
@@ -37,6 +39,17 @@ struct RacesInKernel<'a> {
     widest: schema::Scope,
 }
 
+/// Lines of functions that a fix may change, by the function's number in its module.
+type LinesOfFunctions = HashMap<u32, BTreeSet<u32>>;
+/// The same by the functions' file.
+type FunctionsByFile = BTreeMap<&'static str, LinesOfFunctions>;
+
+/// What a fix may change in one file for the races of one kernel.
+struct MayChange {
+    kernel: bool,
+    functions: LinesOfFunctions,
+}
+
 /// Barriers that order races.
 struct Fixed {
     /// The change of the source, as a unified diff.
@@ -47,6 +60,84 @@ struct Fixed {
     barriers: usize,
     /// Of several barriers, the two accesses that each one alone parts, in words.
     parted: Vec<[String; 2]>,
+}
+
+impl RacesInKernel<'_> {
+    /// The functions that were inlined into the kernel and have both sides of each race, and their numbers.
+    fn around(&self) -> impl Iterator<Item = (u32, &'static InlinedFunction)> {
+        let meta = self.kernel.module.meta;
+        let has_all = |function: &InlinedFunction| {
+            let is_frame = |frame: &Frame| (frame.file, &frame.function) == (function.file, &function.name);
+            let has = |&site: &u32| {
+                let site = meta.sites.get(site as usize);
+                site.is_some_and(|site| site.frames.iter().rev().skip(1).any(is_frame))
+            };
+            self.pairs.iter().flatten().all(has)
+        };
+        (0..).zip(&meta.inlined).filter(move |(_, function)| has_all(function))
+    }
+
+    /// The lines of these functions that all threads of a block run together in each call of the program.
+    fn lines_around(&self, program: &Program) -> FunctionsByFile {
+        let mut by_file = FunctionsByFile::new();
+        for (number, function) in self.around() {
+            if let Some(file) = self.kernel.module.meta.files.get(function.file as usize) {
+                let lines = run_together(function, file, program.modules.described());
+                by_file.entry(&file.name).or_default().insert(number, lines);
+            }
+        }
+        by_file
+    }
+}
+
+/// True if one function has the races of both findings.
+fn are_in_one_function(one: &[&FoundResolved], two: &[&FoundResolved]) -> bool {
+    let names = |races| {
+        let of_kernel = |races: &RacesInKernel<'_>| -> BTreeSet<&str> {
+            races.around().map(|(_, function)| without_arguments(&function.name)).collect()
+        };
+        let mut kernels = by_kernel(races)?.into_iter().map(|races| of_kernel(&races));
+        let first = kernels.next()?;
+        Some(kernels.fold(first, |all, own| &all & &own))
+    };
+    names(one).zip(names(two)).is_some_and(|(one, two)| !one.is_disjoint(&two))
+}
+
+/// The name of a template without the arguments of an instance.
+fn without_arguments(name: &str) -> &str {
+    name.split('<').next().unwrap_or_default()
+}
+
+/// The lines of a function that all threads of a block run together, in each call of these modules.
+fn run_together(
+    function: &InlinedFunction,
+    file: &SourceFile,
+    modules: impl Iterator<Item = &'static ModuleMeta>,
+) -> BTreeSet<u32> {
+    let path = |file: &SourceFile| normal(&Path::new(&file.directory).join(&file.name));
+    let mut lines: BTreeSet<u32> = function.together.iter().copied().collect();
+    for module in modules {
+        let is_like = |other: &&InlinedFunction| {
+            without_arguments(&other.name) == without_arguments(&function.name)
+                && module.files.get(other.file as usize).is_some_and(|other| path(other) == path(file))
+        };
+        for other in module.inlined.iter().filter(is_like) {
+            lines.retain(|line| other.together.contains(line));
+        }
+    }
+    lines
+}
+
+/// A path without `.` and `..`.
+fn normal(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut path, component| {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => _ = path.pop(),
+            other => path.push(other),
+        }
+        path
+    })
 }
 
 impl Session {
@@ -72,13 +163,17 @@ impl Session {
             let mut other = 0;
             while other < report.findings.len() {
                 let [one, two] = [at, other].map(|at| &report.findings[at]);
-                let may_be_one = one.object == two.object || fix::may_need_barriers(two);
-                if other == at || one.kernel != two.kernel || !may_be_one {
+                let races = |finding: &schema::Finding| of_finding.get(&finding.fingerprint).cloned();
+                let both = [one, two].map(|finding| races(finding).unwrap_or_default());
+                let may_be_one = match one.kernel == two.kernel {
+                    true => one.object == two.object || fix::may_need_barriers(two),
+                    false => fix::may_need_barriers(two) && are_in_one_function(&both[0], &both[1]),
+                };
+                if other == at || !may_be_one {
                     other += 1;
                     continue;
                 }
-                let races = |finding: &schema::Finding| of_finding.get(&finding.fingerprint).cloned();
-                let both = [one, two].map(|finding| races(finding).unwrap_or_default()).concat();
+                let both = both.concat();
                 match self.barriers_for(&both, None) {
                     Some(of_both) if of_both.barriers <= fixed.barriers => {
                         fixed = of_both;
@@ -169,13 +264,37 @@ impl Session {
         any.then(|| self.barriers_in(&kernels, None)).flatten()
     }
 
+    /// The fewest barriers in one file.
     fn barriers_in(&self, kernels: &[RacesInKernel<'_>], scope: Option<schema::Scope>) -> Option<Fixed> {
-        let file = |kernel: &Kernel| {
-            let meta = kernel.module.meta;
-            meta.files.get(kernel.meta().frame.as_ref()?.file as usize).map(|file| file.name.clone())
+        let functions: Vec<_> = kernels.iter().map(|races| races.lines_around(&self.program)).collect();
+        let own = |races: &RacesInKernel<'_>| {
+            let meta = races.kernel.module.meta;
+            meta.files.get(races.kernel.meta().frame.as_ref()?.file as usize).map(|file| file.name.as_str())
         };
-        let name = file(kernels.first()?.kernel)?;
-        kernels.iter().all(|races| file(races.kernel).as_ref() == Some(&name)).then_some(())?;
+        let own: Vec<_> = kernels.iter().map(own).collect::<Option<_>>()?;
+        let others = functions.iter().flatten().map(|(file, _)| *file);
+        let mut files: Vec<&str> = own.first().copied().into_iter().chain(others).collect();
+        let mut known = BTreeSet::new();
+        files.retain(|file| known.insert(*file));
+        let in_file = |file: &&str| {
+            let may_change = |(own, functions): (&&str, &FunctionsByFile)| MayChange {
+                kernel: own == file,
+                functions: functions.get(file).cloned().unwrap_or_default(),
+            };
+            let may_change = own.iter().zip(&functions).map(may_change).collect();
+            self.barriers_in_file(file, kernels, may_change, scope)
+        };
+        files.iter().filter_map(in_file).min_by_key(|fixed| fixed.barriers)
+    }
+
+    /// The barriers that would order all these races in a file, of which this may change for each kernel.
+    fn barriers_in_file(
+        &self,
+        file: &str,
+        kernels: &[RacesInKernel<'_>],
+        may_change: Vec<MayChange>,
+        scope: Option<schema::Scope>,
+    ) -> Option<Fixed> {
         let runs: Vec<_> = kernels
             .iter()
             .map(|races| {
@@ -187,16 +306,23 @@ impl Session {
         let unordered: Vec<_> = kernels
             .iter()
             .zip(&runs)
-            .map(|(races, runs)| Unordered { flow: races.flow, pairs: races.pairs.clone(), runs_clean: runs })
+            .zip(may_change)
+            .map(|((races, runs), may_change)| Unordered {
+                flow: races.flow,
+                in_kernel: may_change.kernel,
+                in_functions: may_change.functions,
+                pairs: races.pairs.clone(),
+                runs_clean: runs,
+            })
             .collect();
         let widest = scope.or_else(|| kernels.iter().map(|races| races.widest).max())?;
         let fix::Barriers { diff, advice, barriers, parted } =
-            fix::barriers(widest, &unordered, &name, self.sources())?;
+            fix::barriers(widest, &unordered, file, self.sources())?;
         let words = |(at, [first, second]): (usize, Pair)| {
             let RacesInKernel { kernel, flow, .. } = kernels[at];
             let is_reversed = relation(flow, [first, second], Level::Block).is_some_and(|it| it.is_reversed);
             let in_order = if is_reversed { [second, first] } else { [first, second] };
-            in_order.map(|site| effect_at(kernel, site, &name))
+            in_order.map(|site| effect_at(kernel, site, file))
         };
         let mut parted: Vec<_> = parted.into_iter().map(words).collect();
         parted.dedup();
@@ -245,7 +371,8 @@ impl Session {
             Level::Grid => return false,
         };
         let precedes = |site: SiteId| new.precedes.contains(&site.0);
-        let barrier = FurtherBarrier { sync, precedes: &precedes, loops: new.loops };
+        let NewBarrier { loops, ends_iteration, .. } = *new;
+        let barrier = FurtherBarrier { sync, precedes: &precedes, loops, ends_iteration };
         let Some(changed) = further_barrier::insert(protocol, barrier) else { return false };
         let sites: Vec<_> = pairs.iter().map(|pair| pair.map(SiteId)).collect();
         let mut was_racy = false;

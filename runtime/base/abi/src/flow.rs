@@ -17,6 +17,9 @@ pub struct Flow {
     /// Its atomics on shared memory, which order no blocks of different clusters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared: Vec<u32>,
+    /// Those by which a thread arrives at an mbarrier.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arrivals: Vec<u32>,
     /// Its accesses of buffers that have stages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub staged: Vec<Staged>,
@@ -68,12 +71,33 @@ pub struct FlowBlock {
     pub steps: Vec<Step>,
 }
 
+/// A function whose code was inlined into kernels of a module.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InlinedFunction {
+    /// Its file: an index into [`ModuleMeta::files`](crate::meta::ModuleMeta::files).
+    pub file: u32,
+    /// Its name, as [`Frame::function`](crate::meta::Frame::function) has it.
+    pub name: String,
+    /// Lines that all threads of a block run together, or none does, wherever the module calls a function of this place.
+    pub together: Vec<u32>,
+}
+
 /// A step of a basic block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Step {
     /// Code of this line of the kernel's own source begins.
     Line(u32),
+    /// Code of this line of a function begins that was inlined. It is an index into
+    /// [`ModuleMeta::inlined`](crate::meta::ModuleMeta::inlined).
+    Inlined {
+        /// The function.
+        function: u32,
+        /// The line.
+        line: u32,
+        /// The number of the call in the kernel. Code of the calls within this one has other numbers.
+        call: u32,
+    },
     /// A plain access: an index into [`ModuleMeta::sites`](crate::meta::ModuleMeta::sites).
     Access(u32),
     /// An atomic access, likewise.

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::flow::Flow;
+use crate::flow::{Flow, InlinedFunction};
 
 /// The description of a device module, beside its code.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -28,6 +28,9 @@ pub struct ModuleMeta {
     pub syncs: Vec<SyncSite>,
     /// Kernels.
     pub kernels: Vec<KernelMeta>,
+    /// Functions whose code was inlined into kernels, as far as the kernels' control flow names them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inlined: Vec<InlinedFunction>,
     /// Device variables (`__device__`, `__constant__`, `__managed__`).
     pub variables: Vec<VariableMeta>,
     /// Accesses that are not checked, by reason.

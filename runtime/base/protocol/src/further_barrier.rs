@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::interval::uniformity;
 use crate::launch::{Launch, LaunchShape};
-use crate::protocol::{ObjectKind, Protocol, SiteId, Stmt, Sync, Uniform};
+use crate::protocol::{Loop, ObjectKind, Protocol, SiteId, Stmt, Sync, Uniform};
 use crate::race::{conflict, threads};
 use crate::run::{Run, Touch, Trace};
 
@@ -21,6 +21,8 @@ pub struct FurtherBarrier<'a> {
     pub precedes: &'a dyn Fn(SiteId) -> bool,
     /// The number of loops around it.
     pub loops: usize,
+    /// It ends each iteration of the innermost of them, whose accesses are those that it precedes.
+    pub ends_iteration: bool,
 }
 
 /// Returns the protocol with a further barrier. `None` if the protocol has no place that is certainly its own.
@@ -35,6 +37,13 @@ fn insert_in(protocol: &Protocol, body: &mut Vec<Stmt>, barrier: FurtherBarrier<
     let first = body.iter().position(preceded)?;
     let only = !body[first + 1..].iter().any(preceded);
     match &mut body[first] {
+        Stmt::Loop(inner) if barrier.ends_iteration && barrier.loops == 1 => {
+            // A thread that breaks the loop would not come to its end.
+            let is_own = only && inner.breaks.is_none();
+            let others = |stmt: &Stmt| any_site(stmt, &|site| !(barrier.precedes)(site));
+            let ends = is_own && !inner.body.iter().any(others);
+            return ends.then(|| inner.body.push(Stmt::Sync(barrier.sync)));
+        }
         Stmt::Loop(inner) if barrier.loops > 0 => {
             let barrier = FurtherBarrier { loops: barrier.loops - 1, ..barrier };
             return only.then(|| insert_in(protocol, &mut inner.body, barrier)).flatten();
@@ -68,6 +77,29 @@ fn any_site(stmt: &Stmt, holds: &dyn Fn(SiteId) -> bool) -> bool {
         Stmt::If { then, otherwise, .. } => any(then) || any(otherwise),
         Stmt::Sync(_) | Stmt::Unknown(_) => false,
     }
+}
+
+/// The part of a body that decides where threads meet at the sites that `takes` accepts: without what only decides on
+/// accesses of other sites.
+fn part(protocol: &Protocol, body: &[Stmt], takes: &dyn Fn(SiteId) -> bool) -> Vec<Stmt> {
+    let part = |body: &[Stmt]| part(protocol, body, takes);
+    let leaves_value =
+        |id| protocol.opaques.iter().any(|opaque| opaque.last.is_some_and(|last| last.of == id));
+    let of_stmt = |stmt: &Stmt| match stmt {
+        Stmt::Access(access) => takes(access.site).then(|| stmt.clone()),
+        Stmt::Loop(inner) => {
+            let body = part(&inner.body);
+            let is_left = !body.is_empty() || leaves_value(inner.id);
+            is_left.then(|| Stmt::Loop(Loop { body, ..inner.clone() }))
+        }
+        Stmt::If { cond, then, otherwise } => {
+            let (then, otherwise) = (part(then), part(otherwise));
+            let is_left = !then.is_empty() || !otherwise.is_empty();
+            is_left.then_some(Stmt::If { cond: *cond, then, otherwise })
+        }
+        Stmt::Sync(_) | Stmt::Unknown(_) => Some(stmt.clone()),
+    };
+    body.iter().filter_map(of_stmt).collect()
 }
 
 /// Accesses of one warp to a byte by one site, without a barrier between them.
@@ -104,6 +136,7 @@ pub fn conflicts(
     block: [u32; 3],
     takes: &dyn Fn(SiteId) -> bool,
 ) -> Option<Conflicts> {
+    let protocol = &Protocol { body: part(protocol, &protocol.body, takes), ..protocol.clone() };
     let mut is_open = false;
     let mut choose = |_: &_| {
         is_open = true;
@@ -197,7 +230,7 @@ pub fn meet(
 mod tests {
     use super::*;
     use crate::expr::{Axis, CmpOp, Expr, ExprId, LoopId, VarId, Width};
-    use crate::protocol::{Access, Induction, Loop, Object, ObjectId, Op, Step, Test};
+    use crate::protocol::{Access, Breaks, Induction, Object, ObjectId, Op, Step, Test};
 
     const READ: SiteId = SiteId(0);
     const WRITE: SiteId = SiteId(1);
@@ -234,7 +267,7 @@ mod tests {
     }
 
     fn barrier(precedes: &dyn Fn(SiteId) -> bool, loops: usize) -> FurtherBarrier<'_> {
-        FurtherBarrier { sync: Sync::Block, precedes, loops }
+        FurtherBarrier { sync: Sync::Block, precedes, loops, ends_iteration: false }
     }
 
     fn meets(protocol: &Protocol) -> Option<bool> {
@@ -256,6 +289,55 @@ mod tests {
     }
 
     #[test]
+    fn a_barrier_may_end_each_round() {
+        let at_end = |precedes, loops| FurtherBarrier { ends_iteration: true, ..barrier(precedes, loops) };
+        let racy = halving(0, Expr::Ntid(Axis::X));
+        let fixed = insert(&racy, at_end(&|_| true, 1)).unwrap();
+        assert_eq!(meets(&fixed), Some(false));
+        let wrong_index = insert(&halving(-1, Expr::Ntid(Axis::X)), at_end(&|_| true, 1)).unwrap();
+        assert_eq!(meets(&wrong_index), Some(true));
+        // The loop has other accesses, is another one, or may be left before its end.
+        assert!(insert(&racy, at_end(&|site| site == WRITE, 1)).is_none());
+        assert!(insert(&racy, at_end(&|_| true, 2)).is_none());
+        let mut broken = racy.clone();
+        let unless = broken.exprs.add(Expr::Tid(Axis::Y));
+        let Stmt::If { then, .. } = &mut broken.body[0] else { panic!() };
+        let Stmt::Loop(inner) = &mut then[0] else { panic!() };
+        inner.breaks = Some(Breaks { uniform: Uniform::Block, unless });
+        assert!(insert(&broken, at_end(&|_| true, 1)).is_none());
+    }
+
+    #[test]
+    fn a_condition_on_other_accesses_decides_nothing() {
+        // What is stored before the loop depends on what memory holds.
+        let open = |site| {
+            let mut p = halving(0, Expr::Ntid(Axis::X));
+            let cond = p.exprs.add(Expr::Opaque { id: crate::expr::OpaqueId(0), width: Width::W1 });
+            p.opaques.push(crate::protocol::Opaque {
+                what: "value".into(),
+                width: Width::W1,
+                uniform: Uniform::Thread,
+                loops: Vec::new(),
+                range: None,
+                loaded_by: None,
+                last: None,
+                argument: None,
+                ticket: None,
+            });
+            let (zero, four) = (p.exprs.c64(0), p.exprs.c64(4));
+            let store =
+                Stmt::Access(Access { site, op: Op::Write, object: ObjectId(0), offset: zero, size: four });
+            let stores = Stmt::If { cond, then: vec![store.clone()], otherwise: vec![store] };
+            p.body.insert(0, stores);
+            p
+        };
+        assert_eq!(meets(&open(SiteId(2))), Some(true));
+        let fixed = insert(&open(SiteId(2)), barrier(&|site| site.0 < 2, 1)).unwrap();
+        assert_eq!(meets(&fixed), Some(false));
+        assert_eq!(meets(&open(WRITE)), None);
+    }
+
+    #[test]
     fn each_pair_that_meets_is_told_with_its_threads() {
         let launch = Launch { shape: LaunchShape::flat(1, 128), ..Launch::default() };
         let all = |protocol: &Protocol| conflicts(protocol, &launch, [0; 3], &|_| true).unwrap();
@@ -264,7 +346,7 @@ mod tests {
         let both = Conflict { in_warp: true, across_warps: true };
         assert_eq!(all(&racy), Conflicts::from([([READ, WRITE], both)]));
         // A barrier of the warp leaves what threads of two warps do.
-        let sync = FurtherBarrier { sync: Sync::Warp, precedes: &|_| true, loops: 1 };
+        let sync = FurtherBarrier { sync: Sync::Warp, ..barrier(&|_| true, 1) };
         let across = Conflict { in_warp: false, across_warps: true };
         assert_eq!(all(&insert(&racy, sync).unwrap()), Conflicts::from([([READ, WRITE], across)]));
         let fixed = insert(&racy, barrier(&|_| true, 1)).unwrap();
@@ -328,7 +410,7 @@ mod tests {
     #[test]
     fn threads_of_several_warps_do_not_wait_at_a_warps_barrier() {
         let racy = halving(0, Expr::Ntid(Axis::X));
-        let with = |sync| insert(&racy, FurtherBarrier { sync, precedes: &|_| true, loops: 1 }).unwrap();
+        let with = |sync| insert(&racy, FurtherBarrier { sync, ..barrier(&|_| true, 1) }).unwrap();
         assert_eq!(meets(&with(Sync::Warp)), Some(true));
         let launch = Launch { shape: LaunchShape::flat(1, 128), ..Launch::default() };
         let in_warps = |protocol: &Protocol| meet(protocol, &launch, [0; 3], &[[READ, WRITE]], Sync::Warp);

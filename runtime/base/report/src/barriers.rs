@@ -52,13 +52,15 @@ pub struct Relation {
     pub has_atomics: bool,
     /// A synchronisation of some lanes is between them.
     pub has_lanes: bool,
+    /// Threads arrive at an mbarrier between them.
+    pub has_arrival: bool,
     /// Each follows the other: one way lies in an iteration of a loop, the other one leads to the next iteration.
     pub is_both_ways: bool,
 }
 
 /// Returns how two accesses lie to each other. `None` if a barrier parts them or the flow does not have them.
 pub fn relation(flow: &Flow, [earlier, later]: Pair, level: Level) -> Option<Relation> {
-    let reaching = reaching(flow, &[], level)?;
+    let reaching = reaching(flow, level)?;
     let shared = reaching.get(&earlier)? & reaching.get(&later)?;
     if shared == 0 {
         return None;
@@ -91,6 +93,7 @@ pub fn relation(flow: &Flow, [earlier, later]: Pair, level: Level) -> Option<Rel
         None
     };
     let is_atomic = |step: &Step| matches!(step, Step::Atomic(site) if level != Level::Grid || !flow.shared.contains(site));
+    let is_arrival = |step: &Step| matches!(step, Step::Atomic(site) if flow.arrivals.contains(site));
     let is_reversed = !after(from, true).contains(&to) && after(to, true).contains(&from);
     let (first, second) = if is_reversed { (to, from) } else { (from, to) };
     let between: BTreeSet<_> = after(first, false).intersection(&before(second)).copied().collect();
@@ -103,6 +106,7 @@ pub fn relation(flow: &Flow, [earlier, later]: Pair, level: Level) -> Option<Rel
         may_poll,
         has_atomics: meets(&after(from, false), &is_atomic) && meets(&before(to), &is_atomic),
         has_lanes: meets(&between, &|step| matches!(step, Step::Lanes)),
+        has_arrival: meets(&between, &is_arrival),
         is_both_ways: after(first, true).contains(&second) && after(second, false).contains(&first),
     })
 }
@@ -118,28 +122,29 @@ pub(crate) fn has_barriers(flow: &Flow) -> bool {
     flow.blocks.iter().any(|block| block.steps.iter().any(meet))
 }
 
-fn parts(step: Step, level: Level) -> bool {
+/// True for a step that parts threads.
+pub(crate) fn parts(step: Step, level: Level) -> bool {
     match step {
         Step::Grid => true,
         Step::Barrier => level != Level::Grid,
         Step::Warp => level == Level::Warp,
-        Step::Lanes | Step::Wait | Step::Line(_) | Step::Access(_) | Step::Atomic(_) => false,
+        Step::Lanes
+        | Step::Wait
+        | Step::Line(_)
+        | Step::Inlined { .. }
+        | Step::Access(_)
+        | Step::Atomic(_) => false,
     }
 }
 
-/// Returns the barriers that reach each access. `added` are steps before which there is a new barrier. `None`
-/// if there are too many barriers.
-pub(crate) fn reaching(flow: &Flow, added: &[StepPlace], level: Level) -> Option<HashMap<u32, Reaching>> {
+/// Returns the barriers that reach each access. `None` if there are too many barriers.
+fn reaching(flow: &Flow, level: Level) -> Option<HashMap<u32, Reaching>> {
     let mut bits: HashMap<StepPlace, u32> = HashMap::new();
     for (block, body) in flow.blocks.iter().enumerate() {
         for (at, &step) in body.steps.iter().enumerate() {
-            if parts(step, level) || added.contains(&(block, at)) {
+            if parts(step, level) {
                 bits.insert((block, at), bits.len() as u32 + 1);
             }
-        }
-        let end = (block, body.steps.len());
-        if added.contains(&end) {
-            bits.insert(end, bits.len() as u32 + 1);
         }
     }
     if bits.len() as u32 > MOST_BARRIERS {
@@ -159,9 +164,6 @@ pub(crate) fn reaching(flow: &Flow, added: &[StepPlace], level: Level) -> Option
                 if let Step::Access(site) | Step::Atomic(site) = step {
                     of_access.insert(site, now);
                 }
-            }
-            if let Some(bit) = bits.get(&(block, body.steps.len())) {
-                now = 1 << bit;
             }
             for &next in &body.next {
                 let target = entering.get_mut(next as usize)?;
@@ -255,7 +257,7 @@ pub(crate) mod tests {
     use super::*;
 
     /// Builds a flow from lines such as `ud 1,2: L17 a0 B`: uniform, decides by an atomic (or spins, `s`), successors,
-    /// steps.
+    /// steps. `I17.2` is line 17 of function 0, in the call 2.
     pub(crate) fn flow(text: &str) -> Flow {
         let block = |line: &str| {
             let (head, steps) = line.split_once(':').unwrap();
@@ -266,6 +268,11 @@ pub(crate) mod tests {
                 let number = || step[1..].parse().unwrap();
                 match &step[..1] {
                     "L" => Step::Line(number()),
+                    "I" => {
+                        let (line, call) = step[1..].split_once('.').unwrap();
+                        let (line, call) = (line.parse().unwrap(), call.parse().unwrap());
+                        Step::Inlined { function: 0, line, call }
+                    }
                     "a" => Step::Access(number()),
                     "x" => Step::Atomic(number()),
                     "B" => Step::Barrier,
@@ -303,6 +310,16 @@ pub(crate) mod tests {
             let found = relation(&flow("u: L17 a0 l L18 a1"), pair, Level::Warp).unwrap();
             assert_eq!((found.has_lanes, found.is_reversed), (true, pair == [1, 0]));
         }
+    }
+
+    #[test]
+    fn threads_may_arrive_between() {
+        let has = |text: &str| {
+            let flow = Flow { arrivals: vec![2], ..flow(text) };
+            relation(&flow, [0, 1], Level::Block).unwrap().has_arrival
+        };
+        assert!(has("u: L17 a0 x2 L18 a1") && has("u: L17 a1 x2 L18 a0"));
+        assert!(!has("u: L17 x2 a0 L18 a1 x2") && !has("u: L17 a0 x3 L18 a1"));
     }
 
     #[test]

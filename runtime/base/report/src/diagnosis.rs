@@ -273,6 +273,7 @@ impl<'a> Evidence<'a> {
             Diagnosis::Branches => hint::of_branches(race),
             Diagnosis::PlainFlag => hint::of_plain_flag(race, facts),
             Diagnosis::Mask => hint::of_mask(race, order),
+            Diagnosis::MissingBarrier if self.is_unwaited() => of_arrival(race, order),
             Diagnosis::MissingBarrier if race.kind.has(Effect::Atomic) => hint::of_barrier(race, order),
             Diagnosis::UnwaitedCopy if self.is_in_pipeline() => {
                 hint::hint(race, facts, order)? + hint::IF_PIPELINE
@@ -286,6 +287,13 @@ impl<'a> Evidence<'a> {
             _ => hint::hint(race, facts, order)?,
         };
         Some(hint)
+    }
+
+    /// True if threads of a block arrive at a barrier object between the sides: the wait for it is missing, or is for
+    /// another phase.
+    fn is_unwaited(&self) -> bool {
+        let is_in_block = self.race.scope <= Scope::Block && self.race.kind.has(Effect::Write);
+        is_in_block && self.relation.is_some_and(|relation| relation.has_arrival)
     }
 
     /// True if a loop that waits for copies has both sides. Of two copies, the first ones stand before the loop.
@@ -366,6 +374,9 @@ impl<'a> Evidence<'a> {
             Diagnosis::EndOfBlock | Diagnosis::MissingBarrier => match race.scope {
                 Scope::Grid => format!("nothing orders {between} of different blocks"),
                 Scope::Cluster => format!("no barrier of the cluster stands between {between}"),
+                _ if self.is_unwaited() => {
+                    format!("nobody waits for the arrival at the barrier object between {between}")
+                }
                 _ => format!("no barrier stands between {between}"),
             },
             Diagnosis::Overlap
@@ -426,6 +437,16 @@ fn is_waited(race: &Race, facts: [SideFacts; 2], kernel: InKernel<'_>) -> bool {
         [false, true] => updates::is_waited(kernel.flow, first, second),
         _ => false,
     }
+}
+
+/// Returns the hint if threads arrive at a barrier object between the accesses.
+fn of_arrival(race: &Race, order: Order) -> String {
+    let second = if order.swaps { race.earlier() } else { race.later() };
+    let second = hint::position(second).unwrap_or_else(|| "the second access".to_owned());
+    format!(
+        "an arrival at a barrier object orders nothing for a thread that does not wait for its phase: before {second}, \
+         let each thread wait by the token of this arrival, or by the parity of this phase"
+    )
 }
 
 /// Returns the line of both sides, if it is one.

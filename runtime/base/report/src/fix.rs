@@ -33,7 +33,7 @@ pub struct Barriers {
 }
 
 /// Returns barriers that order all races of a finding. `widest` is the widest group of threads that race,
-/// `kernels` has the races, by kernel; all kernels are in `file`. `None` if there is no place for them that all
+/// `kernels` has the races, by kernel, and the lines of `file` that may change. `None` if there is no place for them that all
 /// threads of a block reach together.
 pub fn barriers(
     widest: Scope,
@@ -48,8 +48,10 @@ pub fn barriers(
     };
     let text = sources.text(file)?;
     let old: Vec<&str> = text.split_inclusive('\n').collect();
+    let depths = depths(&old);
+    let depth = |line: u32| depths.get(line as usize).copied().unwrap_or_default();
     let Missing { lines, in_every_launch, parted } =
-        missing(kernels, level, |line| kind_of_line(&old, line))?;
+        missing(kernels, level, |line| kind_of_line(&old, line), depth)?;
     let lines: BTreeSet<u32> = lines.into_iter().map(|line| above_pragmas(&old, line)).collect();
     let mut new = String::new();
     for (number, line) in (1..).zip(&old) {
@@ -190,6 +192,17 @@ fn loop_around(lines: &[&str], line: u32) -> Option<Range<usize>> {
         LOOPS.contains(&first_word(head)) && behind_parentheses(head).is_some_and(|behind| behind == rest);
     let skips = |line: &&str| code(line).split(|c: char| !is_word(c)).any(|word| word == "continue");
     (is_loop && !lines[start..end].iter().any(skips)).then_some(start + 1..end)
+}
+
+/// The number of braces around each line, by its number.
+fn depths(lines: &[&str]) -> Vec<usize> {
+    let mut depth = 0_usize;
+    let mut depths = vec![0];
+    for code in lines.iter().map(|line| code(line)) {
+        depths.push(depth);
+        depth = (depth + code.matches('{').count()).saturating_sub(code.matches('}').count());
+    }
+    depths
 }
 
 /// The first of the pragmas right above a line, which are about its statement; the line itself if there are none.

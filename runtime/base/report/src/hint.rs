@@ -80,23 +80,25 @@ pub(crate) fn with_flag(advice: &str, flag: &str, told: &str) -> String {
 
 /// Returns the hint if threads of two branches write the same bytes.
 pub(crate) fn of_branches(race: &Race) -> String {
-    let places = match [race.earlier(), race.later()].map(position) {
-        [Some(a), Some(b)] => format!(" at {a} and at {b}"),
-        _ => String::new(),
-    };
+    let places = places(race);
     format!(
         "threads of different branches write the same bytes{places}, and one value is lost in any order: give each \
          thread bytes of its own, or let one of them write"
     )
 }
 
+/// Returns ` at line 5 and at line 7`.
+fn places(race: &Race) -> String {
+    match [race.earlier(), race.later()].map(position) {
+        [Some(a), Some(b)] => format!(" at {a} and at {b}"),
+        _ => String::new(),
+    }
+}
+
 /// Returns the hint if two accesses of one iteration use one stage of a buffer.
 pub(crate) fn of_stage(race: &Race) -> String {
     let barrier = if race.scope == Scope::Warp { "__syncwarp()" } else { "__syncthreads()" };
-    let places = match [race.earlier(), race.later()].map(position) {
-        [Some(a), Some(b)] => format!(" at {a} and at {b}"),
-        _ => String::new(),
-    };
+    let places = places(race);
     format!(
         "the accesses{places} use one stage of the buffer in each iteration, and the loop's barrier only parts \
          iterations: let one of them use another stage; if both are meant for this one, put a {barrier} between them"
@@ -479,7 +481,7 @@ fn in_one_launch(race: &Race, order: Order, missing: &str, who: &str) -> String 
 }
 
 /// Returns `line 17`. `None` if the line is unknown.
-fn position(access: &Access) -> Option<String> {
+pub(crate) fn position(access: &Access) -> Option<String> {
     access.file.as_ref()?;
     access.line.map(|line| format!("line {line}"))
 }

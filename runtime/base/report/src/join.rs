@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use crate::barriers::{Level, relation};
 use crate::cause::InKernel;
 use crate::diagnosis::side_name;
+use crate::fix;
 use crate::flags;
 use crate::hint;
 use crate::schema::{Access, CauseKind, Effect, Finding, Fix, Op, Race, RaceKind, Report, Scope};
@@ -60,15 +61,13 @@ pub fn join(report: &mut Report, traces: &Traces<'_>) {
                     let updates = updated(report, known);
                     let is_with_update =
                         |race: &Race| sides(race).iter().flatten().any(|place| updates.contains(place));
-                    same_object && !finding.races.is_empty() && report.races_of(finding).all(is_with_update)
+                    same_object
+                        && !finding.races.is_empty()
+                        && !is_of_iterations(report, known, finding, traces)
+                        && report.races_of(finding).all(is_with_update)
                 }
                 (Other, MissingBarrier | LoopBackEdge) => {
-                    let updates = updated(report, finding);
-                    let is_apart =
-                        |race: &Race| !sides(race).iter().flatten().any(|place| updates.contains(place));
-                    same_object
-                        && is_of_iterations(report, finding, known, traces)
-                        && report.races_of(known).any(is_apart)
+                    same_object && is_of_iterations(report, finding, known, traces)
                 }
                 (Other, MissingFence) => same_object && places.is_subset(&self::places(report, known)),
                 (MissingFence | Other, NarrowScope) => report.races_of(finding).all(|race| {
@@ -92,10 +91,23 @@ pub fn join(report: &mut Report, traces: &Traces<'_>) {
         if let Some(into) = into {
             match report.findings[into].cause {
                 UnorderedOperations => join_mended(report, at, into),
+                _ if is_of_back_edge(report, into, at, traces) => join_into(report, into, at),
                 _ => join_with_advice(report, at, into, traces),
             }
         }
     }
+}
+
+/// True if the loop's back edge explains a finding of what lacks a barrier within an iteration: all its races are also
+/// ones from one iteration to the next, as those of the other finding are.
+fn is_of_back_edge(report: &Report, within: usize, next: usize, traces: &Traces<'_>) -> bool {
+    let [within, next] = [within, next].map(|at| &report.findings[at]);
+    let both_ways = |race: &InKernel<'_>| {
+        relation(race.flow, race.pair, Level::Block).is_some_and(|relation| relation.is_both_ways)
+    };
+    (within.cause, next.cause) == (CauseKind::MissingBarrier, CauseKind::LoopBackEdge)
+        && !of(within, traces).is_empty()
+        && of(within, traces).iter().all(both_ways)
 }
 
 /// True if one event would order races of both findings: the earlier and the later side are the same launches or copies,
@@ -120,7 +132,7 @@ fn are_on_one_object(races: [&Race; 2]) -> bool {
 }
 
 /// True if a finding is of plain writes of one statement in a loop without a barrier, and in another finding the
-/// statement races with others from one iteration to the next.
+/// statement races from one iteration to the next with more than what it updates. So the loop lacks a barrier anyway.
 fn is_of_iterations(report: &Report, finding: &Finding, known: &Finding, traces: &Traces<'_>) -> bool {
     let crosses = |race: &InKernel<'_>| {
         let relation = relation(race.flow, race.pair, Level::Block);
@@ -128,7 +140,9 @@ fn is_of_iterations(report: &Report, finding: &Finding, known: &Finding, traces:
     };
     let repeats = |race: &InKernel<'_>| {
         let [a, b] = race.pair;
-        let is_with = |other: &InKernel<'_>| other.pair.contains(&a) && crosses(other);
+        let is_with = |other: &InKernel<'_>| {
+            other.pair.contains(&a) && crosses(other) && !updates::is_known(other.flow, other.pair)
+        };
         a == b
             && crosses(race)
             && updates::of(race.flow, race.pair, false).is_none()
@@ -209,9 +223,12 @@ fn is_ordered_in_warps(finding: &Finding, traces: &Traces<'_>) -> bool {
     })
 }
 
-/// Joins findings that one change of the source mends. The joined one names the objects of both.
+/// Joins findings that one change of the source mends. The joined one names the objects of both, and the kernels.
 pub fn join_mended(report: &mut Report, from: usize, into: usize) {
     let [other, own] = [from, into].map(|at| &report.findings[at]);
+    let named = other.kernel.as_deref().map(|kernel| format!("`{}`", words::short_name(kernel)));
+    let are_barriers = [own, other].into_iter().all(fix::may_need_barriers);
+    let kernel = named.filter(|name| are_barriers && other.kernel != own.kernel && !own.title.contains(name));
     let objects =
         |finding| report.races_of(finding).filter_map(|race| Some(race.object.as_ref()?.name.clone()));
     let known: BTreeSet<_> = objects(own).collect();
@@ -228,6 +245,10 @@ pub fn join_mended(report: &mut Report, from: usize, into: usize) {
             finding.title = finding.title.replacen(own, &both, 1);
             finding.object = Some(both);
         }
+    }
+    if let Some(kernel) = kernel {
+        finding.title.push_str(AND);
+        finding.title.push_str(&kernel);
     }
     join_into(report, from, into);
 }

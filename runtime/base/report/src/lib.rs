@@ -14,6 +14,7 @@
 //! | [`merge`] | how to join several reports |
 //! | [`mistakes`] | wrong stages, early releases, late looks |
 //! | [`names`] | names of kernels |
+//! | `parted` | which accesses further barriers part |
 //! | `paths` | ways through a kernel's control flow |
 //! | [`plain`] | which characters a text may have |
 //! | [`baseline`] | which findings are not in an older report |
@@ -41,6 +42,7 @@ pub mod merge;
 pub mod missing;
 pub mod mistakes;
 pub mod names;
+mod parted;
 mod paths;
 pub mod plain;
 pub mod schema;

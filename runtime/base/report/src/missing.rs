@@ -1,11 +1,13 @@
 //! Barriers that are missing: where new ones would order the races of a finding.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
 use gpurace_abi::flow::{Flow, Step};
 
-use crate::barriers::{Level, Pair, reaching};
-use crate::paths::{StepPlace, loops, places, reversed};
+use crate::barriers::{Level, Pair};
+use crate::parted::Parted;
+use crate::paths::{StepPlace, loops, places, reversed, successors};
 
 /// One new barrier is looked for at this many places at most.
 const MOST_CANDIDATES: usize = 200;
@@ -18,10 +20,15 @@ const MOST_PAIRS: usize = 10_000;
 /// Kernels are run with one new barrier at this many places at most.
 const MOST_RUNS: usize = 16;
 
-/// The races of one kernel that a fix must order.
+/// The races of one kernel that a fix must order, and where it may change the one file that it changes.
 pub struct Unordered<'a> {
     /// The kernel's control flow.
     pub flow: &'a Flow,
+    /// It may change the kernel's own lines.
+    pub in_kernel: bool,
+    /// It may change these lines of functions that were inlined, by function: all threads of a block run such a line
+    /// together, wherever the program calls the function.
+    pub in_functions: HashMap<u32, BTreeSet<u32>>,
     /// Its races.
     pub pairs: Vec<Pair>,
     /// Runs launches of the kernel with a further barrier. Returns true if the races are gone.
@@ -37,6 +44,8 @@ pub struct NewBarrier {
     pub precedes: BTreeSet<u32>,
     /// The number of loops around it.
     pub loops: usize,
+    /// It ends each iteration of the innermost of them, whose accesses are those that it precedes in the next one.
+    pub ends_iteration: bool,
 }
 
 /// What a line of the source, before which a statement of its own can stand, begins with.
@@ -62,8 +71,13 @@ pub struct Missing {
 }
 
 /// Returns barriers that order all races. All threads of a block reach each of the places together. `kind` is
-/// that of a line; `None` if no statement can stand before the line.
-pub fn missing(all: &[Unordered<'_>], level: Level, kind: impl Fn(u32) -> Option<Line>) -> Option<Missing> {
+/// that of a line; `None` if no statement can stand before the line. `depth` is the number of braces around it.
+pub fn missing(
+    all: &[Unordered<'_>],
+    level: Level,
+    kind: impl Fn(u32) -> Option<Line>,
+    depth: impl Fn(u32) -> usize,
+) -> Option<Missing> {
     if all.iter().map(|kernel| kernel.pairs.len()).sum::<usize>() > MOST_PAIRS {
         return None;
     }
@@ -75,60 +89,45 @@ pub fn missing(all: &[Unordered<'_>], level: Level, kind: impl Fn(u32) -> Option
     if all.iter().any(|kernel| alone(kernel.flow)) {
         return None;
     }
-    let mut lines: Option<BTreeSet<u32>> = None;
-    for kernel in all {
-        let own: BTreeSet<u32> = places_of_lines(kernel.flow, &kind)
-            .into_iter()
-            .filter(|(_, (block, _))| kernel.flow.blocks[*block].uniform)
-            .map(|(line, _)| line)
-            .collect();
-        lines = Some(match lines {
-            Some(lines) => lines.intersection(&own).copied().collect(),
-            None => own,
-        });
-    }
-    // A barrier right before the later access is what a programmer would write, so later lines come first. The end of
-    // a loop's body follows them: there the optimiser may have left no statement's line.
-    let accepted = lines?.into_iter().rev().filter_map(|line| Some((line, kind(line)?)));
-    let (ends, statements): (Vec<_>, Vec<_>) = accepted.partition(|(_, kind)| *kind == Line::LoopEnd);
-    let lines: Vec<u32> = statements.into_iter().chain(ends).map(|(line, _)| line).collect();
-    if lines.len() > MOST_CANDIDATES {
-        return None;
-    }
+    let of_lines: Vec<PlacesOfLines> = all.iter().map(|kernel| places_of_lines(kernel, &kind)).collect();
+    let lines = candidates(all, &of_lines, &kind)?;
     // The races that new barriers before some lines leave.
     let left = |lines: &[u32]| -> Vec<(usize, Pair)> {
         let of_kernel = |(at, kernel): (usize, &Unordered<'_>)| {
-            let first = places_of_lines(kernel.flow, &kind);
-            let added: Vec<StepPlace> = lines.iter().filter_map(|line| first.get(line).copied()).collect();
-            let reaching = reaching(kernel.flow, &added, level);
-            let is_left = |pair: &&Pair| {
-                let reached = |site| reaching.as_ref().and_then(|reaching| reaching.get(&site));
-                !matches!(pair.map(reached), [Some(a), Some(b)] if a & b == 0)
-            };
-            kernel.pairs.iter().filter(is_left).map(|&pair| (at, pair)).collect::<Vec<_>>()
+            let added = lines.iter().filter_map(|line| of_lines[at].get(line)).flatten();
+            let parted = Parted::new(kernel.flow, &added.copied().collect::<Vec<_>>(), level);
+            let left = kernel.pairs.iter().filter(|pair| !parted.parts(**pair));
+            left.map(|&pair| (at, pair)).collect::<Vec<_>>()
         };
         all.iter().enumerate().flat_map(of_kernel).collect()
     };
-    if let Some(&line) = lines.iter().find(|&&line| left(&[line]).is_empty()) {
+    // Outside of loops and conditions a barrier is cheaper, and easier to understand.
+    let mut by_depth = lines.clone();
+    by_depth.sort_by_key(|line| depth(*line));
+    if let Some(&line) = by_depth.iter().find(|&&line| left(&[line]).is_empty()) {
         return Some(Missing { lines: vec![line], in_every_launch: true, parted: Vec::new() });
     }
     let barriers = |line: u32| {
-        let barrier = |kernel: &Unordered<'_>| {
-            let place = places_of_lines(kernel.flow, &kind).get(&line).copied()?;
-            let barrier = new_barrier(kernel.flow, place, level)?;
-            let reaches = |pair: &Pair| pair.iter().any(|site| barrier.precedes.contains(site));
-            kernel.pairs.iter().all(reaches).then_some(barrier)
+        let left = left(&[line]);
+        let barriers = |(at, kernel): (usize, &Unordered<'_>)| {
+            let of_place = |&place: &StepPlace| new_barrier(kernel.flow, place, level);
+            let places = of_lines[at].get(&line)?;
+            let barriers: Vec<NewBarrier> = places.iter().map(of_place).collect::<Option<_>>()?;
+            let pairs = left.iter().filter(|(of, _)| *of == at).map(|(_, pair)| *pair);
+            let pairs: Vec<Pair> = pairs.collect();
+            let reaches = |pair: &Pair| barriers.iter().any(|barrier| barrier.reaches(*pair));
+            pairs.iter().all(reaches).then_some((barriers, pairs))
         };
-        Some((line, all.iter().map(barrier).collect::<Option<Vec<_>>>()?))
+        Some((line, all.iter().enumerate().map(barriers).collect::<Option<Vec<_>>>()?))
     };
     let mut tried = lines.iter().filter_map(|&line| barriers(line)).take(MOST_RUNS);
-    let runs_clean = |new: &[NewBarrier]| {
-        all.iter().zip(new).all(|(kernel, barrier)| (kernel.runs_clean)(barrier, &kernel.pairs))
+    let runs_clean = |new: Vec<(Vec<NewBarrier>, Vec<Pair>)>| {
+        all.iter().zip(new).all(|(kernel, (barriers, pairs))| kernel.runs_with(&barriers, pairs))
     };
-    if let Some((line, _)) = tried.find(|(_, new)| runs_clean(new)) {
+    if let Some(line) = tried.find_map(|(line, new)| runs_clean(new).then_some(line)) {
         return Some(Missing { lines: vec![line], in_every_launch: false, parted: Vec::new() });
     }
-    let lines = several(&lines, |lines| left(lines).len())?;
+    let lines = several(&by_depth, |lines| left(lines).len())?;
     let parted = lines.iter().filter_map(|line| {
         let others: Vec<u32> = lines.iter().copied().filter(|other| other != line).collect();
         let distance = |&(at, pair): &(usize, Pair)| {
@@ -141,6 +140,66 @@ pub fn missing(all: &[Unordered<'_>], level: Level, kind: impl Fn(u32) -> Option
     });
     let parted = parted.collect();
     Some(Missing { lines, in_every_launch: true, parted })
+}
+
+/// Returns the lines before which a barrier may stand in all kernels, the best first.
+fn candidates(
+    all: &[Unordered<'_>],
+    places: &[PlacesOfLines],
+    kind: &impl Fn(u32) -> Option<Line>,
+) -> Option<Vec<u32>> {
+    let is_together = |(at, line): (usize, &u32)| {
+        let own = places[at].get(line);
+        own.is_some_and(|own| own.iter().all(|(block, _)| all[at].flow.blocks[*block].uniform))
+    };
+    let in_all = |line: &&u32| (0..all.len()).all(|at| is_together((at, line)));
+    let is_own = |line: u32| {
+        let steps = all.iter().flat_map(|kernel| &kernel.flow.blocks).flat_map(|block| &block.steps);
+        steps.into_iter().any(|step| *step == Step::Line(line))
+    };
+    let lines = places.first()?.keys().filter(in_all);
+    let mut lines: Vec<_> = lines
+        .filter_map(|&line| {
+            // Whoever reads the kernel sees what its own lines order. A barrier right before the later access is what a
+            // programmer would write, so later lines come first. The end of a loop's body follows them: there the
+            // optimiser may have left no statement's line.
+            let is_end = kind(line)? == Line::LoopEnd;
+            Some((!is_own(line), is_end, Reverse(line)))
+        })
+        .collect();
+    lines.sort_unstable();
+    (lines.len() <= MOST_CANDIDATES).then(|| lines.into_iter().map(|(.., Reverse(line))| line).collect())
+}
+
+impl Unordered<'_> {
+    /// Returns the source line that begins at a step, if the fix may change it, and the call that it is of.
+    fn line_of(&self, step: Step) -> Option<(u32, Option<u32>)> {
+        match step {
+            Step::Line(line) => self.in_kernel.then_some((line, None)),
+            Step::Inlined { function, line, call } => {
+                self.in_functions.get(&function)?.contains(&line).then_some((line, Some(call)))
+            }
+            _ => None,
+        }
+    }
+
+    /// True if each of these races is gone with one of these barriers.
+    fn runs_with(&self, new: &[NewBarrier], mut open: Vec<Pair>) -> bool {
+        for barrier in new {
+            let (own, others): (Vec<Pair>, _) = open.iter().partition(|pair| barrier.reaches(**pair));
+            if !own.is_empty() && (self.runs_clean)(barrier, &own) {
+                open = others;
+            }
+        }
+        open.is_empty()
+    }
+}
+
+impl NewBarrier {
+    /// True if threads come to one of the accesses only through the barrier.
+    fn reaches(&self, pair: Pair) -> bool {
+        pair.iter().any(|site| self.precedes.contains(site))
+    }
 }
 
 /// Returns lines before which barriers order all races, as few as a greedy search finds: the next one is the line, or
@@ -190,28 +249,42 @@ fn new_barrier(flow: &Flow, (at, step): StepPlace, level: Level) -> Option<NewBa
         let mut forward = reversed[block].iter().filter(|&&from| from < block).peekable();
         behind[block] = forward.peek().is_some() && forward.all(|&from| behind[from]);
     }
-    let loops: Vec<_> =
-        loops(flow, &reversed).map(|(_, blocks)| blocks).filter(|blocks| blocks.contains(&at)).collect();
-    let innermost = loops.iter().min_by_key(|blocks| blocks.len());
-    let mut precedes = BTreeSet::new();
-    for (block, body) in flow.blocks.iter().enumerate() {
-        if behind[block] && innermost.is_none_or(|blocks| blocks.contains(&block)) {
-            let skipped = if block == at { step } else { 0 };
-            precedes.extend(body.steps.iter().skip(skipped).filter_map(|step| match *step {
-                Step::Access(site) | Step::Atomic(site) => Some(site),
-                _ => None,
-            }));
+    let loops: Vec<_> = loops(flow, &reversed).filter(|(_, blocks)| blocks.contains(&at)).collect();
+    let innermost = loops.iter().min_by_key(|(_, blocks)| blocks.len());
+    let accesses = |block: usize, skipped: usize| {
+        flow.blocks[block].steps.iter().skip(skipped).filter_map(|step| match *step {
+            Step::Access(site) | Step::Atomic(site) => Some(site),
+            _ => None,
+        })
+    };
+    let is_within = |block: &usize| innermost.is_none_or(|(_, blocks)| blocks.contains(block));
+    let after = (0..flow.blocks.len()).filter(|&block| behind[block]).filter(is_within);
+    let mut precedes: BTreeSet<u32> =
+        after.flat_map(|block| accesses(block, if block == at { step } else { 0 })).collect();
+    let ended = innermost.filter(|_| precedes.is_empty());
+    if let Some((header, blocks)) = ended {
+        // Each thread comes there before the next iteration, and does not leave the loop before.
+        let goes_back = |block: &usize| flow.blocks[*block].next.contains(&(*header as u32));
+        let leaves = |block: &usize| successors(flow, *block).any(|next| !blocks.contains(&next));
+        let is_head_alone = *header == at || accesses(*header, 0).next().is_none();
+        let passes = |block: &usize| behind[*block] || block == header && is_head_alone && !goes_back(block);
+        if !blocks.iter().filter(|block| goes_back(block) || leaves(block)).all(passes) {
+            return None;
         }
+        precedes = blocks.iter().flat_map(|&block| accesses(block, 0)).collect();
     }
-    Some(NewBarrier { level, precedes, loops: loops.len() })
+    Some(NewBarrier { level, precedes, loops: loops.len(), ends_iteration: ended.is_some() })
 }
 
-/// Returns the first step of each line.
-fn first_of_lines(flow: &Flow) -> HashMap<u32, StepPlace> {
+/// The places before lines: one in the kernel, or one in each call of a function.
+type PlacesOfLines = HashMap<u32, Vec<StepPlace>>;
+
+/// Returns the first step of each line, in the kernel and in each call.
+fn first_of_lines(kernel: &Unordered<'_>) -> HashMap<(u32, Option<u32>), StepPlace> {
     let mut first = HashMap::new();
-    for (block, body) in flow.blocks.iter().enumerate() {
+    for (block, body) in kernel.flow.blocks.iter().enumerate() {
         for (at, step) in body.steps.iter().enumerate() {
-            if let Step::Line(line) = *step {
+            if let Some(line) = kernel.line_of(*step) {
                 first.entry(line).or_insert((block, at));
             }
         }
@@ -219,11 +292,12 @@ fn first_of_lines(flow: &Flow) -> HashMap<u32, StepPlace> {
     first
 }
 
-/// Returns the place before each line. Before the head of a loop is before the loop, and no place if the loop is not
+/// Returns the places before each line. Before the head of a loop is before the loop, and no place if the loop is not
 /// the line's own.
-fn places_of_lines(flow: &Flow, kind: &impl Fn(u32) -> Option<Line>) -> HashMap<u32, StepPlace> {
+fn places_of_lines(kernel: &Unordered<'_>, kind: &impl Fn(u32) -> Option<Line>) -> PlacesOfLines {
+    let flow = kernel.flow;
     let reverse = reversed(flow);
-    let before = |line: u32, (block, at): StepPlace| {
+    let before = |(line, call): (u32, Option<u32>), (block, at): StepPlace| {
         if kind(line) != Some(Line::LoopHead) {
             return Some((block, at));
         }
@@ -231,7 +305,7 @@ fn places_of_lines(flow: &Flow, kind: &impl Fn(u32) -> Option<Line>) -> HashMap<
         // An outer loop has earlier lines. So has one of whose head nothing is left but a step.
         let lines = |blocks: &BTreeSet<usize>| {
             let steps = blocks.iter().flat_map(|&block| &flow.blocks[block].steps);
-            steps.filter_map(|step| if let Step::Line(line) = *step { Some(line) } else { None }).min()
+            steps.filter_map(|step| line_in(*step, call)).min()
         };
         match all.iter().find(|(_, blocks)| lines(blocks) >= Some(line)) {
             None => Some((block, at)),
@@ -243,8 +317,30 @@ fn places_of_lines(flow: &Flow, kind: &impl Fn(u32) -> Option<Line>) -> HashMap<
             }
         }
     };
-    let first = first_of_lines(flow);
-    first.into_iter().filter_map(|(line, place)| Some((line, before(line, place)?))).collect()
+    let mut places: HashMap<u32, Option<Vec<StepPlace>>> = HashMap::new();
+    for (at, first) in first_of_lines(kernel) {
+        let place = before(at, first);
+        let known = places.entry(at.0).or_insert_with(|| Some(Vec::new()));
+        *known = known.take().and_then(|mut known| {
+            known.push(place?);
+            Some(known)
+        });
+    }
+    let known = |(line, places): (u32, Option<Vec<StepPlace>>)| {
+        let mut places = places?;
+        places.sort_unstable();
+        Some((line, places))
+    };
+    places.into_iter().filter_map(known).collect()
+}
+
+/// Returns the line of the kernel, or of this call, that begins at a step.
+fn line_in(step: Step, of: Option<u32>) -> Option<u32> {
+    match step {
+        Step::Line(line) if of.is_none() => Some(line),
+        Step::Inlined { line, call, .. } if of == Some(call) => Some(line),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -256,15 +352,34 @@ mod tests {
         Some(Line::Statement)
     }
 
+    /// No line is within braces.
+    fn flat(_: u32) -> usize {
+        0
+    }
+
+    fn unordered<'a>(
+        flow: &'a Flow,
+        pairs: &[Pair],
+        runs_clean: &'a dyn Fn(&NewBarrier, &[Pair]) -> bool,
+    ) -> Unordered<'a> {
+        let in_functions = HashMap::new();
+        Unordered { flow, in_kernel: true, in_functions, pairs: pairs.to_vec(), runs_clean }
+    }
+
     fn fix(text: &str, pairs: &[Pair]) -> Option<Vec<u32>> {
         fix_with(text, pairs, None)
     }
 
     fn fix_with(text: &str, pairs: &[Pair], head: Option<u32>) -> Option<Vec<u32>> {
         let flow = flow(text);
-        let all = [Unordered { flow: &flow, pairs: pairs.to_vec(), runs_clean: &|_, _| false }];
-        missing(&all, Level::Block, |line| if Some(line) == head { Some(Line::LoopHead) } else { any(line) })
-            .map(|found| found.lines)
+        let all = [unordered(&flow, pairs, &|_, _| false)];
+        missing(
+            &all,
+            Level::Block,
+            |line| if Some(line) == head { Some(Line::LoopHead) } else { any(line) },
+            flat,
+        )
+        .map(|found| found.lines)
     }
 
     #[test]
@@ -311,8 +426,8 @@ mod tests {
                 _ if line == end => Some(Line::LoopEnd),
                 _ => any(line),
             };
-            let all = [Unordered { flow: &flow, pairs: pairs.to_vec(), runs_clean: &|_, _| false }];
-            missing(&all, Level::Block, kind).map(|found| found.lines)
+            let all = [unordered(&flow, pairs, &|_, _| false)];
+            missing(&all, Level::Block, kind, flat).map(|found| found.lines)
         };
         assert_eq!(found(&[[1, 0]], 20), Some(vec![20]));
         assert_eq!(found(&[[0, 0]], 20), None);
@@ -366,8 +481,8 @@ mod tests {
         let text = "u: L1 a0 L2 a1 L3 a2 L4 a3 L5 a4";
         let flow = flow(text);
         let of = |pairs: &[Pair]| {
-            let all = [Unordered { flow: &flow, pairs: pairs.to_vec(), runs_clean: &|_, _| false }];
-            missing(&all, Level::Block, any).map(|found| (found.lines, found.parted))
+            let all = [unordered(&flow, pairs, &|_, _| false)];
+            missing(&all, Level::Block, any, flat).map(|found| (found.lines, found.parted))
         };
         let each = [[0, 1], [1, 2], [2, 3], [3, 4]];
         // Each barrier parts neighbours. Farther accesses need none of their own.
@@ -383,11 +498,101 @@ mod tests {
     #[test]
     fn a_line_must_be_one_place_in_all_kernels() {
         let (one, two) = (flow("u: L17 a0 L18 a1"), flow("u 1: L17 a0\n : L18 a1"));
-        let of = |flow| Unordered { flow, pairs: vec![[0, 1]], runs_clean: &|_, _| false };
-        let found = missing(&[of(&one)], Level::Block, any);
+        let of = |flow| unordered(flow, &[[0, 1]], &|_, _| false);
+        let found = missing(&[of(&one)], Level::Block, any, flat);
         assert_eq!(found, Some(Missing { lines: vec![18], in_every_launch: true, parted: Vec::new() }));
-        assert_eq!(missing(&[of(&one), of(&two)], Level::Block, any), None);
-        assert_eq!(missing(&[of(&one)], Level::Block, |line| any(line).filter(|_| line != 18)), None);
+        assert_eq!(missing(&[of(&one), of(&two)], Level::Block, any, flat), None);
+        assert_eq!(missing(&[of(&one)], Level::Block, |line| any(line).filter(|_| line != 18), flat), None);
+    }
+
+    #[test]
+    fn a_barrier_in_a_function_is_one_in_each_of_its_calls() {
+        let fix = |texts: &[&str], pairs: &[Pair]| {
+            let flows: Vec<Flow> = texts.iter().map(|text| flow(text)).collect();
+            let all: Vec<_> = flows
+                .iter()
+                .map(|flow| {
+                    let in_functions = HashMap::from([(0, BTreeSet::from([7, 8]))]);
+                    Unordered { in_functions, ..unordered(flow, pairs, &|_, _| false) }
+                })
+                .collect();
+            missing(&all, Level::Block, any, flat).map(|found| found.lines)
+        };
+        let once = "u: L20 I7.1 a0 I8.1 a1 L21";
+        let twice = "u: L20 I7.1 a0 I8.1 a1 B L21 I7.2 a2 I8.2 a3 B";
+        assert_eq!(fix(&[once], &[[0, 1]]), Some(vec![8]));
+        assert_eq!(fix(&[twice], &[[0, 1], [2, 3]]), Some(vec![8]));
+        // Several kernels have the lines of the function alone in common.
+        assert_eq!(fix(&[once, &once.replace("L20", "L30")], &[[0, 1]]), Some(vec![8]));
+        // Between two calls, the kernel's own line comes first.
+        let used_again = twice.replacen(" B", "", 1);
+        assert_eq!(fix(&[&used_again], &[[1, 2]]), Some(vec![21]));
+        // Lines that threads may run alone, or that some threads run here, or that not all kernels have.
+        assert_eq!(fix(&[&once.replace("I8", "I9")], &[[0, 1]]), None);
+        assert_eq!(fix(&["u 1: L20 I7.1 a0\n : I8.1 a1"], &[[0, 1]]), None);
+        assert_eq!(fix(&[once, "u: L30 I7.1 a0 a1"], &[[0, 1]]), None);
+    }
+
+    #[test]
+    fn before_a_loop_of_a_function_is_before_it_in_each_call() {
+        let looped = |call: u32, at: u32| {
+            let (body, after, a) = (at + 1, at + 2, 2 * (call - 1));
+            format!("u {body}: L20 I7.{call} a{a}\nu {body},{after}: I8.{call} a{}\n", a + 1)
+        };
+        let flow = flow(&(looped(1, 0) + &looped(2, 2) + "u: L21"));
+        let in_functions = HashMap::from([(0, BTreeSet::from([7, 8]))]);
+        let pairs = [[0, 1], [2, 3]];
+        let all = [Unordered { in_functions, ..unordered(&flow, &pairs, &|_, _| false) }];
+        let head = |line| if line == 8 { Some(Line::LoopHead) } else { any(line) };
+        assert_eq!(missing(&all, Level::Block, head, flat).map(|found| found.lines), Some(vec![8]));
+        assert_eq!(places_of_lines(&all[0], &head)[&8], [(0, 3), (2, 3)]);
+    }
+
+    #[test]
+    fn each_call_is_tried_alone() {
+        // Each call has a loop whose statement meets itself.
+        let text = "u 1: L20\nu 1,2: I7.1 a0 a1\nu 3: L21\nu 3,4: I7.2 a2 a3\nu: L22";
+        let flow = flow(text);
+        let pairs = [[0, 1], [2, 3]];
+        for clean in [vec![0, 2], vec![2]] {
+            let runs_clean = |barrier: &NewBarrier, pairs: &[Pair]| {
+                assert!(pairs.iter().flatten().all(|site| barrier.precedes.contains(site)));
+                pairs.iter().all(|[first, _]| clean.contains(first))
+            };
+            let in_functions = HashMap::from([(0, BTreeSet::from([7]))]);
+            let all = [Unordered { in_kernel: false, in_functions, ..unordered(&flow, &pairs, &runs_clean) }];
+            let found =
+                missing(&all, Level::Block, any, flat).map(|found| (found.lines, found.in_every_launch));
+            assert_eq!(found, (clean.len() == 2).then_some((vec![7], false)));
+        }
+    }
+
+    #[test]
+    fn outside_of_a_loop_is_better() {
+        // The first iteration reads what was stored before the loop; a barrier ends each iteration.
+        let text = "u 1: L5 a0 L6\nu 2,3: L7\nu 1: L8 a1 L9 B\nu:";
+        let fix = |depth: fn(u32) -> usize| {
+            let flow = flow(text);
+            let kind = |line| if line == 7 { Some(Line::LoopHead) } else { any(line) };
+            missing(&[unordered(&flow, &[[0, 1]], &|_, _| false)], Level::Block, kind, depth)
+        };
+        let lines = |depth| fix(depth).map(|found| found.lines);
+        assert_eq!(lines(|line| usize::from(line > 7)), Some(vec![7]));
+        assert_eq!(lines(flat), Some(vec![8]));
+    }
+
+    #[test]
+    fn the_rest_of_the_races_is_tried() {
+        // A loop's statement meets itself, and all threads read behind the loop.
+        let flow = flow("u 1: L1 B\nu 1,2: L3 a0 a1 L4\nu: L5 a2");
+        let pairs = [[0, 1], [1, 2]];
+        let runs_clean = |_: &NewBarrier, pairs: &[Pair]| {
+            assert_eq!(pairs, [[0, 1]]);
+            true
+        };
+        let found = missing(&[unordered(&flow, &pairs, &runs_clean)], Level::Block, any, flat);
+        let wanted = Missing { lines: vec![4], in_every_launch: false, parted: Vec::new() };
+        assert_eq!(found, Some(wanted));
     }
 
     #[test]
@@ -407,16 +612,36 @@ mod tests {
                 asked.borrow_mut().push(barrier.clone());
                 answer
             };
-            let all = [Unordered { flow: &flow, pairs: vec![[0, 1]], runs_clean: &runs_clean }];
-            let found = missing(&all, Level::Block, |line| any(line).filter(|_| line == 18));
+            let all = [unordered(&flow, &[[0, 1]], &runs_clean)];
+            let found = missing(&all, Level::Block, |line| any(line).filter(|_| line == 18), flat);
             let wanted = Missing { lines: vec![18], in_every_launch: false, parted: Vec::new() };
             assert_eq!(found, answer.then_some(wanted));
             let precedes = BTreeSet::from([0, 1]);
-            assert_eq!(asked.into_inner(), [NewBarrier { level: Level::Block, precedes, loops: 1 }]);
+            let wanted = NewBarrier { level: Level::Block, precedes, loops: 1, ends_iteration: false };
+            assert_eq!(asked.into_inner(), [wanted]);
         }
         let with_lanes = self::flow(&text.replace("a0 a1", "a0 a1 l"));
         assert_eq!(new_barrier(&with_lanes, (2, 0), Level::Block), None);
         let after = new_barrier(&flow, (3, 0), Level::Block).unwrap();
         assert_eq!((after.precedes, after.loops), (BTreeSet::from([2]), 0));
+    }
+
+    #[test]
+    fn a_barrier_at_the_end_of_an_iteration_precedes_the_next_one() {
+        let at_end = |text: &str, place| {
+            let new = new_barrier(&flow(text), place, Level::Block)?;
+            new.ends_iteration.then_some(new.precedes)
+        };
+        let rounds = "u 1: L1\nu 2,3: L2\nu 1: L3 a0 a1 L4\nu: L5 a2";
+        assert_eq!(at_end(rounds, (2, 3)), Some(BTreeSet::from([0, 1])));
+        assert_eq!(at_end("u 1: L1\nu 1,2: L3 a0 L4\nu: L5", (1, 2)), Some(BTreeSet::from([0])));
+        // An access comes before the loop's condition; the iteration goes on, or some threads leave the loop before.
+        assert_eq!(at_end(&rounds.replace("L2", "L2 a3"), (2, 3)), None);
+        assert_eq!(at_end(rounds, (2, 1)), None);
+        let left = "u 1: L1\nu 2,4: L2\nu 3,4: L3 a0\nu 1: L4\nu: L5";
+        assert_eq!(at_end(left, (3, 0)), None);
+        assert_eq!(at_end(&left.replace("3,4: L3", "3: L3"), (3, 0)), Some(BTreeSet::from([0])));
+        // Some iterations do not come there.
+        assert_eq!(at_end("u 1: L1\nu 2,5: L2\nu 3,4: L3 a0\nu 4: L4\nu 1: L6\nu: L7", (3, 0)), None);
     }
 }

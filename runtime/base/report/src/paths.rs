@@ -21,10 +21,30 @@ pub(crate) fn places(flow: &Flow) -> HashMap<u32, StepPlace> {
     places
 }
 
-/// True if no line begins between two accesses of one basic block.
+/// True if two accesses of one basic block are of one statement: no line begins between them, or what comes later has no
+/// later line. Then the statement has several lines.
 pub(crate) fn is_one_statement(flow: &Flow, a: StepPlace, b: StepPlace) -> bool {
-    let between = a.1.min(b.1)..a.1.max(b.1);
-    a.0 == b.0 && flow.blocks[a.0].steps[between].iter().all(|step| !matches!(step, Step::Line(_)))
+    let (first, last) = (a.min(b), a.max(b));
+    let steps = &flow.blocks[a.0].steps;
+    a.0 == b.0
+        && match (line_of(steps, first.1), line_of(steps, last.1)) {
+            (Some((place, line)), Some((other_place, other))) => place == other_place && other <= line,
+            _ => !steps[first.1..last.1].iter().any(|step| line(step).is_some()),
+        }
+}
+
+/// The last line that has begun before a step of a block, and the call that it is of.
+fn line_of(steps: &[Step], at: usize) -> Option<(Option<u32>, u32)> {
+    steps[..at].iter().rev().find_map(line)
+}
+
+/// The line that a step begins, and the call that it is of.
+fn line(step: &Step) -> Option<(Option<u32>, u32)> {
+    match *step {
+        Step::Line(line) => Some((None, line)),
+        Step::Inlined { line, call, .. } => Some((Some(call), line)),
+        _ => None,
+    }
 }
 
 /// Which ways lead on.
@@ -125,4 +145,30 @@ pub(crate) fn innermost_loop(flow: &Flow, all: &[usize]) -> Option<(usize, BTree
     let reverse = reversed(flow);
     let around = loops(flow, &reverse).filter(|(_, blocks)| all.iter().all(|block| blocks.contains(block)));
     around.min_by_key(|(_, blocks)| blocks.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::barriers::tests::flow;
+
+    #[test]
+    fn a_statement_may_have_several_lines() {
+        let is_one = |text: &str| {
+            let flow = flow(text);
+            let places = places(&flow);
+            let (a, b) = (places[&0], places[&1]);
+            assert_eq!(is_one_statement(&flow, a, b), is_one_statement(&flow, b, a));
+            is_one_statement(&flow, a, b)
+        };
+        assert!(is_one("u: L20 a0 a1"));
+        assert!(is_one("u: L20 L21 a0 L20 a1"));
+        assert!(is_one("u: L20 a0 L21 a2 L20 a1"));
+        assert!(is_one("u: L20 I5.1 a0 I6.1 a2 I5.1 a1"));
+        assert!(is_one("u: a0 a1") && !is_one("u: a0 L20 a1"));
+        // A later line, code of another function, another block.
+        assert!(!is_one("u: L20 a0 L21 a1"));
+        assert!(!is_one("u: L20 I5.1 a0 L20 a1") && !is_one("u: L20 I5.1 a0 I5.2 a1"));
+        assert!(!is_one("u 1: L20 a0\nu: L20 a1"));
+    }
 }

@@ -1,6 +1,6 @@
 //! Tests which findings the whole run shows to be one, and which not.
 
-use gpurace_abi::flow::Flow;
+use gpurace_abi::flow::{Flow, Update};
 
 use super::{access, race};
 use crate::barriers::Pair;
@@ -115,8 +115,36 @@ fn what_a_statement_writes_in_several_iterations_lacks_the_barrier_of_the_loop()
     assert_eq!(joined_as(loops(), &in_loop, &[&[[1, 2], [1, 2]], &[[0, 0]]]), apart);
     let straight = flow("u: L7 a1 L8 a0 L9 a2");
     assert_eq!(joined_as(loops(), &straight, &pairs), apart);
-    // All that lacks the barrier is the statement's: it is an update.
-    assert_eq!(joined_as(report(&[read(8), UPDATE]), &in_loop, &[&[[1, 0]], &[[0, 0]]]), [(Other, 2)]);
+    // All that lacks the barrier is the statement's: it is an update, unless it reads other bytes than it writes.
+    let own: [&[Pair]; 2] = [&[[1, 0]], &[[0, 0]]];
+    for findings in [[read(8), UPDATE], [UPDATE, read(8)]] {
+        let own = if findings[0].0 == Other { [own[1], own[0]] } else { own };
+        assert_eq!(joined_as(report(&findings), &in_loop, &own), [(LoopBackEdge, 2)]);
+        let updates = vec![Update { read: 1, change: 0, by_value: false, by_one: false }];
+        let updating = Flow { updates, ..in_loop.clone() };
+        assert_eq!(joined_as(report(&findings), &updating, &own), [(Other, 2)]);
+    }
+}
+
+#[test]
+fn the_back_edge_of_a_loop_explains_what_it_also_orders() {
+    let within = (MissingBarrier, [(Read, 7), (Write, 8)], "n", Scope::Block);
+    let next = (LoopBackEdge, [(Write, 8), (Read, 8)], "n", Scope::Block);
+    let pairs: [&[Pair]; 2] = [&[[1, 0]], &[[0, 2]]];
+    let in_loop = flow("u 1: L1\nu 1,2: L7 a1 L8 a2 a0\nu:");
+    let joined = |findings: [_; 2], flow: &Flow| {
+        let pairs = if findings[0] == within { pairs } else { [pairs[1], pairs[0]] };
+        let mut report = report(&findings);
+        for finding in &mut report.findings {
+            finding.fingerprint = format!("{}:k:n:interval 1", finding.cause.as_str());
+        }
+        joined_as(report, flow, &pairs)
+    };
+    assert_eq!(joined([within, next], &in_loop), [(LoopBackEdge, 2)]);
+    assert_eq!(joined([next, within], &in_loop), [(LoopBackEdge, 2)]);
+    // A barrier ends each iteration: within one, another one is missing.
+    let ended = flow("u 1: L1\nu 1,2: L7 a1 L8 a2 a0 B\nu:");
+    assert_eq!(joined([within, next], &ended), [(MissingBarrier, 2)]);
 }
 
 #[test]
