@@ -229,14 +229,21 @@ fn what_a_kernel_synchronises_with_is_known_by_what_it_calls() {
 #[test]
 fn a_kernel_that_orders_less_than_the_device_says_so() {
     let narrow = |body: &str| features(body).narrow_order;
-    let asm = |text: &str| narrow(&format!("call void asm sideeffect \"{text}\", \"r,l\"(i32 %a, i64 %at)"));
-    for wide in ["fence.acq_rel.gpu;", "fence.sc.sys;", "red.release.gpu.add.u32 [$1], 1;"] {
-        assert!(!asm(wide), "{wide}");
+    for body in [
+        "fence seq_cst",
+        "fence syncscope(\"device\") acq_rel",
+        "%old = atomicrmw add ptr %p, i32 1 syncscope(\"device\") release",
+        // A relaxed atomic orders nothing, whatever its scope.
+        "%old = atomicrmw add ptr %p, i32 1 syncscope(\"block\") monotonic",
+        "call void @llvm.nvvm.barrier0()",
+    ] {
+        assert!(!narrow(body), "{body}");
     }
-    // A relaxed atomic orders nothing, whatever its scope.
-    assert!(!asm("red.relaxed.cta.add.u32 [$1], 1;"));
-    assert!(!narrow("call void @llvm.nvvm.barrier0()"));
-    for narrow in ["fence.acq_rel.cta;", "fence.sc.cluster;", "red.release.cta.add.u32 [$1], 1;"] {
-        assert!(asm(narrow), "{narrow}");
+    for body in [
+        "fence syncscope(\"block\") acq_rel",
+        "fence syncscope(\"cluster\") seq_cst",
+        "%old = atomicrmw add ptr %p, i32 1 syncscope(\"block\") release",
+    ] {
+        assert!(narrow(body), "{body}");
     }
 }

@@ -27,7 +27,7 @@ use crate::host::types::{cudaFuncAttributes, cudaResourceDesc, cudaTextureDesc};
 use crate::host::{message, status_line};
 use crate::prove::Decision;
 use crate::session::resolve;
-use crate::session::{BegunLaunch, EndedLaunch, Session};
+use crate::session::{BegunLaunch, EndedLaunch, Session, shared_objects};
 
 /// Number of `cudaLimitStackSize`.
 const LIMIT_STACK: u32 = 0;
@@ -411,7 +411,7 @@ pub(super) fn shown_fault(
         .and_then(|address| program.allocations.nearest(address as usize))
         .filter(|(_, distance)| distance.is_none_or(|distance| distance.unsigned_abs() < FARTHEST))
         .map(|(allocation, distance)| (resolve::allocation_object(program, &allocation), distance));
-    let (object, distance) = resolve::left_array(&begun.record, &fault.kind).or(nearest).unzip();
+    let (object, distance) = shared_objects::left_array(&begun.record, &fault.kind).or(nearest).unzip();
     let (file, line, column) = match fault.instruction.and_then(|at| program.device_position(at)) {
         Some(at) => (Some(at.file), Some(at.line), at.column),
         None => {

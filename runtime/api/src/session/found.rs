@@ -15,7 +15,7 @@ use super::{Session, SessionState};
 use crate::backend::{FoundRace, OwnChecker};
 use crate::session::launch_record::LaunchRecord;
 use crate::session::resolve::{self, InKernel, Resolved};
-use crate::session::{transfer_sites, watch};
+use crate::session::{shared_objects, transfer_sites, watch};
 
 /// Races whose causes are looked for in the control flow. Each may take a millisecond. Further ones of a kernel
 /// and object are one finding.
@@ -99,8 +99,8 @@ impl Session {
                 let launch = launch.as_ref()?;
                 let place = shared_offset.and_then(|at| own_checker?.shared_place(launch.kernel, at));
                 Some(place.map_or_else(
-                    || resolve::some_shared_object(launch),
-                    |at| resolve::shared_object(launch, at),
+                    || shared_objects::some_object(launch),
+                    |at| shared_objects::object_at(launch, at),
                 ))
             };
             let object = match record.space {

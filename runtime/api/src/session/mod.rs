@@ -39,6 +39,7 @@ mod progress;
 mod recent;
 mod report;
 pub mod resolve;
+pub mod shared_objects;
 pub mod suppress;
 pub mod transfer_sites;
 pub mod trials;

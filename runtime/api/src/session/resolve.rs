@@ -4,7 +4,6 @@ use gpurace_abi::flow::Flow;
 use gpurace_abi::meta::{Elements, Frame, ModuleMeta, Site};
 use gpurace_abi::symbol;
 use gpurace_check::{RaceRecord, RaceScope, Side, SideOp, Space};
-use gpurace_cpu::FaultKind;
 use gpurace_options::select::ObjectDescription;
 use gpurace_report::barriers::Pair;
 use gpurace_report::cause::{self, Cause};
@@ -17,7 +16,7 @@ use crate::program::Program;
 use crate::program::allocations::Allocation;
 use crate::program::modules::Modules;
 use crate::session::launch_record::LaunchRecord;
-use crate::session::{Session, transfer_sites, watch};
+use crate::session::{Session, shared_objects, transfer_sites, watch};
 
 /// The innermost frame in user code. If all are in headers of the toolkit, the innermost of all.
 pub(super) fn user_frame<'a>(meta: &ModuleMeta, frames: &'a [Frame]) -> Option<&'a Frame> {
@@ -182,7 +181,12 @@ pub struct MemoryObject {
 }
 
 impl MemoryObject {
-    fn shared(name: Option<String>, size: Option<u64>, offset: Option<u64>, elements: &Elements) -> Self {
+    pub(super) fn shared(
+        name: Option<String>,
+        size: Option<u64>,
+        offset: Option<u64>,
+        elements: &Elements,
+    ) -> Self {
         let kind = schema::ObjectKind::Shared;
         let element = offset.and_then(|offset| element(elements, offset));
         let shown = schema::Object { kind, name, size, offset, element, allocated_at: None, parameter: None };
@@ -197,74 +201,6 @@ impl MemoryObject {
             size: self.shown.size.unwrap_or_default(),
             order: self.order,
         }
-    }
-}
-
-/// The shared memory of a block if the byte is unknown: the kernel's only array, or some array.
-pub fn some_shared_object(launch: &LaunchRecord) -> MemoryObject {
-    let meta = launch.kernel.meta();
-    let (name, size) = match (&meta.shared[..], &meta.dynamic_shared[..]) {
-        ([only], []) => (Some(only.name.clone()), Some(only.size.into())),
-        ([], [only]) => (Some(only.name.clone()), Some(launch.shape.dynamic_shared.into())),
-        _ => (None, None),
-    };
-    MemoryObject::shared(name, size, None, &Elements::default())
-}
-
-/// The shared array that an access has left, and the distance from there.
-pub fn left_array(launch: &LaunchRecord, kind: &FaultKind) -> Option<(schema::Object, Option<i64>)> {
-    match kind {
-        FaultKind::LeavesArray { name, size, distance } => {
-            let array = MemoryObject::shared(Some(name.clone()), Some(*size), None, &Elements::default());
-            Some((array.shown, Some(*distance)))
-        }
-        FaultKind::LeavesShared { offset } => {
-            let dynamic = u64::from(launch.shape.dynamic_shared);
-            let end = match dynamic {
-                0 => launch.kernel.meta().shared_static.into(),
-                _ => dynamic_offset(launch) + dynamic,
-            };
-            // The array at that end of shared memory.
-            let nearest = offset.clamp(&0, &(end as i64 - 1)).cast_unsigned();
-            let mut array = shared_object(launch, nearest).shown;
-            let (within, size) = (array.offset.take()?, array.size?);
-            array.element = None;
-            let start = nearest - within;
-            let distance = if *offset < 0 { *offset } else { offset - (start + size) as i64 };
-            Some((array, Some(distance)))
-        }
-        _ => None,
-    }
-}
-
-/// The offset of dynamic shared memory in that of a block.
-fn dynamic_offset(launch: &LaunchRecord) -> u64 {
-    u64::from(launch.kernel.meta().shared_static).next_multiple_of(16)
-}
-
-/// The variable at this offset of a block's shared memory.
-pub fn shared_object(launch: &LaunchRecord, offset: u64) -> MemoryObject {
-    let meta = launch.kernel.meta();
-    let unknown = Elements::default();
-    let shown =
-        |name, size, start, elements| MemoryObject::shared(name, Some(size), Some(offset - start), elements);
-    let dynamic = dynamic_offset(launch);
-    if offset >= dynamic {
-        // All `extern __shared__` arrays begin at the same byte.
-        let (name, elements) = match &meta.dynamic_shared[..] {
-            [only] => (Some(only.name.clone()), &only.elements),
-            _ => (None, &unknown),
-        };
-        return shown(name, launch.shape.dynamic_shared.into(), dynamic, elements);
-    }
-    let holds =
-        |start: u32, size: u32| (u64::from(start)..u64::from(start) + u64::from(size)).contains(&offset);
-    match meta.shared.iter().find(|variable| holds(variable.offset, variable.size)) {
-        Some(variable) => {
-            let name = Some(variable.name.clone());
-            shown(name, variable.size.into(), variable.offset.into(), &variable.elements)
-        }
-        None => shown(None, meta.shared_static.into(), 0, &unknown),
     }
 }
 
@@ -318,7 +254,7 @@ fn object(program: &Program, record: &RaceRecord, launch: Option<&LaunchRecord>)
     match record.space {
         Space::Shared => {
             let offset = address.checked_sub(record.shared_base)?;
-            Some(shared_object(launch?, offset as u64))
+            Some(shared_objects::object_at(launch?, offset as u64))
         }
         Space::Global => global_object(program, address),
     }
