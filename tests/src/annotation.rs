@@ -13,7 +13,7 @@
 //! //@ exit: 3                    exit status, if it is not 0 or 66
 //! //@ stdout: text               a line of standard output; these lines are all of it
 //! //@ stderr-contains: text      a fragment of the run's standard error
-//! //@[racy] findings: alias mask the cause of each finding of a racy build
+//! //@[racy] findings: alias a|b  the cause of each finding of a racy build; `a|b`: either, as the schedule shows
 //! //@[racy] fixes: 1             for so many findings the report offers a change of the source
 //! //@[racy] wrong-finding: why   a declared finding is not what the program does wrong
 //! //@ compile-error: text        the build fails, and its standard error has this fragment

@@ -1,7 +1,7 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-barrier
+//@[racy] findings: missing-barrier|loop-back-edge
 // Neighbours are exchanged in rounds, a barrier after each one. Without it, all races are one mistake, whether they are
-// within a round or from one to the next.
+// within a round or from one to the next. The cause is the end of the round, if some race shows that.
 #include "check.h"
 
 __global__ void sort(int* data) {

@@ -18,7 +18,7 @@ __global__ void rounds_of_width(const int* in, int* out, int rounds) {
     }
     out[t] = sum;
 }
-//~ RACE[racy] read-write shared: A B
+//~ RACE[racy] read-write|write-read shared: A B
 
 __global__ void rounds_of_all(const int* in, int* out, int rounds) {
     __shared__ int tile[128];
@@ -34,7 +34,7 @@ __global__ void rounds_of_all(const int* in, int* out, int rounds) {
     }
     out[t] += sum;
 }
-//~ RACE[racy] read-write shared: C D
+//~ RACE[racy] read-write|write-read shared: C D
 
 int main() {
     Buffer<int> in(128), out(128);
