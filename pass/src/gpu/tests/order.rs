@@ -225,25 +225,3 @@ fn what_a_kernel_synchronises_with_is_known_by_what_it_calls() {
     let observed = of("%old = atomicrmw add ptr %p, i32 1 monotonic\n store i32 %old, ptr %p");
     assert_eq!(observed, SyncFeatures { observes: true, uses_atomics: true, ..none });
 }
-
-#[test]
-fn a_kernel_that_orders_less_than_the_device_says_so() {
-    let narrow = |body: &str| features(body).narrow_order;
-    for body in [
-        "fence seq_cst",
-        "fence syncscope(\"device\") acq_rel",
-        "%old = atomicrmw add ptr %p, i32 1 syncscope(\"device\") release",
-        // A relaxed atomic orders nothing, whatever its scope.
-        "%old = atomicrmw add ptr %p, i32 1 syncscope(\"block\") monotonic",
-        "call void @llvm.nvvm.barrier0()",
-    ] {
-        assert!(!narrow(body), "{body}");
-    }
-    for body in [
-        "fence syncscope(\"block\") acq_rel",
-        "fence syncscope(\"cluster\") seq_cst",
-        "%old = atomicrmw add ptr %p, i32 1 syncscope(\"block\") release",
-    ] {
-        assert!(narrow(body), "{body}");
-    }
-}
