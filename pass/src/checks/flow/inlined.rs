@@ -224,11 +224,11 @@ impl Calls {
         in_loop: Option<usize>,
     ) -> Vec<(InlinedPosition, bool)> {
         // SAFETY: by contract.
-        let positions = unsafe { inlined(LLVMInstructionGetDebugLoc(instruction)) };
-        let is_own = |call| {
-            let is_phi = unsafe { ir::opcode(instruction) == llvm_sys::LLVMOpcode::LLVMPHI };
-            !is_phi && in_loop.is_none_or(|around| self.own_loops.contains(&(call, around)))
+        let (positions, is_phi) = unsafe {
+            let is_phi = ir::opcode(instruction) == llvm_sys::LLVMOpcode::LLVMPHI;
+            (inlined(LLVMInstructionGetDebugLoc(instruction)), is_phi)
         };
+        let is_own = |call| !is_phi && in_loop.is_none_or(|around| self.own_loops.contains(&(call, around)));
         positions.map(|position| (position, is_own(position.call))).collect()
     }
 }
