@@ -61,13 +61,15 @@ pub fn join(report: &mut Report, traces: &Traces<'_>) {
                     let updates = updated(report, known);
                     let is_with_update =
                         |race: &Race| sides(race).iter().flatten().any(|place| updates.contains(place));
-                    same_object
-                        && !finding.races.is_empty()
-                        && !is_of_iterations(report, known, finding, traces)
-                        && report.races_of(finding).all(is_with_update)
+                    same_object && !finding.races.is_empty() && report.races_of(finding).all(is_with_update)
                 }
                 (Other, MissingBarrier | LoopBackEdge) => {
-                    same_object && is_of_iterations(report, finding, known, traces)
+                    let updates = updated(report, finding);
+                    let is_apart =
+                        |race: &Race| !sides(race).iter().flatten().any(|place| updates.contains(place));
+                    same_object
+                        && is_of_iterations(report, finding, known, traces)
+                        && report.races_of(known).any(is_apart)
                 }
                 (Other, MissingFence) => same_object && places.is_subset(&self::places(report, known)),
                 (MissingFence | Other, NarrowScope) => report.races_of(finding).all(|race| {
@@ -132,7 +134,7 @@ fn are_on_one_object(races: [&Race; 2]) -> bool {
 }
 
 /// True if a finding is of plain writes of one statement in a loop without a barrier, and in another finding the
-/// statement races from one iteration to the next with more than what it updates. So the loop lacks a barrier anyway.
+/// statement races with others from one iteration to the next.
 fn is_of_iterations(report: &Report, finding: &Finding, known: &Finding, traces: &Traces<'_>) -> bool {
     let crosses = |race: &InKernel<'_>| {
         let relation = relation(race.flow, race.pair, Level::Block);
@@ -140,9 +142,7 @@ fn is_of_iterations(report: &Report, finding: &Finding, known: &Finding, traces:
     };
     let repeats = |race: &InKernel<'_>| {
         let [a, b] = race.pair;
-        let is_with = |other: &InKernel<'_>| {
-            other.pair.contains(&a) && crosses(other) && !updates::is_known(other.flow, other.pair)
-        };
+        let is_with = |other: &InKernel<'_>| other.pair.contains(&a) && crosses(other);
         a == b
             && crosses(race)
             && updates::of(race.flow, race.pair, false).is_none()
