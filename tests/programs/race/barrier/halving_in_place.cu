@@ -1,7 +1,7 @@
 //@ revisions: racy fixed
-//@[racy] findings: loop-back-edge
+//@[racy] findings: loop-back-edge|several-writers
 // Sums in place: a thread's element is that of another thread in the round before. Several threads write it, one after the
-// other; a barrier is missing between the rounds.
+// other; a barrier is missing between the rounds. Which races are found decides whether the cause is told rightly.
 #include "check.h"
 
 __global__ void halve(int* out, int levels) {
