@@ -332,6 +332,19 @@ fn is_label(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
+/// True if the causes that were found are those that `findings` declares, in any order. `a|b` declares either.
+pub fn are_causes(declared: &[&str], found: &[String]) -> bool {
+    let mut declared = declared.to_vec();
+    // Those that leave no choice take theirs first.
+    declared.sort_by_key(|causes| causes.split('|').count());
+    let mut rest = found.to_vec();
+    let mut is_found = |causes: &&str| {
+        let at = rest.iter().position(|cause| causes.split('|').any(|wanted| wanted == cause));
+        at.map(|at| rest.remove(at)).is_some()
+    };
+    declared.iter().all(&mut is_found) && rest.is_empty()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -390,5 +403,18 @@ sum += tile[t];   //~ B
         ] {
             assert_eq!(Program::parse(source).unwrap_err(), want);
         }
+    }
+
+    #[test]
+    fn causes_are_those_declared_in_any_order() {
+        let are = |declared: &[&str], found: &[&str]| {
+            are_causes(declared, &found.iter().map(|cause| (*cause).to_owned()).collect::<Vec<_>>())
+        };
+        assert!(are(&["alias", "mask"], &["mask", "alias"]) && are(&[], &[]));
+        assert!(are(&["alias|mask"], &["mask"]) && are(&["alias|mask", "alias"], &["alias", "mask"]));
+        assert!(
+            !are(&["alias"], &["mask"]) && !are(&["alias"], &[]) && !are(&["alias"], &["alias", "alias"])
+        );
+        assert!(!are(&["alias|mask"], &["alias", "mask"]));
     }
 }

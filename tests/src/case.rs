@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::annotation::{Known, Program};
+use crate::annotation::{self, Known, Program};
 use crate::compare::{Mismatch, compare};
 use crate::diff::{moved, patched};
 use crate::precompiled;
@@ -306,21 +306,14 @@ impl Case {
     /// Checks that a racy build has the declared findings, under the schedule without a seed. A build whose races
     /// are certain must declare them.
     fn compare_findings(&self, report: &Report, seed: &str, findings: &mut Findings) {
-        let mut wanted = self.program.words(self.revision(), "findings");
+        let wanted = self.program.words(self.revision(), "findings");
         let is_racy = self.program.races(self.revision()).iter().any(|race| !race.optional);
         if seed != "0" || self.program.known(self.revision()).is_some() || wanted.is_empty() && !is_racy {
             return;
         }
         let mut found: Vec<String> = report.findings.iter().filter_map(Finding::name).collect();
         found.sort();
-        // Those that say exactly one cause come first.
-        wanted.sort_by_key(|causes| (causes.split('|').count(), *causes));
-        let mut rest = found.clone();
-        let mut is_found = |causes: &&str| {
-            let at = rest.iter().position(|cause| causes.split('|').any(|wanted| wanted == cause));
-            at.map(|at| rest.remove(at)).is_some()
-        };
-        if !(wanted.iter().all(&mut is_found) && rest.is_empty()) {
+        if !annotation::are_causes(&wanted, &found) {
             let [found, wanted] = [found.join(" "), wanted.join(" ")];
             findings.failures.push(format!("findings: `{found}`, declared: `{wanted}`"));
         }
