@@ -95,7 +95,7 @@ impl OverlappedOperations {
     }
 
     /// True if a launch with this footprint and about this many accesses may run without checks:
-    /// none of the operations in `unordered` conflicts with it. `equals`: it would replace this launch.
+    /// none of the operations in `unordered` conflicts with it. `equals` is true for a kept launch that it equals.
     pub fn allows(
         &self,
         footprint: &Footprint,
