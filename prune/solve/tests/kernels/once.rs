@@ -35,6 +35,26 @@ ways! {
     }
 }
 
+/// Who fills tiles.
+struct Producers {
+    /// Arrivals that end a phase.
+    writers: i64,
+    /// True for the threads of warp 0.
+    produces: ExprId,
+    /// True for those of them that fill tiles.
+    copying: ExprId,
+}
+
+/// Warp 0, or its first thread if it copies. `few`: phases end before all of them have arrived.
+fn producers(k: &mut Kernel, t: ExprId, copies: bool, few: bool) -> Producers {
+    let first = k.ltc(t, if few { 2 } else { 1 });
+    Producers {
+        writers: if copies { 1 } else { 32 } - i64::from(few && !copies),
+        produces: k.ltc(t, 32),
+        copying: if copies { first } else { k.p.exprs.truth(true) },
+    }
+}
+
 /// Warp 0 writes a tile, or its first thread copies it. The others wait before their loop, or in each of its rounds.
 fn once(how: Once, copies: bool, inside: bool) -> (Kernel, Vec<SiteId>) {
     use Once::*;
@@ -44,10 +64,7 @@ fn once(how: Once, copies: bool, inside: bool) -> (Kernel, Vec<SiteId>) {
     let ready = k.shared("ready", 16);
     k.sync();
     let (zero, one) = (k.c(0), k.c(1));
-    let writers = if copies { 1 } else { 32 } - i64::from(how == Few && !copies);
-    let produces = k.ltc(t, 32);
-    let copying = k.ltc(t, if how == Few { 2 } else { 1 });
-    let copying = if copies { copying } else { k.p.exprs.truth(true) };
+    let Producers { writers, produces, copying } = producers(&mut k, t, copies, how == Few);
     let mut sites = Vec::new();
     let mut reads = Vec::new();
     k.when_else(
@@ -171,10 +188,7 @@ fn each(how: Each, copies: bool) -> (Kernel, Vec<SiteId>) {
         Unknown => n,
         _ => three,
     };
-    let writers = if copies { 1 } else { 32 } - i64::from(how == Few && !copies);
-    let produces = k.ltc(t, 32);
-    let copying = k.ltc(t, if how == Few { 2 } else { 1 });
-    let copying = if copies { copying } else { k.p.exprs.truth(true) };
+    let Producers { writers, produces, copying } = producers(&mut k, t, copies, how == Few);
     let mut sites = Vec::new();
     let mut reads = Vec::new();
     k.when_else(
