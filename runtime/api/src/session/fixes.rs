@@ -156,7 +156,7 @@ impl Session {
             let may_need_barriers =
                 fix::may_need_barriers(finding) && !join::keeps_one_value(report, finding);
             let races = of_finding.get(&fingerprint).filter(|_| may_need_barriers);
-            let Some(mut fixed) = races.and_then(|races| self.barriers_for(races, None)) else {
+            let Some(mut fixed) = races.and_then(|races| self.barriers_for(races)) else {
                 at += 1;
                 continue;
             };
@@ -174,7 +174,7 @@ impl Session {
                     continue;
                 }
                 let both = both.concat();
-                match self.barriers_for(&both, None) {
+                match self.barriers_for(&both) {
                     Some(of_both) if of_both.barriers <= fixed.barriers => {
                         fixed = of_both;
                         join::join_mended(report, other, at);
@@ -205,11 +205,12 @@ impl Session {
         join::share_barriers(report);
     }
 
-    /// Joins what threads of one block lack with what threads of several blocks lack on the same object, if barriers of
-    /// the grid would mend both at the places where they mend the latter.
+    /// Joins what threads of one block lack with what threads of several blocks lack on the same object, if as many
+    /// barriers of the grid would mend both as the latter.
     fn join_with_wider(&self, report: &mut Report, of_finding: &mut HashMap<String, Vec<&FoundResolved>>) {
-        let barriers =
-            |races: &[&FoundResolved]| Some(self.barriers_for(races, Some(schema::Scope::Block))?.barriers);
+        let barriers = |races: &[&FoundResolved]| {
+            Some(self.barriers_in(&by_kernel(races)?, schema::Scope::Grid)?.barriers)
+        };
         let mut at = 0;
         while at < report.findings.len() {
             let races = |finding: &schema::Finding| of_finding.get(&finding.fingerprint).cloned();
@@ -242,10 +243,10 @@ impl Session {
         }
     }
 
-    /// The barriers that would order all these races. With `scope` they are taken for races of that scope, and nothing is
-    /// run: barriers of other groups of threads may stand at the same places.
-    fn barriers_for(&self, races: &[&FoundResolved], scope: Option<schema::Scope>) -> Option<Fixed> {
-        self.barriers_in(&by_kernel(races)?, scope)
+    /// The barriers of blocks or warps that would order all these races.
+    fn barriers_for(&self, races: &[&FoundResolved]) -> Option<Fixed> {
+        let kernels = by_kernel(races)?;
+        self.barriers_in(&kernels, widest_within_blocks(&kernels)?)
     }
 
     /// The barriers that would order all these races, and those that the run did not show. `None` if there are none of
@@ -261,11 +262,14 @@ impl Session {
                 races.widest = races.widest.max(scope);
             }
         }
-        any.then(|| self.barriers_in(&kernels, None)).flatten()
+        if !any {
+            return None;
+        }
+        self.barriers_in(&kernels, widest_within_blocks(&kernels)?)
     }
 
-    /// The fewest barriers in one file.
-    fn barriers_in(&self, kernels: &[RacesInKernel<'_>], scope: Option<schema::Scope>) -> Option<Fixed> {
+    /// The fewest barriers in one file that order races of threads of `widest`.
+    fn barriers_in(&self, kernels: &[RacesInKernel<'_>], widest: schema::Scope) -> Option<Fixed> {
         let functions: Vec<_> = kernels.iter().map(|races| races.lines_around(&self.program)).collect();
         let own = |races: &RacesInKernel<'_>| {
             let meta = races.kernel.module.meta;
@@ -282,7 +286,7 @@ impl Session {
                 functions: functions.get(file).cloned().unwrap_or_default(),
             };
             let may_change = own.iter().zip(&functions).map(may_change).collect();
-            self.barriers_in_file(file, kernels, may_change, scope)
+            self.barriers_in_file(file, kernels, may_change, widest)
         };
         files.iter().filter_map(in_file).min_by_key(|fixed| fixed.barriers)
     }
@@ -293,13 +297,14 @@ impl Session {
         file: &str,
         kernels: &[RacesInKernel<'_>],
         may_change: Vec<MayChange>,
-        scope: Option<schema::Scope>,
+        widest: schema::Scope,
     ) -> Option<Fixed> {
         let runs: Vec<_> = kernels
             .iter()
             .map(|races| {
                 move |barrier: &NewBarrier, pairs: &[Pair]| {
-                    scope.is_none() && self.runs_clean(races.kernel, &races.shown, barrier, pairs)
+                    widest <= schema::Scope::Block
+                        && self.runs_clean(races.kernel, &races.shown, barrier, pairs)
                 }
             })
             .collect();
@@ -315,7 +320,6 @@ impl Session {
                 runs_clean: runs,
             })
             .collect();
-        let widest = scope.or_else(|| kernels.iter().map(|races| races.widest).max())?;
         let fix::Barriers { diff, advice, barriers, parted } =
             fix::barriers(widest, &unordered, file, self.sources())?;
         let words = |(at, [first, second]): (usize, Pair)| {
@@ -409,6 +413,11 @@ fn by_kernel<'a>(races: &[&'a FoundResolved]) -> Option<Vec<RacesInKernel<'a>>> 
         }
     }
     Some(kernels)
+}
+
+/// The widest group of threads that race. `None` if it is more than a block.
+fn widest_within_blocks(kernels: &[RacesInKernel<'_>]) -> Option<schema::Scope> {
+    kernels.iter().map(|races| races.widest).max().filter(|widest| *widest <= schema::Scope::Block)
 }
 
 /// Launches of this run in which races were seen, each with a block.

@@ -34,7 +34,8 @@ pub struct Barriers {
 
 /// Returns barriers that order all races of a finding. `widest` is the widest group of threads that race,
 /// `kernels` has the races, by kernel, and the lines of `file` that may change. `None` if there is no place for them that all
-/// threads of a block reach together.
+/// threads of a block reach together. Barriers of the grid show where blocks lack an order: only a cooperative launch
+/// can have them.
 pub fn barriers(
     widest: Scope,
     kernels: &[Unordered<'_>],
@@ -44,7 +45,7 @@ pub fn barriers(
     let (level, statement) = match widest {
         Scope::Warp => (Level::Warp, "__syncwarp();"),
         Scope::Block => (Level::Block, "__syncthreads();"),
-        _ => return None,
+        _ => (Level::Grid, "cooperative_groups::this_grid().sync();"),
     };
     let text = sources.text(file)?;
     let old: Vec<&str> = text.split_inclusive('\n').collect();

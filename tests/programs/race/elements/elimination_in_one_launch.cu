@@ -1,7 +1,7 @@
 //@ revisions: racy fixed apart
 //@[racy] findings: missing-barrier
-//@[apart] findings: missing-barrier
-//@[apart] wrong-finding: the barrier that lacks within the block is a mistake of its own
+//@[apart] findings: missing-barrier missing-barrier
+//@[apart] fixes: 1
 // Elimination over the integers, a step per column: all rows read the pivot's row, which the step before has changed. One
 // launch per step is right. In the third form the block's own threads lack a barrier elsewhere, which is another mistake.
 #include "check.h"
