@@ -273,6 +273,13 @@ impl Program {
         levels.into_iter().map(str::to_owned).collect()
     }
 
+    /// Returns a number for samples of programs, the same on each machine and in each folder: FNV-1a of the file's name.
+    pub fn number(&self) -> u64 {
+        let name = self.path.file_stem().unwrap_or_default().to_string_lossy();
+        name.bytes()
+            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+    }
+
     /// Returns the seeds of the executor's schedules.
     pub fn seeds(&self, revision: Option<&str>) -> Vec<String> {
         let given = self.words(revision, "seeds");

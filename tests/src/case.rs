@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::annotation::{self, Known, Program};
-use crate::compare::{Mismatch, compare};
+use crate::compare::{Mismatch, compare, too_wide};
 use crate::diff::{moved, patched};
 use crate::precompiled;
 use crate::report::{Finding, Report};
@@ -120,6 +120,12 @@ impl Case {
         self.program.words(self.revision(), "requires").contains(&"gpu")
     }
 
+    /// True if no race and no divergence is declared.
+    pub fn is_right(&self) -> bool {
+        let revision = self.revision();
+        self.program.races(revision).is_empty() && self.program.divergences(revision).is_empty()
+    }
+
     /// Builds the program, runs it with every seed and compares the results with its annotations.
     ///
     /// # Errors
@@ -193,9 +199,7 @@ impl Case {
             printed.push(outcome.stdout);
         }
         // A race-free program prints the same with and without checks. A racy program may print anything.
-        if self.program.races(self.revision()).is_empty()
-            && self.program.divergences(self.revision()).is_empty()
-        {
+        if self.is_right() {
             self.compare_with_bare(&checked, &folder, &printed, &mut findings)?;
         }
         if findings.count() == 0 {
@@ -479,21 +483,4 @@ impl Case {
             }
         }
     }
-}
-
-/// Returns the lines of a text report that are wider than a terminal, although they could be shorter: calls, source
-/// lines, words and the message of a fault stay whole.
-pub fn too_wide(text: &str) -> impl Iterator<Item = &str> {
-    let report =
-        text.lines().skip_while(|line| !line.starts_with("=====")).take_while(|line| !line.is_empty());
-    let mut follows_fault = false;
-    report.filter(move |line| {
-        let is_message = std::mem::replace(&mut follows_fault, line.starts_with("WARNING: gpurace: fault"));
-        let text = line.trim_start();
-        let is_whole = is_message || text.starts_with(['#', '-', '|']) || text.contains(" | ");
-        let longest = text.split(' ').map(|word| word.chars().count()).max().unwrap_or_default();
-        // To break a line does not shorten a word.
-        let width = line.chars().count();
-        width > 100 && width - longest > 30 && !is_whole
-    })
 }

@@ -1,4 +1,4 @@
-//! The differences between the races that a program declares and those that a report holds.
+//! How a report differs from what is wanted: in the races that a program declares, and in the width of its lines.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -119,6 +119,23 @@ fn declaration(race: &ExpectedRace) -> String {
     let scope = race.scope.as_ref().map_or(String::new(), |s| format!(" {s}"));
     let [a, b] = race.lines.map(line);
     format!("{} {}{scope}: {a} {b} (declared on line {})", kinds.join("|"), race.space, race.declared_at)
+}
+
+/// Returns the lines of a text report that are wider than a terminal, although they could be shorter: calls, source
+/// lines, words and the message of a fault stay whole.
+pub fn too_wide(text: &str) -> impl Iterator<Item = &str> {
+    let report =
+        text.lines().skip_while(|line| !line.starts_with("=====")).take_while(|line| !line.is_empty());
+    let mut follows_fault = false;
+    report.filter(move |line| {
+        let is_message = std::mem::replace(&mut follows_fault, line.starts_with("WARNING: gpurace: fault"));
+        let text = line.trim_start();
+        let is_whole = is_message || text.starts_with(['#', '-', '|']) || text.contains(" | ");
+        let longest = text.split(' ').map(|word| word.chars().count()).max().unwrap_or_default();
+        // To break a line does not shorten a word.
+        let width = line.chars().count();
+        width > 100 && width - longest > 30 && !is_whole
+    })
 }
 
 #[cfg(test)]

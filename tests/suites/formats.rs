@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use gpurace_tests::case::too_wide;
+use gpurace_tests::compare::too_wide;
 use gpurace_tests::report::Report;
 use gpurace_tests::toolchain::{compile, run, run_checked, tool, work_folder};
 

@@ -221,13 +221,6 @@ fn known() -> BTreeMap<String, String> {
     known.collect()
 }
 
-/// A number for a program, the same on each machine and in each folder: FNV-1a of its file name.
-fn number(program: &Program) -> u64 {
-    let name = program.path.file_stem().unwrap_or_default().to_string_lossy();
-    name.bytes()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
-}
-
 #[test]
 fn programs_have_the_verdicts_that_they_declare() {
     let mut subjects: Vec<Subject> = Vec::new();
@@ -246,7 +239,7 @@ fn programs_have_the_verdicts_that_they_declare() {
     match std::env::var("GPURACE_GPU_PROGRAMS").as_deref() {
         Ok("all") => {}
         Ok(part) => subjects.retain(|subject| subject.name().contains(part)),
-        Err(_) => subjects.retain(|subject| number(&subject.program).is_multiple_of(SAMPLED)),
+        Err(_) => subjects.retain(|subject| subject.program.number().is_multiple_of(SAMPLED)),
     }
     let (next, verdicts) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
     std::thread::scope(|scope| {
