@@ -164,7 +164,7 @@ impl<'a> Evidence<'a> {
         }
         // First all count, then all look: a barrier is what lacks.
         let is_sequence = self.relation.is_some_and(|relation| relation.is_sequence && !relation.may_poll);
-        if is_sequence && (race.scope <= Scope::Block || !self.decides()) {
+        if is_sequence && (race.scope <= Scope::Block || !self.decides() && !self.looks_first()) {
             return Diagnosis::MissingBarrier;
         }
         let is_waited_for = |kernel: InKernel<'_>| flags::is_waited_for(kernel.flow, kernel.pair);
@@ -223,6 +223,16 @@ impl<'a> Evidence<'a> {
     fn update(&self) -> Option<FoundUpdate> {
         let kernel = self.kernel.filter(|kernel| !flags::is_checked_twice(kernel.flow, kernel.pair))?;
         updates::of(kernel.flow, kernel.pair, self.race.scope > Scope::Block)
+    }
+
+    /// True if blocks that meet nowhere read plainly, and change the bytes later: a barrier between the two would let
+    /// each block change what it has not seen.
+    fn looks_first(&self) -> bool {
+        let kind = self.race.kind;
+        let swaps = Order::of(self.race, self.relation).swaps;
+        let first = if swaps { kind.later() } else { kind.earlier() };
+        let meet = self.kernel.is_some_and(|kernel| barriers::has_grid_barriers(kernel.flow));
+        first == Effect::Read && !meet
     }
 
     /// True if what an atomic has read decides which way a thread takes.
