@@ -138,7 +138,8 @@ impl<'a> Evidence<'a> {
         } else if any(|side| side.ends_block) {
             Diagnosis::EndOfBlock
         } else if any(|side| side.asynchronous) {
-            Diagnosis::UnwaitedCopy
+            let freed = self.kernel.and_then(|kernel| Mistake::of_freed(race, kernel));
+            freed.map_or(Diagnosis::UnwaitedCopy, Diagnosis::Mistake)
         } else if let Some((side, variable)) = strays {
             Diagnosis::OutOfBounds { side, variable }
         } else if race.is_alias() {

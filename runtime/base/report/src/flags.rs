@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use gpurace_abi::flow::{Flow, Step, Update};
+use gpurace_abi::flow::{Flow, FlowBlock, Step, Update};
 
 use crate::barriers::Pair;
 use crate::paths::{
-    Walk, innermost_loop, is_one_statement, places, reached, reached_without, reaches, successors,
+    StepPlace, Walk, innermost_loop, is_one_statement, line, lines_before, places, reached, reached_without,
+    reaches, successors,
 };
 
 /// True if the program seems to order two accesses by a flag or a lock: an atomic follows the earlier one, and what
@@ -47,6 +48,59 @@ pub fn is_released_early(flow: &Flow, [given, taken]: Pair, across_blocks: bool)
     let mut released = steps.filter_map(|step| releases(flow, step, across_blocks));
     let comes_before = |site| places.get(&site).is_some_and(|&release| reaches(flow, release, at, before));
     released.any(comes_before) && is_decided(flow, [given, taken]) && is_looked_for(flow, taken)
+}
+
+/// True if a thread frees bytes for those who write them, and reads them only then: a release comes before the read, and
+/// the thread may come without another one to where an atomic decides again what it does. Who writes looks before whether
+/// the bytes are free.
+pub fn is_freed_early(flow: &Flow, [read, write]: Pair, across_blocks: bool) -> bool {
+    let places = places(flow);
+    let Some(&at) = places.get(&read) else { return false };
+    let frees = |step: &Step| releases(flow, step, across_blocks).filter(|&site| !is_of_wait(flow, site));
+    let steps = flow.blocks.iter().flat_map(|block| &block.steps);
+    let releases: BTreeSet<StepPlace> =
+        steps.filter_map(frees).filter_map(|site| places.get(&site).copied()).collect();
+    let comes_before = |&release: &StepPlace| undecided(flow, release, |_| false).0.contains(&at);
+    releases.iter().any(comes_before)
+        && undecided(flow, at, |place| releases.contains(&place)).1
+        && is_looked_for(flow, write)
+}
+
+/// Returns the steps to which ways lead from a step before an atomic decides or a barrier or a step stands that `stops`.
+/// Returns also whether some way leads to the decision or to the kernel's end.
+fn undecided(flow: &Flow, from: StepPlace, stops: impl Fn(StepPlace) -> bool) -> (BTreeSet<StepPlace>, bool) {
+    let (mut passed, mut is_decided) = (BTreeSet::new(), false);
+    let mut entered = BTreeSet::new();
+    let mut pending = vec![(from.0, from.1 + 1)];
+    while let Some((block, first)) = pending.pop() {
+        let FlowBlock { steps, decides, .. } = &flow.blocks[block];
+        let stop = (first..steps.len()).find(|&at| steps[at] == Step::Barrier || stops((block, at)));
+        passed.extend((first..stop.unwrap_or(steps.len())).map(|at| (block, at)));
+        if stop.is_none() {
+            let mut next = successors(flow, block).peekable();
+            is_decided |= *decides || next.peek().is_none();
+            pending.extend(next.filter(|&next| !decides && entered.insert(next)).map(|next| (next, 0)));
+        }
+    }
+    (passed, is_decided)
+}
+
+/// True if a thread looks in the line of its arrival whether the others have come too, as `arrive_and_wait()` does.
+fn is_of_wait(flow: &Flow, arrival: u32) -> bool {
+    let Some(&(block, at)) = places(flow).get(&arrival) else { return false };
+    let own_lines = lines_before(flow, (block, at));
+    let mut entered = BTreeSet::new();
+    let mut pending = vec![(block, at + 1)];
+    while let Some((block, first)) = pending.pop() {
+        let is_other = |step: &&Step| line(step).is_none_or(|line| !own_lines.contains(&line));
+        match flow.blocks[block].steps[first..].iter().find(is_other) {
+            Some(Step::Atomic(site)) if flow.looks.contains(site) => return true,
+            Some(_) => {}
+            None => pending
+                .extend(successors(flow, block).filter(|&next| entered.insert(next)).map(|next| (next, 0))),
+        }
+    }
+    false
 }
 
 /// True if threads look before an access whether others have told them something: by an atomic that changes nothing,
@@ -230,6 +284,28 @@ pub fn spins(flow: &Flow, site: u32) -> bool {
 mod tests {
     use super::*;
     use crate::barriers::tests::flow;
+
+    #[test]
+    fn who_frees_bytes_has_read_them_before() {
+        // Consumers look at `full`, free the stage and read it; producers look at `empty` and write.
+        let ring = "u 1,4:\nd 1,2: L1 x0\n 1,3: L2 x1 L3 a2\n 6:\nd 4,5: L4 x3\n 4,6: L5 a4 L6 x5\nu:";
+        let is_early = |text: &str, looks: [u32; 2]| {
+            is_freed_early(&Flow { looks: looks.to_vec(), ..flow(text) }, [2, 4], false)
+        };
+        assert!(is_early(ring, [0, 3]));
+        // The read comes first, or another release follows it. One behind the loop is too late.
+        assert!(!is_early(&ring.replace("x1 L3 a2", "a2 L3 x1"), [0, 3]));
+        assert!(!is_early(&ring.replace("a2", "a2 L7 x6 L8"), [0, 3]));
+        assert!(is_early(&ring.replace(" 6:", " 6: x6"), [0, 3]));
+        // The arrival of `arrive_and_wait()` frees nothing.
+        assert!(is_early(&ring.replace("a2", "a2 L1 x6"), [0, 3]));
+        assert!(!is_early(&ring.replace("x1 L3 a2", "L3 a2 L1 x6"), [0, 3]));
+        // A barrier or a look stands between.
+        assert!(!is_early(&ring.replace("x1 L3", "x1 B L3"), [0, 3]));
+        assert!(!is_early(&ring.replace("x1 L3 a2", "a2").replace("L1 x0", "x1 L1 x0"), [0, 3]));
+        // Who writes looks at nothing.
+        assert!(!is_early(&ring.replace("d 4,5: L4 x3", " 4,5: L4"), [0, 9]));
+    }
 
     #[test]
     fn a_flag_or_a_lock_hands_over() {

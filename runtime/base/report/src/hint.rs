@@ -105,13 +105,14 @@ pub(crate) fn of_stage(race: &Race) -> String {
     )
 }
 
-/// Returns the hint if a release comes before the write that it should pass on.
+/// Returns the hint if a release comes before the access that it should pass on. `is_earlier` tells which side this is.
 pub(crate) fn of_early_release(race: &Race, is_earlier: bool) -> String {
-    let write = if is_earlier { race.earlier() } else { race.later() };
-    let write = position(write).map_or_else(String::new, |at| format!(" at {at}"));
+    let given = if is_earlier { race.earlier() } else { race.later() };
+    let effect = if is_earlier { race.kind.earlier() } else { race.kind.later() }.as_str();
+    let at = position(given).map_or_else(String::new, |at| format!(" at {at}"));
     let fence = if race.scope > Scope::Cluster { ", with a __threadfence() between the two" } else { "" };
     format!(
-        "an atomic, or an arrival at a barrier, passes on what comes before it: put the write{write} before the \
+        "an atomic, or an arrival at a barrier, passes on what comes before it: put the {effect}{at} before the \
          release{fence}"
     )
 }

@@ -15,8 +15,11 @@ use crate::words;
 pub enum Mistake {
     /// Both use one stage of a buffer in each iteration of a loop, whose barrier parts iterations alone.
     WrongStage,
-    /// A release comes before the write that it should pass on.
-    EarlyRelease,
+    /// A release comes before the access that it should pass on: a write, or the last read of bytes that it frees.
+    EarlyRelease {
+        /// This access is the earlier side.
+        is_earlier: bool,
+    },
     /// A loop reads bytes, and then looks by an atomic whether they have changed meanwhile.
     LookAfterwards,
 }
@@ -32,6 +35,9 @@ impl Mistake {
         if race.scope <= Scope::Block && relation.is_some_and(|relation| is_one_stage(kernel, relation)) {
             return Some(Self::WrongStage);
         }
+        if let Some(freed) = Self::of_freed(race, kernel) {
+            return Some(freed);
+        }
         let given = match effects {
             [Effect::Read, _] => [later, earlier],
             _ => [earlier, later],
@@ -46,7 +52,7 @@ impl Mistake {
         let is_read_first = effects[0] == Effect::Read;
         let is_given_back = is_read_first && flags::is_handed_over(flow, kernel.pair, across_blocks);
         if in_one_turn && !is_given_back && flags::is_released_early(flow, given, across_blocks) {
-            return Some(Self::EarlyRelease);
+            return Some(Self::EarlyRelease { is_earlier: effects[0] != Effect::Read });
         }
         let reads = effects.into_iter().zip(kernel.pair).filter(|(effect, _)| *effect == Effect::Read);
         reads
@@ -55,11 +61,22 @@ impl Mistake {
             .then_some(Self::LookAfterwards)
     }
 
+    /// Returns the early release of bytes that a thread still reads.
+    pub fn of_freed(race: &Race, InKernel { flow, pair: [earlier, later] }: InKernel<'_>) -> Option<Self> {
+        let (is_earlier, given) = match [race.kind.earlier(), race.kind.later()] {
+            [Effect::Read, Effect::Write] => (true, [earlier, later]),
+            [Effect::Write, Effect::Read] => (false, [later, earlier]),
+            _ => return None,
+        };
+        flags::is_freed_early(flow, given, race.scope > Scope::Cluster)
+            .then_some(Self::EarlyRelease { is_earlier })
+    }
+
     /// Returns the mistake in words.
     pub const fn words(self) -> &'static str {
         match self {
             Self::WrongStage => "wrong stage",
-            Self::EarlyRelease => "early release",
+            Self::EarlyRelease { .. } => "early release",
             Self::LookAfterwards => "missing atomic",
         }
     }
@@ -70,10 +87,9 @@ impl Mistake {
             Self::WrongStage => {
                 format!("{first} and {second} use one stage of the buffer in each iteration")
             }
-            Self::EarlyRelease => {
-                let write = writes_earlier(race);
-                let [write, other] = [write, !write].map(|is_earlier| words::effect_at(race, is_earlier));
-                format!("{write} comes after the release that should order it before {other}")
+            Self::EarlyRelease { is_earlier } => {
+                let [given, other] = [is_earlier, !is_earlier].map(|side| words::effect_at(race, side));
+                format!("{given} comes after the release that should order it before {other}")
             }
             Self::LookAfterwards => format!("{first} and {second} are not ordered, and not both atomic"),
         }
@@ -83,15 +99,10 @@ impl Mistake {
     pub fn hint(self, race: &Race) -> String {
         match self {
             Self::WrongStage => hint::of_stage(race),
-            Self::EarlyRelease => hint::of_early_release(race, writes_earlier(race)),
+            Self::EarlyRelease { is_earlier } => hint::of_early_release(race, is_earlier),
             Self::LookAfterwards => hint::of_look_afterwards(race),
         }
     }
-}
-
-/// True if the write that another thread should wait for is the earlier side.
-fn writes_earlier(race: &Race) -> bool {
-    race.kind.earlier() != Effect::Read
 }
 
 /// True if both accesses use one stage of a buffer in an iteration of a loop, and the loop has one barrier, in each

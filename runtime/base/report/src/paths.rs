@@ -38,8 +38,28 @@ fn line_of(steps: &[Step], at: usize) -> Option<(Option<u32>, u32)> {
     steps[..at].iter().rev().find_map(line)
 }
 
+/// The lines that may have begun last before a step, each with the call that it is of.
+pub(crate) fn lines_before(flow: &Flow, at: StepPlace) -> BTreeSet<(Option<u32>, u32)> {
+    let reversed = reversed(flow);
+    let mut lines = BTreeSet::new();
+    let mut entered = BTreeSet::new();
+    let mut pending = vec![at];
+    while let Some((block, at)) = pending.pop() {
+        match line_of(&flow.blocks[block].steps, at) {
+            Some(line) => _ = lines.insert(line),
+            None => pending.extend(
+                reversed[block]
+                    .iter()
+                    .filter(|&&before| entered.insert(before))
+                    .map(|&before| (before, flow.blocks[before].steps.len())),
+            ),
+        }
+    }
+    lines
+}
+
 /// The line that a step begins, and the call that it is of.
-fn line(step: &Step) -> Option<(Option<u32>, u32)> {
+pub(crate) fn line(step: &Step) -> Option<(Option<u32>, u32)> {
     match *step {
         Step::Line(line) => Some((None, line)),
         Step::Inlined { line, call, .. } => Some((Some(call), line)),
