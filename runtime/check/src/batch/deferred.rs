@@ -200,7 +200,7 @@ impl<L: DeferringLaunch> ReadLog<L> {
 
     #[cold]
     fn begin(&mut self, launch: &Arc<L>) {
-        self.drop_settled(launch.order().unsettled);
+        self.drop_settled(launch.order().settled_for_all);
         let reads = std::mem::take(&mut self.spare);
         let all = Threads::first(launch.threads());
         self.launches.push(ReadsOfLaunch { launch: launch.clone(), all, reads });
