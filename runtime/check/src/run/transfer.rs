@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::batch::{Addresses, Batch, Value};
-use crate::model::access::{Access, GRANULE, Op, Touch, overlap, touched};
+use crate::model::access::{Access, GRANULE, Op, Touch, overlap, word_mask};
 use crate::model::entry::{Entry, Member};
 use crate::model::race::KernelKey;
 use crate::model::record::{Content, Record};
@@ -138,7 +138,7 @@ impl UnsettledTransfer {
     pub(crate) fn entries(&self, word: usize, mask: u8) -> impl Iterator<Item = Entry> {
         let bytes = word..word + GRANULE;
         self.touched.meeting(bytes).filter_map(move |touched| {
-            let common = self::touched(word, touched.bytes.start, touched.bytes.end) & mask;
+            let common = word_mask(word, touched.bytes.start, touched.bytes.end) & mask;
             (common != 0).then(|| Entry {
                 touch: Touch { op: if touched.writes { Op::Write } else { Op::Read }, mask: common },
                 site: self.launch.site_base + touched.site,
@@ -229,7 +229,7 @@ impl Block {
         self.sightings.next_access();
         let access = |word: usize| Access {
             thread: 0,
-            touch: Touch { op, mask: touched(word, bytes.start, bytes.end) },
+            touch: Touch { op, mask: word_mask(word, bytes.start, bytes.end) },
             site,
             number: None,
             word,

@@ -45,7 +45,7 @@ impl BatchChecks for Block {
     fn is_plain(&self) -> bool {
         let order = &self.view.order;
         let alike = order.max_clock() == order.floor() && order.key(0) != Key::NONE;
-        alike && !self.view.exact && !self.view.transfers
+        alike && !self.view.names_each_thread && !self.view.transfers
     }
 
     fn may_end_sync(&self, bytes: &Range<usize>) -> bool {
