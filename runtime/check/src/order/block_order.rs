@@ -25,6 +25,7 @@ mod release;
 
 use std::ops::Range;
 
+use gpurace_abi::context::lanes_of_warp;
 use gpurace_abi::scope::Scope;
 
 use crate::model::record::Key;
@@ -425,10 +426,7 @@ impl BlockOrder {
 
     /// The lanes that a warp of this block has.
     pub fn lanes(&self, warp: u32) -> u32 {
-        match self.threads - warp * 32 {
-            n if n >= 32 => !0,
-            n => (1 << n) - 1,
-        }
+        lanes_of_warp(self.threads, warp)
     }
 
     /// Orders the lanes of `mask`, which sync. False if the mode cannot express this: then nothing is
