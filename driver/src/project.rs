@@ -192,6 +192,7 @@ impl Project<'_> {
         }
     }
 
+    /// Names a version of CMake that is asked for and not installed.
     fn cmake_version(&mut self, file: &Path, line: usize, values: &[&str]) {
         let Some(wanted) = values.get(1).and_then(|range| version(range.split("...").next()?)) else {
             return;
@@ -220,6 +221,7 @@ impl Project<'_> {
         }
     }
 
+    /// Names the lines of a file of Meson that need its own CUDA compiler.
     fn meson(&mut self, file: &Path) {
         for (number, line) in (1..).zip(text_of(file).lines()) {
             let line = line.split('#').next().unwrap_or_default().trim_start();
@@ -232,6 +234,7 @@ impl Project<'_> {
         }
     }
 
+    /// Judges the arguments of nvcc in a Makefile, outside of its conditions.
     fn make(&mut self, file: &Path) {
         let mut depth = 0_usize;
         for (number, line) in (1..).zip(text_of(file).lines()) {

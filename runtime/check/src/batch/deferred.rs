@@ -39,6 +39,7 @@ const MOST_BESIDE: u32 = 8;
 
 /// A launch whose reads may be deferred.
 pub(crate) trait DeferringLaunch {
+    /// How it is ordered to other launches.
     fn order(&self) -> &LaunchOrder;
 
     /// Threads of a block.

@@ -263,6 +263,7 @@ impl Block {
         plain && self.launch.defers && self.entry(site).may_defer()
     }
 
+    /// What decides if reads of this block, beside those of `local` memory, are deferred.
     fn deferrer<'a>(&'a mut self, local: &'a Range<usize>) -> Deferrer<'a, Launch> {
         let Self { inner, launch, view, memory, log, .. } = self;
         let others = [local, &memory.own];
