@@ -142,7 +142,7 @@ impl BlockShadow {
             }
             let checked = match content {
                 RegionContent::List(at) => self.check_list(view, region, (w, at), a, shared),
-                _ => self.check_records(view, region, w, a, shared),
+                _ => self.check_records(view, region, (w, content), a, shared),
             };
             if let Some(checked) = checked {
                 return checked;
@@ -186,11 +186,10 @@ impl BlockShadow {
         &mut self,
         view: &BlockView,
         region: &AtomicU64,
-        mut w: Record,
+        (mut w, content): (Record, RegionContent),
         a: &RegionRecord,
         shared: bool,
     ) -> Option<bool> {
-        let content = RegionContent::of(w);
         let over = match content {
             RegionContent::Alone(r) => view.is_settled(r.record, shared),
             _ => true,
