@@ -405,6 +405,7 @@ impl Args {
 }
 
 impl Asked {
+    /// Notes a flag. The last one of its kind wins.
     fn apply(&mut self, flag: Flag) {
         match flag {
             Flag::Exec(exec) => self.exec = Some(exec),

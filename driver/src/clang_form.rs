@@ -51,6 +51,7 @@ struct Sources {
 }
 
 impl Sources {
+    /// Adds a note with its source line. `kind`: error, warning, remark or note.
     fn add(&mut self, out: &mut String, note: &Note, style: Style, kind: &str, flag: Option<&str>) {
         let place = match &note.position {
             Some(Position { file, line, column: 0, .. }) => format!("{}:{line}: ", plain::line(file)),

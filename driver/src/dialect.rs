@@ -255,6 +255,7 @@ fn end_of(bytes: &[u8], from: usize, mark: &[u8]) -> usize {
     rest.windows(mark.len()).position(|found| found == mark).map_or(bytes.len(), |at| from + at + mark.len())
 }
 
+/// Returns the place behind a literal in these quotes.
 fn end_of_literal(bytes: &[u8], start: usize, quote: u8) -> usize {
     let mut at = start + 1;
     while let Some(&byte) = bytes.get(at) {

@@ -88,6 +88,7 @@ fn linker(clang: &Path) -> Result<String, Error> {
     }
 }
 
+/// Returns which CUDA toolkit is used, and why others are not.
 fn toolkit(found: &cuda::Found) -> Result<String, Error> {
     let Some(toolkit) = &found.toolkit else {
         return Err(toolchain::no_toolkit_error(found));

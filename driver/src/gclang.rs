@@ -24,6 +24,7 @@ pub fn main() -> ExitCode {
     exit.into()
 }
 
+/// Runs the stages one after the other. Returns how the program ends.
 fn stages(driver: Driver) -> Result<Exit, Error> {
     let words = response::expand(nvcc::options_files(env::args_os().skip(1).collect()));
     let mut args = Args::parse(nvcc::translate(words)?)?;
@@ -64,27 +65,34 @@ fn stages(driver: Driver) -> Result<Exit, Error> {
     if args.help {
         anstream::print!("{}", flags::help());
     }
-    // The link is the last step.
-    if matches!(exit, Exit::Step(_)) && succeeded + 1 == plan.steps.len() {
-        for library in &args.missing_libraries {
-            library.error().print(driver.name());
-        }
-    }
-    // clang's first step compiles.
-    let compiles = plan.steps.iter().take(succeeded).all(|step| !matches!(step, Step::Clang(_)));
-    if matches!(exit, Exit::Step(_)) && compiles && plan::is_ours(&args) {
-        explain_compilation(&args, &toolchain, driver);
-    }
-    if matches!(exit, Exit::Step(_)) && plan::is_ours(&args) {
-        // clang and the linker name only the first file that they miss.
-        if let Err(error) = libraries::check_host(&toolchain.compiler.path) {
-            error.print(driver.name());
-        }
+    if matches!(exit, Exit::Step(_)) {
+        explain_failure(&args, &toolchain, driver, &plan.steps, succeeded);
     }
     Ok(exit)
 }
 
-/// Says what clang does not: why it may refuse a source that nvcc accepts.
+/// Says what clang and the linker do not: why a step may have failed after so many that `succeeded`.
+fn explain_failure(args: &Args, toolchain: &Toolchain, driver: Driver, steps: &[Step], succeeded: usize) {
+    // The link is the last step.
+    if succeeded + 1 == steps.len() {
+        for library in &args.missing_libraries {
+            library.error().print(driver.name());
+        }
+    }
+    if !plan::is_ours(args) {
+        return;
+    }
+    // clang's first step compiles.
+    if steps.iter().take(succeeded).all(|step| !matches!(step, Step::Clang(_))) {
+        explain_compilation(args, toolchain, driver);
+    }
+    // clang and the linker name only the first file that they miss.
+    if let Err(error) = libraries::check_host(&toolchain.compiler.path) {
+        error.print(driver.name());
+    }
+}
+
+/// Says why clang may refuse a source that nvcc accepts.
 fn explain_compilation(args: &Args, toolchain: &Toolchain, driver: Driver) {
     let sources = headers::sources(args);
     let mut errors = project::explain(&sources, &headers::include_folders(args), toolchain.toolkit.as_ref());

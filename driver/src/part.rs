@@ -193,6 +193,7 @@ fn is_shared(elf: &[u8]) -> bool {
     object::File::parse(elf).is_ok_and(|file| file.kind() == object::ObjectKind::Dynamic)
 }
 
+/// Returns true if some bytes are among these.
 fn contains(content: &[u8], wanted: &[u8]) -> bool {
     let first = wanted[0];
     let mut rest = content;

@@ -91,6 +91,7 @@ fn as_clang(args: &Args, toolchain: &Toolchain, work: &Path) -> ToolCommand {
     command
 }
 
+/// Returns a run of clang without arguments.
 fn clang_command(toolchain: &Toolchain) -> ToolCommand {
     let compiler = &toolchain.compiler;
     let args = compiler.mode.iter().map(OsString::from).collect();
@@ -124,6 +125,7 @@ struct CudaInputFiles {
 }
 
 impl Planner<'_> {
+    /// Returns the steps of a command line that is ours.
     fn plan(&self) -> Plan {
         if preprocesses(self.args) {
             let steps = self.args.inputs().flat_map(|input| self.preprocess(input)).collect();
@@ -161,6 +163,7 @@ impl Planner<'_> {
         plan
     }
 
+    /// Returns the files of an input. `index`: how many CUDA inputs come before it.
     fn files(&self, input: &Input, index: usize) -> CudaInputFiles {
         let stem = stem(&input.path);
         let unique = match index {
@@ -180,6 +183,7 @@ impl Planner<'_> {
         files
     }
 
+    /// Returns the files for an object. All others are temporary and have this name.
     fn files_named(&self, unique: &str, object: PathBuf, linked: bool) -> CudaInputFiles {
         let temporary = |end: &str| self.work.join(format!("{unique}.gpurace{end}"));
         CudaInputFiles {
@@ -256,6 +260,7 @@ fn stem(path: &OsStr) -> String {
     Path::new(path).file_stem().unwrap_or(path).to_string_lossy().into_owned()
 }
 
+/// Returns an option and its path as one word.
 fn joined(option: &str, path: &Path) -> OsString {
     let mut word = OsString::from(option);
     word.push(path);

@@ -148,7 +148,6 @@ impl Project<'_> {
             let words: Vec<&str> = command.split(|c: char| c.is_whitespace() || "()\"".contains(c)).collect();
             let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
             let Some((name, values)) = words.split_first() else { continue };
-            let has = |value: &str| values.contains(&value);
             match name.to_ascii_lowercase().as_str() {
                 "add_subdirectory" => {
                     let below = values.first().map(|name| folder.join(name));
@@ -157,37 +156,43 @@ impl Project<'_> {
                     }
                 }
                 "set" if values.first() == Some(&"CMAKE_CUDA_COMPILER") => compiler = Some(number),
-                "set" if matches!(values.first(), Some(&("CMAKE_CUDA_FLAGS" | "CUDA_NVCC_FLAGS"))) => {
-                    let flags = values[1..].split(|value| *value == "CACHE").next().unwrap_or_default();
-                    self.options(&file, number, flags);
-                }
-                "set" if values.first().is_some_and(|name| LAUNCHERS.contains(name)) => {
-                    self.launcher(&file, number, values.get(1).copied().unwrap_or_default());
-                }
-                "project" | "enable_language" if has("CUDA") => {
+                "project" | "enable_language" if values.contains(&"CUDA") => {
                     if let Some(number) = compiler.take() {
                         self.found.add(&file, number, own_compiler());
                     }
                 }
-                "cmake_minimum_required" => self.cmake_version(&file, number, values),
-                "find_package" if has("REQUIRED") => {
-                    let library = values.first().and_then(|name| libraries::lacking_package(name));
-                    if let Some(library) = library {
-                        self.found.add(&file, number, lacking(library));
-                    }
-                }
-                "target_link_libraries" => {
-                    for name in values.iter().filter_map(|value| value.strip_prefix("CUDA::")) {
-                        if let Some(library) = libraries::lacking_target(name) {
-                            self.found.add(&file, number, lacking(library));
-                        }
-                    }
-                }
-                _ => {}
+                name => self.cmake_command(&file, number, name, values),
             }
         }
     }
 
+    /// Judges a command of CMake that says all by itself. `name` is in lower case.
+    fn cmake_command(&mut self, file: &Path, line: usize, name: &str, values: &[&str]) {
+        match (name, values.first().copied()) {
+            ("set", Some("CMAKE_CUDA_FLAGS" | "CUDA_NVCC_FLAGS")) => {
+                let flags = values[1..].split(|value| *value == "CACHE").next().unwrap_or_default();
+                self.options(file, line, flags);
+            }
+            ("set", Some(variable)) if LAUNCHERS.contains(&variable) => {
+                self.launcher(file, line, values.get(1).copied().unwrap_or_default());
+            }
+            ("cmake_minimum_required", _) => self.cmake_version(file, line, values),
+            ("find_package", Some(package)) if values.contains(&"REQUIRED") => {
+                if let Some(library) = libraries::lacking_package(package) {
+                    self.found.add(file, line, lacking(library));
+                }
+            }
+            ("target_link_libraries", _) => {
+                let names = values.iter().filter_map(|value| value.strip_prefix("CUDA::"));
+                for library in names.filter_map(libraries::lacking_target) {
+                    self.found.add(file, line, lacking(library));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Names a version of CMake that is asked for and not installed.
     fn cmake_version(&mut self, file: &Path, line: usize, values: &[&str]) {
         let Some(wanted) = values.get(1).and_then(|range| version(range.split("...").next()?)) else {
             return;
@@ -216,6 +221,7 @@ impl Project<'_> {
         }
     }
 
+    /// Names the lines of a file of Meson that need its own CUDA compiler.
     fn meson(&mut self, file: &Path) {
         for (number, line) in (1..).zip(text_of(file).lines()) {
             let line = line.split('#').next().unwrap_or_default().trim_start();
@@ -228,6 +234,7 @@ impl Project<'_> {
         }
     }
 
+    /// Judges the arguments of nvcc in a Makefile, outside of its conditions.
     fn make(&mut self, file: &Path) {
         let mut depth = 0_usize;
         for (number, line) in (1..).zip(text_of(file).lines()) {

@@ -16,6 +16,7 @@ pub fn expand(args: Vec<OsString>) -> Vec<OsString> {
     out
 }
 
+/// Adds an argument to `out`, or the words of the response file that it names.
 fn expand_into(arg: OsString, depth: u32, out: &mut Vec<OsString>) {
     let name = arg.as_bytes().strip_prefix(b"@").filter(|_| depth < DEEPEST);
     match name.map(|name| std::fs::read(OsStr::from_bytes(name))) {

@@ -43,6 +43,7 @@ pub fn run(plan: &Plan, program: &str, verbose: bool, work: &Path) -> (Exit, usi
     (Exit::Success, plan.steps.len())
 }
 
+/// Runs a step. Returns how the program ends if it is the last one.
 fn run_step(step: &Step, program: &str, response_file: &Path) -> Result<Exit, Error> {
     match step {
         Step::Clang(command) => return run_command(command, response_file),
@@ -101,6 +102,7 @@ fn watch_signals() -> io::Result<Arc<AtomicUsize>> {
     Ok(flag)
 }
 
+/// Returns a process for a command. If the command is long, writes its arguments to the response file.
 fn prepare(command: &ToolCommand, response_file: &Path) -> Result<std::process::Command, Error> {
     let mut process = std::process::Command::new(&command.program);
     process.envs(command.env.iter().map(|(name, value)| (name, value)));
@@ -145,6 +147,7 @@ pub enum Place<'a> {
     Link,
 }
 
+/// Links a host image. Names what is undefined in it.
 fn link_image(
     command: &ToolCommand,
     place: Place,
@@ -256,6 +259,7 @@ pub fn explain_undefined(symbol: &Undefined, place: Place) -> Error {
     }
 }
 
+/// Returns the sections for GPUs: code, or a note that says why there is none.
 fn gpu_sections(
     files: &[GpuFiles],
     why_not: Option<&(String, Failure)>,
@@ -269,6 +273,7 @@ fn gpu_sections(
     gpu::sections(files)
 }
 
+/// Writes a container.
 fn pack(
     image: Option<&Path>,
     meta: &Path,
@@ -289,6 +294,7 @@ fn pack(
     write(output, build_container(&sections))
 }
 
+/// Writes files one after the other into one.
 fn join(parts: &[PathBuf], output: Option<&Path>) -> Result<(), Error> {
     let mut text = Vec::new();
     for part in parts {
@@ -302,6 +308,7 @@ fn join(parts: &[PathBuf], output: Option<&Path>) -> Result<(), Error> {
     }
 }
 
+/// Prints the diagnostics of the plugin in clang's form. The build ends if one is an error.
 fn diagnostics(file: &Path, errors: bool) -> Result<Exit, Error> {
     if !file.exists() {
         return Ok(Exit::Success);

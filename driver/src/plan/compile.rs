@@ -162,6 +162,7 @@ impl Planner<'_> {
         command
     }
 
+    /// Returns what the plugin is told of a compilation.
     pub(super) fn config(&self, main_file: &str, files: &CudaInputFiles) -> PassConfig {
         let asked = &self.args.asked;
         let baseline = matches!(self.args.march.as_deref(), Some("x86-64" | "x86-64-v2"));
@@ -203,6 +204,7 @@ impl Planner<'_> {
         }
     }
 
+    /// Returns the link of a host image.
     pub(super) fn image(&self, files: &CudaInputFiles) -> ToolCommand {
         let mut command = clang_command(self.toolchain);
         // The C++ driver would link the C++ library.
@@ -218,6 +220,7 @@ impl Planner<'_> {
         command
     }
 
+    /// Returns the compilation of an input for the host, with its container.
     pub(super) fn host(&self, input: &Input, files: &CudaInputFiles) -> ToolCommand {
         let mut command = self.cuda_command();
         command.args.extend(self.options(&[Role::Any, Role::Dependency]));

@@ -82,19 +82,19 @@ impl Planner<'_> {
     pub(super) fn link(&self, objects: &[PathBuf], to: &LinkTo) -> ToolCommand {
         let compiles = self.args.inputs().any(|input| input.kind() == InputKind::Host);
         let mut command = clang_command(self.toolchain);
-        let mut objects = objects.iter();
         let mut language = None;
         if compiles {
             self.host_only_options(&mut command);
         }
         let links_nvtx = !self.args.bare_link && !to.is_trial();
-        if !objects.as_slice().is_empty() || (links_nvtx && !compiles) {
+        if !objects.is_empty() || (links_nvtx && !compiles) {
             command.arg("-Qunused-arguments");
         }
         if links_nvtx {
             let nvtx = self.installation.include_dir.join(NVTX);
             command.input(nvtx.as_os_str(), Some("assembler"), &mut language);
         }
+        let mut objects = objects.iter();
         for item in &self.args.items {
             match item {
                 Item::Input(input) => match input.kind() {
@@ -106,21 +106,11 @@ impl Planner<'_> {
                     _ if self.is_replaced_file(&input.path) => {}
                     _ => command.input(&input.path, input.language.as_deref(), &mut language),
                 },
-                Item::Option { words, role: Role::Dependency | Role::Driver }
-                    if compiles && !to.is_trial() =>
-                {
-                    command.args.extend(words.iter().cloned());
+                Item::Option { words, role } => {
+                    if self.takes(words, *role, compiles, to) {
+                        command.args.extend(words.iter().cloned());
+                    }
                 }
-                Item::Option { words, role: Role::Link } if !self.is_left_out(words) => {
-                    command.args.extend(words.iter().cloned());
-                }
-                Item::Option { words, role: Role::Any } => {
-                    command.args.extend(words.iter().cloned());
-                }
-                Item::Option { words, role: Role::Output } if !to.is_trial() => {
-                    command.args.extend(words.iter().cloned());
-                }
-                Item::Option { .. } => {}
             }
         }
         match to {
@@ -134,19 +124,35 @@ impl Planner<'_> {
             }
         }
         if !self.args.bare_link {
-            let library_dir = &self.installation.library_dir;
-            command.arg(joined("-L", library_dir));
-            for library in &self.args.own_libraries {
-                command.arg(format!("-l{}", library.name));
-            }
-            command.arg("-lgpurace_rt");
-            command.arg(joined("-Wl,-rpath,", library_dir));
-            if self.toolchain.compiler.driver == Driver::C {
-                // Host code of CUDA is C++, and nvcc links as g++ does.
-                command.args(["-Wl,--push-state,--as-needed", "-lstdc++", "-lm", "-Wl,--pop-state"]);
-            }
+            self.add_runtime(&mut command);
         }
         command
+    }
+
+    /// True if a link takes an option of the user's. `compiles`: it also compiles.
+    fn takes(&self, words: &[OsString], role: Role, compiles: bool, to: &LinkTo) -> bool {
+        match role {
+            Role::Any => true,
+            Role::Link => !self.is_left_out(words),
+            Role::Dependency | Role::Driver => compiles && !to.is_trial(),
+            Role::Output => !to.is_trial(),
+            Role::CompileOnly | Role::Device | Role::Language => false,
+        }
+    }
+
+    /// Adds the libraries of gpurace, and those that the runtime needs.
+    fn add_runtime(&self, command: &mut ToolCommand) {
+        let library_dir = &self.installation.library_dir;
+        command.arg(joined("-L", library_dir));
+        for library in &self.args.own_libraries {
+            command.arg(format!("-l{}", library.name));
+        }
+        command.arg("-lgpurace_rt");
+        command.arg(joined("-Wl,-rpath,", library_dir));
+        if self.toolchain.compiler.driver == Driver::C {
+            // Host code of CUDA is C++, and nvcc links as g++ does.
+            command.args(["-Wl,--push-state,--as-needed", "-lstdc++", "-lm", "-Wl,--pop-state"]);
+        }
     }
 }
 

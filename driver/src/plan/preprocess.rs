@@ -23,6 +23,7 @@ pub fn preprocesses(args: &Args) -> bool {
 }
 
 impl Planner<'_> {
+    /// Returns the steps that write an input's text for both sides, the device's first.
     pub(super) fn preprocess(&self, input: &Input) -> Vec<Step> {
         let parts = ["device", "host"].map(|side| self.work.join(format!("{side}.i")));
         let mut steps = self.header_steps();

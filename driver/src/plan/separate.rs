@@ -22,6 +22,7 @@ impl Planner<'_> {
         command.arg(format!("-cuid={id}"));
     }
 
+    /// Returns the step that packs a unit for the link.
     pub(super) fn unit(&self, input: &Input, files: &CudaInputFiles) -> Step {
         Step::Unit {
             bitcode: files.unit.clone(),

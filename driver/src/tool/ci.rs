@@ -121,6 +121,7 @@ fn prepare(folder: &Path, runs: &Path) -> Result<(), Error> {
     Ok(())
 }
 
+/// Runs the command. Its programs write their reports to this folder.
 fn run(args: &CiArgs, fail_on: FailOn, runs: &Path) -> Result<ExitStatus, Error> {
     // Tests change the folder that they run in.
     let runs = std::path::absolute(runs)

@@ -187,6 +187,7 @@ pub fn facts(args: &FactsArgs) -> Result<Done, Error> {
     })
 }
 
+/// Reads a file of facts. Its texts are made safe to print.
 pub(super) fn read(file: &Path) -> Result<Facts, Error> {
     let name = file.display();
     let text = std::fs::read_to_string(file).map_err(|e| Error::new(format!("cannot read `{name}`: {e}")))?;
@@ -239,6 +240,7 @@ impl fmt::Display for Counts {
     }
 }
 
+/// Returns facts as text: the kernels, and their sites unless a `summary` is wanted.
 fn show(facts: &Facts, only: Option<Verdict>, summary: bool) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail, here and below.
@@ -283,6 +285,29 @@ struct Difference {
     new: Vec<(String, Site)>,
 }
 
+/// Takes out the sites of two builds that are one access of a kernel, and returns them in pairs.
+fn pair_all(old: &mut Vec<Site>, new: &mut Vec<Site>) -> Vec<(Site, Site)> {
+    let mut pairs =
+        pair(old, new, |site| Some((site.place(), site.op.clone(), site.size, site.space.clone())));
+    // Sites whose lines moved are left over. Pair those of one shape in order, if both builds have the
+    // same number of them. Otherwise a pair might be two different accesses.
+    let shape = |site: &Site| (site.op.clone(), site.size, site.space.clone());
+    let left = |sites: &[Site]| {
+        let mut counts: BTreeMap<_, u64> = BTreeMap::new();
+        for site in sites {
+            *counts.entry(shape(site)).or_default() += 1;
+        }
+        counts
+    };
+    let (old_left, new_left) = (left(old), left(new));
+    pairs.extend(pair(old, new, |site| {
+        let shape = shape(site);
+        (old_left.get(&shape) == new_left.get(&shape)).then_some(shape)
+    }));
+    pairs
+}
+
+/// Returns how the verdicts of a later build differ from those of the first one.
 fn compare(first: &Facts, later: &Facts) -> Difference {
     let all = |facts: &Facts| Counts::of(facts.kernels.iter().flat_map(|kernel| &kernel.sites));
     let mut difference = Difference { before: all(first), after: all(later), ..Difference::default() };
@@ -299,24 +324,7 @@ fn compare(first: &Facts, later: &Facts) -> Difference {
     for name in names {
         let mut old = before.remove(&name).unwrap_or_default();
         let mut new = after.remove(&name).unwrap_or_default();
-        let mut pairs = pair(&mut old, &mut new, |site| {
-            Some((site.place(), site.op.clone(), site.size, site.space.clone()))
-        });
-        // Sites whose lines moved are left over. Pair those of one shape in order, if both builds have the
-        // same number of them. Otherwise a pair might be two different accesses.
-        let shape = |site: &Site| (site.op.clone(), site.size, site.space.clone());
-        let left = |sites: &[Site]| {
-            let mut counts: BTreeMap<_, u64> = BTreeMap::new();
-            for site in sites {
-                *counts.entry(shape(site)).or_default() += 1;
-            }
-            counts
-        };
-        let (old_left, new_left) = (left(&old), left(&new));
-        pairs.extend(pair(&mut old, &mut new, |site| {
-            let shape = shape(site);
-            (old_left.get(&shape) == new_left.get(&shape)).then_some(shape)
-        }));
+        let pairs = pair_all(&mut old, &mut new);
         let changed = pairs.into_iter().filter(|(before, after)| before.verdict != after.verdict);
         difference.changed.extend(changed.map(|(before, after)| Change {
             kernel: name.clone(),
@@ -350,6 +358,7 @@ fn pair<K: PartialEq>(
 }
 
 impl Difference {
+    /// Returns the difference as text, what became worse first.
     fn render(&self) -> String {
         let mut out = String::new();
         let (worse, better): (Vec<&Change>, Vec<&Change>) =

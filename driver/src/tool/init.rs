@@ -119,6 +119,7 @@ fn has_preset(path: &Path) -> Result<bool, Error> {
     Ok(all.is_some_and(|all| all.iter().any(|preset| preset["name"] == "gpurace")))
 }
 
+/// Returns what to add to a project of Bazel.
 fn with_bazel(file: &Path, rules: &Path) -> String {
     let path = rules.display();
     let lines = match file.file_name().is_some_and(|name| name == "MODULE.bazel") {

@@ -152,6 +152,7 @@ impl PlannedRun {
     }
 }
 
+/// Returns a word as a shell reads it.
 fn quoted(word: &str) -> Result<String, Error> {
     // `=` and `:` need no quotes; without quotes the line looks as in the documentation.
     let plain = |c: char| c.is_ascii_alphanumeric() || "=:,._-/+@%#".contains(c);

@@ -67,6 +67,7 @@ fn cache() -> Result<PathBuf, Error> {
     })
 }
 
+/// Makes the files and links of a toolkit for other builds.
 fn fill(
     folder: &Path,
     cuda: &Path,

@@ -441,6 +441,7 @@ unsafe fn text(s: *mut c_void) -> String {
     unsafe { CStr::from_ptr(s.cast::<c_char>()) }.to_string_lossy().into_owned()
 }
 
+/// Nanoseconds since the first call.
 fn now() -> u64 {
     static BEGUN: OnceLock<Instant> = OnceLock::new();
     BEGUN.get_or_init(Instant::now).elapsed().as_nanos() as u64

@@ -138,22 +138,6 @@ pub struct Waiting {
     pub example: [u32; 3],
 }
 
-/// The waiting threads of a block, grouped by where they wait.
-#[derive(Debug, Default)]
-pub(crate) struct WaitingGroups {
-    pub(crate) waiting: Vec<Waiting>,
-}
-
-impl WaitingGroups {
-    /// Adds a thread.
-    pub(crate) fn add(&mut self, sync: u32, kind: WaitKind, thread: [u32; 3]) {
-        match self.waiting.iter_mut().find(|w| w.sync == sync && w.kind == kind) {
-            Some(group) => group.threads += 1,
-            None => self.waiting.push(Waiting { sync, kind, threads: 1, example: thread }),
-        }
-    }
-}
-
 /// The kind of a [`Divergence`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DivergenceReason {
@@ -183,4 +167,25 @@ pub struct Divergence {
     pub exited: u32,
     /// `threadIdx` of the first of them.
     pub exited_example: Option<[u32; 3]>,
+}
+
+impl Divergence {
+    /// A divergence of a block. Its threads are to be added, the first ones first.
+    pub(crate) fn of_block(block: [u32; 3], reason: DivergenceReason) -> Self {
+        Self { reason, block, waiting: Vec::new(), exited: 0, exited_example: None }
+    }
+
+    /// Adds a thread that waits.
+    pub(crate) fn add_waiting(&mut self, sync: u32, kind: WaitKind, thread: [u32; 3]) {
+        match self.waiting.iter_mut().find(|w| w.sync == sync && w.kind == kind) {
+            Some(group) => group.threads += 1,
+            None => self.waiting.push(Waiting { sync, kind, threads: 1, example: thread }),
+        }
+    }
+
+    /// Adds a thread that has exited.
+    pub(crate) fn add_exited(&mut self, thread: [u32; 3]) {
+        self.exited += 1;
+        self.exited_example.get_or_insert(thread);
+    }
 }

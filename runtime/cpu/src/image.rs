@@ -204,6 +204,7 @@ unsafe fn items<'a, T>(first: *const T, count: u64) -> Result<&'a [T], ImageErro
     }
 }
 
+/// The kernels of an image, in the order of its table.
 unsafe fn kernels(table: &ImageTable) -> Result<Vec<Kernel>, ImageError> {
     // SAFETY: the caller's table is an image's.
     unsafe {
@@ -233,6 +234,7 @@ unsafe fn kernels(table: &ImageTable) -> Result<Vec<Kernel>, ImageError> {
     }
 }
 
+/// The device variables of an image, in the order of its table.
 unsafe fn variables(table: &ImageTable) -> Result<Vec<Variable>, ImageError> {
     // SAFETY: the caller's table is an image's.
     unsafe {

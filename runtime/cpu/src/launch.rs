@@ -214,9 +214,64 @@ pub(crate) struct Pulse {
     pub(crate) finished: AtomicBool,
 }
 
+impl Pulse {
+    /// The progress of a worker that has done nothing yet.
+    const fn new() -> Self {
+        Self {
+            waiting_since: AtomicU64::new(u64::MAX),
+            unended_since: AtomicU64::new(u64::MAX),
+            looked: AtomicU64::new(0),
+            finished: AtomicBool::new(false),
+        }
+    }
+}
+
 /// Size of a grid barrier's workspace. Cooperative groups use its first 8 bytes (`grid_workspace`:
 /// size, barrier).
 const WORKSPACE_BYTES: usize = 256;
+
+/// Offset of dynamic shared memory behind so many bytes of static shared memory.
+const fn dynamic_offset(static_bytes: u32) -> usize {
+    (static_bytes as usize).next_multiple_of(DYNAMIC_SHARED_ALIGN)
+}
+
+/// Checks a launch's sizes. Returns the number of its blocks, and that of a block's threads.
+fn counts(launch: &KernelLaunch<'_>) -> Result<(u64, u32), Fault> {
+    let (shape, kernel) = (launch.shape, launch.kernel);
+    let invalid = |message: String| Err(Fault::of_launch(FaultKind::InvalidConfiguration, message));
+    let blocks = shape.grid.iter().try_fold(1u64, |n, &d| n.checked_mul(u64::from(d)));
+    let Some(blocks) = blocks.filter(|&blocks| blocks > 0) else {
+        return invalid(format!("grid of {:?} blocks", shape.grid));
+    };
+    let threads = shape.block.iter().map(|&n| u64::from(n)).product::<u64>();
+    if threads == 0 || threads > u64::from(MAX_THREADS_PER_BLOCK) {
+        return invalid(format!("block of {threads} threads where 1 to {MAX_THREADS_PER_BLOCK} were wanted"));
+    }
+    let shared = dynamic_offset(kernel.shared_static) + shape.dynamic_shared as usize;
+    if shared > MAX_SHARED_BYTES {
+        return invalid(format!(
+            "{shared} bytes of shared memory where at most {MAX_SHARED_BYTES} were wanted"
+        ));
+    }
+    let cluster = shape.cluster.unwrap_or([1; 3]);
+    if !(0..3).all(|i| cluster[i] > 0 && shape.grid[i].is_multiple_of(cluster[i])) {
+        return invalid(format!("grid of {:?} blocks in clusters of {cluster:?}", shape.grid));
+    }
+    let (found, wanted) = (launch.args.len(), kernel.params_size);
+    if found < wanted as usize {
+        return invalid(format!("{found} bytes of arguments where {wanted} were wanted"));
+    }
+    Ok((blocks, threads as u32))
+}
+
+/// A copy of the arguments, as aligned as device code relies on. There is at least one line.
+fn lines_of(args: &[u8]) -> Box<[ArgumentLine]> {
+    let lines = args.len().div_ceil(size_of::<ArgumentLine>()).max(1);
+    let mut copied = vec![ArgumentLine([0; 128]); lines].into_boxed_slice();
+    // SAFETY: the lines have at least as many bytes; both are plain bytes.
+    unsafe { ptr::copy_nonoverlapping(args.as_ptr(), copied.as_mut_ptr().cast(), args.len()) };
+    copied
+}
 
 impl LaunchState {
     /// Checks the launch's sizes, and prepares the state that its workers share.
@@ -227,43 +282,7 @@ impl LaunchState {
         spin_limit: Duration,
         most_resident: usize,
     ) -> Result<Self, Fault> {
-        let shape = launch.shape;
-        let threads = shape.block.iter().map(|&n| u64::from(n)).product::<u64>();
-        let blocks = shape.grid.iter().try_fold(1u64, |n, &d| n.checked_mul(u64::from(d)));
-        let invalid = |message: String| Fault::of_launch(FaultKind::InvalidConfiguration, message);
-        let blocks = match blocks {
-            Some(n) if n > 0 => n,
-            _ => return Err(invalid(format!("grid of {:?} blocks", shape.grid))),
-        };
-        if threads == 0 || threads > u64::from(MAX_THREADS_PER_BLOCK) {
-            return Err(invalid(format!(
-                "block of {threads} threads where 1 to {MAX_THREADS_PER_BLOCK} were wanted"
-            )));
-        }
-        let dynamic_offset = (launch.kernel.shared_static as usize).next_multiple_of(DYNAMIC_SHARED_ALIGN);
-        let shared = dynamic_offset + shape.dynamic_shared as usize;
-        if shared > MAX_SHARED_BYTES {
-            return Err(invalid(format!(
-                "{shared} bytes of shared memory where at most {MAX_SHARED_BYTES} were wanted"
-            )));
-        }
-        let cluster = shape.cluster.unwrap_or([1; 3]);
-        if !(0..3).all(|i| cluster[i] > 0 && shape.grid[i].is_multiple_of(cluster[i])) {
-            return Err(invalid(format!("grid of {:?} blocks in clusters of {cluster:?}", shape.grid)));
-        }
-        if launch.args.len() < launch.kernel.params_size as usize {
-            return Err(invalid(format!(
-                "{} bytes of arguments where {} were wanted",
-                launch.args.len(),
-                launch.kernel.params_size
-            )));
-        }
-        let lines = launch.args.len().div_ceil(size_of::<ArgumentLine>()).max(1);
-        let mut args = vec![ArgumentLine([0; 128]); lines].into_boxed_slice();
-        // SAFETY: `args` has at least as many bytes; both are plain bytes.
-        unsafe {
-            ptr::copy_nonoverlapping(launch.args.as_ptr(), args.as_mut_ptr().cast(), launch.args.len());
-        }
+        let (shape, (blocks, threads)) = (launch.shape, counts(launch)?);
         let chunk = match launch.checks {
             None => (blocks / (workers as u64 * CHUNKS)).clamp(1, MOST_IN_CHUNK),
             Some(_) => 1,
@@ -276,7 +295,7 @@ impl LaunchState {
             suspends: launch.suspends(),
             shape: LaunchShape { cluster: shape.clusters(launch.kernel.sync.clusters), ..shape },
             blocks,
-            threads: threads as u32,
+            threads,
             static_bytes: launch.kernel.shared_static,
             shared_alignment: launch.kernel.shared_alignment as usize,
             stack_bytes,
@@ -292,7 +311,7 @@ impl LaunchState {
             workers,
             spin_limit,
             most_resident,
-            args,
+            args: lines_of(launch.args),
             code: OnceLock::new(),
             workspace: launch
                 .cooperative
@@ -300,14 +319,7 @@ impl LaunchState {
             abort: AtomicBool::new(false),
             fault: Mutex::new(None),
             report: Mutex::default(),
-            pulses: (0..workers)
-                .map(|_| Pulse {
-                    waiting_since: AtomicU64::new(u64::MAX),
-                    unended_since: AtomicU64::new(u64::MAX),
-                    looked: AtomicU64::new(0),
-                    finished: AtomicBool::new(false),
-                })
-                .collect(),
+            pulses: (0..workers).map(|_| Pulse::new()).collect(),
             begun: Instant::now(),
             unfinished: Mutex::new(workers),
             finished: Condvar::new(),
@@ -326,7 +338,7 @@ impl LaunchState {
 
     /// Offset of dynamic shared memory from the block's base.
     pub(crate) fn dynamic_offset(&self) -> usize {
-        (self.static_bytes as usize).next_multiple_of(DYNAMIC_SHARED_ALIGN)
+        dynamic_offset(self.static_bytes)
     }
 
     /// Size of a block's shared memory in bytes.
@@ -454,6 +466,7 @@ fn add_once(known: &mut Vec<Divergence>, divergence: Divergence) {
     }
 }
 
+/// What divergences are sorted by: their blocks, in the order of the grid.
 fn in_order(d: &Divergence) -> [u32; 3] {
     let [x, y, z] = d.block;
     [z, y, x]

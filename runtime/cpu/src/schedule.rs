@@ -45,6 +45,7 @@ pub(crate) unsafe fn run(b: *mut Block, rounds: u32) -> BlockTurn {
     unsafe { if (*(*b).launch).suspends { run_threads(b, rounds) } else { run_loop(b) } }
 }
 
+/// What [`run`] does if each thread has a stack of its own.
 unsafe fn run_threads(b: *mut Block, rounds: u32) -> BlockTurn {
     // SAFETY: the caller's; no reference into the block is held while a fiber runs.
     unsafe {
@@ -152,6 +153,7 @@ unsafe fn resume_fiber(b: *mut Block, lane: *mut Lane) -> Turn {
     }
 }
 
+/// Gives a lane a fiber that begins with `body`.
 unsafe fn start_fiber(lane: *mut Lane, body: unsafe fn(*mut u8, JumpHandle)) {
     // SAFETY: the lane's last fiber, if any, has ended; its stack is free.
     unsafe { (*lane).fiber = Some(JumpFiber::new((*lane).stack, body, lane.cast())) };

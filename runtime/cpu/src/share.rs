@@ -31,6 +31,7 @@ pub(crate) struct Share<'a> {
 }
 
 impl<'a> Share<'a> {
+    /// The share of this worker.
     pub(crate) fn new(launch: &'a LaunchState, worker: usize) -> Self {
         let mut rng = Rng::new(launch.seed, u64::MAX);
         let together = (launch.most_resident / launch.blocks_of_unit()).clamp(1, WIDEST);

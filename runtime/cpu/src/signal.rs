@@ -176,6 +176,7 @@ impl AlternateStack {
     /// Enough for the handler and for one that it chains to.
     const BYTES: usize = 64 << 10;
 
+    /// Gives the OS thread an alternate signal stack, if it has none.
     fn install() -> Self {
         // SAFETY: plain system calls on memory made here.
         unsafe {

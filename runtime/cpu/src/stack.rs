@@ -40,24 +40,26 @@ unsafe impl Send for Slab {}
 /// One stack of a [`Slab`], which must outlive it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SlabStack {
-    base: usize,
-    limit: usize,
+    /// The address behind its highest byte, 16-aligned.
+    top: usize,
+    /// The lowest address of the guard below it.
+    guard: usize,
 }
 
 impl SlabStack {
     /// True if `address` lies in the guard pages below the stack.
     pub(crate) fn guards(&self, address: usize) -> bool {
-        (self.limit..self.limit + GUARD).contains(&address)
+        (self.guard..self.guard + GUARD).contains(&address)
     }
 
     /// True if a stack pointer lies in this stack or its guard pages.
     pub(crate) fn holds(&self, pointer: usize) -> bool {
-        (self.limit..=self.base).contains(&pointer)
+        (self.guard..=self.top).contains(&pointer)
     }
 
     /// The address behind the stack's highest byte, 16-aligned.
     pub(crate) fn top(&self) -> usize {
-        self.base
+        self.top
     }
 }
 
@@ -135,7 +137,7 @@ impl Slab {
         debug_assert!(i < self.stacks);
         let lowest = self.base.as_ptr() as usize + self.stack_offset(i);
         let colour = i * COLOUR_STEP % PAGE;
-        SlabStack { base: lowest + self.stack_bytes - colour, limit: lowest - GUARD }
+        SlabStack { top: lowest + self.stack_bytes - colour, guard: lowest - GUARD }
     }
 
     /// The room for shared memory.
@@ -193,7 +195,7 @@ mod tests {
         for i in 0..40 {
             let s = slab.stack(i);
             assert_eq!(s.top() % 16, 0);
-            let lowest = s.limit + GUARD;
+            let lowest = s.guard + GUARD;
             assert!(s.top() - lowest >= 64 << 10);
             assert!(s.guards(lowest - 1) && !s.guards(lowest));
             // SAFETY: both bytes belong to the stack.
@@ -202,7 +204,7 @@ mod tests {
                 ((s.top() - 1) as *mut u8).write(1);
             }
             if i > 0 {
-                assert!(slab.stack(i - 1).top() <= s.limit);
+                assert!(slab.stack(i - 1).top() <= s.guard);
                 assert_ne!(slab.stack(i - 1).top() % PAGE, s.top() % PAGE);
             }
         }

@@ -6,6 +6,7 @@
 //! hand-made grid barriers, locks) therefore end as on a GPU, where such blocks are resident
 //! together.
 
+use std::iter::Peekable;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -60,97 +61,86 @@ impl Worker {
 
     fn run_share(&mut self, launch: &LaunchState, worker: usize) {
         let mut share = Share::new(launch, worker).peekable();
-        let mut bound = Vec::new();
-        let mut resident: Vec<Resident> = Vec::new();
-        // In drawn schedules, some units take turns even if none of them waits.
-        let mut ahead = (launch.choice == Choice::Drawn && launch.suspends)
-            .then(|| Ahead { rng: Rng::new(launch.seed, launch.blocks), unit: 0 });
+        let mut own = OwnBlocks::default();
+        let mut ahead = Ahead::of(launch);
         let together = ahead.as_mut().map_or(1, |ahead| 2 + ahead.rng.below(MOST_TOGETHER - 1) as usize);
         let together = together.min(launch.most_resident / launch.blocks_of_unit()).max(1);
         if launch.cooperative {
             for index in share.by_ref() {
-                if let Err(fault) = self.take_up(launch, &mut bound, index, &mut resident) {
+                if let Err(fault) = self.take_up(launch, &mut own, index) {
                     launch.fail(fault);
                 }
             }
         }
         while !launch.abort.load(Ordering::Relaxed) {
-            while resident.len() < together && share.peek().is_some() {
-                let Some(index) = share.next() else { break };
-                match self.take_up(launch, &mut bound, index, &mut resident) {
-                    Ok(()) => {}
-                    Err(_) if !resident.is_empty() => break,
-                    Err(fault) => {
-                        launch.fail(fault);
-                        break;
-                    }
-                }
-            }
-            if resident.is_empty() {
+            while own.resident.len() < together && self.take_up_next(launch, &mut own, &mut share) {}
+            if own.resident.is_empty() {
                 break;
             }
-            let pass = run_pass(launch, &mut resident, &mut bound, ahead.as_mut());
-            let room = resident.len() + launch.blocks_of_unit() <= launch.most_resident;
-            if pass == Pass::Ended {
+            let pass = run_pass(launch, &mut own, ahead.as_mut());
+            let room = own.resident.len() + launch.blocks_of_unit() <= launch.most_resident;
+            if pass == Progress::Ended {
                 waiting::note_progress(launch, worker);
-            } else if room && pass.wants_more(&resident) && share.peek().is_some() {
-                if let Some(index) = share.next() {
-                    match self.take_up(launch, &mut bound, index, &mut resident) {
-                        Ok(()) => {}
-                        // Without memory for one more, the resident ones go on.
-                        Err(_) if !resident.is_empty() => waiting::note_progress(launch, worker),
-                        Err(fault) => launch.fail(fault),
-                    }
-                }
-            } else {
+            } else if !(room
+                && pass.wants_more(&own.resident)
+                && self.take_up_next(launch, &mut own, &mut share))
+            {
                 let more = share.peek().is_some();
-                let fault = |waited| endless_wait(launch, &resident, waited, more);
-                waiting::wait_for_others(launch, worker, pass == Pass::Waited, fault);
+                let fault = |waited| endless_wait(launch, &own.resident, waited, more);
+                waiting::wait_for_others(launch, worker, pass == Progress::Waited, fault);
             }
         }
-        for r in resident {
-            // SAFETY: the block is the worker's own, and none of its fibers runs.
-            unsafe { Block::abandon(r.block) };
-            end(r.block, &mut bound);
-        }
-        for &block in &bound {
-            // SAFETY: as above.
-            unsafe { Block::unbind(block) };
-        }
+        self.idle.keep(own.release());
         self.clusters.clear();
-        self.idle.keep(bound);
+    }
+
+    /// Takes up the next unit of the share. False if there is none, or no memory for one more: then the resident blocks
+    /// go on, and the unit stays the next one. Without memory for a first block, the launch ends with a fault.
+    fn take_up_next(
+        &mut self,
+        launch: &LaunchState,
+        own: &mut OwnBlocks,
+        share: &mut Peekable<Share<'_>>,
+    ) -> bool {
+        let Some(&index) = share.peek() else { return false };
+        match self.take_up(launch, own, index) {
+            Ok(()) => {
+                share.next();
+                true
+            }
+            Err(fault) => {
+                if own.resident.is_empty() {
+                    launch.fail(fault);
+                }
+                false
+            }
+        }
     }
 
     /// Starts block `index`, or the blocks of cluster `index`.
-    fn take_up(
-        &mut self,
-        launch: &LaunchState,
-        bound: &mut Vec<*mut Block>,
-        index: u64,
-        resident: &mut Vec<Resident>,
-    ) -> Result<(), Fault> {
+    fn take_up(&mut self, launch: &LaunchState, own: &mut OwnBlocks, index: u64) -> Result<(), Fault> {
         let one = |block| Resident { block, turns: 0, stuck: false };
         if launch.shape.cluster.is_none() {
-            let block = self.bound_block(launch, bound)?;
+            let block = self.bound_block(launch, own)?;
             // SAFETY: the block is bound to `launch` and idle.
             unsafe { Block::start(block, index) };
             debugger::enter(block);
-            resident.push(one(block));
+            own.resident.push(one(block));
             return Ok(());
         }
         let cluster = self.cluster_for(launch)?;
         let mut blocks = Vec::new();
         for _ in 0..launch.blocks_of_unit() {
-            match self.bound_block(launch, bound) {
+            match self.bound_block(launch, own) {
                 Ok(block) => blocks.push(block),
                 Err(fault) => {
-                    bound.append(&mut blocks);
+                    own.bound.append(&mut blocks);
                     return Err(fault);
                 }
             }
         }
         blocks.iter().for_each(|&block| debugger::enter(block));
-        resident.extend(blocks.iter().map(|&block| one(block)));
+        own.resident.extend(blocks.iter().map(|&block| one(block)));
         // SAFETY: the worker keeps the cluster until its blocks have ended; these are bound to
         // `launch` and idle.
         unsafe { Cluster::start(cluster, launch, index, blocks) };
@@ -158,12 +148,8 @@ impl Worker {
     }
 
     /// A block that is bound to the launch and idle.
-    fn bound_block(
-        &mut self,
-        launch: &LaunchState,
-        bound: &mut Vec<*mut Block>,
-    ) -> Result<*mut Block, Fault> {
-        match bound.pop() {
+    fn bound_block(&mut self, launch: &LaunchState, own: &mut OwnBlocks) -> Result<*mut Block, Fault> {
+        match own.bound.pop() {
             Some(block) => Ok(block),
             None => self.bind(launch),
         }
@@ -207,6 +193,42 @@ struct Resident {
     stuck: bool,
 }
 
+/// The blocks that a worker has bound to the launch that runs.
+#[derive(Default)]
+struct OwnBlocks {
+    /// Those that have started and not ended, the earliest first.
+    resident: Vec<Resident>,
+    /// The others.
+    bound: Vec<*mut Block>,
+}
+
+impl OwnBlocks {
+    /// Frees a block that has ended for the launch's next one. A block of a cluster stays until all
+    /// blocks of the cluster have ended, since these may use its shared memory.
+    fn end(&mut self, block: *mut Block) {
+        debugger::leave(block);
+        // SAFETY: the block is the worker's own, and so is its cluster.
+        match unsafe { (*block).seat.cluster.cast::<Cluster>().as_mut() } {
+            None => self.bound.push(block),
+            Some(cluster) => self.bound.extend_from_slice(cluster.end_block().unwrap_or_default()),
+        }
+    }
+
+    /// Abandons the blocks that have not ended, and ends the tie of all blocks to the launch. Returns them.
+    fn release(mut self) -> Vec<*mut Block> {
+        for r in std::mem::take(&mut self.resident) {
+            // SAFETY: the block is the worker's own, and none of its fibers runs.
+            unsafe { Block::abandon(r.block) };
+            self.end(r.block);
+        }
+        for &block in &self.bound {
+            // SAFETY: as above.
+            unsafe { Block::unbind(block) };
+        }
+        self.bound
+    }
+}
+
 /// The choice of the resident block that is ahead: in a drawn schedule, it gets all turns for a while, as long as it
 /// does not wait.
 struct Ahead {
@@ -215,24 +237,32 @@ struct Ahead {
     unit: u64,
 }
 
-/// The result of giving each resident block its turn.
+impl Ahead {
+    /// The choice in a launch; `None` unless the schedule is drawn and threads can wait.
+    fn of(launch: &LaunchState) -> Option<Self> {
+        let takes_turns = launch.choice == Choice::Drawn && launch.suspends;
+        takes_turns.then(|| Self { rng: Rng::new(launch.seed, launch.blocks), unit: 0 })
+    }
+}
+
+/// What a turn of a block has come to, or a pass over all resident blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pass {
+enum Progress {
     /// A block ended.
     Ended,
-    /// No block ended, but threads changed their private state.
+    /// No block ended, but threads changed their private state, or can go on.
     Moved,
     /// Threads only waited.
     Waited,
 }
 
-impl Pass {
+impl Progress {
     /// True if it is time to take up another block.
     fn wants_more(self, resident: &[Resident]) -> bool {
         match self {
-            Pass::Ended => false,
-            Pass::Moved => resident.iter().all(|r| r.turns >= PATIENCE),
-            Pass::Waited => true,
+            Progress::Ended => false,
+            Progress::Moved => resident.iter().all(|r| r.turns >= PATIENCE),
+            Progress::Waited => true,
         }
     }
 }
@@ -240,13 +270,8 @@ impl Pass {
 /// Gives each resident block its turn, the earliest first. Returns at the first block that ends, since the
 /// earlier ones may have waited for it. In a drawn schedule, begins with the block that is ahead, and returns after the
 /// first block that does not only wait.
-fn run_pass(
-    launch: &LaunchState,
-    resident: &mut Vec<Resident>,
-    bound: &mut Vec<*mut Block>,
-    ahead: Option<&mut Ahead>,
-) -> Pass {
-    let count = resident.len();
+fn run_pass(launch: &LaunchState, own: &mut OwnBlocks, ahead: Option<&mut Ahead>) -> Progress {
+    let count = own.resident.len();
     let rounds = match ahead {
         _ if count == 1 => TURN_ALONE,
         Some(_) => 1,
@@ -262,44 +287,55 @@ fn run_pass(
     let mut moved_in_pass = false;
     for i in 0..count {
         let i = (ahead.unwrap_or_default() + i) % count;
-        let block = resident[i].block;
-        resident[i].turns += 1;
-        resident[i].stuck = false;
-        // SAFETY: the block is the worker's own, started, and the OS thread
-        // has entered the worker's `running`.
-        unsafe {
-            match schedule::run(block, rounds) {
-                BlockTurn::Yielding { moved } => {
-                    moved_in_pass |= moved;
-                    if moved && ahead.is_some() {
-                        break;
-                    }
-                    continue;
-                }
-                BlockTurn::Finished => {}
-                BlockTurn::Stuck if may_go_on(block) => {
-                    resident[i].stuck = true;
-                    continue;
-                }
-                BlockTurn::Stuck => {
-                    launch.report(Block::divergence(block));
-                    Block::abandon(block);
-                }
-                BlockTurn::Faulted(lane) => {
-                    schedule::fail_thread(block, lane);
-                    Block::abandon(block);
-                }
-                BlockTurn::Aborted => Block::abandon(block),
+        match run_turn(launch, &mut own.resident[i], rounds) {
+            Progress::Ended => {
+                let ended = own.resident.remove(i);
+                own.end(ended.block);
+                return Progress::Ended;
             }
+            Progress::Moved => {
+                moved_in_pass = true;
+                if ahead.is_some() {
+                    break;
+                }
+            }
+            Progress::Waited => {}
         }
-        resident.remove(i);
-        end(block, bound);
-        return Pass::Ended;
     }
     // Other blocks of its cluster may have made threads of a stuck block ready.
     // SAFETY: the blocks are the worker's own, and none of their fibers runs.
-    moved_in_pass |= resident.iter().any(|r| r.stuck && unsafe { (*r.block).warps.ready() } != 0);
-    if moved_in_pass { Pass::Moved } else { Pass::Waited }
+    moved_in_pass |= own.resident.iter().any(|r| r.stuck && unsafe { (*r.block).warps.ready() } != 0);
+    if moved_in_pass { Progress::Moved } else { Progress::Waited }
+}
+
+/// Gives a resident block its turn, of so many rounds.
+fn run_turn(launch: &LaunchState, resident: &mut Resident, rounds: u32) -> Progress {
+    let block = resident.block;
+    resident.turns += 1;
+    resident.stuck = false;
+    // SAFETY: the block is the worker's own, started, and the OS thread
+    // has entered the worker's `running`.
+    unsafe {
+        match schedule::run(block, rounds) {
+            BlockTurn::Yielding { moved: true } => return Progress::Moved,
+            BlockTurn::Yielding { moved: false } => return Progress::Waited,
+            BlockTurn::Finished => {}
+            BlockTurn::Stuck if may_go_on(block) => {
+                resident.stuck = true;
+                return Progress::Waited;
+            }
+            BlockTurn::Stuck => {
+                launch.report(Block::divergence(block));
+                Block::abandon(block);
+            }
+            BlockTurn::Faulted(lane) => {
+                schedule::fail_thread(block, lane);
+                Block::abandon(block);
+            }
+            BlockTurn::Aborted => Block::abandon(block),
+        }
+    }
+    Progress::Ended
 }
 
 /// True if a block may go on later although none of its threads can go on now: a thread of its cluster can.
@@ -308,17 +344,6 @@ unsafe fn may_go_on(block: *const Block) -> bool {
     unsafe {
         let cluster = (*block).seat.cluster.cast::<Cluster>();
         !cluster.is_null() && Cluster::can_go_on(cluster)
-    }
-}
-
-/// Frees a block that has ended for the launch's next one. A block of a cluster stays until all
-/// blocks of the cluster have ended, since these may use its shared memory.
-fn end(block: *mut Block, bound: &mut Vec<*mut Block>) {
-    debugger::leave(block);
-    // SAFETY: the block is the worker's own, and so is its cluster.
-    match unsafe { (*block).seat.cluster.cast::<Cluster>().as_mut() } {
-        None => bound.push(block),
-        Some(cluster) => bound.extend_from_slice(cluster.end_block().unwrap_or_default()),
     }
 }
 

@@ -207,6 +207,29 @@ fn long_work_is_no_endless_wait() {
     assert!(counter[0] > 0);
 }
 
+/// Gives way often, each time with other private state, and then adds 1.
+unsafe extern "C" fn many_turns(ctx: *mut ThreadCtx, args: *const u8) {
+    // SAFETY: the launch passes counter.
+    unsafe {
+        let mut local = 0u64;
+        for _ in 0..3000 {
+            __gpurace_nanosleep(ctx, 10);
+            local = std::hint::black_box(local + 1);
+        }
+        word(ctx, arg::<u32>(args, 0)).fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_block_for_which_no_memory_is_left_runs_once_another_has_ended() {
+    let executor = executor(1);
+    // The stacks of one block take half of the addresses that a process has.
+    executor.set_stack_bytes(1 << 40);
+    let mut counter = vec![0u32; 1];
+    kernel(many_turns, 3, 64).buffer(&mut counter).on(&executor).expect("no fault");
+    assert_eq!(counter[0], 3 * 64);
+}
+
 /// Lane 0 of each warp waits for the flag of a later warp, while the other lanes of its warp wait
 /// for lane 0.
 unsafe extern "C" fn warps_wait(ctx: *mut ThreadCtx, args: *const u8) {

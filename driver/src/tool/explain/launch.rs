@@ -196,6 +196,7 @@ fn read<'t>(text: &'t str, protocol: &Protocol, kernel: &str) -> Result<(Launch,
     Ok((launch, unused))
 }
 
+/// Reads the dimensions of a grid or block. Those that are left out are 1.
 fn dimensions(name: &str, words: &[&str]) -> Result<[u32; 3], Error> {
     let mut dims = [1; 3];
     if words.len() > 3 {

@@ -79,6 +79,7 @@ pub fn explain(kernel: &Known, remarks: &HashMap<u32, Vec<String>>) -> Vec<Expla
     explained
 }
 
+/// Adds a source line and its place.
 fn source_line(out: &mut String, sources: &dyn Sources, (file, line): (Option<&str>, Option<u32>)) {
     let (Some(file), Some(line)) = (file, line) else {
         let _ = writeln!(out, "  [no debug info]");
@@ -94,6 +95,7 @@ fn source_line(out: &mut String, sources: &dyn Sources, (file, line): (Option<&s
 }
 
 impl Explained {
+    /// Returns what is to be said of a site.
     fn new(kernel: &str, site: &Site, objects: &[String], remarks: &[String]) -> Self {
         let mut object = site.space.clone();
         if !objects.is_empty() {
@@ -133,6 +135,7 @@ impl Explained {
         }
     }
 
+    /// Adds the site as text.
     fn render(&self, out: &mut String) {
         let place = match (self.line, self.column) {
             (Some(line), Some(column)) => format!("{line}:{column}"),

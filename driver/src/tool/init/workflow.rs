@@ -55,6 +55,7 @@ fn other_place(folder: &Path) -> Option<String> {
     }
 }
 
+/// Writes a file unless it exists. Returns what was done, as text.
 fn write_new(folder: &Path, name: &str, content: &str) -> Result<String, Error> {
     let path = folder.join(name);
     if path.symlink_metadata().is_ok() {
@@ -68,6 +69,7 @@ fn write_new(folder: &Path, name: &str, content: &str) -> Result<String, Error> 
     Ok(format!("wrote `{}`\n", path.display()))
 }
 
+/// Returns the commands that build and test a project.
 fn commands(system: System, file: &Path) -> Result<Commands, Error> {
     let line = str::to_owned;
     Ok(match system {
@@ -110,6 +112,7 @@ fn is_rule(rest: &str) -> bool {
     rest.starts_with(':') && !rest.trim_start_matches(':').starts_with('=')
 }
 
+/// Returns a GitHub workflow that runs these commands.
 fn workflow(commands: &Commands) -> String {
     let lines = |text: &str| text.lines().map(|line| format!("          {line}\n")).collect::<String>();
     let test = commands.test.as_deref().unwrap_or("./test    # name your tests here");

@@ -84,6 +84,7 @@ impl Compilations {
         is_wanted
     }
 
+    /// Begins to compile the next source, unless one is being compiled.
     fn start_next(&mut self) {
         if self.current.is_some() {
             return;

@@ -102,6 +102,7 @@ impl Reader<'_> {
         resolve(place.file, self.folders.iter().copied())
     }
 
+    /// Returns a finding as the editor shows it.
     fn shown(&self, found: Found<'_>, place: Place<'_>, shows_related: bool) -> Shown {
         let (_, range, is_as_it_was) = self.locate(place);
         let related = found.related().into_iter().map(|related| {

@@ -99,6 +99,7 @@ impl<W: Write> Server<W> {
         }
     }
 
+    /// Answers a request.
     fn request(&mut self, request: Request) -> Next {
         let Request { id, method, params } = request;
         let answer = match (&mut self.life, method.as_str()) {

@@ -73,6 +73,7 @@ pub struct Abilities {
 }
 
 impl Abilities {
+    /// Returns what a client says that it can do.
     fn of(client: &lsp::ClientCapabilities) -> Self {
         let workspace = client.workspace.as_ref();
         let text = client.text_document.as_ref();

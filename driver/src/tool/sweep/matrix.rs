@@ -123,6 +123,7 @@ fn too_many() -> Error {
     Error::new(format!("more than {MOST_RUNS} runs"))
 }
 
+/// Returns the words of a command, at least one.
 fn words(command: &CommandWords) -> Result<Vec<String>, Error> {
     let words = match command {
         CommandWords::Line(line) => shlex::split(line)

@@ -214,6 +214,8 @@ impl Default for Capture {
 }
 
 impl Capture {
+    /// Writes the facts about the capture of a stream, if there is one.
+    ///
     /// # Safety
     /// The pointers are null or valid for a write.
     unsafe fn tell(self, process: &Process, stream: cudaStream_t) -> Result {
@@ -265,6 +267,8 @@ unsafe fn give_data(data: *mut cudaGraphEdgeData, count: *const usize) -> Result
     Ok(())
 }
 
+/// Gives the nodes at both ends of a graph's edges, and the data of the edges.
+///
 /// # Safety
 /// As [`give`].
 unsafe fn edges(
@@ -290,6 +294,8 @@ unsafe fn edges(
     }
 }
 
+/// Gives the nodes that a node runs after, and the data of the edges from them.
+///
 /// # Safety
 /// As [`give`].
 unsafe fn dependencies(
@@ -301,12 +307,28 @@ unsafe fn dependencies(
 ) -> Result {
     let after = process.graphs.lock().node(node as Id)?.after.clone();
     // SAFETY: by contract.
+    unsafe { give_with_data(&after, to, data, count) }
+}
+
+/// Gives nodes, and the data of the edges that lead to them.
+///
+/// # Safety
+/// As [`give`].
+unsafe fn give_with_data(
+    nodes: &[Id],
+    to: *mut Id,
+    data: *mut cudaGraphEdgeData,
+    count: *mut usize,
+) -> Result {
+    // SAFETY: by contract.
     unsafe {
         give_data(data, count)?;
-        give(&after, to, count)
+        give(nodes, to, count)
     }
 }
 
+/// Gives the nodes that run after a node, and the data of the edges to them.
+///
 /// # Safety
 /// As [`give`].
 unsafe fn dependent_nodes(
@@ -323,10 +345,7 @@ unsafe fn dependent_nodes(
         nodes.filter(|node| node.after.contains(&id)).map(|node| node.id).collect()
     };
     // SAFETY: by contract.
-    unsafe {
-        give_data(data, count)?;
-        give(&found, to, count)
-    }
+    unsafe { give_with_data(&found, to, data, count) }
 }
 
 /// Refuses edges with data.

@@ -40,10 +40,12 @@ impl Clock {
         }
     }
 
+    /// True if so many operations of a stream are among them.
     fn knows(&self, stream: StreamId, tick: u64) -> bool {
         self.0.get(&stream).is_some_and(|&known| known >= tick)
     }
 
+    /// Adds the next operation of a stream. Returns how many those of the stream are now.
     fn tick(&mut self, stream: StreamId) -> u64 {
         let tick = self.0.entry(stream).or_default();
         *tick += 1;
@@ -51,17 +53,22 @@ impl Clock {
     }
 }
 
+/// What orders the operations of a stream.
 #[derive(Debug, Default)]
 struct StreamOrder {
+    /// The operations that its next one comes after, as far as the stream tells.
     clock: Clock,
+    /// It is ordered with the default stream.
     blocking: bool,
 }
 
 /// An operation that was submitted.
 #[derive(Clone, Copy, Debug)]
-struct Pending {
-    launch: u64,
+struct Submitted {
+    /// Its number.
+    operation: u64,
     stream: StreamId,
+    /// How many operations its stream has had, with it.
     tick: u64,
 }
 
@@ -92,11 +99,14 @@ pub enum TransferOrder {
 #[derive(Debug, Default)]
 pub struct Order {
     streams: BTreeMap<StreamId, StreamOrder>,
+    /// The number of the stream that was made last.
     last_stream: u64,
+    /// The operations that the host has waited for.
     host: Clock,
-    pending: Vec<Pending>,
+    /// The operations that some operation to come may overlap, and the last one.
+    pending: Vec<Submitted>,
     /// The last operations that the host may not have waited for.
-    unwaited: VecDeque<Pending>,
+    unwaited: VecDeque<Submitted>,
 }
 
 /// Operations that are kept for [`Order::unwaited`].
@@ -169,21 +179,21 @@ impl Order {
     }
 
     /// Submits a launch with this number. Later operations have larger numbers.
-    pub fn launch(&mut self, id: StreamId, launch: u64) -> OperationOrder {
+    pub fn launch(&mut self, id: StreamId, operation: u64) -> OperationOrder {
         self.settle();
         let clock = self.submit(id);
-        self.place(id, launch, &clock)
+        self.place(id, operation, &clock)
     }
 
     /// Submits a transfer. It gets this number if another operation may overlap it, or the host, which may access
     /// its memory if `host_visible`. The host waits for it if `waits`.
-    pub fn copy(
+    pub fn transfer(
         &mut self,
         id: StreamId,
-        launch: u64,
+        operation: u64,
         waits: bool,
         host_visible: bool,
-    ) -> (Clock, TransferOrder) {
+    ) -> TransferOrder {
         self.settle();
         let clock = self.submit(id);
         if waits {
@@ -191,15 +201,14 @@ impl Order {
         }
         let tick = clock.0.get(&id).copied().unwrap_or_default();
         let alone = self.unordered(&clock).next().is_none() && self.after_all().knows(id, tick);
-        let ordered = if !alone {
-            TransferOrder::BesideOthers(self.place(id, launch, &clock))
+        if !alone {
+            TransferOrder::BesideOthers(self.place(id, operation, &clock))
         } else if host_visible && !waits {
-            self.keep_unwaited(Pending { launch, stream: id, tick });
+            self.keep_unwaited(Submitted { operation, stream: id, tick });
             TransferOrder::BesideHost
         } else {
             TransferOrder::Alone
-        };
-        (clock, ordered)
+        }
     }
 
     /// Operations that are not before this clock.
@@ -207,22 +216,23 @@ impl Order {
         self.pending
             .iter()
             .filter(|earlier| !clock.knows(earlier.stream, earlier.tick))
-            .map(|earlier| earlier.launch)
+            .map(|earlier| earlier.operation)
     }
 
     /// The order of an operation that was submitted with this clock.
-    fn place(&mut self, id: StreamId, launch: u64, clock: &Clock) -> OperationOrder {
+    fn place(&mut self, id: StreamId, operation: u64, clock: &Clock) -> OperationOrder {
         let unordered: Vec<u64> = self.unordered(clock).collect();
-        let settled = self.pending.first().map_or(launch, |oldest| oldest.launch) - 1;
+        let settled = self.pending.first().map_or(operation, |oldest| oldest.operation) - 1;
         let tick = clock.0.get(&id).copied().unwrap_or_default();
         let overlaps = !unordered.is_empty() || !self.after_all().knows(id, tick);
-        let pending = Pending { launch, stream: id, tick };
-        self.pending.push(pending);
-        self.keep_unwaited(pending);
+        let submitted = Submitted { operation, stream: id, tick };
+        self.pending.push(submitted);
+        self.keep_unwaited(submitted);
         OperationOrder { unordered, settled, overlaps }
     }
 
-    fn keep_unwaited(&mut self, submitted: Pending) {
+    /// Adds an operation to those that the host has not waited for.
+    fn keep_unwaited(&mut self, submitted: Submitted) {
         if self.unwaited.len() == UNWAITED {
             self.unwaited.pop_front();
         }
@@ -265,7 +275,7 @@ impl Order {
     /// Operations that a later one may overlap, and the last operation, in the order of their
     /// submission.
     pub fn unsettled(&self) -> impl Iterator<Item = u64> {
-        self.pending.iter().map(|launch| launch.launch)
+        self.pending.iter().map(|submitted| submitted.operation)
     }
 
     /// Lets a stream wait for the operations of a clock.
@@ -279,14 +289,14 @@ impl Order {
     /// True if the host has not waited for some operation.
     pub fn host_is_ahead(&mut self) -> bool {
         let host = &self.host;
-        self.unwaited.retain(|launch| !host.knows(launch.stream, launch.tick));
+        self.unwaited.retain(|submitted| !host.knows(submitted.stream, submitted.tick));
         !self.unwaited.is_empty()
     }
 
     /// The operations that the host has not waited for. If there are more than are kept, the last ones.
     pub fn unwaited(&mut self) -> Vec<u64> {
         self.host_is_ahead();
-        self.unwaited.iter().map(|launch| launch.launch).collect()
+        self.unwaited.iter().map(|submitted| submitted.operation).collect()
     }
 
     /// Lets the host wait for the operations of a clock.
@@ -415,7 +425,7 @@ mod tests {
     fn a_copy_that_nothing_can_overlap_is_none() {
         let mut order = Order::default();
         order.launch(DEFAULT, 1);
-        let copy = |order: &mut Order, stream, number, waits| order.copy(stream, number, waits, false).1;
+        let copy = |order: &mut Order, stream, number, waits| order.transfer(stream, number, waits, false);
         assert_eq!(copy(&mut order, DEFAULT, 2, false), TransferOrder::Alone);
         assert_eq!(copy(&mut order, DEFAULT, 2, true), TransferOrder::Alone);
         // Blocking streams wait for the default one, whoever submits next.
@@ -439,9 +449,9 @@ mod tests {
     #[test]
     fn the_host_may_meet_a_copy_that_nothing_else_can_overlap() {
         let mut order = Order::default();
-        assert_eq!(order.copy(DEFAULT, 1, true, true).1, TransferOrder::Alone);
+        assert_eq!(order.transfer(DEFAULT, 1, true, true), TransferOrder::Alone);
         assert!(!order.host_is_ahead());
-        assert_eq!(order.copy(DEFAULT, 1, false, true).1, TransferOrder::BesideHost);
+        assert_eq!(order.transfer(DEFAULT, 1, false, true), TransferOrder::BesideHost);
         assert_eq!(order.unwaited(), [1]);
         // It is ordered before all that follows.
         expect(&mut order, DEFAULT, 2, &[]);
@@ -462,7 +472,8 @@ mod tests {
         order.host_waits(&after_first);
         assert_eq!(order.unwaited(), [2, 3, 4]);
         order.destroy(b);
-        let (waited, _) = order.copy(a, 5, true, true);
+        order.transfer(a, 5, true, true);
+        let waited = order.now(a);
         order.host_waits(&waited);
         assert_eq!(order.unwaited(), [3, 4]);
         order.host_waits_for_all();
@@ -473,11 +484,11 @@ mod tests {
     fn a_stream_that_waits_for_nobody_overlaps_what_the_host_did_not_wait_for() {
         let mut order = Order::default();
         let own = order.create(false);
-        let (_, fill) = order.copy(DEFAULT, 1, false, false);
+        let fill = order.transfer(DEFAULT, 1, false, false);
         assert!(matches!(fill, TransferOrder::BesideOthers(_)));
         expect(&mut order, own, 2, &[1]);
         order.host_waits_for_all();
-        assert_eq!(order.copy(DEFAULT, 3, true, false).1, TransferOrder::Alone);
+        assert_eq!(order.transfer(DEFAULT, 3, true, false), TransferOrder::Alone);
         expect(&mut order, own, 3, &[]);
     }
 }

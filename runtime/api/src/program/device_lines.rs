@@ -66,6 +66,7 @@ fn of_address(table: &[u8], address: u64) -> Option<HostPosition> {
     nearest.map(|(_, position)| position)
 }
 
+/// The path of a row's file, as the debug info has it.
 fn file_name(header: &gimli::LineProgramHeader<Reader<'_>>, row: &LineRow) -> Option<String> {
     let text = |value: AttributeValue<Reader<'_>>| match value {
         AttributeValue::String(text) => Some(String::from_utf8_lossy(text.slice()).into_owned()),

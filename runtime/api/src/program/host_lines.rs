@@ -107,6 +107,7 @@ impl Program {
         device_lines::position(instruction).map(|position| self.as_given(position))
     }
 
+    /// The position of a call, in the innermost function of user code that it was inlined into.
     fn read_position(&self, site: CallSite) -> Option<HostPosition> {
         let (loader, at) = debug_info(site)?;
         let mut frames = loader.find_frames(at).ok()?;

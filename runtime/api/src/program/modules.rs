@@ -209,6 +209,7 @@ impl RegisteredModule {
         self.program.modules.variable_at(address).ok_or(Error::SYMBOL_NOT_FOUND)
     }
 
+    /// Opens the device code, and numbers its sites.
     fn open(&self) -> Result<LoadedModule> {
         let meta = self.meta()?;
         let code = self.program.backend.get().open(&self.payload?, meta)?;
@@ -422,6 +423,7 @@ impl Modules {
     }
 }
 
+/// Makes the kernel of a symbol. Its module is loaded first.
 fn find_kernel(symbol: &DeviceSymbol) -> Result<&'static Kernel> {
     let module = symbol.module.load()?;
     let name = symbol.name.to_str().map_err(|_| Error::INVALID_DEVICE_FUNCTION)?;

@@ -113,6 +113,7 @@ impl Cache {
         let _ = self.try_put(key, answer);
     }
 
+    /// Keeps an answer in a file of its own, which appears whole or not at all.
     fn try_put(&self, key: &Key, body: &[u8]) -> std::io::Result<()> {
         let path = self.path(key);
         let folder = path.parent().unwrap_or(&self.folder);

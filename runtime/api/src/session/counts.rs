@@ -24,6 +24,7 @@ pub(super) struct KernelCounts {
 }
 
 impl KernelCounts {
+    /// Adds what became of the sites in one launch.
     pub(super) fn add_fates(&mut self, fates: &[SiteFate]) {
         if self.fates.is_empty() {
             self.fates = fates.to_vec();
@@ -99,6 +100,7 @@ pub(super) fn stats(modules: &Modules, counts: &HashMap<u32, KernelCounts>) -> S
     stats
 }
 
+/// What became of a kernel's sites: in its launches or, if it had none, when it was compiled.
 fn kernel_fates(kernel: &Kernel, count: &KernelCounts) -> Vec<SiteFate> {
     let meta = &kernel.module.meta;
     if !meta.instrumented {

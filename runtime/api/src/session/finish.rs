@@ -186,6 +186,7 @@ pub fn action() -> libc::sigaction {
     }
 }
 
+/// Handles the signals that would end the program without a report.
 fn install_handlers() {
     install_stack();
     for signal in (1..=signals::COUNT).filter(|&signal| signals::ends_program(signal)) {

@@ -14,7 +14,7 @@ use gpurace_report::text::TextRenderer;
 use super::{Session, SessionState};
 use crate::backend::{FoundRace, OwnChecker};
 use crate::session::launch_record::LaunchRecord;
-use crate::session::resolve::{self, InKernel, Resolved};
+use crate::session::resolve::{self, InKernel, MemoryObject, Resolved};
 use crate::session::{shared_objects, transfer_sites, watch};
 
 /// Races whose causes are looked for in the control flow. Each may take a millisecond. Further ones of a kernel
@@ -75,42 +75,29 @@ impl Session {
             state.found.push(found);
         }
         let own_checker = self.program.backend.if_chosen().and_then(|backend| backend.own_checker());
-        for FoundRace { mut record, shared_offset } in
-            own_checker.into_iter().flat_map(OwnChecker::take_found)
-        {
-            let launch = find_launch(&state.launches, record.launch);
-            if let Some(launch) = &launch {
-                record.kernel = KernelKey(launch.kernel.key);
-                if record.scope == RaceScope::Grid
-                    && launch.is_one_cluster(record.later.block, record.earlier.block)
-                {
-                    record.scope = RaceScope::Cluster;
-                }
-            }
-            // If the launch is not known any more, nor is the module of the sites.
-            let (base, stream) = launch
-                .as_ref()
-                .map_or((u32::MAX, 0), |launch| (launch.kernel.module.site_base, launch.stream));
-            for side in [&mut record.later, &mut record.earlier] {
-                side.site = side.site.saturating_add(base).min(transfer_sites::FIRST - 1);
-                side.stream = stream;
-            }
-            let shared = || {
-                let launch = launch.as_ref()?;
-                let place = shared_offset.and_then(|at| own_checker?.shared_place(launch.kernel, at));
-                Some(place.map_or_else(
-                    || shared_objects::some_object(launch),
-                    |at| shared_objects::object_at(launch, at),
-                ))
-            };
-            let object = match record.space {
-                Space::Shared => shared(),
-                Space::Global => resolve::global_object(&self.program, record.address),
-            };
+        for race in own_checker.into_iter().flat_map(OwnChecker::take_found) {
+            let launch = find_launch(&state.launches, race.record.launch);
+            let object = self.object_of(&race, launch.as_ref());
+            let record = as_in_process(race.record, launch.as_ref());
             let resolved =
                 resolve::race_at(self, &record, object, |operation| find_launch(&state.launches, operation));
             let found = self.write_if_new(state, &record, resolved);
             state.elsewhere.extend(found);
+        }
+    }
+
+    /// The object of a race that a backend's own checker found.
+    fn object_of(&self, race: &FoundRace, launch: Option<&LaunchRecord>) -> Option<MemoryObject> {
+        match race.record.space {
+            Space::Global => resolve::global_object(&self.program, race.record.address),
+            Space::Shared => {
+                let (launch, own_checker) = (launch?, self.program.backend.if_chosen()?.own_checker()?);
+                let place = race.shared_offset.and_then(|at| own_checker.shared_place(launch.kernel, at));
+                Some(match place {
+                    Some(at) => shared_objects::object_at(launch, at),
+                    None => shared_objects::some_object(launch),
+                })
+            }
         }
     }
 
@@ -189,6 +176,26 @@ impl Session {
         }
         is_new
     }
+}
+
+/// The race of a backend's own checker with the numbers that the checker of this process would give: of the kernel, of
+/// the sites and of the stream. `launch`: the launch that the race is in.
+fn as_in_process(mut record: RaceRecord, launch: Option<&LaunchRecord>) -> RaceRecord {
+    if let Some(launch) = launch {
+        record.kernel = KernelKey(launch.kernel.key);
+        if record.scope == RaceScope::Grid && launch.is_one_cluster(record.later.block, record.earlier.block)
+        {
+            record.scope = RaceScope::Cluster;
+        }
+    }
+    // If the launch is not known any more, nor is the module of the sites.
+    let (base, stream) =
+        launch.map_or((u32::MAX, 0), |launch| (launch.kernel.module.site_base, launch.stream));
+    for side in [&mut record.later, &mut record.earlier] {
+        side.site = side.site.saturating_add(base).min(transfer_sites::FIRST - 1);
+        side.stream = stream;
+    }
+    record
 }
 
 /// The launch with this number among the operations.

@@ -292,6 +292,7 @@ impl Session {
         self.notes.add_once(note);
     }
 
+    /// Ends the program, or stops in a debugger, if there are findings and the options ask for it.
     fn halt_if_asked(&self) {
         if self.stops_in_debugger() {
             self.stop_at_new_races();
@@ -326,6 +327,7 @@ impl Session {
     }
 }
 
+/// What joins the findings of a run.
 fn collector(options: &Options) -> Collector {
     Collector::new(options.max_reports, options.same_value == Lesser::Ignore)
 }

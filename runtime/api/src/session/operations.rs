@@ -56,67 +56,26 @@ impl Session {
     pub fn begin(&self, launch: &KernelLaunch<'_>) -> BegunLaunch {
         self.enter();
         let kernel = launch.kernel;
-        // The number and the order are taken under one lock: later launches have larger numbers.
         let mut overlapped = self.overlapped.lock();
-        let (id, operation, ordered) = {
-            let mut order = self.order.lock();
-            let id = self.last_launch.fetch_add(1, Ordering::Relaxed) + 1;
-            let operation = self.last_operation.fetch_add(1, Ordering::Relaxed) + 1;
-            let ordered = order.launch(launch.stream, operation);
-            overlapped.settle(&mut order);
-            (id, operation, ordered)
-        };
-        let mut record = LaunchRecord {
-            id,
-            operation,
-            kernel,
-            shape: launch.shape,
-            stream: launch.stream.0,
-            call_site: launch.call_site,
-            region: NamedRegions::current(),
-            stack: LaunchStack::default(),
-            python: PythonStackId::default(),
-            args: Arc::default(),
-        };
-        let (checked, nth) = {
-            let mut state = self.state.lock();
-            if state.launches.len() == LAUNCHES_KEPT {
-                state.launches.pop_front();
-            }
-            state.launches.push_back(record.clone());
-            state.largest_grid = state.largest_grid.max(launch.shape.blocks());
-            let counts = state.counts.entry(kernel.key).or_default();
-            let nth = counts.launches;
-            counts.launches += 1;
-            let checked = self.options().checks_kernel(&kernel.demangled)
-                && nth.is_multiple_of(u64::from(self.options().every.get()));
-            // Code without checks runs unchecked too.
-            let checked = checked && kernel.module.meta.instrumented;
-            counts.unchecked += u64::from(!checked);
-            (checked, nth)
-        };
-        if !checked {
+        let (mut record, ordered) = self.number(launch, &mut overlapped);
+        let (nth, is_checked) = self.count_launch(&record);
+        if !is_checked {
             return BegunLaunch { record, ordered, wanted: None, met_by_host: false };
         }
         self.count_beside(&ordered);
-        let on_host = self.backend().own_checker().is_none();
+        let operation = record.operation;
         let met_by_host = watch::add_launch(self, operation, launch.args);
         // A proof covers one launch alone, neither the host nor other operations.
-        let decision = match ((ordered.overlaps || met_by_host) && on_host, met_by_host) {
-            (true, _) => self.decide_overlapped(&mut overlapped, launch, &ordered, operation, met_by_host),
-            (false, true) => Arc::new(Decision::unproved(kernel)),
-            (false, false) if overlapped.holds_bare() => {
-                let decision = self.decide(launch, MetByHost::Refused);
-                if !decision.is_bare() {
-                    let footprint = self.prover.reach(&self.program, launch).footprint;
-                    self.repeat_before(&mut overlapped, kernel, &footprint, &[]);
-                }
-                decision
-            }
-            (false, false) => {
-                drop(overlapped);
-                self.decide(launch, MetByHost::Refused)
-            }
+        let on_host = self.backend().own_checker().is_none();
+        let decision = if (ordered.overlaps || met_by_host) && on_host {
+            self.decide_overlapped(&mut overlapped, launch, &ordered, operation, met_by_host)
+        } else if met_by_host {
+            Arc::new(Decision::unproved(kernel))
+        } else if overlapped.holds_bare() {
+            self.decide_after_bare(&mut overlapped, launch)
+        } else {
+            drop(overlapped);
+            self.decide(launch, MetByHost::Refused)
         };
         {
             let mut state = self.state.lock();
@@ -131,6 +90,57 @@ impl Session {
         }
         let wanted = (!decision.is_bare()).then_some(decision);
         BegunLaunch { record, ordered, wanted, met_by_host }
+    }
+
+    /// Gives a launch its number and its place among the operations. Both are taken under one lock, so later launches
+    /// have larger numbers.
+    fn number(
+        &self,
+        launch: &KernelLaunch<'_>,
+        overlapped: &mut OverlappedOperations,
+    ) -> (LaunchRecord, OperationOrder) {
+        let (id, operation, ordered) = {
+            let mut order = self.order.lock();
+            let id = self.last_launch.fetch_add(1, Ordering::Relaxed) + 1;
+            let operation = self.last_operation.fetch_add(1, Ordering::Relaxed) + 1;
+            let ordered = order.launch(launch.stream, operation);
+            overlapped.settle(&mut order);
+            (id, operation, ordered)
+        };
+        let record = LaunchRecord {
+            id,
+            operation,
+            kernel: launch.kernel,
+            shape: launch.shape,
+            stream: launch.stream.0,
+            call_site: launch.call_site,
+            region: NamedRegions::current(),
+            stack: LaunchStack::default(),
+            python: PythonStackId::default(),
+            args: Arc::default(),
+        };
+        (record, ordered)
+    }
+
+    /// Keeps the record of a launch, and counts it. Returns how many launches of its kernel came before, and whether it
+    /// is checked, as the options say.
+    fn count_launch(&self, record: &LaunchRecord) -> (u64, bool) {
+        let (kernel, options) = (record.kernel, self.options());
+        let mut state = self.state.lock();
+        if state.launches.len() == LAUNCHES_KEPT {
+            state.launches.pop_front();
+        }
+        state.launches.push_back(record.clone());
+        state.largest_grid = state.largest_grid.max(record.shape.blocks());
+        let counts = state.counts.entry(kernel.key).or_default();
+        let nth = counts.launches;
+        counts.launches += 1;
+        // Code without checks runs unchecked too.
+        let is_checked = options.checks_kernel(&kernel.demangled)
+            && nth.is_multiple_of(u64::from(options.every.get()))
+            && kernel.module.meta.instrumented;
+        counts.unchecked += u64::from(!is_checked);
+        (nth, is_checked)
     }
 
     /// Keeps the Python frames that led to a launch whose call stack is kept. No lock may be held.
@@ -150,8 +160,22 @@ impl Session {
     }
 
     /// Decides which accesses of a launch need a check, for itself alone.
-    fn decide(&self, launch: &KernelLaunch<'_>, managed: MetByHost) -> Arc<Decision> {
-        self.prover.decide(&self.program, launch, managed, self.checks_in(launch.kernel))
+    fn decide(&self, launch: &KernelLaunch<'_>, met_by_host: MetByHost) -> Arc<Decision> {
+        self.prover.decide(&self.program, launch, met_by_host, self.checks_in(launch.kernel))
+    }
+
+    /// Decides about a launch that nothing overlaps, where bare launches before it may be repeated for the checker.
+    fn decide_after_bare(
+        &self,
+        overlapped: &mut OverlappedOperations,
+        launch: &KernelLaunch<'_>,
+    ) -> Arc<Decision> {
+        let decision = self.decide(launch, MetByHost::Refused);
+        if !decision.is_bare() {
+            let footprint = self.prover.reach(&self.program, launch).footprint;
+            self.repeat_before(overlapped, launch.kernel, &footprint, &[]);
+        }
+        decision
     }
 
     /// Decides about a launch that others or the host may overlap. It runs without checks only if no earlier
@@ -284,7 +308,7 @@ impl Session {
         let (operation, ordered) = {
             let mut order = self.order.lock();
             let operation = self.last_operation.load(Ordering::Relaxed) + 1;
-            let (_, ordered) = order.copy(stream, operation, host_waits, self.program.has_host_visible());
+            let ordered = order.transfer(stream, operation, host_waits, self.program.has_host_visible());
             if ordered == TransferOrder::Alone {
                 return;
             }

@@ -214,6 +214,7 @@ impl BareLaunch {
         result.map(|()| stats)
     }
 
+    /// Makes one access of a repeated launch, unless its memory was freed or allocated since.
     fn touch(&self, block: &mut Block, thread: u32, touch: &Touch) {
         let extent = self.what.launch.objects.get(touch.object as usize).copied().flatten();
         let Some(base) = extent.map(|extent| extent.base) else { return };

@@ -246,6 +246,7 @@ struct Seen {
 }
 
 impl Seen {
+    /// Shows how far the run is, if it is time to.
     fn look(&mut self, session: &Session) {
         let progress = &session.progress;
         let Some(counts) = session.counts_so_far() else { return };

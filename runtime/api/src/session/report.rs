@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use gpurace_check::{Checker, RaceRecord};
 use gpurace_options::select::ObjectDescription;
-use gpurace_report::collect::Added;
+use gpurace_report::collect::{Added, Collector};
 use gpurace_report::plain::MakePlain as _;
 use gpurace_report::schema::{self, Report, Run};
 use gpurace_report::sources;
@@ -13,7 +14,7 @@ use gpurace_report::words::plural;
 use parking_lot::MutexGuard;
 
 use super::counts::{KernelCounts, stats};
-use super::found::find_launch;
+use super::found::{FoundResolved, find_launch};
 use super::{Session, SessionState, collector};
 use crate::backend::module::Kernel;
 use crate::backend::{Backend, OwnChecker};
@@ -31,65 +32,21 @@ impl Session {
         let state = &mut *state;
         self.write_new_races(state);
         let backend = self.program.backend.if_chosen();
-        let own_checker = backend.and_then(|backend| backend.own_checker());
-        for (operation, checks) in own_checker.into_iter().flat_map(OwnChecker::take_checks) {
-            if let Some(launch) = find_launch(&state.launches, operation) {
-                state.counts.entry(launch.kernel.key).or_default().checks += checks;
-            }
+        if let Some(own_checker) = backend.and_then(|backend| backend.own_checker()) {
+            count_own_checks(state, own_checker);
         }
         let mut last = collector(self.options());
         if let Some(checker) = self.checker.get() {
-            // The checker has updated counts and values since the races were written.
-            for (found, record) in state.found.iter_mut().zip(checker.races()) {
-                let Some(found) = found else { continue };
-                found.race.count = record.count;
-                found.race.same_value = record.same_value;
-                found.widest = resolve::scope(record.widest);
-                if let Some(in_kernel) = found.in_kernel
-                    && found.widest > found.race.scope
-                {
-                    found.cause = resolve::cause_of_wider(&found.race, found.widest, found.facts, in_kernel);
-                }
-            }
-            for note in checker.notes() {
-                last.note(note);
-            }
+            update_found(&mut state.found, &checker.races());
         }
-        let found = state.found.iter_mut().flatten().chain(&mut state.elsewhere);
-        for found in found.filter(|found| !found.left_out) {
-            if last.add_race(found.race.clone(), &found.cause) == Added::First && !found.written {
-                found.written = true;
-                self.log().write(&self.renderer().race(&found.race));
-            }
-        }
-        for note in own_checker.into_iter().flat_map(OwnChecker::notes) {
-            last.note(note);
-        }
-        let not_compared = self.not_compared.load(Ordering::Relaxed);
-        if not_compared > 0 {
-            last.note(format!(
-                "{not_compared} launches or copies may have run beside earlier ones: races between them were not looked for, and races within such launches may be missed; run with `device=cpu`"
-            ));
-        }
+        self.add_races(state, &mut last);
         for divergence in &state.divergence {
             last.add_divergence(divergence.clone());
         }
         for fault in &state.faults {
             last.add_fault(fault.clone());
         }
-        for note in self.notes.all()? {
-            last.note(note);
-        }
-        for note in self.idle_filters(state) {
-            last.note(note);
-        }
-        for (by, count) in &state.suppressed {
-            last.note(format!("{count} suppressed by `{by}`"));
-        }
-        if state.found_as_expected > 0 {
-            let races = plural(state.found_as_expected, "race was", "races were");
-            last.note(format!("{races} found where the program expects races, and not reported"));
-        }
+        self.notes_at_end(state)?.into_iter().for_each(|note| last.note(note));
         let device = backend.map_or(schema::Device::Cpu, Backend::device);
         let mut stats = stats(&self.program.modules, &state.counts);
         stats.trials = self.explored.try_lock_for(Duration::from_secs(1))?.counts;
@@ -103,6 +60,38 @@ impl Session {
         report.sources = sources::around_positions(&report, self.sources());
         report.make_plain();
         Some(report)
+    }
+
+    /// Adds the races that are reported, and writes those that were not written yet.
+    fn add_races(&self, state: &mut SessionState, last: &mut Collector) {
+        let found = state.found.iter_mut().flatten().chain(&mut state.elsewhere);
+        for found in found.filter(|found| !found.left_out) {
+            if last.add_race(found.race.clone(), &found.cause) == Added::First && !found.written {
+                found.written = true;
+                self.log().write(&self.renderer().race(&found.race));
+            }
+        }
+    }
+
+    /// The notes of the report. `None` if a signal came while notes were being added.
+    fn notes_at_end(&self, state: &SessionState) -> Option<Vec<String>> {
+        let mut notes = self.checker.get().map_or_else(Vec::new, Checker::notes);
+        let own_checker = self.program.backend.if_chosen().and_then(|backend| backend.own_checker());
+        notes.extend(own_checker.into_iter().flat_map(OwnChecker::notes));
+        let not_compared = self.not_compared.load(Ordering::Relaxed);
+        if not_compared > 0 {
+            notes.push(format!(
+                "{not_compared} launches or copies may have run beside earlier ones: races between them were not looked for, and races within such launches may be missed; run with `device=cpu`"
+            ));
+        }
+        notes.extend(self.notes.all()?);
+        notes.extend(self.idle_filters(state));
+        notes.extend(state.suppressed.iter().map(|(by, count)| format!("{count} suppressed by `{by}`")));
+        if state.found_as_expected > 0 {
+            let races = plural(state.found_as_expected, "race was", "races were");
+            notes.push(format!("{races} found where the program expects races, and not reported"));
+        }
+        Some(notes)
     }
 
     /// What options select without effect, and whether nothing was checked.
@@ -185,6 +174,31 @@ impl Session {
         text.push_str(&renderer.summary(report));
         if !text.is_empty() {
             self.log().write(&text);
+        }
+    }
+}
+
+/// Counts the checks that a backend's own checker has made since they were last counted.
+fn count_own_checks(state: &mut SessionState, own_checker: &dyn OwnChecker) {
+    for (operation, checks) in own_checker.take_checks() {
+        if let Some(launch) = find_launch(&state.launches, operation) {
+            state.counts.entry(launch.kernel.key).or_default().checks += checks;
+        }
+    }
+}
+
+/// Gives found races what the checker has learnt of them since they were written. `records`: the checker's, in the same
+/// order.
+fn update_found(found: &mut [Option<FoundResolved>], records: &[RaceRecord]) {
+    for (found, record) in found.iter_mut().zip(records) {
+        let Some(found) = found else { continue };
+        found.race.count = record.count;
+        found.race.same_value = record.same_value;
+        found.widest = resolve::scope(record.widest);
+        if let Some(in_kernel) = found.in_kernel
+            && found.widest > found.race.scope
+        {
+            found.cause = resolve::cause_of_wider(&found.race, found.widest, found.facts, in_kernel);
         }
     }
 }

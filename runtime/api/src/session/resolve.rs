@@ -375,8 +375,8 @@ pub fn race_at(
     Some(Resolved { race, cause, facts, object, in_kernel })
 }
 
-/// The cause of a race in one kernel, if threads of a wider group than its own race on its lines, too: blocks for
-/// instance, which no barrier of a block orders.
+/// The cause of a race in one kernel where threads of a wider group race on the same lines too. No barrier of a block
+/// orders threads of several blocks, for example.
 pub fn cause_of_wider(
     race: &schema::Race,
     widest: schema::Scope,
@@ -425,10 +425,12 @@ pub struct InKernel {
 }
 
 impl InKernel {
+    /// What a cause is found from.
     pub(super) fn flow_and_pair(self) -> cause::InKernel<'static> {
         cause::InKernel { flow: self.flow, pair: self.pair }
     }
 
+    /// The sites of a race, if both sides are of one launch of this kernel, and its control flow is known.
     fn of(kernel: &'static Kernel, record: &RaceRecord) -> Option<Self> {
         let module = kernel.module;
         let same = record.later.launch == record.earlier.launch && std::ptr::eq(module.meta, module.checked);
@@ -454,6 +456,7 @@ pub fn site_position(kernel: &Kernel, site: u32) -> (Option<String>, Option<u32>
     user_position(meta, meta.sites.get(site as usize).map(|site| &site.frames[..]))
 }
 
+/// File and line of the innermost of these frames in user code.
 fn user_position(meta: &ModuleMeta, frames: Option<&[Frame]>) -> (Option<String>, Option<u32>) {
     frames.and_then(|frames| user_frame(meta, frames)).map_or((None, None), |frame| position(meta, frame))
 }

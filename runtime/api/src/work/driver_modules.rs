@@ -108,6 +108,7 @@ fn of_text(text: &[u8]) -> Result<Vec<u8>> {
     BASE64.decode(text).map_err(|_| unusable(&ContainerError::Damaged))
 }
 
+/// Loads a module from a container, and returns its handle.
 fn load(process: &Process, program: &'static Program, bytes: &[u8]) -> Result<usize> {
     let kept = process.driver_modules.lock().keep(bytes);
     let container = Container::at_start_of(kept).map_err(|error| unusable(&error))?;

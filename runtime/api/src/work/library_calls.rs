@@ -103,6 +103,7 @@ impl LibraryCall {
         self.act(process, stream, false)
     }
 
+    /// Runs the call on a stream. The host waits for it if `waits`.
     fn act(&self, process: &Process, stream: StreamId, waits: bool) -> Result {
         let TouchedByCall { rows: touched, missing, .. } = self.touched(process);
         if let Some(rows) = missing {
@@ -140,6 +141,7 @@ fn size_of_rows(rows: &LibraryRows) -> Option<usize> {
     in_rows.checked_add(in_slices)?.checked_add(rows.width)
 }
 
+/// True if one allocation or variable of the device holds all of these rows.
 fn is_in_memory(process: &Process, rows: &LibraryRows) -> bool {
     let Some(size) = size_of_rows(rows) else { return false };
     match process.program().allocations.find(rows.start) {
@@ -152,6 +154,7 @@ fn is_in_memory(process: &Process, rows: &LibraryRows) -> bool {
     }
 }
 
+/// These rows as a side of a transfer.
 fn side(rows: &LibraryRows, site: u32) -> TransferSide {
     TransferSide {
         rows: TransferRows {

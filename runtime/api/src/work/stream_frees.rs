@@ -38,6 +38,7 @@ pub fn free(process: &Process, address: usize, stream: StreamId) -> Result {
     Ok(())
 }
 
+/// Records an event on a stream. The device reaches it once all that the stream has now is over.
 fn record(process: &Process, stream: StreamId) -> Result<usize> {
     let unused = process.frees.lock().unused.pop();
     let event = match unused {
@@ -66,6 +67,7 @@ pub fn wait(process: &Process) -> bool {
     give_back_where(process, |event| process.backend().wait(Until::Event(event)))
 }
 
+/// Gives back the memory whose event `is_over`. True if there was some.
 fn give_back_where(process: &Process, is_over: impl Fn(usize) -> Result) -> bool {
     // The list is taken out, so that the lock is not held while the device answers.
     let pending = std::mem::take(&mut process.frees.lock().pending);

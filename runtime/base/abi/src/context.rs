@@ -8,6 +8,15 @@ use core::ffi::c_void;
 
 /// Number of threads in a warp.
 pub const WARP_SIZE: u32 = 32;
+
+/// The lanes that a warp has in a block of so many threads. The last warp of a block may have less than 32.
+pub const fn lanes_of_warp(threads: u32, warp: u32) -> u32 {
+    match threads - warp * WARP_SIZE {
+        lanes if lanes < WARP_SIZE => (1 << lanes) - 1,
+        _ => u32::MAX,
+    }
+}
+
 /// The most threads of a block (CUDA C++ Programming Guide, "Technical Specifications").
 pub const MAX_THREADS_PER_BLOCK: u32 = 1024;
 

@@ -89,8 +89,8 @@ impl Threads {
         self.0.iter().zip(others.0).all(|(word, other)| word & !other == 0)
     }
 
-    /// The threads of both.
-    pub(crate) fn and(&self, others: &Self) -> Self {
+    /// The threads of either set.
+    pub(crate) fn union(&self, others: &Self) -> Self {
         Self(std::array::from_fn(|i| self.0[i] | others.0[i]))
     }
 
@@ -319,7 +319,7 @@ mod tests {
         first.truncate(64);
         assert_eq!(first.within(0, 256), Some((5, 63, 6)));
         assert!(first.are_among(&threads) && !threads.are_among(&first));
-        assert_eq!(first.and(&threads), threads);
+        assert_eq!(first.union(&threads), threads);
         first.truncate(0);
         assert!(first.is_empty());
     }

@@ -26,6 +26,7 @@ use parking_lot::Mutex;
 
 use crate::batch::affine::{AffineAddresses, Threads};
 use crate::batch::{Addresses, Batch};
+use crate::order::kernel_sites::KernelSites;
 use crate::order::launches::LaunchOrder;
 
 pub(crate) use defer::{DeferralMemory, Deferrer};
@@ -38,6 +39,7 @@ const MOST_BESIDE: u32 = 8;
 
 /// A launch whose reads may be deferred.
 pub(crate) trait DeferringLaunch {
+    /// How it is ordered to other launches.
     fn order(&self) -> &LaunchOrder;
 
     /// Threads of a block.
@@ -81,6 +83,9 @@ struct ReadBatch {
 }
 
 const _: () = assert!(size_of::<ReadBatch>() == 80);
+
+/// An instruction, by the sites of its kernel and the module's index.
+type KernelSite = (*const KernelSites, u32);
 
 /// A block and its clock at some time.
 #[derive(Clone, Copy, Debug)]
@@ -126,6 +131,47 @@ impl<L> ReadsOfLaunch<L> {
             }
             _ => self.batch(logged, &mut Vec::new()).may_meet(bytes),
         }
+    }
+}
+
+impl<L: DeferringLaunch> ReadsOfLaunch<L> {
+    /// What [`ReadLogs::record`] does with the reads of one launch. `sites` gets the instructions that have read the
+    /// written region. `runs`: room for [`Self::batch`].
+    fn record(
+        &mut self,
+        bytes: &Range<usize>,
+        written: Option<&Range<usize>>,
+        sites: &mut HashSet<KernelSite>,
+        runs: &mut Vec<GatheredRun>,
+        check: &mut impl FnMut(&Arc<L>, BlockThen, &Batch<'_>),
+    ) {
+        let kernel = Arc::as_ptr(&self.launch.order().data.sites);
+        let met: Vec<_> = self.reads.batches.iter().map(|batch| self.may_meet(batch, bytes)).collect();
+        if let Some(written) = written {
+            for (batch, _) in self.reads.batches.iter().zip(&met).filter(|(_, met)| **met) {
+                let site = (kernel, batch.site);
+                if !sites.contains(&site) && self.ends_deferral(batch, written) {
+                    self.launch.order().data.sites.check_at_once(batch.site);
+                    sites.insert(site);
+                }
+            }
+        }
+        let taken = |batch: &ReadBatch, met: bool| met || sites.contains(&(kernel, batch.site));
+        for (batch, _) in self.reads.batches.iter().zip(&met).filter(|(batch, met)| taken(batch, **met)) {
+            check(&self.launch, batch.by, &self.batch(batch, runs));
+        }
+        let mut met = met.into_iter();
+        self.reads.batches.retain(|batch| !taken(batch, met.next() == Some(true)));
+        if self.reads.batches.is_empty() {
+            self.reads.clear();
+        }
+    }
+
+    /// True if an instruction's reads are deferred no more: the logged ones may be of the region that is `written`, or
+    /// writes beside its reads have made records of them too often.
+    fn ends_deferral(&self, logged: &ReadBatch, written: &Range<usize>) -> bool {
+        let sites = &self.launch.order().data.sites;
+        self.may_meet(logged, written) || sites.recorded_beside(logged.site) > MOST_BESIDE
     }
 }
 
@@ -200,7 +246,7 @@ impl<L: DeferringLaunch> ReadLog<L> {
 
     #[cold]
     fn begin(&mut self, launch: &Arc<L>) {
-        self.drop_settled(launch.order().unsettled);
+        self.drop_settled(launch.order().settled_for_all);
         let reads = std::mem::take(&mut self.spare);
         let all = Threads::first(launch.threads());
         self.launches.push(ReadsOfLaunch { launch: launch.clone(), all, reads });
@@ -254,10 +300,9 @@ impl<L: DeferringLaunch> ReadLogs<L> {
         }
     }
 
-    /// Makes records of the batches that may have read some of these bytes, by `check`. Launches whose first
-    /// uid is below `settled` are dropped. Where some of the reads are of a region that is
-    /// `written`, the other batches of the same instructions get records too, and their further
-    /// reads are checked as they are made.
+    /// Makes records of the batches that may have read some of these bytes, by `check`. Drops launches whose first uid
+    /// is below `settled`. `written`: the region that is about to be written. Where an instruction has read that region,
+    /// its other batches get records too, and its further reads are checked as they are made.
     pub(crate) fn record(
         &self,
         bytes: &Range<usize>,
@@ -272,31 +317,7 @@ impl<L: DeferringLaunch> ReadLogs<L> {
             let log = &mut *log.lock();
             log.drop_settled(settled);
             for of in &mut log.launches {
-                let kernel = &of.launch.order().data.sites;
-                let batches = &of.reads.batches;
-                let met: Vec<_> = batches.iter().map(|batch| of.may_meet(batch, bytes)).collect();
-                if let Some(written) = &written {
-                    for (batch, _) in batches.iter().zip(&met).filter(|(_, met)| **met) {
-                        let site = (Arc::as_ptr(kernel), batch.site);
-                        if !sites.contains(&site)
-                            && (of.may_meet(batch, written)
-                                || kernel.recorded_beside(batch.site) > MOST_BESIDE)
-                        {
-                            kernel.check_at_once(batch.site);
-                            sites.insert(site);
-                        }
-                    }
-                }
-                let kernel = Arc::as_ptr(kernel);
-                let taken = |batch: &ReadBatch, met: bool| met || sites.contains(&(kernel, batch.site));
-                for (batch, _) in batches.iter().zip(&met).filter(|(batch, met)| taken(batch, **met)) {
-                    check(&of.launch, batch.by, &of.batch(batch, &mut runs));
-                }
-                let mut met = met.iter();
-                of.reads.batches.retain(|batch| !taken(batch, met.next() == Some(&true)));
-                if of.reads.batches.is_empty() {
-                    of.reads.clear();
-                }
+                of.record(bytes, written.as_ref(), &mut sites, &mut runs, &mut check);
             }
             log.count();
         }

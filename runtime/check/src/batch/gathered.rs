@@ -54,6 +54,7 @@ impl CheckedItems<'_> {
         Some(Record::new(op, Span::Thread, site, block.view().order.key(0)))
     }
 
+    /// Checks accesses one by one.
     pub(super) fn items(&self, block: &mut impl BatchChecks, items: &[GatheredItem]) {
         let words = self.record(block).filter(|_| self.size == 4);
         let words = words.and_then(|record| block.view().word_checks(record));
@@ -79,6 +80,7 @@ impl CheckedItems<'_> {
         block.count(met);
     }
 
+    /// Checks runs, region by region where whole words allow it.
     pub(super) fn runs(&self, block: &mut impl BatchChecks, runs: &[GatheredRun]) {
         let size = self.size as usize;
         let record = self.record(block);

@@ -129,7 +129,7 @@ impl Intervals {
     fn follow(&mut self, interval: usize, step: usize, shared: RowMask, whole: RowMask) {
         self.whole = whole;
         let interval = &self.known[interval];
-        let first = interval.rows_of(step);
+        let first = interval.rows_before(step);
         let absent = |(i, kept): &(usize, &KeptRow)| shared >> i & 1 == 0 && !kept.addresses.is_empty();
         let rows = interval.step(step).iter().enumerate().filter(absent);
         self.parts.extend(rows.map(|(i, _)| (first + i, PartOfRow::Each(Vec::new()))));
@@ -141,7 +141,7 @@ impl Intervals {
         let IntervalState::Following { interval, steps, rows } = &mut self.now else { return None };
         *rows = at + 1;
         let interval = &self.known[*interval];
-        let index = interval.rows_of(*steps) + at;
+        let index = interval.rows_before(*steps) + at;
         if self.whole >> at & 1 != 0 {
             return Some(interval.rows[index].accesses);
         }
@@ -168,7 +168,7 @@ impl Intervals {
     /// next step.
     fn compared(&self, interval: usize, steps: usize, rows: usize) -> Interval {
         let known = &self.known[interval];
-        let all = known.rows_of(steps) + rows;
+        let all = known.rows_before(steps) + rows;
         let mut found = Interval::default();
         for (i, row) in known.rows[..all].iter().enumerate() {
             let parts = self.parts.iter().find(|(index, _)| *index == i);

@@ -15,7 +15,7 @@ use gpurace_abi::device::REGION_WORDS;
 
 use crate::batch::sites::SiteEntry;
 use crate::batch::{AHEAD, Addresses, Batch, BatchChecks, Value, WholeAccess};
-use crate::model::access::{FULL, GRANULE, Op, touched};
+use crate::model::access::{FULL, GRANULE, Op, word_mask};
 use crate::model::record::{OpCode, Record};
 use crate::model::relation::Span;
 use crate::shadow::region::{self, ONE_THREAD, RegionRecord};
@@ -34,7 +34,7 @@ impl Batch<'_> {
         let mask = if self.words() * GRANULE == self.size as usize {
             FULL
         } else {
-            touched(address & !(GRANULE - 1), address, address + self.size as usize)
+            word_mask(address & !(GRANULE - 1), address, address + self.size as usize)
         };
         OpCode::plain(self.writes, mask)
     }

@@ -87,6 +87,7 @@ impl SiteCache {
         self.learn(site, proved, numbers)
     }
 
+    /// The entry of a site that the cache did not have. It has it now.
     #[cold]
     fn learn(&mut self, site: u32, proved: &ProvedSites, numbers: &KernelSites) -> SiteEntry {
         let flags = if proved.contains(site) {

@@ -16,7 +16,7 @@ pub(crate) fn overlap(one: &Range<usize>, other: &Range<usize>) -> bool {
 }
 
 /// The mask of the bytes of a word from `address` to `end`.
-pub(crate) fn touched(word: usize, address: usize, end: usize) -> u8 {
+pub(crate) fn word_mask(word: usize, address: usize, end: usize) -> u8 {
     let from = address.max(word) - word;
     let to = end.min(word + GRANULE) - word;
     (FULL << from) & (FULL >> (GRANULE - to))
@@ -65,9 +65,9 @@ pub struct Touch {
 }
 
 impl Touch {
-    /// The same to some more bytes.
+    /// The same, also to these bytes.
     #[inline(always)]
-    pub(crate) const fn and(self, bytes: u8) -> Self {
+    pub(crate) const fn with_bytes(self, bytes: u8) -> Self {
         Self { mask: self.mask | bytes, ..self }
     }
 }

@@ -111,6 +111,7 @@ impl OpCode {
         TOUCHES[self.0 as usize % TOUCHES.len()]
     }
 
+    /// The operation with this code; some operation for a value that is no code.
     const fn decode(self) -> Touch {
         let op = match self {
             Self(0) => Op::Read,

@@ -309,9 +309,9 @@ impl Record {
         Self(self.0 & !THREAD_MASK | (thread as u64) << THREAD_SHIFT & THREAD_MASK)
     }
 
-    /// True if two records differ in their spans at most.
+    /// True if two records are equal, or differ only in their spans.
     #[inline(always)]
-    pub const fn is_but_for_span(self, other: Self) -> bool {
+    pub const fn equals_but_for_span(self, other: Self) -> bool {
         (self.0 ^ other.0) & !SPAN_MASK == 0
     }
 

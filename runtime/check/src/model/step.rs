@@ -93,8 +93,8 @@ pub const fn covers(strong: Touch, weak: Touch, same_block: bool) -> bool {
     }
 }
 
-/// For two plain reads, or two atomics of the same bytes: an access that conflicts with all that one of them
-/// conflicts with. If two such accesses do not conflict, neither do these two.
+/// An operation that conflicts with whatever `a` or `b` conflicts with; `None` unless both are plain reads, or atomics
+/// of the same bytes. Where two accesses with this operation do not conflict, `a` and `b` do not conflict either.
 pub fn common(a: Op, b: Op) -> Option<Op> {
     match (a, b) {
         (Op::Read, Op::Read) => Some(Op::Read),

@@ -9,21 +9,23 @@
 //! kernel that has only these two ([`Mode::Regular`]), one number tells both the barrier interval
 //! and the warp interval.
 //!
-//! Kernels that also have asynchronous copies ([`Mode::Copies`]) add, for each thread, which of its copies the thread, its
-//! warp and its block know to be done.
+//! In kernels that also have asynchronous copies ([`Mode::Copies`]), it is also kept for each thread which of its copies
+//! the thread, its warp and its block know to be done.
 //!
 //! In other kernels ([`Mode::Exact`]) a warp that synced some of its lanes has a matrix of what each
 //! lane knows of each other. A thread that acquired through an atomic or waited at a named barrier
 //! has a sparse vector clock. Barriers and warp syncs pass on what a thread acquired. A release
-//! begins a new epoch of its thread, since it does not release what follows. A thread that has done none of this since
-//! the last barrier knows the floor of its block's threads, as in [`Mode::Regular`]. The floor also rises where
-//! threads learn as much from each other without a barrier ([`known_to_all`]).
+//! begins a new epoch of its thread, since it does not release what follows.
+//!
+//! A thread that has done none of this since the last barrier knows the floor of its block's threads, as in
+//! [`Mode::Regular`]. The floor also rises where all threads learn of all others without a barrier ([`known_to_all`]).
 
 mod known_to_all;
 mod release;
 
 use std::ops::Range;
 
+use gpurace_abi::context::lanes_of_warp;
 use gpurace_abi::scope::Scope;
 
 use crate::model::record::Key;
@@ -74,6 +76,7 @@ impl EachClock {
     }
 }
 
+/// What syncs of a warp have told its lanes of each other.
 #[derive(Debug, Default)]
 struct WarpSync {
     /// What all lanes know of each other.
@@ -83,14 +86,26 @@ struct WarpSync {
     matrix: Option<Box<[[u32; 32]; 32]>>,
 }
 
-/// For one thread, the first epochs of its asynchronous copies that others do not know to be done.
+impl WarpSync {
+    /// Lets the lanes of `mask` know what any of them knows of others, and of each other all before `clock`.
+    fn join(&mut self, mask: u32, clock: u32) {
+        let lanes = || (0..32).filter(|l| mask >> l & 1 != 0);
+        let matrix = self.matrix.get_or_insert_with(|| Box::new([[0; 32]; 32]));
+        let mut joined = [0; 32];
+        lanes().for_each(|l| raise(&mut joined, &matrix[l]));
+        lanes().for_each(|l| joined[l] = clock);
+        lanes().for_each(|l| matrix[l] = joined);
+    }
+}
+
+/// Which of a thread's asynchronous copies are known to be done: those of the epochs below these.
 #[derive(Clone, Copy, Debug, Default)]
 struct KnownCopies {
-    /// That the thread itself does not know.
+    /// The thread itself knows.
     own: u32,
-    /// That lanes of its warp do not know.
+    /// All lanes of its warp know.
     warp: u32,
-    /// That threads of its block do not know.
+    /// All threads of its block know.
     block: u32,
 }
 
@@ -411,10 +426,7 @@ impl BlockOrder {
 
     /// The lanes that a warp of this block has.
     pub fn lanes(&self, warp: u32) -> u32 {
-        match self.threads - warp * 32 {
-            n if n >= 32 => !0,
-            n => (1 << n) - 1,
-        }
+        lanes_of_warp(self.threads, warp)
     }
 
     /// Orders the lanes of `mask`, which sync. False if the mode cannot express this: then nothing is
@@ -436,33 +448,10 @@ impl BlockOrder {
                 known.warp = known.own;
             }
         } else {
-            let w = &mut self.warps[warp as usize];
-            let matrix = w.matrix.get_or_insert_with(|| Box::new([[0; 32]; 32]));
-            let mut joined = [0; 32];
-            for l in lanes() {
-                for (j, m) in joined.iter_mut().zip(&matrix[l as usize]) {
-                    *j = (*j).max(*m);
-                }
-            }
-            for l in lanes() {
-                joined[l as usize] = clock;
-            }
-            for l in lanes() {
-                matrix[l as usize] = joined;
-            }
+            self.warps[warp as usize].join(mask, clock);
         }
         if self.any_acquired {
-            let mut acquired = Clocks::new();
-            for l in lanes() {
-                if let Some(s) = &self.sync[(base + l) as usize] {
-                    acquired.join(&s.acquired);
-                }
-            }
-            if !acquired.is_empty() {
-                for l in lanes() {
-                    *self.acquired_of(base + l) = acquired.clone();
-                }
-            }
+            self.join_acquired(base, mask);
         }
         for l in lanes() {
             *self.clock.of_mut(base + l) = clock;
@@ -470,5 +459,19 @@ impl BlockOrder {
         }
         self.max = self.max.max(clock);
         true
+    }
+
+    /// Lets the lanes of `mask` know what any of them has acquired. `base`: the warp's first thread.
+    fn join_acquired(&mut self, base: u32, mask: u32) {
+        let lanes = || (0..32).filter(|l| mask >> l & 1 != 0);
+        let mut acquired = Clocks::new();
+        for s in lanes().filter_map(|l| self.sync[(base + l) as usize].as_ref()) {
+            acquired.join(&s.acquired);
+        }
+        if !acquired.is_empty() {
+            for l in lanes() {
+                *self.acquired_of(base + l) = acquired.clone();
+            }
+        }
     }
 }

@@ -13,25 +13,29 @@ use crate::model::record::SITE_VALUES;
 #[derive(Debug)]
 pub(crate) struct KernelSites {
     /// By the module's index: 0 not numbered yet, [`NO_NUMBER`], or the number plus 1.
-    numbers: Box<[OnceLock<Box<[AtomicU16; PAGE]>>]>,
+    numbers: Box<[OnceLock<Box<[AtomicU16; PART]>>]>,
     /// By number: the module's index.
     sites: Box<[AtomicU32]>,
+    /// How many numbers were given.
     count: Mutex<u32>,
     /// Sites whose reads are checked as they are made: the memory that they read is written.
     at_once: RwLock<HashSet<u32>>,
-    /// By other site, how often its deferred reads got records because memory beside them was
-    /// written.
+    /// How often the deferred reads of a site got records because memory beside them was written.
     beside: Mutex<HashMap<u32, u32>>,
 }
 
-const PAGE: usize = 1024;
-const PAGES: usize = 1024;
+/// Sites in a part of the table of numbers. A part is allocated with its first number.
+const PART: usize = 1024;
+/// Parts of the table. Sites behind the last one get no numbers.
+const PARTS: usize = 1024;
+/// Of a site that was accessed after all numbers were given.
 const NO_NUMBER: u16 = u16::MAX;
 
 impl KernelSites {
+    /// No site has a number.
     pub(crate) fn new() -> Self {
         Self {
-            numbers: (0..PAGES).map(|_| OnceLock::new()).collect(),
+            numbers: (0..PARTS).map(|_| OnceLock::new()).collect(),
             sites: (0..SITE_VALUES).map(|_| AtomicU32::new(0)).collect(),
             count: Mutex::new(0),
             at_once: RwLock::default(),
@@ -42,9 +46,9 @@ impl KernelSites {
     /// The number of a site (the module's index); `None` if none are left.
     #[inline]
     pub(crate) fn number(&self, site: u32) -> Option<u16> {
-        let page = self.numbers.get(site as usize / PAGE)?;
-        if let Some(page) = page.get() {
-            match page[site as usize % PAGE].load(Ordering::Relaxed) {
+        let part = self.numbers.get(site as usize / PART)?;
+        if let Some(part) = part.get() {
+            match part[site as usize % PART].load(Ordering::Relaxed) {
                 0 => {}
                 NO_NUMBER => return None,
                 n => return Some(n - 1),
@@ -53,11 +57,12 @@ impl KernelSites {
         self.assign(site)
     }
 
+    /// Gives a site the next number, if it has none yet and some are left. Returns its number.
     #[cold]
     fn assign(&self, site: u32) -> Option<u16> {
-        let page =
-            self.numbers[site as usize / PAGE].get_or_init(|| Box::new([const { AtomicU16::new(0) }; PAGE]));
-        let cell = &page[site as usize % PAGE];
+        let part =
+            self.numbers[site as usize / PART].get_or_init(|| Box::new([const { AtomicU16::new(0) }; PART]));
+        let cell = &part[site as usize % PART];
         let mut count = self.count.lock();
         match cell.load(Ordering::Relaxed) {
             0 if *count == SITE_VALUES => {
@@ -78,8 +83,8 @@ impl KernelSites {
 
     /// True if an access by the site (the module's index) was checked.
     pub(crate) fn was_checked(&self, site: u32) -> bool {
-        let page = self.numbers.get(site as usize / PAGE).and_then(OnceLock::get);
-        page.is_some_and(|page| page[site as usize % PAGE].load(Ordering::Relaxed) != 0)
+        let part = self.numbers.get(site as usize / PART).and_then(OnceLock::get);
+        part.is_some_and(|part| part[site as usize % PART].load(Ordering::Relaxed) != 0)
     }
 
     /// Has reads by a site (the module's index) checked as they are made.

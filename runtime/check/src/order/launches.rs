@@ -28,6 +28,13 @@ pub(crate) struct LaunchData {
     pub(crate) learnt: Mutex<Clocks>,
 }
 
+impl LaunchData {
+    /// True if its id is among these, the smallest first.
+    pub(crate) fn is_among(&self, ids: &[u64]) -> bool {
+        ids.binary_search(&self.id).is_ok()
+    }
+}
+
 /// The launches of the process, and the uids of their blocks.
 #[derive(Debug, Default)]
 pub(crate) struct Launches {
@@ -87,8 +94,8 @@ pub(crate) struct LaunchOrder {
     pub(crate) base: u64,
     /// Blocks with smaller uids happen before all launches from this one on.
     pub(crate) settled_uid: u64,
-    /// Launches with smaller first uids are settled for all that run beside it, too.
-    pub(crate) unsettled: u64,
+    /// Launches with smaller first uids are settled for it, and for all that ran when it began.
+    pub(crate) settled_for_all: u64,
     /// The ids of earlier launches that do not happen before it.
     pub(crate) unordered: Vec<u64>,
     /// The launches that began before it and are not settled: their blocks' uids in ascending order. Neighbours that
@@ -124,7 +131,7 @@ impl Earlier {
         let mut list: Vec<Self> = Vec::new();
         for launch in all {
             let uids = launch.first_uid..launch.first_uid + launch.blocks;
-            let concurrent = unordered.binary_search(&launch.id).is_ok();
+            let concurrent = launch.is_among(unordered);
             let origin = if concurrent { Origin::Concurrent(launch.first_uid) } else { Origin::Before };
             match list.last_mut() {
                 Some(last) if !concurrent && last.origin == origin && last.uids.end == uids.start => {
@@ -172,9 +179,7 @@ impl LaunchOrder {
                 Some((l, _)) if l.first_uid == first => Origin::Mine,
                 // It began while this one was running.
                 Some((l, _)) if l.first_uid > first => Origin::Concurrent(l.first_uid),
-                Some((l, _)) if self.unordered.binary_search(&l.id).is_ok() => {
-                    Origin::Concurrent(l.first_uid)
-                }
+                Some((l, _)) if l.is_among(&self.unordered) => Origin::Concurrent(l.first_uid),
                 Some(_) => Origin::Before,
             }
         }

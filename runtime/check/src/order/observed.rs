@@ -166,6 +166,7 @@ impl ObservationLog {
         self.push_load(op);
     }
 
+    /// Adds a load, or what it has observed to an older load that it equals.
     fn push_load(&mut self, op: AtomicOperation) {
         let same = |o: &&mut AtomicOperation| !o.modifies && Load::of(o, true) == Load::of(&op, true);
         match self.ops.iter_mut().rev().take(NEAR).find(same) {
@@ -174,6 +175,7 @@ impl ObservationLog {
         }
     }
 
+    /// Adds an operation. Drops others, or all, if there are too many.
     fn push(&mut self, op: AtomicOperation) {
         if self.ops.len() >= self.room {
             self.drop_older(true);

@@ -133,6 +133,7 @@ struct SyncVar {
 }
 
 impl SyncVar {
+    /// A variable that carries nothing.
     fn new(location: Location, log: ObservationLog) -> Self {
         Self {
             location,

@@ -241,6 +241,7 @@ pub(crate) fn raise(lanes: &mut Lanes, others: &Lanes) {
     lanes.iter_mut().zip(others).for_each(|(lane, &other)| *lane = (*lane).max(other));
 }
 
+/// What the leaf with this key knows; `None` if there is no such leaf.
 fn get(mut node: &Node, wanted: u64) -> Option<&Known> {
     loop {
         match node {

@@ -22,8 +22,9 @@ pub(crate) struct BlockView {
     pub(crate) launch: Arc<LaunchOrder>,
     /// Linear index of the block.
     pub(crate) index: u64,
-    /// Vector clocks order its threads, one by one: records of several threads name each of them.
-    pub(crate) exact: bool,
+    /// Vector clocks order its threads one by one, so a record of several threads must name each of them. Not so
+    /// [between two barriers](Self::between_barriers).
+    pub(crate) names_each_thread: bool,
     /// Asynchronous copies of a block may be under way behind its barriers.
     pub(crate) copies: bool,
     /// It stands in for a block whose reads are checked later than they were made.
@@ -42,24 +43,34 @@ impl BlockView {
     /// The view of a block of a launch that has not begun.
     pub(crate) fn new(launch: Arc<LaunchOrder>) -> Self {
         let order = BlockOrder::default();
-        let [exact, copies, late, transfers] = [false; 4];
-        Self { order, launch, index: 0, exact, copies, late, transfers, settled: 0, before: 0, mine: 0..0 }
+        Self {
+            order,
+            launch,
+            index: 0,
+            names_each_thread: false,
+            copies: false,
+            late: false,
+            transfers: false,
+            settled: 0,
+            before: 0,
+            mine: 0..0,
+        }
     }
 
     /// Sets what is known of a block of the launch that begins. Its clocks are set already.
     pub(crate) fn restart(&mut self, index: u64, copies: bool, transfers: bool) {
-        (self.exact, self.copies) = (self.order.is_exact(), copies);
+        (self.names_each_thread, self.copies) = (self.order.is_exact(), copies);
         (self.index, self.transfers) = (index, transfers);
         (self.settled, self.before) =
             (self.launch.settled_in_records(), self.launch.first_concurrent_in_records());
         self.mine = self.launch.uids_in_records();
     }
 
-    /// Begins or ends the check of accesses whose threads synchronise by barriers alone from the last barrier to the
-    /// next. They may share records as if there were no other synchronisation: each of the threads knows of its block
-    /// what the last barrier told, and others learn of the accesses only through the next one, of all together.
+    /// Begins or ends the check of accesses whose threads do not synchronise from the last barrier to the next. These
+    /// threads may share records even in an exact launch. Each of them knows of its block what the last barrier told.
+    /// All other threads learn of the accesses through the next barrier, of all of them together.
     pub(crate) fn between_barriers(&mut self, begins: bool) {
-        self.exact = self.order.is_exact() && !(begins && self.order.cluster().is_none());
+        self.names_each_thread = self.order.is_exact() && !(begins && self.order.cluster().is_none());
     }
 
     /// True if threads that stand in this relation to a record, with this clock, may join it. Where vector clocks order
@@ -125,7 +136,7 @@ impl BlockView {
     /// [`BlockView::standing`].
     #[inline(always)]
     pub(crate) fn relation(&self, record: Record, span: Span, key: Key) -> Option<(Relation, Status)> {
-        if self.exact {
+        if self.names_each_thread {
             return self.relation_of_one(record, span, key.thread());
         }
         if record.uid() == self.order.word_uid() {
@@ -135,7 +146,7 @@ impl BlockView {
         }
     }
 
-    /// The same in an exact launch, for a record of one thread of the block.
+    /// The same where records name each thread, for a record of one thread of the block.
     #[inline(never)]
     fn relation_of_one(&self, record: Record, span: Span, thread: u32) -> Option<(Relation, Status)> {
         if span != Span::Thread || record.uid() != self.order.word_uid() {
@@ -229,7 +240,7 @@ impl BlockView {
                 // Only this block reaches it, and all of the block has passed the barrier.
                 return Standing::of_all(Relation::Block, Status::Settled, true);
             }
-            if self.exact && m.lanes != 0 {
+            if self.names_each_thread && m.lanes != 0 {
                 return self.standing_of_lanes(thread, m);
             }
             let (relation, status) = self.relation_in_block(m.span, m.thread.into(), m.clock, thread);

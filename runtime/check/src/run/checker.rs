@@ -25,7 +25,7 @@ use crate::run::benign::GlobalBenign;
 use crate::run::covered::Covered;
 use crate::run::launch::{Launch, LaunchInfo, LaunchStats, ProvedSites};
 use crate::run::races::Races;
-use crate::run::transfer::{Copied, Ranges};
+use crate::run::transfer::{TouchedRanges, UnsettledTransfer};
 use crate::shadow::page::Marks;
 use crate::shadow::process::Shadow;
 
@@ -57,6 +57,7 @@ pub struct Checker {
     pub(crate) inner: Arc<Inner>,
 }
 
+/// The state of a checker, which its launches and their blocks share.
 pub(crate) struct Inner {
     pub(crate) shadow: Shadow,
     pub(crate) races: Races,
@@ -79,6 +80,7 @@ pub(crate) struct Inner {
     kernels: Mutex<HashMap<(KernelKey, u32), Arc<KernelSites>>>,
     /// Synchronisation that the launch's features did not announce.
     pub(crate) unforeseen_sync: AtomicU64,
+    /// Clears of the shadow while launches may have been concurrent.
     clears_with_streams: AtomicU64,
 }
 
@@ -87,11 +89,12 @@ pub(crate) struct Launching {
     /// Records count uids from here.
     pub(crate) base: u64,
     running: Vec<RunningLaunch>,
+    /// Some launch was on another stream than 0, or concurrent with another one.
     streams_seen: bool,
     /// Launches that something to come may be concurrent with.
     unsettled: Vec<Arc<LaunchData>>,
     /// The transfers among them, and the bytes that they touch.
-    pub(crate) transfers: Vec<Arc<Copied>>,
+    pub(crate) transfers: Vec<Arc<UnsettledTransfer>>,
 }
 
 /// A launch that has begun and not ended.
@@ -99,6 +102,40 @@ struct RunningLaunch {
     first_uid: u64,
     /// Launches with smaller first uids are settled for it.
     settled: u64,
+}
+
+impl Launching {
+    /// Drops the launches that are settled: those with ids up to `settled`, except the `unordered` ones.
+    fn drop_settled(&mut self, settled: u64, unordered: &[u64]) {
+        let stays = |launch: &LaunchData| launch.id > settled || launch.is_among(unordered);
+        self.unsettled.retain(|launch| stays(launch));
+        self.transfers.retain(|transfer| stays(&transfer.launch));
+    }
+
+    /// Adds a launch with this first uid to those that run. Returns the first uid below which launches are settled
+    /// for it, and the one below which they are settled for all that run.
+    fn add_running(&mut self, first_uid: u64) -> (u64, u64) {
+        let settled = self.unsettled.iter().map(|launch| launch.first_uid).fold(first_uid, u64::min);
+        self.running.push(RunningLaunch { first_uid, settled });
+        let for_all = self.running.iter().fold(settled, |least, running| least.min(running.settled));
+        (settled, for_all)
+    }
+
+    /// What the threads of a launch with this id know when it begins: that the unsettled launches before it have
+    /// happened, and what those have learnt.
+    fn known_before(&self, id: u64, unordered: &[u64]) -> Clocks {
+        let mut known = Clocks::new();
+        // A launch that is repeated late is not after those that came meanwhile.
+        let is_before = |launch: &&Arc<LaunchData>| launch.id < id && !launch.is_among(unordered);
+        // The latest comes first. Each launch has learnt all that the launches before it knew, so those add nothing.
+        for launch in self.unsettled.iter().rev().filter(is_before) {
+            if !known.knows_launch(launch.first_uid) {
+                known.learn_launch(launch.first_uid);
+                known.join(&launch.learnt.lock());
+            }
+        }
+        known
+    }
 }
 
 impl Default for Checker {
@@ -178,49 +215,16 @@ impl Checker {
         info: LaunchInfo,
         unordered: &[u64],
         proved: ProvedSites,
-        touched: Option<Ranges>,
+        touched: Option<TouchedRanges>,
     ) -> Arc<Launch> {
         let inner = &self.inner;
         debug_assert!(unordered.is_sorted());
-        let is_unordered = |launch: &LaunchData| unordered.binary_search(&launch.id).is_ok();
-        let mut l = inner.launching.lock();
-        l.streams_seen |= info.stream != 0 || !unordered.is_empty();
-        l.unsettled.retain(|e| e.id > info.settled || is_unordered(e));
-        l.transfers.retain(|c| c.launch.id > info.settled || is_unordered(&c.launch));
-        let next = inner.launches.next_uid();
-        let quiet = l.running.is_empty() && unordered.is_empty();
-        if quiet && l.unsettled.is_empty() {
-            inner.syncvars.clear();
-        }
-        if quiet && next != l.base && next - l.base + info.blocks > inner.limits.uids {
-            inner.clear();
-            l.base = next;
-            l.unsettled.clear();
-            l.transfers.clear();
-            if l.streams_seen {
-                inner.clears_with_streams.fetch_add(1, Ordering::Relaxed);
-            }
-        }
+        let mut launching = inner.launching.lock();
+        launching.drop_settled(info.settled, unordered);
+        inner.clear_for(&mut launching, &info, unordered);
         let first_uid = inner.launches.take_uids(info.blocks);
-        let settled_uid = l.unsettled.iter().map(|e| e.first_uid).fold(first_uid, u64::min);
-        l.running.push(RunningLaunch { first_uid, settled: settled_uid });
-        let for_all = l.running.iter().fold(settled_uid, |least, running| least.min(running.settled));
-        let mut before = Clocks::new();
-        // A launch that is repeated late is not after those that came meanwhile.
-        let earlier = |e: &&Arc<LaunchData>| e.id < info.id && !is_unordered(e);
-        // What a launch knew, a later one that is ordered after it knew too: then there is nothing to join.
-        for e in l.unsettled.iter().rev().filter(earlier) {
-            if !before.knows_launch(e.first_uid) {
-                before.learn_launch(e.first_uid);
-                before.join(&e.learnt.lock());
-            }
-        }
-        let sites = inner
-            .kernels
-            .lock()
-            .entry((info.kernel, info.site_base))
-            .or_insert_with(|| Arc::new(KernelSites::new()))
-            .clone();
+        let (settled_uid, settled_for_all) = launching.add_running(first_uid);
+        let before = launching.known_before(info.id, unordered);
         let data = Arc::new(LaunchData {
             id: info.id,
             kernel: info.kernel,
@@ -228,22 +232,23 @@ impl Checker {
             blocks: info.blocks,
             site_base: info.site_base,
             stream: info.stream,
-            sites,
+            sites: inner.kernel_sites(info.kernel, info.site_base),
             learnt: Mutex::new(before.clone()),
         });
-        let transfers = l.transfers.iter().filter(|t| is_unordered(&t.launch)).cloned().collect();
+        let concurrent = launching.transfers.iter().filter(|transfer| transfer.launch.is_among(unordered));
+        let transfers = concurrent.cloned().collect();
         if let Some(touched) = touched {
-            l.transfers.push(Arc::new(Copied { launch: data.clone(), touched }));
+            launching.transfers.push(Arc::new(UnsettledTransfer { launch: data.clone(), touched }));
         }
-        let earlier = Earlier::list(&l.unsettled, unordered);
-        l.unsettled.push(data.clone());
+        let earlier = Earlier::list(&launching.unsettled, unordered);
+        launching.unsettled.push(data.clone());
         inner.launches.push(data.clone());
         let order = LaunchOrder {
             launches: inner.launches.clone(),
             data,
-            base: l.base,
+            base: launching.base,
             settled_uid,
-            unsettled: for_all,
+            settled_for_all,
             unordered: unordered.to_vec(),
             earlier,
             clusters: info.clusters,
@@ -254,7 +259,7 @@ impl Checker {
             kernel: info.kernel,
             features: info.features,
             threads: info.threads_per_block,
-            marks: Marks::new(first_uid, for_all),
+            marks: Marks::new(first_uid, settled_for_all),
             defers: ablation::is_on(Mechanism::DeferredReads)
                 && !inner.host_is_watched.load(Ordering::Relaxed),
             transfers,
@@ -377,6 +382,35 @@ impl Inner {
         running.chain(unsettled).min().unwrap_or_else(|| self.launches.next_uid())
     }
 
+    /// Forgets what no access to come can meet, if nothing runs beside the launch that begins. If the uids of its
+    /// blocks do not fit records any more, clears the shadow.
+    fn clear_for(&self, launching: &mut Launching, info: &LaunchInfo, unordered: &[u64]) {
+        launching.streams_seen |= info.stream != 0 || !unordered.is_empty();
+        if !launching.running.is_empty() || !unordered.is_empty() {
+            return;
+        }
+        if launching.unsettled.is_empty() {
+            self.syncvars.clear();
+        }
+        let next = self.launches.next_uid();
+        if next != launching.base && next - launching.base + info.blocks > self.limits.uids {
+            self.clear();
+            launching.base = next;
+            launching.unsettled.clear();
+            launching.transfers.clear();
+            if launching.streams_seen {
+                self.clears_with_streams.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// The numbers of a kernel's sites, which all its launches share. `site_base` tells its module.
+    fn kernel_sites(&self, kernel: KernelKey, site_base: u32) -> Arc<KernelSites> {
+        let mut kernels = self.kernels.lock();
+        kernels.entry((kernel, site_base)).or_insert_with(|| Arc::new(KernelSites::new())).clone()
+    }
+
+    /// Forgets all accesses and all launches.
     fn clear(&self) {
         self.logs.clear();
         self.shadow.clear();
@@ -392,9 +426,9 @@ impl Inner {
             self.benign.change().forget(bytes.clone());
         }
         let mut launching = self.launching.lock();
-        for copied in &mut launching.transfers {
-            if copied.touched.may_meet(bytes) {
-                *copied = Arc::new(copied.without(bytes));
+        for transfer in &mut launching.transfers {
+            if transfer.touched.may_meet(bytes) {
+                *transfer = Arc::new(transfer.without(bytes));
             }
         }
     }

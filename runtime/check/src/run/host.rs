@@ -101,6 +101,7 @@ impl Checker {
         self.add_host_race(access, launch.kernel, earlier);
     }
 
+    /// Adds the race of an access by the host with an earlier side.
     fn add_host_race(&self, access: &HostAccess, kernel: KernelKey, earlier: Side) {
         let record = RaceRecord {
             kernel,

@@ -13,7 +13,7 @@ use crate::order::cluster::Clusters;
 use crate::order::launches::LaunchOrder;
 use crate::order::vector::Clocks;
 use crate::run::checker::Inner;
-use crate::run::transfer::Copied;
+use crate::run::transfer::UnsettledTransfer;
 use crate::shadow::page::Marks;
 
 /// What the checker must know of a launch.
@@ -78,7 +78,7 @@ pub struct Launch {
     /// Its reads may be deferred.
     pub(crate) defers: bool,
     /// Transfers that are concurrent with it.
-    pub(crate) transfers: Vec<Arc<Copied>>,
+    pub(crate) transfers: Vec<Arc<UnsettledTransfer>>,
     /// What its threads know from their start: the earlier unsettled launches, and what those have
     /// learnt. Releases pass this on to threads of concurrent launches.
     pub(crate) before: Clocks,

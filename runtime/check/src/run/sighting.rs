@@ -21,7 +21,7 @@ use crate::shadow::RaceSink;
 /// million times does not take a lock a million times.
 #[derive(Default)]
 pub(crate) struct Sightings {
-    seen: Vec<Sighting>,
+    seen: Vec<SeenRace>,
     by_pair: HashMap<PairKey, usize>,
     /// For some pairs, where [`Self::seen`] has them.
     recent: [usize; RECENT],
@@ -38,8 +38,8 @@ pub(crate) struct Sightings {
 /// Places for what a worker keeps at hand of pairs, and of sites.
 const RECENT: usize = 16;
 
-/// The sightings of one race by a worker.
-struct Sighting {
+/// A race that blocks of a worker have seen, and how often.
+struct SeenRace {
     key: PairKey,
     /// Index in [`Races`].
     index: usize,
@@ -83,8 +83,8 @@ impl Sightings {
         self.covered = Default::default();
     }
 
-    /// The sightings of a race, if the worker has seen it.
-    fn of(&mut self, key: PairKey) -> Option<&mut Sighting> {
+    /// What the worker has seen of a race, if anything.
+    fn of(&mut self, key: PairKey) -> Option<&mut SeenRace> {
         let place = (key.1 ^ key.2.wrapping_mul(5)) as usize % RECENT;
         let mut at = self.recent[place];
         if self.seen.get(at).is_none_or(|seen| seen.key != key) {
@@ -147,7 +147,7 @@ impl RaceSink for RaceReporter<'_> {
         let a = Later { access, site, touch, value: self.value, contested };
         let reads = self.sightings.covered_by(covered, base + a.site);
         // A record of one thread also represents its later reads.
-        let several = !self.view.exact && e.member.span != Span::Thread;
+        let several = !self.view.names_each_thread && e.member.span != Span::Thread;
         let earlier = if several { self.sightings.covered_by(covered, e.site) } else { None };
         let later = |read: &CoveredRead| Later {
             site: read.read - base,
@@ -221,7 +221,7 @@ impl RaceReporter<'_> {
         let record = self.record(e, s, a, kernel, same_value);
         let (index, is_new) = self.launch.inner.races.see(key, record);
         self.sightings.by_pair.insert(key, self.sightings.seen.len());
-        self.sightings.seen.push(Sighting {
+        self.sightings.seen.push(SeenRace {
             key,
             index,
             count: 0,
@@ -287,6 +287,7 @@ impl RaceReporter<'_> {
         }
     }
 
+    /// The record of a race that one access has seen once.
     fn record(
         &self,
         e: &Entry,
@@ -427,6 +428,7 @@ impl RaceReporter<'_> {
     }
 }
 
+/// The narrowest group that holds two threads in this relation.
 fn race_scope(relation: Relation) -> RaceScope {
     match relation {
         Relation::Itself | Relation::Warp => RaceScope::Warp,

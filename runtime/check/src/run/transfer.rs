@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::batch::{Addresses, Batch, Value};
-use crate::model::access::{Access, GRANULE, Op, Touch, overlap, touched};
+use crate::model::access::{Access, GRANULE, Op, Touch, overlap, word_mask};
 use crate::model::entry::{Entry, Member};
 use crate::model::race::KernelKey;
 use crate::model::record::{Content, Record};
@@ -65,7 +65,7 @@ impl Checker {
     ) {
         let Transfer { id, site_base, stream, settled } = transfer;
         let info = LaunchInfo { site_base, stream, settled, ..LaunchInfo::new(id, KernelKey::NONE, 1, 1) };
-        let touched = Ranges::new(touched);
+        let touched = TouchedRanges::new(touched);
         let launch = self.begin(info, unordered, ProvedSites::default(), Some(touched.clone()));
         if !unordered.is_empty() {
             let mut block = Block::begin(&launch, 0, 0..0);
@@ -81,14 +81,14 @@ impl Checker {
 
 /// All bytes that a transfer touches. Two ranges overlap only if one is read and the other written.
 #[derive(Clone, Debug)]
-pub(crate) struct Ranges {
+pub(crate) struct TouchedRanges {
     /// In the order of their first bytes.
     list: Vec<Touched>,
     /// From the first byte of all ranges to the last.
     bounds: Range<usize>,
 }
 
-impl Ranges {
+impl TouchedRanges {
     fn new(touched: impl IntoIterator<Item = Touched>) -> Self {
         let mut list: Vec<_> = touched.into_iter().collect();
         list.sort_by_key(|touched| touched.bytes.start);
@@ -119,18 +119,18 @@ impl Ranges {
 }
 
 /// A transfer that something to come may be concurrent with.
-pub(crate) struct Copied {
+pub(crate) struct UnsettledTransfer {
     pub(crate) launch: Arc<LaunchData>,
-    pub(crate) touched: Ranges,
+    pub(crate) touched: TouchedRanges,
 }
 
-impl Copied {
+impl UnsettledTransfer {
     /// The same without the ranges that overlap `bytes`, whose memory was freed.
     pub(crate) fn without(&self, bytes: &Range<usize>) -> Self {
         let stays = |t: &&Touched| !overlap(&t.bytes, bytes);
         Self {
             launch: self.launch.clone(),
-            touched: Ranges::new(self.touched.list.iter().filter(stays).cloned()),
+            touched: TouchedRanges::new(self.touched.list.iter().filter(stays).cloned()),
         }
     }
 
@@ -138,7 +138,7 @@ impl Copied {
     pub(crate) fn entries(&self, word: usize, mask: u8) -> impl Iterator<Item = Entry> {
         let bytes = word..word + GRANULE;
         self.touched.meeting(bytes).filter_map(move |touched| {
-            let common = self::touched(word, touched.bytes.start, touched.bytes.end) & mask;
+            let common = word_mask(word, touched.bytes.start, touched.bytes.end) & mask;
             (common != 0).then(|| Entry {
                 touch: Touch { op: if touched.writes { Op::Write } else { Op::Read }, mask: common },
                 site: self.launch.site_base + touched.site,
@@ -151,8 +151,8 @@ impl Copied {
 impl Launch {
     /// True if a transfer that is concurrent with the launch touches some of these bytes.
     pub(crate) fn meets_transfers(&self, bytes: &Range<usize>) -> bool {
-        let mut near = self.transfers.iter().filter(|copied| copied.touched.may_meet(bytes));
-        near.any(|copied| copied.touched.meeting(bytes.clone()).next().is_some())
+        let mut near = self.transfers.iter().filter(|transfer| transfer.touched.may_meet(bytes));
+        near.any(|transfer| transfer.touched.meeting(bytes.clone()).next().is_some())
     }
 
     /// True if one may touch what a batch accesses.
@@ -161,10 +161,11 @@ impl Launch {
             Addresses::Affine(affine) => affine.bounds(batch.size as usize),
             _ => None,
         };
-        let may_be_near =
-            |copied: &&Arc<Copied>| bounds.as_ref().is_none_or(|bounds| copied.touched.may_meet(bounds));
-        self.transfers.iter().filter(may_be_near).any(|copied| {
-            let Ranges { list, bounds } = &copied.touched;
+        let may_be_near = |transfer: &&Arc<UnsettledTransfer>| {
+            bounds.as_ref().is_none_or(|bounds| transfer.touched.may_meet(bounds))
+        };
+        self.transfers.iter().filter(may_be_near).any(|transfer| {
+            let TouchedRanges { list, bounds } = &transfer.touched;
             match list.len() <= MOST_COMPARED {
                 true => list.iter().any(|t| batch.may_meet(&t.bytes)),
                 false => batch.may_meet(bounds),
@@ -178,9 +179,9 @@ impl RaceReporter<'_> {
     #[inline]
     pub(crate) fn meet_transfers(&mut self, a: &Access) {
         let launch = self.launch;
-        for copied in &launch.transfers {
-            if copied.touched.may_meet(&(a.word..a.word + GRANULE)) {
-                copied.entries(a.word, a.touch.mask).for_each(|entry| self.compare(&entry, a));
+        for transfer in &launch.transfers {
+            if transfer.touched.may_meet(&(a.word..a.word + GRANULE)) {
+                transfer.entries(a.word, a.touch.mask).for_each(|entry| self.compare(&entry, a));
             }
         }
     }
@@ -228,7 +229,7 @@ impl Block {
         self.sightings.next_access();
         let access = |word: usize| Access {
             thread: 0,
-            touch: Touch { op, mask: touched(word, bytes.start, bytes.end) },
+            touch: Touch { op, mask: word_mask(word, bytes.start, bytes.end) },
             site,
             number: None,
             word,
@@ -239,11 +240,11 @@ impl Block {
         };
         let (mut races, ..) = self.reporter(Value::Unknown);
         let launch = races.launch;
-        for copied in launch.transfers.iter().filter(|copied| copied.touched.may_meet(bytes)) {
-            for touched in copied.touched.meeting(bytes.clone()) {
+        for transfer in launch.transfers.iter().filter(|transfer| transfer.touched.may_meet(bytes)) {
+            for touched in transfer.touched.meeting(bytes.clone()) {
                 let word = touched.bytes.start.max(bytes.start) & !(GRANULE - 1);
                 let a = access(word);
-                copied.entries(word, a.touch.mask).for_each(|entry| races.compare(&entry, &a));
+                transfer.entries(word, a.touch.mask).for_each(|entry| races.compare(&entry, &a));
             }
         }
         let inner = self.inner.clone();
@@ -349,7 +350,7 @@ mod tests {
         }
         add(300..340, false);
         add(300..301, true);
-        let ranges = Ranges::new(list.clone());
+        let ranges = TouchedRanges::new(list.clone());
         for start in 80..350 {
             for size in [1, 4, 30] {
                 let bytes = start..start + size;

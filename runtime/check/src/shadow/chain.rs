@@ -12,8 +12,8 @@ use crate::model::step;
 pub struct Chain {
     /// In the order of their first access.
     pub entries: Vec<Entry>,
-    /// What every entry is, if all are plain reads, or atomics of the same bytes: the kind of access that
-    /// conflicts with all that one of them conflicts with.
+    /// An operation that conflicts with whatever an entry conflicts with ([`step::common`]). `None` unless all entries
+    /// are plain reads, or atomics of the same bytes.
     pub common: Option<Op>,
 }
 

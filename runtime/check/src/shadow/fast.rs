@@ -115,7 +115,7 @@ impl BlockView {
             w.with_bytes_of(Record::new(op, Span::Thread, site, key))
         } else if !op.is_atomic_in_block() || !w.has_site(site) {
             return false;
-        } else if w.span_of(op) == Some(Span::Block) && w.in_epoch_of(key) && !self.exact {
+        } else if w.span_of(op) == Some(Span::Block) && w.in_epoch_of(key) && !self.names_each_thread {
             return true;
         } else {
             match self.joined(w, key, op) {
@@ -130,7 +130,7 @@ impl BlockView {
     /// `None` if it does not join, or the record's bits do not tell.
     #[inline(always)]
     fn joined(&self, record: Record, key: Key, op: OpCode) -> Option<Span> {
-        if self.exact {
+        if self.names_each_thread {
             return None;
         }
         let span = record.span_of(op)?;
@@ -281,8 +281,8 @@ impl BlockView {
         let (relation, status) = self.relation(record, span, new.key())?;
         let same_site = same_site && self.may_join(relation, record.clock());
         let step = step::step(record.op().touch(), span, new.op().touch(), relation, status, same_site);
-        // In an exact launch, chains hold sets of threads, lane by lane.
-        let joins = self.exact && matches!(step.next, Next::Join(_));
+        // Where records name each thread, chains hold the sets of threads, lane by lane.
+        let joins = self.names_each_thread && matches!(step.next, Next::Join(_));
         (!joins).then_some((relation, step))
     }
 
@@ -296,7 +296,7 @@ impl BlockView {
         relation: Relation,
         shared: bool,
     ) -> Option<Standing> {
-        let fields = record.fields().filter(|_| !self.exact)?;
+        let fields = record.fields().filter(|_| !self.names_each_thread)?;
         let standing = self.standing(new.thread(), &member(&fields, self.launch.base), shared);
         ((standing.relation, standing.status) == (relation, Status::Unsynced)).then_some(standing)
     }

@@ -32,7 +32,7 @@ pub(crate) fn check(
 ) {
     let common = without_conflict(view, chain, a);
     if common.is_some() {
-        let joins = if view.exact { joins_warp } else { joins_span };
+        let joins = if view.names_each_thread { joins_warp } else { joins_span };
         if joins(view, chain, a) {
             return;
         }
@@ -64,10 +64,11 @@ pub(crate) fn check(
     }
 }
 
-/// What the entries and an access have in common, if none of them conflicts with another one: a read among plain reads,
-/// or in an exact launch an atomic among atomics, such as those at which many threads arrive and wait.
+/// The operation that the entries and an access have in common ([`step::common`]); `None` if some of them may conflict.
+/// It is a read among plain reads. Where records name each thread, it may also be an atomic among atomics, such as those
+/// at which many threads arrive and wait.
 fn without_conflict(view: &BlockView, chain: &Chain, a: &Access) -> Option<Op> {
-    if !view.exact && a.touch.op != Op::Read {
+    if !view.names_each_thread && a.touch.op != Op::Read {
         return None;
     }
     let op = step::common(chain.common?, a.touch.op)?;
@@ -95,7 +96,7 @@ fn first_to_meet(view: &BlockView, chain: &Chain, a: &Access) -> usize {
 }
 
 /// Joins an access to the record of other lanes of its warp that have just accessed the word by the same
-/// instruction: the frequent case in an exact launch where nothing conflicts.
+/// instruction: the frequent case where records name each thread and nothing conflicts.
 fn joins_warp(view: &BlockView, chain: &mut Chain, a: &Access) -> bool {
     let when = view.when(a);
     let site = view.launch.data.site_base + a.site;
@@ -156,7 +157,7 @@ fn meet(
         return Fate::Goes;
     }
     let same_site = s.mine && e.site == view.launch.data.site_base + a.site;
-    if (view.exact || e.member.is_copy()) && e.member.lanes != 0 {
+    if (view.names_each_thread || e.member.is_copy()) && e.member.lanes != 0 {
         return meet_lanes(view, e, a, s, same_site, represented, race);
     }
     let same_site = same_site && view.may_join(s.relation, e.member.clock);
@@ -180,7 +181,7 @@ fn meet(
             Fate::Stays
         }
         Next::Extend if !*represented => {
-            e.touch = e.touch.and(a.touch.mask);
+            e.touch = e.touch.with_bytes(a.touch.mask);
             *represented = true;
             Fate::Stays
         }
@@ -188,7 +189,7 @@ fn meet(
     }
 }
 
-/// The same for a record whose threads are known one by one, in an exact launch.
+/// The same for a record whose threads are known one by one.
 fn meet_lanes(
     view: &BlockView,
     e: &mut Entry,

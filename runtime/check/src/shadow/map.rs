@@ -167,6 +167,7 @@ impl ShadowMap {
         }
     }
 
+    /// Maps the shadow of a chunk, and returns its start; `None` if the system refuses it.
     #[cold]
     fn map_chunk(&self, chunk: usize, slot: &AtomicPtr<AtomicU64>) -> Option<*mut AtomicU64> {
         let mut mapped = self.mapped.lock();

@@ -56,8 +56,7 @@ impl Page {
     }
 }
 
-/// The numbers in pages of a launch, and of the first one that is not settled for all that run
-/// beside it.
+/// The numbers in pages ([`mark`]) of a launch, and of the first launch that is not settled for all that run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Marks {
     own: u64,

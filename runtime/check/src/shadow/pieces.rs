@@ -86,6 +86,7 @@ impl<T: Copy + Default> Pieces<T> {
         }
     }
 
+    /// Takes pieces from the store, and gives one of them out.
     #[cold]
     fn refill(&mut self) -> *mut T {
         let mut shared = self.store.shared.lock();

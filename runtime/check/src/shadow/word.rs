@@ -228,9 +228,9 @@ fn transition(view: &BlockView, w: Record, fields: &RecordFields, a: &Access) ->
         Next::Keep => Some(w),
         Next::Replace => view.new_record(a),
         // Lists keep sets of threads lane by lane then.
-        Next::Join(_) if view.exact => None,
+        Next::Join(_) if view.names_each_thread => None,
         Next::Join(span) => RecordFields { span, ..*fields }.pack(),
-        Next::Extend => RecordFields { touch: fields.touch.and(a.touch.mask), ..*fields }.pack(),
+        Next::Extend => RecordFields { touch: fields.touch.with_bytes(a.touch.mask), ..*fields }.pack(),
         Next::Both => None,
     };
     let race = (step.race && next.is_some()).then(|| (view.entry(fields), s));

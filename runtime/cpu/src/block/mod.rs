@@ -30,7 +30,7 @@ pub(crate) use warps::Warps;
 
 use crate::barrier::Barriers;
 use crate::collective::Collective;
-use crate::fault::{Divergence, DivergenceReason, WaitKind, WaitingGroups};
+use crate::fault::{Divergence, DivergenceReason, WaitKind};
 use crate::fiber::JumpHandle;
 use crate::launch::{Choice, LaunchState};
 use crate::rng::Rng;
@@ -375,8 +375,7 @@ impl Block {
     pub(crate) unsafe fn divergence(this: *const Self) -> Divergence {
         // SAFETY: no fiber runs, so nothing changes the block.
         let b = unsafe { &*this };
-        let mut groups = WaitingGroups::default();
-        let (mut exited, mut exited_example) = (0, None);
+        let mut divergence = Divergence::of_block(b.ctaid, DivergenceReason::Stuck);
         for lane in &b.threads.lanes {
             let kind = match lane.state {
                 LaneState::AtBarrier(id) => WaitKind::Barrier(id),
@@ -384,8 +383,7 @@ impl Block {
                 LaneState::InCollective(Collective::Sync, mask) => WaitKind::SyncWarp(mask),
                 LaneState::InCollective(_, mask) => WaitKind::Collective(mask),
                 LaneState::Exited => {
-                    exited += 1;
-                    exited_example.get_or_insert(lane.ctx.tid);
+                    divergence.add_exited(lane.ctx.tid);
                     continue;
                 }
                 LaneState::Fresh
@@ -394,14 +392,8 @@ impl Block {
                 | LaneState::Asking
                 | LaneState::Faulted => continue,
             };
-            groups.add(lane.sync, kind, lane.ctx.tid);
+            divergence.add_waiting(lane.sync, kind, lane.ctx.tid);
         }
-        Divergence {
-            reason: DivergenceReason::Stuck,
-            block: b.ctaid,
-            waiting: groups.waiting,
-            exited,
-            exited_example,
-        }
+        divergence
     }
 }

@@ -1,6 +1,6 @@
 //! The warps of a block: masks of their lanes by state, and the collectives that lanes wait in.
 
-use gpurace_abi::context::WARP_SIZE;
+use gpurace_abi::context::{WARP_SIZE, lanes_of_warp};
 
 use crate::collective::{Collective, Operand, lanes};
 
@@ -110,8 +110,7 @@ impl Warps {
     pub(super) fn start(&mut self, threads: u32) {
         (self.ready, self.yielded) = (0, 0);
         for (w, warp) in self.all.iter_mut().enumerate() {
-            let lanes = (threads - w as u32 * WARP_SIZE).min(WARP_SIZE);
-            warp.live = u32::MAX >> (WARP_SIZE - lanes);
+            warp.live = lanes_of_warp(threads, w as u32);
             warp.ready = warp.live;
             (warp.yielded, warp.asking) = (0, 0);
             warp.groups.clear();

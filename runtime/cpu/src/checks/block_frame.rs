@@ -26,6 +26,8 @@ struct FrameBatches<'a> {
 type Active = SmallVec<[(u32, Threads); 2]>;
 
 impl<'a> FrameBatches<'a> {
+    /// The batches of a block frame.
+    ///
     /// # Safety
     /// `ctx` is that of the running block; `frame` is its block frame, with these batches. Nobody
     /// else uses it meanwhile.

@@ -1,14 +1,14 @@
 //! Arrivals at the barriers of a block.
 
 use gpurace_abi::batch::BLOCK_ENDED;
-use gpurace_abi::context::ThreadCtx;
+use gpurace_abi::context::{ThreadCtx, lanes_of_warp};
 use gpurace_abi::meta::UNDER_CONDITION;
 
 use crate::barrier::{BARRIERS, Reduction};
 use crate::block::{Block, LaneState};
 use crate::checks;
 use crate::collective::lanes;
-use crate::fault::{Divergence, DivergenceReason, FaultKind, WaitKind, Waiting, WaitingGroups};
+use crate::fault::{Divergence, DivergenceReason, FaultKind, WaitKind};
 use crate::thread::{block_of, fail, fail_in_loop, in_loop, lane_of, suspend};
 
 /// What a thread does at a block barrier.
@@ -107,14 +107,6 @@ pub(super) unsafe fn open_without(b: *mut Block, w: usize, l: u32) {
     }
 }
 
-/// The lanes of a block's warp, exited or not.
-fn block_lanes(threads: u32, warp: u32) -> u32 {
-    match threads - warp * 32 {
-        n if n >= 32 => !0,
-        n => (1 << n) - 1,
-    }
-}
-
 /// Opens a barrier: makes its threads ready with their results.
 unsafe fn open(b: *mut Block, id: u32) -> Reduction {
     // SAFETY: the caller's block is live; the threads wait or, one of them, call this.
@@ -134,7 +126,7 @@ unsafe fn open(b: *mut Block, id: u32) -> Reduction {
         if let Some(c) = &mut (*b).checks {
             // A barrier with a count waits for so many threads, exited ones not among them.
             let live = (0u32..).zip((*b).warps.live());
-            let wanted = live.map(|(i, live)| if counts { block_lanes(threads, i) } else { live });
+            let wanted = live.map(|(i, live)| if counts { lanes_of_warp(threads, i) } else { live });
             checks::barrier(c, id, &waiting, wanted);
         }
         for (w, &mask) in waiting.iter().enumerate().take(warps).filter(|(_, mask)| **mask != 0) {
@@ -153,15 +145,7 @@ unsafe fn open(b: *mut Block, id: u32) -> Reduction {
 #[cold]
 unsafe fn report_scattered(b: *mut Block, id: u32, waiting: &[u32; 32]) {
     // SAFETY: as in `open`.
-    unsafe {
-        (*(*b).launch).report_scattered(Divergence {
-            reason: DivergenceReason::Scattered,
-            block: (*b).ctaid(),
-            waiting: waiting_at(b, id, waiting),
-            exited: 0,
-            exited_example: None,
-        });
-    }
+    unsafe { (*(*b).launch).report_scattered(divergence_at(b, id, waiting, DivergenceReason::Scattered)) };
 }
 
 /// Reports that threads have ended which the source lets skip an opening barrier.
@@ -169,30 +153,29 @@ unsafe fn report_scattered(b: *mut Block, id: u32, waiting: &[u32; 32]) {
 unsafe fn report_skipped(b: *mut Block, id: u32, waiting: &[u32; 32]) {
     // SAFETY: as in `open`.
     unsafe {
-        let lane = |thread| Block::lane(b, thread as usize);
-        let gone = (0..(*b).threads()).find(|&thread| (*lane(thread)).state == LaneState::Exited);
-        (*(*b).launch).report_skipped(Divergence {
-            reason: DivergenceReason::Skipped,
-            block: (*b).ctaid(),
-            waiting: waiting_at(b, id, waiting),
-            exited: (*b).threads() - (*b).live(),
-            exited_example: gone.map(|thread| (*lane(thread)).ctx.tid),
-        });
+        let mut skipped = divergence_at(b, id, waiting, DivergenceReason::Skipped);
+        for thread in 0..(*b).threads() {
+            let lane = Block::lane(b, thread as usize);
+            if (*lane).state == LaneState::Exited {
+                skipped.add_exited((*lane).ctx.tid);
+            }
+        }
+        (*(*b).launch).report_skipped(skipped);
     }
 }
 
-/// The waiting threads of a barrier, by place.
-unsafe fn waiting_at(b: *mut Block, id: u32, waiting: &[u32; 32]) -> Vec<Waiting> {
+/// The divergence of the threads that wait at an opening barrier. Exited threads are not added.
+unsafe fn divergence_at(b: *mut Block, id: u32, waiting: &[u32; 32], reason: DivergenceReason) -> Divergence {
     // SAFETY: as in `open`.
     unsafe {
-        let mut groups = WaitingGroups::default();
+        let mut divergence = Divergence::of_block((*b).ctaid(), reason);
         for (w, &mask) in waiting.iter().enumerate() {
             for l in lanes(mask) {
                 let lane = Block::lane(b, w * 32 + l);
-                groups.add((*lane).sync, WaitKind::Barrier(id), (*lane).ctx.tid);
+                divergence.add_waiting((*lane).sync, WaitKind::Barrier(id), (*lane).ctx.tid);
             }
         }
-        groups.waiting
+        divergence
     }
 }
 
@@ -204,23 +187,15 @@ unsafe fn waiting_at(b: *mut Block, id: u32, waiting: &[u32; 32]) -> Vec<Waiting
 pub(crate) unsafe fn block_skips(b: *mut Block, points: &[u32], sync: u32) {
     // SAFETY: the caller's.
     unsafe {
-        let mut groups = WaitingGroups::default();
-        let (mut exited, mut exited_example) = (0, None);
+        let mut skipped = Divergence::of_block((*b).ctaid(), DivergenceReason::Skipped);
         let shape = &(*(*b).launch).shape;
         for (thread, &point) in (0..).zip(points) {
-            if point == BLOCK_ENDED {
-                exited += 1;
-                exited_example.get_or_insert(shape.thread_index(thread));
-            } else {
-                groups.add(sync & !UNDER_CONDITION, WaitKind::Barrier(0), shape.thread_index(thread));
+            let tid = shape.thread_index(thread);
+            match point {
+                BLOCK_ENDED => skipped.add_exited(tid),
+                _ => skipped.add_waiting(sync & !UNDER_CONDITION, WaitKind::Barrier(0), tid),
             }
         }
-        (*(*b).launch).report_skipped(Divergence {
-            reason: DivergenceReason::Skipped,
-            block: (*b).ctaid(),
-            waiting: groups.waiting,
-            exited,
-            exited_example,
-        });
+        (*(*b).launch).report_skipped(skipped);
     }
 }

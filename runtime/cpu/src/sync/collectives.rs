@@ -4,7 +4,7 @@ use gpurace_abi::context::ThreadCtx;
 
 use crate::block::{Block, LaneState};
 use crate::collective::{self, Collective, Operand, lanes};
-use crate::fault::{Divergence, DivergenceReason, WaitKind, Waiting};
+use crate::fault::{Divergence, DivergenceReason, WaitKind};
 use crate::matrix;
 use crate::thread::{block_of, fail_in_loop, in_loop, lane_of, suspend};
 
@@ -133,12 +133,8 @@ pub(super) unsafe fn report_outside_mask(b: *mut Block, kind: WaitKind, sync: u3
             return;
         }
         seen.push(sync);
-        (*(*b).launch).report(Divergence {
-            reason: DivergenceReason::CallerNotInMask,
-            block: (*b).ctaid(),
-            waiting: vec![Waiting { sync, kind, threads: 1, example: tid }],
-            exited: 0,
-            exited_example: None,
-        });
+        let mut outside = Divergence::of_block((*b).ctaid(), DivergenceReason::CallerNotInMask);
+        outside.add_waiting(sync, kind, tid);
+        (*(*b).launch).report(outside);
     }
 }

@@ -6,8 +6,9 @@ use gpurace_abi::context::{ThreadCtx, WARP_SIZE};
 use gpurace_abi::warp::{WaitsFor, WarpLanes, WarpPoint};
 
 use super::collectives::report_outside_mask;
+use crate::block::Block;
 use crate::collective::lanes;
-use crate::fault::{Divergence, DivergenceReason, WaitKind, WaitingGroups};
+use crate::fault::{Divergence, DivergenceReason, WaitKind};
 use crate::thread::block_of;
 
 /// What a warp does next.
@@ -44,23 +45,16 @@ pub(crate) unsafe fn step_warp(
     unsafe {
         let waits = |point: u32| (point != BLOCK_ENDED).then(|| *points.add(point as usize));
         let b = block_of(ctx);
-        let tid = |lane: u32| (*(*b).launch).shape.thread_index(first + lane);
         loop {
             match next(warp, |point| waits(point).map(|at| at.waits)) {
                 Found::Step(WarpStep::Wait { .. }) if warp.stuck != 0 => {
                     return WarpStep::Wait { at: BLOCK_ENDED };
                 }
                 Found::Step(step) => {
-                    // A group whose lanes stand at several points runs in several steps, its lowest lane first.
                     if let WarpStep::Run { lanes, from } = step
                         && let Some(WaitsFor::Sync) = waits(from).map(|at| at.waits)
-                        && let Some(checks) = &mut (*b).checks
                     {
-                        let lowest = lanes.trailing_zeros() as usize & 31;
-                        if warp.groups[lowest].trailing_zeros() as usize == lowest {
-                            // Lanes that have exited count as arrived, as at a barrier.
-                            checks.syncwarp(first / WARP_SIZE, warp.masks[lowest]);
-                        }
+                        check_sync(b, warp, first / WARP_SIZE, lanes);
                     }
                     return step;
                 }
@@ -68,37 +62,64 @@ pub(crate) unsafe fn step_warp(
                     let at = lane as usize;
                     if let Some(WarpPoint { waits, sync }) = waits(warp.points[at]) {
                         let waiting = wait_kind(waits, warp.masks[at]).unwrap_or(WaitKind::Collective(0));
-                        report_outside_mask(b, waiting, sync, tid(lane));
+                        let tid = (*(*b).launch).shape.thread_index(first + lane);
+                        report_outside_mask(b, waiting, sync, tid);
                     }
                     meet(warp, 1 << lane);
                 }
                 Found::Stuck => {
                     warp.stuck = 1;
-                    let mut groups = WaitingGroups::default();
-                    let (mut exited, mut exited_example) = (0, None);
-                    for (lane, (&point, &mask)) in (0..).zip(warp.points.iter().zip(&warp.masks)) {
-                        match waits(point) {
-                            Some(at) => {
-                                let kind = wait_kind(at.waits, mask).unwrap_or(WaitKind::Barrier(0));
-                                groups.add(at.sync, kind, tid(lane));
-                            }
-                            None => {
-                                exited += 1;
-                                exited_example.get_or_insert(tid(lane));
-                            }
-                        }
-                    }
-                    (*(*b).launch).report(Divergence {
-                        reason: DivergenceReason::Stuck,
-                        block: (*b).ctaid(),
-                        waiting: groups.waiting,
-                        exited,
-                        exited_example,
-                    });
+                    report_stuck(b, warp, waits, first);
                     return WarpStep::Wait { at: BLOCK_ENDED };
                 }
             }
         }
+    }
+}
+
+/// Tells the checks that lanes run on from a sync. A group whose lanes stand at several points runs in several steps,
+/// its lowest lane first: that one counts.
+///
+/// # Safety
+/// `b` is live.
+unsafe fn check_sync(b: *mut Block, warp: &WarpLanes, index: u32, lanes: u32) {
+    // SAFETY: the caller's.
+    if let Some(checks) = unsafe { &mut (*b).checks } {
+        let lowest = lanes.trailing_zeros() as usize & 31;
+        if warp.groups[lowest].trailing_zeros() as usize == lowest {
+            // Lanes that have exited count as arrived, as at a barrier.
+            checks.syncwarp(index, warp.masks[lowest]);
+        }
+    }
+}
+
+/// Reports that lanes of a warp wait for others that do not come. `waits` says where a lane waits at a point, `None` at
+/// the end.
+///
+/// # Safety
+/// `b` and its launch are live.
+#[cold]
+unsafe fn report_stuck(
+    b: *mut Block,
+    warp: &WarpLanes,
+    waits: impl Fn(u32) -> Option<WarpPoint>,
+    first: u32,
+) {
+    // SAFETY: the caller's.
+    unsafe {
+        let launch = &*(*b).launch;
+        let mut stuck = Divergence::of_block((*b).ctaid(), DivergenceReason::Stuck);
+        for (lane, (&point, &mask)) in (0..).zip(warp.points.iter().zip(&warp.masks)) {
+            let tid = launch.shape.thread_index(first + lane);
+            match waits(point) {
+                Some(at) => {
+                    let kind = wait_kind(at.waits, mask).unwrap_or(WaitKind::Barrier(0));
+                    stuck.add_waiting(at.sync, kind, tid);
+                }
+                None => stuck.add_exited(tid),
+            }
+        }
+        launch.report(stuck);
     }
 }
 
@@ -129,23 +150,8 @@ fn lanes_with(points: &[u32; WARP_SIZE as usize], test: impl Fn(u32) -> bool) ->
 /// Finds the lanes that run next. Lanes that have met run before all others: another lane could overwrite operands that
 /// they still have to read. `waits` says what a lane waits for at a point, `None` at the end.
 fn next(warp: &mut WarpLanes, waits: impl Fn(u32) -> Option<WaitsFor>) -> Found {
-    let first = warp.points[0];
-    let differs = |words: &[u32; WARP_SIZE as usize], from: u32| words.iter().fold(0, |d, &w| d | (w ^ from));
-    if differs(&warp.points, first) == 0 && warp.met == 0 {
-        // The warp is together.
-        match waits(first) {
-            None | Some(WaitsFor::Block) => return Found::Step(WarpStep::Wait { at: first }),
-            Some(WaitsFor::Nothing) => return run(u32::MAX, first),
-            Some(WaitsFor::ActiveLanes) => {
-                warp.groups.fill(u32::MAX);
-                return run(u32::MAX, first);
-            }
-            Some(_) if differs(&warp.masks, u32::MAX) == 0 => {
-                warp.groups.fill(u32::MAX);
-                return run(u32::MAX, first);
-            }
-            Some(_) => {}
-        }
+    if let Some(found) = next_of_whole_warp(warp, &waits) {
+        return found;
     }
     loop {
         if warp.met != 0 {
@@ -154,59 +160,81 @@ fn next(warp: &mut WarpLanes, waits: impl Fn(u32) -> Option<WaitsFor>) -> Found 
             warp.met &= !group;
             return run(group, from);
         }
-        let ended = lanes_with(&warp.points, |point| point == BLOCK_ENDED);
-        let (mut asking, mut open) = (0, !ended);
-        let mut waiting = None;
-        while open != 0 {
-            let lane = open.trailing_zeros() as usize;
-            let (from, mask) = (warp.points[lane], warp.masks[lane]);
-            let together = lanes_with(&warp.points, |point| point == from) & open;
-            let Some(kind) = waits(from) else { break };
-            match kind {
-                WaitsFor::Nothing => return run(together, from),
-                WaitsFor::Block => open &= !together,
-                WaitsFor::ActiveLanes => {
-                    asking |= together;
-                    open &= !together;
-                }
-                _ => {
-                    if mask >> lane & 1 == 0 {
-                        return Found::OutsideMask(lane as u32);
-                    }
-                    let same =
-                        |&lane: &usize| warp.masks[lane] == mask && waits(warp.points[lane]) == Some(kind);
-                    // Lanes that the mask leaves out do not belong to the group, also if they name the same mask.
-                    let come = lanes(open & mask).filter(same).fold(0, |come, lane| come | 1 << lane);
-                    if mask & !ended & !come == 0 {
-                        waiting = Some(come);
-                        break;
-                    }
-                    open &= !come;
-                }
-            }
+        match next_group(warp, &waits) {
+            Ok(group) => meet(warp, group),
+            Err(found) => return found,
         }
-        let group = match waiting {
-            Some(come) => come,
-            None if asking != 0 => {
-                let from = warp.points[asking.trailing_zeros() as usize];
-                lanes_with(&warp.points, |point| point == from)
-            }
-            None => {
-                let live = lanes(!ended).map(|lane| warp.points[lane]);
-                let mut at = BLOCK_ENDED;
-                for point in live {
-                    at = point;
-                    if waits(point) != Some(WaitsFor::Block) {
-                        return Found::Stuck;
-                    }
-                }
-                return Found::Step(WarpStep::Wait { at });
-            }
-        };
-        meet(warp, group);
     }
 }
 
+/// What [`next`] finds where all lanes stand at one point with full masks, as they mostly do; `None` where they do not.
+#[inline(always)]
+fn next_of_whole_warp(warp: &mut WarpLanes, waits: &impl Fn(u32) -> Option<WaitsFor>) -> Option<Found> {
+    let first = warp.points[0];
+    let differs = |words: &[u32; WARP_SIZE as usize], from: u32| words.iter().fold(0, |d, &w| d | (w ^ from));
+    if differs(&warp.points, first) != 0 || warp.met != 0 {
+        return None;
+    }
+    match waits(first) {
+        None | Some(WaitsFor::Block) => return Some(Found::Step(WarpStep::Wait { at: first })),
+        Some(WaitsFor::Nothing) => {}
+        Some(WaitsFor::ActiveLanes) => warp.groups.fill(u32::MAX),
+        Some(_) if differs(&warp.masks, u32::MAX) == 0 => warp.groups.fill(u32::MAX),
+        Some(_) => return None,
+    }
+    Some(run(u32::MAX, first))
+}
+
+/// The next lanes that meet. `Err`: none can meet now, and this is what the warp does instead.
+fn next_group(warp: &WarpLanes, waits: &impl Fn(u32) -> Option<WaitsFor>) -> Result<u32, Found> {
+    let ended = lanes_with(&warp.points, |point| point == BLOCK_ENDED);
+    let (mut asking, mut open) = (0, !ended);
+    while open != 0 {
+        let lane = open.trailing_zeros() as usize;
+        let (from, mask) = (warp.points[lane], warp.masks[lane]);
+        let together = lanes_with(&warp.points, |point| point == from) & open;
+        let Some(kind) = waits(from) else { break };
+        match kind {
+            WaitsFor::Nothing => return Err(run(together, from)),
+            WaitsFor::Block => open &= !together,
+            WaitsFor::ActiveLanes => {
+                asking |= together;
+                open &= !together;
+            }
+            _ => {
+                if mask >> lane & 1 == 0 {
+                    return Err(Found::OutsideMask(lane as u32));
+                }
+                let same = |&lane: &usize| warp.masks[lane] == mask && waits(warp.points[lane]) == Some(kind);
+                // Lanes that the mask leaves out do not belong to the group, also if they name the same mask.
+                let come = lanes(open & mask).filter(same).fold(0, |come, lane| come | 1 << lane);
+                if mask & !ended & !come == 0 {
+                    return Ok(come);
+                }
+                open &= !come;
+            }
+        }
+    }
+    if asking != 0 {
+        let from = warp.points[asking.trailing_zeros() as usize];
+        return Ok(lanes_with(&warp.points, |point| point == from));
+    }
+    Err(wait_for_block(warp, waits, !ended))
+}
+
+/// What a warp does whose `live` lanes neither run nor meet: it waits for the block, if all of them do.
+fn wait_for_block(warp: &WarpLanes, waits: &impl Fn(u32) -> Option<WaitsFor>, live: u32) -> Found {
+    let mut at = BLOCK_ENDED;
+    for point in lanes(live).map(|lane| warp.points[lane]) {
+        at = point;
+        if waits(point) != Some(WaitsFor::Block) {
+            return Found::Stuck;
+        }
+    }
+    Found::Step(WarpStep::Wait { at })
+}
+
+/// The step in which these lanes run on from a point.
 fn run(lanes: u32, from: u32) -> Found {
     Found::Step(WarpStep::Run { lanes, from })
 }

@@ -156,6 +156,8 @@ extern "C" fn launch_kernel<const COOPERATIVE: bool, const OWN_DEFAULT: bool>(
     if OWN_DEFAULT { with_own_default(process(), run) } else { run() }
 }
 
+/// Launches a function with this configuration.
+///
 /// # Safety
 /// As [`arguments`].
 unsafe fn submit(

@@ -161,6 +161,7 @@ fn handler_of(signal: c_int) -> usize {
     }
 }
 
+/// Sets the handler of a signal. False if the system refuses it.
 fn install(signal: c_int) -> bool {
     let action = KernelAction {
         handler: handler_of(signal),

@@ -165,85 +165,140 @@ impl Exec {
     /// Runs the steps. Keeps the streams of the chains, and the clock that the next launch begins
     /// after.
     fn run(&mut self, process: &Process, stream: StreamId) -> Result {
-        let (mut streams, mut points) = (std::mem::take(&mut self.streams), std::mem::take(&mut self.points));
-        let ran = self.run_steps(process, stream, &mut streams, &mut points);
-        (self.streams, self.points) = (streams, points);
+        let (mut known, mut points) = (std::mem::take(&mut self.streams), std::mem::take(&mut self.points));
+        known.resize(self.chains.len(), None);
+        let ran = GraphRun::begin(self, process, stream, &mut known, &mut points).and_then(GraphRun::run);
+        (self.streams, self.points) = (known, points);
         self.last = ran?;
         Ok(())
     }
+}
 
-    /// Runs the steps. `known`: the streams of the chains. Returns the clock at the end of the
-    /// launch.
-    fn run_steps(
-        &self,
-        process: &Process,
+/// A launch of an instantiated graph while it runs.
+struct GraphRun<'a> {
+    exec: &'a Exec,
+    process: &'a Process,
+    /// The stream of the launch.
+    stream: StreamId,
+    /// The streams that the chains had in the last launch, for each chain.
+    known: &'a mut [Option<StreamId>],
+    points: &'a mut GraphPoints,
+    /// The clock at the begin of the launch.
+    begin: Clock,
+    /// The stream of each chain that has begun.
+    streams: Vec<Option<StreamId>>,
+    /// The clock at the end of each step that has run.
+    clocks: Vec<Option<Clock>>,
+}
+
+impl<'a> GraphRun<'a> {
+    /// Begins a launch, after the last launch of the graph.
+    fn begin(
+        exec: &'a Exec,
+        process: &'a Process,
         stream: StreamId,
-        known: &mut Vec<Option<StreamId>>,
-        points: &mut GraphPoints,
-    ) -> Result<Clock> {
-        // A launch of a graph begins after the last launch of it.
+        known: &'a mut [Option<StreamId>],
+        points: &'a mut GraphPoints,
+    ) -> Result<Self> {
         points.wait(process, stream, GraphPoint::End)?;
-        known.resize(self.chains.len(), None);
-        let mut streams = vec![None; self.chains.len()];
         let begin = {
             let mut order = process.order();
-            order.wait(stream, &self.last);
+            order.wait(stream, &exec.last);
             order.submit(stream)
         };
+        if exec.chains.len() > 1 {
+            points.reach(process, GraphPoint::Begin, stream)?;
+        }
+        let mut streams = vec![None; exec.chains.len()];
         if let Some(first) = streams.first_mut() {
             *first = Some(stream);
         }
-        if self.chains.len() > 1 {
-            points.reach(process, GraphPoint::Begin, stream)?;
-        }
-        let mut clocks: Vec<Option<Clock>> = vec![None; self.steps.len()];
+        let clocks = vec![None; exec.steps.len()];
+        Ok(Self { exec, process, stream, known, points, begin, streams, clocks })
+    }
+
+    /// Runs the steps. Returns the clock at the end of the launch. After a step that fails, no other step does its work.
+    fn run(mut self) -> Result<Clock> {
         let mut result = Ok(());
-        for (index, step) in self.steps.iter().enumerate() {
-            // A chain's stream begins as soon as its first step may run: the step may overlap
-            // everything that runs from now on.
-            for (chain, &(first, _)) in self.chains.iter().enumerate() {
-                let ready = self.steps[first].after.iter().all(|&before| clocks[before].is_some());
-                if streams[chain].is_none() && clocks[first].is_none() && ready {
-                    let mut clock = begin.clone();
-                    clock.join(&self.last);
-                    for &before in &self.steps[first].after {
-                        clock.join(clocks[before].as_ref().unwrap_or(&begin));
-                    }
-                    let id = process.order().open(known[chain], clock);
-                    if known[chain].replace(id).is_none() {
-                        points::make_stream(process, id)?;
-                    }
-                    points.wait(process, id, GraphPoint::Begin)?;
-                    streams[chain] = Some(id);
-                }
-            }
-            let on = streams[step.chain].unwrap_or(stream);
-            for &before in step.after.iter().filter(|&&before| self.steps[before].chain != step.chain) {
-                process.order().wait(on, clocks[before].as_ref().unwrap_or(&begin));
-                points.wait(process, on, GraphPoint::Step(before))?;
-            }
+        for (index, step) in self.exec.steps.iter().enumerate() {
+            self.begin_chains()?;
+            let on = self.stream_of(step)?;
             if !step.disabled && result.is_ok() {
-                result = step.work.run(process, on);
+                result = step.work.run(self.process, on);
             }
-            if self.is_waited_for(index) {
-                points.reach(process, GraphPoint::Step(index), on)?;
+            self.end_step(index, on)?;
+        }
+        self.join_chains()?;
+        result.map(|()| self.process.order().now(self.stream))
+    }
+
+    /// Begins the stream of each chain whose first step may run now: that step may overlap everything that runs from
+    /// now on.
+    fn begin_chains(&mut self) -> Result {
+        let (exec, process) = (self.exec, self.process);
+        for (chain, &(first, _)) in exec.chains.iter().enumerate() {
+            let after = &exec.steps[first].after;
+            let is_ready = after.iter().all(|&before| self.clocks[before].is_some());
+            if self.streams[chain].is_some() || self.clocks[first].is_some() || !is_ready {
+                continue;
             }
-            let mut order = process.order();
-            clocks[index] = Some(order.now(on));
-            if step.chain != 0 && self.chains[step.chain].1 == index {
-                order.destroy(on);
+            let mut clock = self.begin.clone();
+            clock.join(&exec.last);
+            for &before in after {
+                clock.join(self.end_of(before));
+            }
+            let id = process.order().open(self.known[chain], clock);
+            if self.known[chain].replace(id).is_none() {
+                points::make_stream(process, id)?;
+            }
+            self.points.wait(process, id, GraphPoint::Begin)?;
+            self.streams[chain] = Some(id);
+        }
+        Ok(())
+    }
+
+    /// The clock at the end of a step, or at the begin of the launch if the step has not run.
+    fn end_of(&self, step: usize) -> &Clock {
+        self.clocks[step].as_ref().unwrap_or(&self.begin)
+    }
+
+    /// The stream that a step runs on, once it has waited for the steps of other chains that the step runs after.
+    fn stream_of(&mut self, step: &GraphStep) -> Result<StreamId> {
+        let on = self.streams[step.chain].unwrap_or(self.stream);
+        for &before in &step.after {
+            if self.exec.steps[before].chain != step.chain {
+                self.process.order().wait(on, self.end_of(before));
+                self.points.wait(self.process, on, GraphPoint::Step(before))?;
             }
         }
-        for (chain, &(_, last)) in self.chains.iter().enumerate() {
-            if let Some(clock) = &clocks[last] {
-                process.order().wait(stream, clock);
+        Ok(on)
+    }
+
+    /// Notes that a step is over, and with the last step of a chain the chain.
+    fn end_step(&mut self, index: usize, on: StreamId) -> Result {
+        if self.exec.is_waited_for(index) {
+            self.points.reach(self.process, GraphPoint::Step(index), on)?;
+        }
+        let chain = self.exec.steps[index].chain;
+        let mut order = self.process.order();
+        self.clocks[index] = Some(order.now(on));
+        if chain != 0 && self.exec.chains[chain].1 == index {
+            order.destroy(on);
+        }
+        Ok(())
+    }
+
+    /// Lets the stream of the launch wait for all chains, and ends the launch.
+    fn join_chains(&mut self) -> Result {
+        for (chain, &(_, last)) in self.exec.chains.iter().enumerate() {
+            if let Some(clock) = &self.clocks[last] {
+                self.process.order().wait(self.stream, clock);
             }
             if chain != 0 {
-                points.wait(process, stream, GraphPoint::Step(last))?;
+                self.points.wait(self.process, self.stream, GraphPoint::Step(last))?;
             }
         }
-        points.reach(process, GraphPoint::End, stream)?;
-        result.map(|()| process.order().now(stream))
+        self.points.reach(self.process, GraphPoint::End, self.stream)
     }
 }
 

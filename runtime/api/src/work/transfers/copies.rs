@@ -101,6 +101,8 @@ impl PlannedCopy {
         Ok(())
     }
 
+    /// Runs the copy on a stream.
+    ///
     /// # Safety
     /// As [`PlannedCopy::submit`].
     unsafe fn act(&self, process: &Process, stream: StreamId, waits: Waits) -> Result {

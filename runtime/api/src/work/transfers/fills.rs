@@ -47,6 +47,7 @@ impl PlannedFill {
         Self { rows, value: p.value, element, extent }.checked(process)
     }
 
+    /// Refuses a fill that the memory has no room for.
     fn check(&self, process: &Process) -> Result {
         let (rows, extent) = (self.rows, self.extent);
         if is_empty(extent) {
@@ -75,6 +76,7 @@ impl PlannedFill {
         Ok(())
     }
 
+    /// Runs the fill on a stream.
     fn act(&self, process: &Process, stream: StreamId, waits: Waits) -> Result {
         let (rows, extent) = (self.rows, self.extent);
         if is_empty(extent) {

@@ -107,8 +107,8 @@ fn items_of(addresses: &[u64]) -> Vec<GatheredItem> {
 }
 
 impl<L: DeferringLaunch> Deferrer<'_, L> {
-    /// Logs the rows among `some` whose memory has no unsettled write. Returns them, and how many
-    /// reads they have.
+    /// Logs those rows of the mask `some` whose memory has no unsettled write. Returns the mask of the rows that were
+    /// logged, and the number of their reads.
     pub(crate) fn defer_rows(mut self, rows: &[Batch<'_>], some: RowMask) -> (RowMask, u64) {
         let threads = self.launch.threads();
         let mut all = None;

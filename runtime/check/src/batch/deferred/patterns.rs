@@ -127,6 +127,7 @@ impl Patterns {
         self.all.len() + self.now.len()
     }
 
+    /// Adds a read: the next one of its thread, or the first one of the next thread.
     fn add(&mut self, first: GatheredItem, bytes: u32) {
         if self.now.first().is_some_and(|now| now.first.thread() != first.thread()) {
             self.end_thread();

@@ -49,16 +49,16 @@ impl Interval {
         &self.addresses[row.addresses.clone()]
     }
 
-    /// Number of rows of its first steps.
+    /// Number of rows before a step: those of all steps before it.
     #[inline]
-    pub(super) fn rows_of(&self, steps: usize) -> usize {
-        steps.checked_sub(1).map_or(0, |last| self.steps[last])
+    pub(super) fn rows_before(&self, step: usize) -> usize {
+        step.checked_sub(1).map_or(0, |last| self.steps[last])
     }
 
     /// The rows of a step.
     #[inline]
     pub(super) fn step(&self, step: usize) -> &[KeptRow] {
-        &self.rows[self.rows_of(step)..self.steps[step]]
+        &self.rows[self.rows_before(step)..self.steps[step]]
     }
 
     /// The rows among `shared` that make all accesses of the step's row. `None` if one of them makes
@@ -160,7 +160,7 @@ impl Interval {
                 (affine, Some(_)) if others.is_empty() => affine.clone(),
                 (_, Some(affine)) if row.addresses.is_empty() => affine.clone(),
                 (Some((of, active)), Some(Some((other, others)))) if of == other => {
-                    Some((*of, active.and(others)))
+                    Some((*of, active.union(others)))
                 }
                 _ => None,
             };

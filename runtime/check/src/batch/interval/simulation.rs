@@ -16,9 +16,9 @@ enum PlaceUse {
 }
 
 impl PlaceUse {
-    /// Adds an access; `None` if it conflicts with an earlier one. For threads of one block in one
+    /// The accesses with a further one; `None` if that one conflicts with an earlier one. For threads of one block in one
     /// interval this agrees with the transition function, as a test shows.
-    fn and(self, thread: u32, writes: bool) -> Option<Self> {
+    fn with(self, thread: u32, writes: bool) -> Option<Self> {
         match (self, writes) {
             (Self::Not, false) => Some(Self::Read(thread)),
             (Self::Read(other), false) => Some(if other == thread { self } else { Self::ReadBySeveral }),
@@ -55,7 +55,7 @@ impl Simulation {
                 self.uses.get_mut(places).is_none_or(|places| {
                     places.iter_mut().any(|(when, used)| {
                         let before = if *when == now { *used } else { PlaceUse::Not };
-                        let next = before.and(thread, row.writes);
+                        let next = before.with(thread, row.writes);
                         (*when, *used) = (now, next.unwrap_or_default());
                         next.is_none()
                     })
@@ -72,7 +72,7 @@ mod tests {
     use crate::model::relation::Relation;
     use crate::model::step::conflict;
 
-    /// [`PlaceUse::and`] finds a conflict exactly where the transition function finds one between
+    /// [`PlaceUse::with`] finds a conflict exactly where the transition function finds one between
     /// two of the accesses, for all histories of up to four accesses by three threads.
     #[test]
     fn uses_of_a_place_conflict_as_the_transition_function_says() {
@@ -85,7 +85,7 @@ mod tests {
             let mut longer = Vec::new();
             for (history, state) in &histories {
                 for access in accesses() {
-                    let next = state.and(access.0, access.1);
+                    let next = state.with(access.0, access.1);
                     assert_eq!(next.is_none(), history.iter().any(|&earlier| races(earlier, access)));
                     longer.extend(next.map(|next| ([&history[..], &[access]].concat(), next)));
                 }

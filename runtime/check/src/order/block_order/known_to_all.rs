@@ -1,8 +1,8 @@
 //! What all threads of a block know of each other although no barrier told them.
 //!
-//! All of them may have waited for an mbarrier at which all have arrived. From then on, an epoch below the least one that
-//! some thread does not know of some other is as if a barrier had ended it: the floor rises to that number. Records from
-//! before are settled then, and need no look into vector clocks.
+//! All of them may have waited for an mbarrier at which all have arrived. An epoch that every thread then knows of every
+//! other is as if a barrier had ended it. So the floor rises to the first epoch that some thread does not know of some
+//! other. Records from before the floor are settled, and need no look into vector clocks.
 
 use super::BlockOrder;
 use crate::order::vector::Clocks;
@@ -10,11 +10,11 @@ use crate::order::vector::Clocks;
 /// What each thread has acquired of all threads of its block.
 #[derive(Debug, Default)]
 pub(super) struct KnownToAll {
-    /// For each thread, an epoch of all threads of the block below which it knows all.
+    /// For each thread: it knows all epochs below this one, of every thread of the block.
     by: Vec<u32>,
-    /// Number of threads for which this is no more than the floor.
+    /// Number of threads that know no more than the floor.
     behind: usize,
-    /// What a thread has acquired, and that epoch for it. Mostly the next thread has acquired the same.
+    /// What the last thread has acquired, and what `by` holds for it. Mostly the next thread has acquired the same.
     last: (Clocks, u32),
 }
 
@@ -38,7 +38,7 @@ impl BlockOrder {
                 let lanes = (self.threads - warp * 32).min(32) as usize;
                 known[..lanes].iter().copied().min()
             };
-            // No more than the floor, of one warp, is as little as nothing.
+            // A thread that knows no more than the floor of some warp does not raise the floor.
             let mut all = (0..self.threads.div_ceil(32)).filter_map(least_of);
             let least =
                 all.try_fold(u32::MAX, |least, known| (known > self.floor).then_some(least.min(known)));

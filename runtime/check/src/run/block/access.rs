@@ -3,7 +3,7 @@
 use super::Block;
 use crate::batch::sites::{SiteCache, SiteEntry};
 use crate::batch::{Value, WholeAccess};
-use crate::model::access::{Access, FULL, GRANULE, Op, Touch, touched};
+use crate::model::access::{Access, FULL, GRANULE, Op, Touch, word_mask};
 use crate::model::record::{OpCode, Record};
 use crate::run::block::record_reads;
 use crate::shadow::map::WordPlace;
@@ -112,7 +112,7 @@ impl Block {
         let (word, end) = (address & !(GRANULE - 1), address.saturating_add(size as usize));
         let is_atomic = matches!(op, Op::Atomic { .. });
         if !is_atomic && size != 0 && end <= word + GRANULE {
-            let code = OpCode::plain(op == Op::Write, touched(word, address, end));
+            let code = OpCode::plain(op == Op::Write, word_mask(word, address, end));
             let shared = self.begins_access_to(address);
             if let Some(w) = self.check_word(thread, word, entry, op, code, shared) {
                 self.sightings.next_access();
@@ -231,7 +231,7 @@ impl Block {
                 }
                 Op::Read | Op::Write => op,
             };
-            let touch = Touch { op, mask: touched(word, address, end) };
+            let touch = Touch { op, mask: word_mask(word, address, end) };
             let shared = self.begins_access_to(word);
             if op != Op::Read && !shared {
                 self.before_write(word);

@@ -67,8 +67,23 @@ struct Seen {
     what: Carried,
 }
 
+/// An atomic or volatile access, as far as it orders threads.
+#[derive(Clone, Copy)]
+struct AtomicEffect {
+    thread: u32,
+    location: Location,
+    kind: AtomicKind,
+    scope: Scope,
+    order: Order,
+}
+
+/// True if an access of this kind may read memory.
+const fn reads(kind: AtomicKind) -> bool {
+    matches!(kind, AtomicKind::Load | AtomicKind::VolatileLoad | AtomicKind::Rmw)
+}
+
 /// True if an access of this kind may change memory.
-fn modifies(kind: AtomicKind) -> bool {
+const fn modifies(kind: AtomicKind) -> bool {
     !matches!(kind, AtomicKind::Load | AtomicKind::VolatileLoad)
 }
 
@@ -89,7 +104,8 @@ impl Block {
         scope: Scope,
         order: Order,
     ) {
-        self.acquire_first(thread, (address, size), kind, scope, order);
+        let effect = AtomicEffect { thread, location: (address, size), kind, scope, order };
+        self.acquire_first(effect);
         let (modifies, volatile) = (modifies(kind), self.races_as_volatile(kind));
         let op = Op::Atomic { modifies, volatile, scope, start: 0, size: size as u8 };
         // A proved access still has its effect on order.
@@ -101,8 +117,7 @@ impl Block {
         if self.orders_nothing(order) {
             return;
         }
-        let raced = (!volatile).then_some(site);
-        self.announce(thread, (address, size), raced, kind, scope, order);
+        self.announce(effect, (!volatile).then_some(site));
     }
 
     /// As [`Block::atomic`], for an access that is not checked: only its effect on order counts.
@@ -115,26 +130,25 @@ impl Block {
         scope: Scope,
         order: Order,
     ) {
-        self.acquire_first(thread, (address, size), kind, scope, order);
-        self.announce(thread, (address, size), None, kind, scope, order);
+        let effect = AtomicEffect { thread, location: (address, size), kind, scope, order };
+        self.acquire_first(effect);
+        self.announce(effect, None);
     }
 
     /// Lets a thread acquire what its access is about to read. If other writes of the location are under
     /// way, the access may read any of them, as in [`Block::atomic_done`].
     #[inline]
-    fn acquire_first(
-        &mut self,
-        thread: u32,
-        location: Location,
-        kind: AtomicKind,
-        scope: Scope,
-        order: Order,
-    ) {
-        let reads = !matches!(kind, AtomicKind::Store | AtomicKind::VolatileStore | AtomicKind::Reduction);
-        if reads && order.acquires() && !self.inner.syncvars.is_empty() {
-            let seen = self.inner.syncvars.read(location, self.view.order.head(thread, scope), None);
-            self.view.order.observe(thread, location, scope, order, seen);
+    fn acquire_first(&mut self, effect: AtomicEffect) {
+        if reads(effect.kind) && effect.order.acquires() && !self.inner.syncvars.is_empty() {
+            self.acquire_read(effect, None);
         }
+    }
+
+    /// Lets a thread learn what an access reads. `log`: the operation and its launch, if it is a load that is logged.
+    fn acquire_read(&mut self, effect: AtomicEffect, log: Option<(u64, AtomicOperation)>) {
+        let AtomicEffect { thread, location, scope, order, .. } = effect;
+        let seen = self.inner.syncvars.read(location, self.view.order.head(thread, scope), log);
+        self.view.order.observe(thread, location, scope, order, seen);
     }
 
     /// True for a volatile access that races with other volatile ones.
@@ -147,27 +161,25 @@ impl Block {
     /// that another launch made.
     #[inline(always)]
     fn orders_nothing(&self, order: Order) -> bool {
-        !self.sync.fences && !self.sync.logs && order == Order::Relaxed && self.inner.syncvars.is_empty()
+        order == Order::Relaxed && self.has_no_sync()
+    }
+
+    /// True if atomics of the launch order nothing, and no location carries what another launch released.
+    #[inline(always)]
+    fn has_no_sync(&self) -> bool {
+        !self.sync.fences && !self.sync.logs && self.inner.syncvars.is_empty()
     }
 
     /// Publishes what an atomic access releases. `site`: the site of an access that is checked and
     /// races as an atomic.
-    fn announce(
-        &mut self,
-        thread: u32,
-        location: Location,
-        site: Option<u32>,
-        kind: AtomicKind,
-        scope: Scope,
-        order: Order,
-    ) {
-        let modifies = modifies(kind);
+    fn announce(&mut self, effect: AtomicEffect, site: Option<u32>) {
+        let AtomicEffect { thread, location, kind, scope, order } = effect;
         if order != Order::Relaxed && (!self.sync.fences || self.view.order.is_unforeseen(scope)) {
             self.unforeseen();
         }
         // A launch that orders nothing itself may still overwrite, or pass on, what a concurrent one
         // released.
-        if !self.sync.fences && !self.sync.logs && self.inner.syncvars.is_empty() {
+        if self.has_no_sync() {
             return;
         }
         // A release that tells that the thread's copies are done tells more than the thread knows. So
@@ -176,20 +188,21 @@ impl Block {
             kind == AtomicKind::Rmw && !self.copies.is_empty() && self.memory.holding(location.0).is_some();
         let head = self.view.order.head(thread, scope);
         let seen = looks.then(|| self.inner.syncvars.read(location, head, None));
-        if modifies {
-            self.sync.in_own_memory |= self.memory.own.contains(&location.0);
-            // Logged before the release begins a new epoch.
-            let log = self.logged(thread, location, site, scope, true);
-            let what = self.view.order.publish(thread, location, scope, order);
-            let rmw = matches!(kind, AtomicKind::Rmw | AtomicKind::Reduction);
-            let writes = self.inner.syncvars.write(location, head, &what, rmw, log);
-            if let Some(what) = seen {
-                self.sync.seen.push(Seen { thread, writes, what });
-            }
-            let is_own = !what.is_empty() && self.memory.own.contains(&location.0);
-            if is_own || !what.block.is_empty() {
-                self.sync.published.insert(location.0);
-            }
+        if !modifies(kind) {
+            return;
+        }
+        self.sync.in_own_memory |= self.memory.own.contains(&location.0);
+        // Logged before the release begins a new epoch.
+        let log = self.logged(effect, site);
+        let what = self.view.order.publish(thread, location, scope, order);
+        let rmw = matches!(kind, AtomicKind::Rmw | AtomicKind::Reduction);
+        let writes = self.inner.syncvars.write(location, head, &what, rmw, log);
+        if let Some(what) = seen {
+            self.sync.seen.push(Seen { thread, writes, what });
+        }
+        let is_own = !what.is_empty() && self.memory.own.contains(&location.0);
+        if is_own || !what.block.is_empty() {
+            self.sync.published.insert(location.0);
         }
     }
 
@@ -206,53 +219,35 @@ impl Block {
         scope: Scope,
         order: Order,
     ) {
-        if self.sync.fences || self.sync.logs || !self.inner.syncvars.is_empty() {
-            self.note_atomic(thread, address, size, site, kind, scope, order);
+        if !self.has_no_sync() {
+            self.note_done(AtomicEffect { thread, location: (address, size), kind, scope, order }, site);
         }
     }
 
     /// What [`Block::atomic_done`] does if the block may learn something, or others may from it.
-    #[expect(clippy::too_many_arguments, reason = "the arguments of the entry point")]
-    fn note_atomic(
-        &mut self,
-        thread: u32,
-        address: usize,
-        size: u32,
-        site: u32,
-        kind: AtomicKind,
-        scope: Scope,
-        order: Order,
-    ) {
-        let (reads, writes) = match kind {
-            AtomicKind::Load | AtomicKind::VolatileLoad => (true, false),
-            AtomicKind::Store | AtomicKind::VolatileStore | AtomicKind::Reduction => (false, true),
-            AtomicKind::Rmw => (true, true),
-        };
+    fn note_done(&mut self, effect: AtomicEffect, site: u32) {
+        let AtomicEffect { thread, location, kind, .. } = effect;
         if kind == AtomicKind::Rmw
             && let Some(own) = self.sync.seen.iter().position(|seen| seen.thread == thread)
         {
             let own = self.sync.seen.swap_remove(own);
-            return self.looked_up_done(own, (address, size), scope, order);
+            return self.looked_up_done(own, effect);
         }
-        if reads {
-            let head = self.view.order.head(thread, scope);
+        if reads(kind) {
             let raced = (!self.races_as_volatile(kind)).then_some(site);
-            let log = match writes {
-                true => None,
-                false => self.logged(thread, (address, size), raced, scope, false),
-            };
-            let seen = self.inner.syncvars.read((address, size), head, log);
-            self.view.order.observe(thread, (address, size), scope, order, seen);
+            let log = if modifies(kind) { None } else { self.logged(effect, raced) };
+            self.acquire_read(effect, log);
         }
-        if writes {
-            self.inner.syncvars.written((address, size), self.view.order.uid(), thread);
+        if modifies(kind) {
+            self.inner.syncvars.written(location, self.view.order.uid(), thread);
         }
     }
 
     /// Ends a read-modify-write for which [`Seen`] was looked up.
-    fn looked_up_done(&mut self, own: Seen, location: Location, scope: Scope, order: Order) {
+    fn looked_up_done(&mut self, own: Seen, effect: AtomicEffect) {
+        let AtomicEffect { thread, location, scope, order, .. } = effect;
         let syncvars = &self.inner.syncvars;
-        let Seen { thread, writes, what: mut seen } = own;
+        let Seen { writes, what: mut seen, .. } = own;
         if syncvars.written(location, self.view.order.uid(), thread) != writes {
             // Other threads have written there since, before or after it, so it may have read what
             // they wrote. What that tells of its copies is its own release.
@@ -279,14 +274,8 @@ impl Block {
 
     /// An atomic operation and its launch, if the launch keeps logs. `site`: the site of an access
     /// that is checked and races as an atomic.
-    fn logged(
-        &mut self,
-        thread: u32,
-        (address, _): Location,
-        site: Option<u32>,
-        scope: Scope,
-        modifies: bool,
-    ) -> Option<(u64, AtomicOperation)> {
+    fn logged(&mut self, effect: AtomicEffect, site: Option<u32>) -> Option<(u64, AtomicOperation)> {
+        let AtomicEffect { thread, location: (address, _), kind, scope, .. } = effect;
         if !self.sync.logs || address & HAPPENS != 0 {
             return None;
         }
@@ -298,7 +287,7 @@ impl Block {
             clock: order.clock(thread),
             site: site.map(|site| data.site_base + site),
             scope,
-            modifies,
+            modifies: modifies(kind),
             under_way: false,
             place: Place::default(),
         };

@@ -45,7 +45,7 @@ impl BatchChecks for Block {
     fn is_plain(&self) -> bool {
         let order = &self.view.order;
         let alike = order.max_clock() == order.floor() && order.key(0) != Key::NONE;
-        alike && !self.view.exact && !self.view.transfers
+        alike && !self.view.names_each_thread && !self.view.transfers
     }
 
     fn may_end_sync(&self, bytes: &Range<usize>) -> bool {
@@ -263,6 +263,7 @@ impl Block {
         plain && self.launch.defers && self.entry(site).may_defer()
     }
 
+    /// What decides if reads of this block, beside those of `local` memory, are deferred.
     fn deferrer<'a>(&'a mut self, local: &'a Range<usize>) -> Deferrer<'a, Launch> {
         let Self { inner, launch, view, memory, log, .. } = self;
         let others = [local, &memory.own];

@@ -17,6 +17,7 @@ impl Block {
         self.copy(thread, address, size, site, Op::Write);
     }
 
+    /// Checks one side of a copy that begins now.
     fn copy(&mut self, thread: u32, address: usize, size: u64, site: u32, op: Op) {
         self.checks += 1;
         let epoch = self.copies.get(thread as usize).map(|copies| copies.epoch);

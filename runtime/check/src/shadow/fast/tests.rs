@@ -64,7 +64,7 @@ fn view(synced: bool, late: bool) -> BlockView {
         data: own,
         base: 0,
         settled_uid: BEFORE,
-        unsettled: BEFORE,
+        settled_for_all: BEFORE,
         unordered: vec![CONCURRENT],
         earlier: Earlier::list(&[before, concurrent], &[CONCURRENT]),
         clusters: None,

@@ -340,7 +340,7 @@ impl RegionRecord {
         let cut = self.is_cut() || a.is_cut();
         let has_words = a.mask & !self.mask == 0 && (!cut || (self.mask, self.ahead) == (a.mask, a.ahead));
         let bytes = has_words && self.compares_with(a);
-        if !bytes || !self.record.is_but_for_span(a.record) {
+        if !bytes || !self.record.equals_but_for_span(a.record) {
             return false;
         }
         match (self.span(), a.span()) {
