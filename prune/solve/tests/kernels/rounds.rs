@@ -42,9 +42,8 @@ ways! {
     }
 }
 
-/// `n` tiles in each of `m` rounds of a block. Warp 0 writes, or its first thread copies; the others read. With `narrow`,
-/// a counter of 32 bits says which tile it is.
-fn rounds(how: Rounds, copies: bool, narrow: bool) -> (Kernel, Vec<SiteId>) {
+/// `n` tiles in each of `m` rounds of a block. Warp 0 writes, or its first thread copies; the others read.
+fn rounds(how: Rounds, copies: bool) -> (Kernel, Vec<SiteId>) {
     use Rounds::*;
     let mut k = Kernel::new("rounds");
     k.p.max_threads = 128;
@@ -63,7 +62,7 @@ fn rounds(how: Rounds, copies: bool, narrow: bool) -> (Kernel, Vec<SiteId>) {
             k.when(copying, |k| {
                 let (m, n) = (less(k, m, how == FewerRounds), less(k, n, how == FewerTiles));
                 let breaks = [BreaksRounds, BreaksTiles].map(|way| how == way);
-                nest(k, [m, n], how, breaks, narrow, |k, at| {
+                nest(k, [m, n], how, breaks, |k, at| {
                     if how != NoWait {
                         let odd = at.odd(k, false);
                         k.phase(empty, at.stage, readers, Some(odd));
@@ -82,7 +81,7 @@ fn rounds(how: Rounds, copies: bool, narrow: bool) -> (Kernel, Vec<SiteId>) {
             let one = k.eqc(t, 50);
             let one_less = less(k, n, true);
             let own = if how == Leaves { k.p.exprs.add(Expr::Select(one, one_less, n)) } else { n };
-            nest(k, [m, own], how, [false; 2], narrow, |k, at| {
+            nest(k, [m, own], how, [false; 2], |k, at| {
                 let odd = at.odd(k, true);
                 match how {
                     Unread => {}
@@ -132,21 +131,14 @@ fn less(k: &mut Kernel, n: E, is_less: bool) -> E {
 }
 
 /// `for (round = blockIdx.x; round < m; round += gridDim.x) for (i = 0; i < n; i++)`
-fn nest(
-    k: &mut Kernel,
-    [m, n]: [E; 2],
-    how: Rounds,
-    breaks: [bool; 2],
-    narrow: bool,
-    body: impl FnOnce(&mut Kernel, At),
-) {
+fn nest(k: &mut Kernel, [m, n]: [E; 2], how: Rounds, breaks: [bool; 2], body: impl FnOnce(&mut Kernel, At)) {
     let (first, step) = (k.bid(), k.gdim());
     let outer = k.next_loop();
     let inner = |k: &mut Kernel, round: E| {
         let of = k.next_loop();
         let own = |k: &mut Kernel| {
             k.range(0, n, |k, _| {
-                let at = numbered(k, how, narrow, round, [outer, of]);
+                let at = numbered(k, how, round, [outer, of]);
                 body(k, at);
             });
         };
@@ -173,7 +165,7 @@ fn changed(k: &mut Kernel, make: impl FnOnce(&mut Kernel), change: impl Fn(&mut 
     }
 }
 
-fn numbered(k: &mut Kernel, how: Rounds, narrow: bool, round: E, [outer, of]: [LoopId; 2]) -> At {
+fn numbered(k: &mut Kernel, how: Rounds, round: E, [outer, of]: [LoopId; 2]) -> At {
     use Rounds::*;
     let total = k.p.exprs.add(Expr::Total { of, uniform: Uniform::Block });
     let own = k.p.exprs.add(Expr::Iteration(of));
@@ -187,10 +179,9 @@ fn numbered(k: &mut Kernel, how: Rounds, narrow: bool, round: E, [outer, of]: [L
         _ => total,
     };
     let phase = if matches!(how, NewPhase | NewBoth) { own } else { total };
-    let [stages, phase] = [stages, phase].map(|number| if narrow { short(k, number) } else { number });
     let place = |k: &mut Kernel, count: i64| {
         let at = k.binc(BinOp::URem, stages, count);
-        if narrow { at } else { short(k, at) }
+        short(k, at)
     };
     let (stage, tile) = (place(k, STAGES), place(k, STAGES - i64::from(how == Short)));
     At { round, stage, tile, phase }
@@ -199,13 +190,11 @@ fn numbered(k: &mut Kernel, how: Rounds, narrow: bool, round: E, [outer, of]: [L
 #[test]
 fn rings_go_on_from_round_to_round() {
     for copies in [false, true] {
-        for narrow in [false, true] {
-            let mut conditions = proved(rounds(Rounds::Right, copies, narrow).0);
-            conditions.retain(|condition| !condition.contains("fits"));
-            assert_eq!(conditions, ONE_ROW);
-            for how in Rounds::WRONG {
-                all_are_open(rounds(*how, copies, narrow), &(how, copies, narrow));
-            }
+        let mut conditions = proved(rounds(Rounds::Right, copies).0);
+        conditions.retain(|condition| !condition.contains("fits"));
+        assert_eq!(conditions, ONE_ROW);
+        for how in Rounds::WRONG {
+            all_are_open(rounds(*how, copies), &(how, copies));
         }
     }
 }
