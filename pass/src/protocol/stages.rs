@@ -29,7 +29,7 @@ use crate::ir;
 
 /// Where a variable of a loop begins, and what counts the iterations from there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Start {
+struct FirstValue {
     first: u64,
     /// The iterations of all rounds count.
     carried: bool,
@@ -49,7 +49,7 @@ impl Extraction<'_> {
         width: Width,
         first: ExprId,
     ) -> Option<ExprId> {
-        let plain = self.b.as_const(first).map(|first| Start { first, carried: false });
+        let plain = self.b.as_const(first).map(|first| FirstValue { first, carried: false });
         // SAFETY: by contract.
         unsafe {
             let start = plain.or_else(|| carried_start(f, l, phi))?;
@@ -86,7 +86,7 @@ impl Extraction<'_> {
 
     /// The value of a header phi that goes round: from a constant, by a constant step, modulo a constant. Also of one
     /// that is always where such another one has been in the iteration before.
-    unsafe fn stage(&mut self, f: &Frame, l: usize, phi: LLVMValueRef, start: Start) -> Option<ExprId> {
+    unsafe fn stage(&mut self, f: &Frame, l: usize, phi: LLVMValueRef, start: FirstValue) -> Option<ExprId> {
         let graph = Rc::clone(&f.graph);
         // SAFETY: by the caller's contract.
         let (step, of) = unsafe {
@@ -116,7 +116,7 @@ impl Extraction<'_> {
 
     /// The value of a header phi that changes between 0 and 1 whenever a stage goes round, by steps of one:
     /// `if (++stage == 4) { stage = 0; parity ^= 1; }`.
-    unsafe fn parity(&mut self, f: &Frame, l: usize, phi: LLVMValueRef, start: Start) -> Option<ExprId> {
+    unsafe fn parity(&mut self, f: &Frame, l: usize, phi: LLVMValueRef, start: FirstValue) -> Option<ExprId> {
         if start.first > 1 {
             return None;
         }
@@ -138,7 +138,13 @@ impl Extraction<'_> {
 
     /// The value of a header phi that grows by a constant in each iteration. One that the loop's condition uses stays a
     /// variable, whose bounds are known.
-    unsafe fn counter(&mut self, f: &Frame, l: usize, phi: LLVMValueRef, start: Start) -> Option<ExprId> {
+    unsafe fn counter(
+        &mut self,
+        f: &Frame,
+        l: usize,
+        phi: LLVMValueRef,
+        start: FirstValue,
+    ) -> Option<ExprId> {
         // SAFETY: by the caller's contract.
         let (step, iterations) = unsafe {
             let next = next_of(&f.graph, l, phi)?;
@@ -198,7 +204,12 @@ unsafe fn round(phi: LLVMValueRef, next: LLVMValueRef) -> Option<(u64, u64)> {
 }
 
 /// The start and the modulus of the stage with which `phi` becomes `phi ^ 1`.
-unsafe fn turned_with(f: &Frame, l: usize, phi: LLVMValueRef, next: LLVMValueRef) -> Option<(Start, u64)> {
+unsafe fn turned_with(
+    f: &Frame,
+    l: usize,
+    phi: LLVMValueRef,
+    next: LLVMValueRef,
+) -> Option<(FirstValue, u64)> {
     let graph = &f.graph;
     // SAFETY: by the caller's contract.
     unsafe {
@@ -269,16 +280,16 @@ unsafe fn first_constant(graph: &Graph, l: usize, phi: LLVMValueRef) -> Option<u
 }
 
 /// Where a header phi of a loop begins.
-unsafe fn start_of(f: &Frame, l: usize, phi: LLVMValueRef) -> Option<Start> {
+unsafe fn start_of(f: &Frame, l: usize, phi: LLVMValueRef) -> Option<FirstValue> {
     // SAFETY: by the caller's contract.
     unsafe {
-        let plain = first_constant(&f.graph, l, phi).map(|first| Start { first, carried: false });
+        let plain = first_constant(&f.graph, l, phi).map(|first| FirstValue { first, carried: false });
         plain.or_else(|| carried_start(f, l, phi))
     }
 }
 
 /// The constant with which the outermost loop begins, if a header phi of an inner one is carried.
-unsafe fn carried_start(f: &Frame, mut l: usize, mut phi: LLVMValueRef) -> Option<Start> {
+unsafe fn carried_start(f: &Frame, mut l: usize, mut phi: LLVMValueRef) -> Option<FirstValue> {
     let graph = &*f.graph;
     // The rounds of loops around the call would count too.
     if f.inner(None).is_some() {
@@ -299,7 +310,7 @@ unsafe fn carried_start(f: &Frame, mut l: usize, mut phi: LLVMValueRef) -> Optio
             (l, phi) = (outer, around);
         }
         let first = first_constant(graph, l, phi)?;
-        Some(Start { first, carried: true })
+        Some(FirstValue { first, carried: true })
     }
 }
 
