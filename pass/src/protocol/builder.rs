@@ -60,6 +60,7 @@ impl Builder {
                     Meta { depth: 1, varies: Some(var.of), uniform: var.uniform }
                 }
                 Expr::Iteration(of) => Meta { depth: 1, varies: Some(of), uniform: Uniform::Grid },
+                Expr::Total { of, uniform } => Meta { depth: 1, varies: Some(of), uniform },
                 Expr::Opaque { id, .. } => {
                     let opaque = &self.protocol.opaques[id.0 as usize];
                     Meta { depth: 1, varies: opaque.loops.last().copied(), uniform: opaque.uniform }

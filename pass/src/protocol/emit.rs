@@ -173,6 +173,7 @@ impl Extraction<'_> {
                 Expr::Opaque { .. }
                     | Expr::Var { .. }
                     | Expr::Iteration(_)
+                    | Expr::Total { .. }
                     | Expr::Tid(_)
                     | Expr::Ctaid(_)
                     | Expr::Lane

@@ -51,6 +51,7 @@ pub mod mbarriers;
 pub mod phases;
 mod phis;
 pub mod pointers;
+mod stages;
 pub mod steps;
 pub mod turns;
 pub mod values;

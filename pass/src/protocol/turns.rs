@@ -1,5 +1,5 @@
-//! Variables of a loop that take turns: buffers that are swapped, three that rotate, a number that becomes `1 - x`, a
-//! stage that becomes `(x + 1) % 4`.
+//! Variables of a loop that take turns: buffers that are swapped, three that rotate, a number that becomes `1 - x`.
+//! For a stage that becomes `(x + 1) % 4` see [`super::stages`].
 //!
 //! # Variables that change places
 //! If each way through an iteration gives the variables each other's values, each of them once, they always hold
@@ -10,13 +10,13 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use gpurace_protocol::expr::{BinOp, Cast, CmpOp, Expr, ExprId, Width};
+use gpurace_protocol::expr::{BinOp, CmpOp, Expr, ExprId, Width};
 use gpurace_protocol::protocol::Uniform;
+use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
-use llvm_sys::{LLVMIntPredicate, LLVMOpcode};
 
-use super::frame::{Extraction, Frame, Turns, Value, int_width};
+use super::frame::{Extraction, Frame, Turns, Value};
 use super::phis::{Choices, MAX_CHOICES, MAX_WEB, incoming_from};
 use crate::analysis::regions::Graph;
 use crate::ir;
@@ -47,15 +47,9 @@ impl Extraction<'_> {
         unsafe {
             if let Some(width) = width.filter(|width| *width != Width::W1)
                 && let &Value::Int(first) = first
-                && let Some(stage) = self.eval_stage(f, l, phi, width, first)
+                && let Some(counted) = self.eval_counted(f, l, phi, width, first)
             {
-                return Some(Value::Int(stage));
-            }
-            if let Some(width) = width.filter(|width| *width != Width::W1)
-                && let &Value::Int(first) = first
-                && let Some(parity) = self.eval_parity(f, l, phi, width, first)
-            {
-                return Some(Value::Int(parity));
+                return Some(Value::Int(counted));
             }
             let mut choices: Choices<Value> = Vec::new();
             if let Some(second) = next_of(&graph, l, phi).and_then(|next| self.turned(phi, next, first)) {
@@ -132,69 +126,6 @@ impl Extraction<'_> {
             .collect()
     }
 
-    /// The value of a header phi that goes round: from a constant, by a constant step, modulo a constant. Also of one
-    /// that is always where such another one has been in the iteration before.
-    unsafe fn eval_stage(
-        &mut self,
-        f: &Frame,
-        l: usize,
-        phi: LLVMValueRef,
-        width: Width,
-        first: ExprId,
-    ) -> Option<ExprId> {
-        let first = self.b.as_const(first)?;
-        let graph = Rc::clone(&f.graph);
-        // SAFETY: by the caller's contract.
-        let (step, of) = unsafe {
-            let next = next_of(&graph, l, phi)?;
-            match round(phi, next) {
-                Some(found) => found,
-                None if !LLVMIsAPHINode(next).is_null()
-                    && graph.block_of.get(&next) == Some(&graph.loops[l].header) =>
-                {
-                    let found @ (step, of) = round(next, next_of(&graph, l, next)?)?;
-                    let second = first_constant(&graph, l, next)?;
-                    ((first + step) % of == second).then_some(found)?
-                }
-                None => return None,
-            }
-        };
-        if first >= of {
-            return None;
-        }
-        let iterations = self.b.leaf(Expr::Iteration(f.loop_ids[l]));
-        let [first, step, of] = [first, step, of].map(|n| self.b.constant(Width::W64, n as i64));
-        let moved = self.b.bin(BinOp::Mul, iterations, step);
-        let moved = self.b.bin(BinOp::Add, moved, first);
-        let stage = self.b.bin(BinOp::URem, moved, of);
-        Some(if width == Width::W64 { stage } else { self.b.cast(Cast::Trunc, width, stage) })
-    }
-
-    /// The value of a header phi that changes between 0 and 1 whenever a stage goes round, by steps of one:
-    /// `if (++stage == 4) { stage = 0; parity ^= 1; }`.
-    unsafe fn eval_parity(
-        &mut self,
-        f: &Frame,
-        l: usize,
-        phi: LLVMValueRef,
-        width: Width,
-        first: ExprId,
-    ) -> Option<ExprId> {
-        let first = self.b.as_const(first).filter(|first| *first < 2)?;
-        let graph = Rc::clone(&f.graph);
-        // SAFETY: by the caller's contract.
-        let (start, of) =
-            unsafe { next_of(&graph, l, phi).and_then(|next| turned_with(&graph, l, phi, next))? };
-        let iterations = self.b.leaf(Expr::Iteration(f.loop_ids[l]));
-        let [start, of, two] = [start, of, 2].map(|n| self.b.constant(Width::W64, n as i64));
-        let moved = self.b.bin(BinOp::Add, iterations, start);
-        let rounds = self.b.bin(BinOp::UDiv, moved, of);
-        let first = self.b.constant(Width::W64, first as i64);
-        let rounds = self.b.bin(BinOp::Add, rounds, first);
-        let parity = self.b.bin(BinOp::URem, rounds, two);
-        Some(if width == Width::W64 { parity } else { self.b.cast(Cast::Trunc, width, parity) })
-    }
-
     /// The result of `next` if its operand `phi` is `first`, for instructions that give `first` back if applied again:
     /// `c - phi`, `phi ^ c`.
     unsafe fn turned(&mut self, phi: LLVMValueRef, next: LLVMValueRef, first: &Value) -> Option<Value> {
@@ -217,110 +148,6 @@ impl Extraction<'_> {
             let constant = self.b.constant(width, LLVMConstIntGetSExtValue(constant));
             Some(Value::Int(self.b.bin(op, constant, first)))
         }
-    }
-}
-
-/// The step and the modulus of a number that goes round from `phi` to `next`, while it is below the modulus:
-/// `(x + 1) % 4`, `(x + 1) & 3`, `x + 1 == 4 ? 0 : x + 1`.
-unsafe fn round(phi: LLVMValueRef, next: LLVMValueRef) -> Option<(u64, u64)> {
-    // SAFETY: by the caller's contract.
-    unsafe {
-        let opcode = ir::value_opcode(next)?;
-        if LLVMGetNumOperands(next) < 2 {
-            return None;
-        }
-        let [a, b] = [0, 1].map(|at| LLVMGetOperand(next, at));
-        let step_of = |sum| {
-            let adds = ir::value_opcode(sum) == Some(LLVMOpcode::LLVMAdd) && LLVMGetOperand(sum, 0) == phi;
-            adds.then(|| small(LLVMGetOperand(sum, 1)))?
-        };
-        let found @ (step, of) = match opcode {
-            LLVMOpcode::LLVMURem | LLVMOpcode::LLVMSRem => (step_of(a)?, small(b)?),
-            LLVMOpcode::LLVMAnd => {
-                (step_of(a)?, small(b).map(|mask| mask + 1).filter(|of| of.is_power_of_two())?)
-            }
-            LLVMOpcode::LLVMSelect => {
-                let [if_true, if_false] = [1, 2].map(|at| LLVMGetOperand(next, at));
-                let is_compare = ir::value_opcode(a) == Some(LLVMOpcode::LLVMICmp);
-                let sum = LLVMGetOperand(a, 0);
-                let (back, on) = match is_compare.then(|| LLVMGetICmpPredicate(a))? {
-                    LLVMIntPredicate::LLVMIntEQ => (if_true, if_false),
-                    LLVMIntPredicate::LLVMIntNE => (if_false, if_true),
-                    _ => return None,
-                };
-                // With a longer step it could miss the end.
-                let is_round = on == sum && small(back) == Some(0) && step_of(sum) == Some(1);
-                (1, is_round.then(|| small(LLVMGetOperand(a, 1)))??)
-            }
-            _ => return None,
-        };
-        // The sum fits the number, with its sign.
-        let most = 1 << (LLVMGetIntTypeWidth(LLVMTypeOf(phi)).min(16) - 2);
-        (0 < step && step < of && of <= most).then_some(found)
-    }
-}
-
-/// The first value and the modulus of the stage with which `phi` becomes `phi ^ 1`.
-unsafe fn turned_with(graph: &Graph, l: usize, phi: LLVMValueRef, next: LLVMValueRef) -> Option<(u64, u64)> {
-    // SAFETY: by the caller's contract.
-    unsafe {
-        if ir::value_opcode(next)? != LLVMOpcode::LLVMSelect {
-            return None;
-        }
-        let [condition, if_true, if_false] = [0, 1, 2].map(|at| LLVMGetOperand(next, at));
-        let is_turned = |value| {
-            ir::value_opcode(value) == Some(LLVMOpcode::LLVMXor)
-                && LLVMGetOperand(value, 0) == phi
-                && small(LLVMGetOperand(value, 1)) == Some(1)
-        };
-        if ir::value_opcode(condition)? != LLVMOpcode::LLVMICmp {
-            return None;
-        }
-        let at_end = match LLVMGetICmpPredicate(condition) {
-            LLVMIntPredicate::LLVMIntEQ => is_turned(if_true) && if_false == phi,
-            LLVMIntPredicate::LLVMIntNE => is_turned(if_false) && if_true == phi,
-            _ => false,
-        };
-        let [moved, end] = [0, 1].map(|at| LLVMGetOperand(condition, at));
-        let end = small(end).filter(|_| at_end)?;
-        // The stage is compared after its step, or when it has gone round.
-        let header = graph.blocks[graph.loops[l].header];
-        let stages = ir::block_instructions(header).take_while(|phi| !LLVMIsAPHINode(*phi).is_null());
-        stages.filter(|stage| int_width(LLVMTypeOf(*stage)).is_some()).find_map(|stage| {
-            let next = next_of(graph, l, stage)?;
-            let (1, of) = round(stage, next)? else { return None };
-            let is_sum = end == of
-                && ir::value_opcode(moved) == Some(LLVMOpcode::LLVMAdd)
-                && LLVMGetOperand(moved, 0) == stage
-                && small(LLVMGetOperand(moved, 1)) == Some(1);
-            let start = first_constant(graph, l, stage).filter(|start| *start < of)?;
-            (is_sum || end == 0 && moved == next).then_some((start, of))
-        })
-    }
-}
-
-/// A constant that is small and not below zero.
-unsafe fn small(value: LLVMValueRef) -> Option<u64> {
-    // SAFETY: by the caller's contract.
-    unsafe {
-        let is_number = !LLVMIsAConstantInt(value).is_null() && LLVMGetIntTypeWidth(LLVMTypeOf(value)) <= 64;
-        let number = is_number.then(|| LLVMConstIntGetSExtValue(value))?;
-        u64::try_from(number).ok().filter(|number| *number < 1 << 15)
-    }
-}
-
-/// The constant that a header phi is in the first iteration.
-unsafe fn first_constant(graph: &Graph, l: usize, phi: LLVMValueRef) -> Option<u64> {
-    // SAFETY: by the caller's contract.
-    unsafe {
-        let back: HashSet<_> = graph.regions[l + 1]
-            .ins(graph.regions[l + 1].back())
-            .map(|edge| graph.blocks[edge.block])
-            .collect();
-        let ways = (0..LLVMCountIncoming(phi)).filter(|&i| !back.contains(&LLVMGetIncomingBlock(phi, i)));
-        let mut values = ways.map(|i| small(LLVMGetIncomingValue(phi, i)));
-        let first = values.next()??;
-        values.all(|value| value == Some(first)).then_some(first)
     }
 }
 

@@ -100,6 +100,8 @@ enum Key {
     Param(ParamId, View),
     Opaque(OpaqueId, usize, Vec<(LoopId, Lin)>, View),
     Any(VarId, usize, Vec<(LoopId, Lin)>, View),
+    /// The iterations of a loop in earlier rounds of the loops around it, by the iterations of these.
+    Rounds(LoopId, usize, Vec<(LoopId, Lin)>),
     /// The number of times that `2^width` lies between an integer and its value in the view.
     Wraps(Lin, Width, View),
 }
@@ -407,6 +409,7 @@ impl<'a> Encoder<'a> {
                 Some(k) => Ok(k.clone()),
                 None => Ok(Lin::atom(self.fresh("iteration", View::Signed.all(Width::W64)))),
             },
+            Expr::Total { of, .. } => self.total(f, of),
             Expr::Var { id: var, width } => self.var(f, var, width, view),
             Expr::Bin(BinOp::And | BinOp::Or | BinOp::Xor, a, _) if exprs.width(a) == Width::W1 => {
                 let cond = self.cond(f, id)?;

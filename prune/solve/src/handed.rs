@@ -159,6 +159,7 @@ fn of_first_thread(exprs: &Exprs, id: ExprId) -> Option<u64> {
         | Expr::Param { .. }
         | Expr::Var { .. }
         | Expr::Iteration(_)
+        | Expr::Total { .. }
         | Expr::Opaque { .. } => return None,
     })
 }

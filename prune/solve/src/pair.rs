@@ -151,8 +151,14 @@ pub fn formula<'a>(
     if relation == Relation::OwnThread && a.number == b.number {
         // A copy does not meet itself, but the copy of another iteration.
         let mut differ = Vec::new();
+        let counted = a.loops().filter(|of| encoder.counts_all_rounds(of.id)).last().map(|of| of.id);
         for of in a.loops() {
-            if let (Some(k), Some(l)) = (iterations.get(&(of.id, 0)), iterations.get(&(of.id, 1))) {
+            if Some(of.id) == counted {
+                // It makes each iteration of all rounds once.
+                differ.clear();
+                let [k, l] = [0, 1].map(|side: usize| encoder.total(&ways[side].frame, of.id));
+                differ.push(Formula::eq(&k?, &l?)?.negated());
+            } else if let (Some(k), Some(l)) = (iterations.get(&(of.id, 0)), iterations.get(&(of.id, 1))) {
                 differ.push(Formula::eq(k, l)?.negated());
             }
         }
@@ -380,7 +386,9 @@ fn gap<'a>(
             Formula::le(&barriers, &Lin::constant(few.most.into()))?
         }
         Gap::Near(near) => {
-            let later = counter(&Side::B, &near.of[1]).minus(&counter(&Side::A, &near.of[0]))?;
+            let [from, to] = near.of;
+            let later = encoder.total(&way(&Side::B).frame, to)?;
+            let later = later.minus(&encoder.total(&way(&Side::A).frame, from)?)?;
             let least = near.least.map(|least| Formula::le(&Lin::constant(least.into()), &later));
             let most = near.most.map(|most| Formula::le(&later, &Lin::constant(most.into())));
             Formula::all([least.unwrap_or(Ok(Formula::True))?, most.unwrap_or(Ok(Formula::True))?])

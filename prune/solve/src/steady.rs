@@ -124,6 +124,10 @@ fn varies_in(protocol: &Protocol, id: ExprId) -> Vec<LoopId> {
             Expr::Iteration(of) => {
                 found.insert(of);
             }
+            Expr::Total { of, .. } => {
+                found.insert(of);
+                found.extend(loops.around.get(&of).into_iter().flatten());
+            }
             Expr::Var { id, .. } => {
                 if let Some(info) = loops.vars.get(&id) {
                     found.insert(info.of.id);

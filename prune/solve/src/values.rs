@@ -165,7 +165,12 @@ impl<'a> Values<'a, '_> {
                 all.extend(self.of(b)?);
                 Some(all)
             }
-            Expr::Tid(_) | Expr::Ctaid(_) | Expr::Lane | Expr::Iteration(_) | Expr::Opaque { .. } => None,
+            Expr::Tid(_)
+            | Expr::Ctaid(_)
+            | Expr::Lane
+            | Expr::Iteration(_)
+            | Expr::Total { .. }
+            | Expr::Opaque { .. } => None,
         }
     }
 

@@ -30,6 +30,7 @@ mod mbarriers;
 mod named;
 mod objects;
 mod phases;
+mod rounds;
 mod rows;
 mod swapped;
 mod warnings;

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::compare;
 
-const KERNELS: &str = r#"
+/// Operations on mbarriers, and asynchronous copies.
+pub const OPERATIONS: &str = r#"
 #include <cstdlib>
 typedef unsigned long long Word;
 __device__ unsigned place(const void* of) { return __cvta_generic_to_shared(of); }
@@ -44,6 +45,8 @@ __device__ void copy(void* to, const void* from, int bytes, Word* of) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(place(to)),
                  "l"(from), "n"(256), "r"(place(of)) : "memory");
 }
+"#;
+const KERNELS: &str = r#"
 enum How { RIGHT, NO_WAIT, UNREAD, PARITY, SHORT, EARLY, BYTES, OTHER, NO_SYNC, FEW, UNARMED, UNTOLD };
 constexpr int S = 3, T = 64;
 // A warp writes tiles, two others read them. The stage and the parity are computed.
@@ -284,16 +287,17 @@ int main(int, char** argv) {
 
 #[test]
 fn rings_whose_phases_are_known_by_their_parity_are_proved() {
-    let source = [KERNELS, MAIN].concat();
+    let source = [OPERATIONS, KERNELS, MAIN].concat();
     compare(&source, "proofs_phases", 0..=20, &[0, 1, 5, 6, 12, 16], &[0, 1, 5, 6, 12, 16]);
 }
 
-/// Whether the reads of tiles are proved, for each way in which a kernel goes wrong.
-fn proved(kernel: &str, ways: &[u32]) -> Vec<Vec<bool>> {
-    let folder = work_folder(&format!("proofs_phases_{kernel}")).unwrap();
-    let mut source = KERNELS.to_owned();
+/// Whether the reads of tiles are proved, for each way in which a kernel goes wrong. Its arguments are two arrays and these
+/// numbers.
+pub fn proved(source: &str, numbers: &str, kernel: &str, ways: &[u32]) -> Vec<Vec<bool>> {
+    let folder = work_folder(&format!("proofs_ways_{kernel}_{}_{}", numbers.len(), ways.len())).unwrap();
+    let mut source = source.to_owned();
     for how in ways {
-        source += &format!("template __global__ void {kernel}<(How){how}>(const int*, int*, int);\n");
+        source += &format!("template __global__ void {kernel}<(How){how}>(const int*, int*, {numbers});\n");
     }
     std::fs::write(folder.join("k.cu"), source).unwrap();
     let flags =
@@ -321,6 +325,8 @@ fn rings_that_go_wrong_are_not_proved() {
         ("armed", &[1, 2, 3, 4, 5, 9, 10], 1),
         ("tracked", &[1, 2, 3, 4, 5, 7, 9, 11], 1),
     ];
+    let source = [OPERATIONS, KERNELS].concat();
+    let proved = |kernel, ways: &[u32]| proved(&source, "int", kernel, ways);
     for (kernel, wrong, reads) in all {
         assert_eq!(proved(kernel, &[0]), [vec![true; reads]], "{kernel}");
         assert_eq!(proved(kernel, wrong), vec![vec![false; reads]; wrong.len()], "{kernel}");
@@ -332,5 +338,6 @@ fn tiles_that_are_waited_for_once_are_proved_one_by_one() {
     let [right, unread, parity, early, bytes, other, few, untold] = [0, 2, 3, 5, 6, 7, 9, 11];
     let ways = [right, unread, parity, bytes, early, other, few, untold];
     let [both, none, second, first] = [[true; 2], [false; 2], [false, true], [true, false]];
-    assert_eq!(proved("once", &ways), [both, none, none, second, first, first, first, first]);
+    let reads = proved(&[OPERATIONS, KERNELS].concat(), "int", "once", &ways);
+    assert_eq!(reads, [both, none, none, second, first, first, first, first]);
 }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use gpurace_protocol::condition::Condition;
 use gpurace_protocol::expr::{Expr, ExprId, LoopId, VarId, Width};
-use gpurace_protocol::protocol::{Last, Step};
+use gpurace_protocol::protocol::{Last, Step, Uniform};
 use gpurace_protocol::range::{Range, VarInfo, View};
 
 use super::opaque::iterations;
@@ -64,6 +64,41 @@ impl<'a> Encoder<'a> {
                 self.choice(first, &from, &later)
             }
         }
+    }
+
+    /// Returns the number of iterations that the frame's thread has begun of a loop before its current one, in all
+    /// rounds of the loops around it.
+    pub(crate) fn total(&mut self, f: &Frame<'a>, of: LoopId) -> Encoded<Lin> {
+        let around = f.ranges.loops().around.get(&of).cloned().unwrap_or_default();
+        let is_in = |of: &LoopId| f.iteration.contains_key(of);
+        let Some(k) = f.iteration.get(&of).filter(|_| around.iter().all(is_in)).cloned() else {
+            return Ok(Lin::atom(self.fresh("iterations", View::Signed.all(Width::W64))));
+        };
+        if around.is_empty() {
+            return Ok(k);
+        }
+        self.opaque.insert("the iterations of a loop in earlier rounds".into());
+        let side = self.side_of(f, self.uniform_total(of).unwrap_or(Uniform::Thread));
+        let key = Key::Rounds(of, side, iterations(f, |of| around.contains(&of)));
+        let shared = self.shared.len();
+        let before = self.keyed(key.clone(), "earlier_rounds", f.ranges.guarded(&[]).total(of));
+        if self.shared.len() > shared {
+            self.one_in_one_iteration(key, &before)?;
+        }
+        before.plus(1, &k)
+    }
+
+    /// True if the protocol uses the number of iterations of a loop over all rounds of the loops around it.
+    pub(crate) fn counts_all_rounds(&self, of: LoopId) -> bool {
+        self.uniform_total(of).is_some()
+    }
+
+    /// The group whose threads have made as many iterations of a loop.
+    fn uniform_total(&self, of: LoopId) -> Option<Uniform> {
+        self.setting.exprs.iter().find_map(|(_, node)| match node {
+            Expr::Total { of: own, uniform } if own == of => Some(uniform),
+            _ => None,
+        })
     }
 
     /// Returns the sum of the steps of `k` iterations. Each way to choose a step is a product of its own.
@@ -138,7 +173,7 @@ impl<'a> Encoder<'a> {
         let inside = |e: Expr| match e {
             Expr::Var { id, .. } => loops.vars.get(&id).is_none_or(|v| v.of.id == of),
             Expr::Iteration(id) => id == of,
-            Expr::Opaque { .. } => true,
+            Expr::Total { .. } | Expr::Opaque { .. } => true,
             _ => false,
         };
         let exprs = self.setting.exprs;

@@ -22,7 +22,7 @@ impl Key {
     /// The iterations of a value.
     fn at(&self) -> &[(LoopId, Lin)] {
         match self {
-            Self::Opaque(_, _, at, _) | Self::Any(_, _, at, _) => at,
+            Self::Opaque(_, _, at, _) | Self::Any(_, _, at, _) | Self::Rounds(_, _, at) => at,
             _ => &[],
         }
     }
@@ -36,6 +36,7 @@ impl Key {
             (Self::Any(x, side, _, view), Self::Any(y, other_side, _, other_view)) => {
                 (x, side, view) == (y, other_side, other_view)
             }
+            (Self::Rounds(x, side, _), Self::Rounds(y, other_side, _)) => (x, side) == (y, other_side),
             _ => false,
         };
         same && self.at().len() == other.at().len()

@@ -51,6 +51,7 @@ pub(super) fn ends_at_equality<'a>(
         let fixed = |e| match e {
             Expr::Var { id, .. } => of.vars.iter().any(|v| v.id == id),
             Expr::Iteration(id) => id == of.id,
+            Expr::Total { .. } => true,
             Expr::Opaque { .. } => true,
             _ => false,
         };

@@ -63,7 +63,7 @@ fn number<'a>(
     encoder.computed(&mut way.frame, sync.id, View::Unsigned)
 }
 
-/// An arrival or a wait in a loop, which stands in no other loop.
+/// An arrival or a wait in a loop. If loops are around it, its iterations are counted over all of their rounds.
 #[derive(Clone, Debug)]
 pub struct Turned<'a> {
     /// The number of the barrier, or the place of the mbarrier.
@@ -79,6 +79,14 @@ pub struct Turned<'a> {
     pub chosen: Vec<(ExprId, bool)>,
     /// The ways to syncs by which the chosen threads do it for all threads of their warps.
     pub syncs: Vec<Vec<Turn<'a>>>,
+}
+
+impl Turned<'_> {
+    /// The turns that lead into loops, the outermost one first.
+    pub fn into(&self) -> impl Iterator<Item = usize> {
+        let all = self.way[..self.inside].iter().enumerate();
+        all.filter(|(_, turn)| matches!(turn, Turn::Into(_))).map(|(at, _)| at)
+    }
 }
 
 /// A question about arrivals in loops, which the solver shall not find.
@@ -175,6 +183,41 @@ pub fn leaves_early<'a>(
     PairFormula::of(encoder, race, candidates)
 }
 
+/// Returns the formula that two nests of loops, which only their conditions end, have different iterations. Two threads
+/// are in the same iterations of the outer loops of theirs. One comes to an iteration of its loop at this depth, for which
+/// the other one has left its own.
+pub fn rounds_differ<'a>(
+    setting: Setting<'a>,
+    [later, at]: [&Turned<'a>; 2],
+    depth: usize,
+    candidates: &[ExprId],
+) -> Encoded<PairFormula<'a>> {
+    let mut encoder = Encoder::new(setting, Group::Block);
+    let mut race = Vec::new();
+    let (Some(last), Some(before)) = (later.into().nth(depth), at.into().nth(depth)) else {
+        return PairFormula::of(encoder, race, candidates);
+    };
+    let mut shared: Vec<Lin> = Vec::new();
+    for (side, way) in [&later.way[..=last], &at.way[..before]].into_iter().enumerate() {
+        let mut passed = 0;
+        let counter = |encoder: &mut Encoder<'a>, range, _| {
+            if shared.len() == passed {
+                shared.push(Lin::atom(encoder.fresh("iteration", range)));
+            }
+            passed += 1;
+            shared[passed - 1].clone()
+        };
+        let mut way = walk(&mut encoder, &mut race, side, way, Detail::All, |_, _| None, counter)?;
+        if let (1, Turn::Into(of)) = (side, at.way[before]) {
+            way.frame.iteration.insert(of.id, shared[depth].clone());
+            // It may have left the loop before.
+            way.frame.certain = false;
+            race.push(encoder.cond(&mut way.frame, of.cond)?.negated());
+        }
+    }
+    PairFormula::of(encoder, race, candidates)
+}
+
 /// Returns the formula that threads arrive at one barrier in two iterations that are less than `period` apart.
 pub fn too_often<'a>(
     setting: Setting<'a>,
@@ -218,7 +261,8 @@ pub fn first_not_chosen<'a>(
     PairFormula::of(encoder, race, candidates)
 }
 
-/// A thread enters an iteration of the loop around an arrival. Returns the iteration's number.
+/// A thread enters an iteration of the loop around an arrival. Returns the iteration's number, over all rounds of the
+/// loops around.
 pub(super) fn enter<'a>(
     encoder: &mut Encoder<'a>,
     race: &mut Vec<Formula>,
@@ -227,7 +271,10 @@ pub(super) fn enter<'a>(
 ) -> Encoded<(Way<'a>, Lin)> {
     let counter = |encoder: &mut Encoder<'a>, range, _| Lin::atom(encoder.fresh("iteration", range));
     let mut way = walk(encoder, race, side, &at.way[..at.inside], Detail::All, |_, _| None, counter)?;
-    let k = way.frame.iteration.get(&at.of).cloned().unwrap_or_default();
+    let k = match way.loops.contains_key(&at.of) {
+        true => encoder.total(&way.frame, at.of)?,
+        false => Lin::default(),
+    };
     for (cond, value) in &at.chosen {
         race.push(decided(encoder, &mut way.frame, *cond, *value)?);
         way.frame.guard(*cond, *value);

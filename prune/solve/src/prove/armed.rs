@@ -70,6 +70,10 @@ pub(super) fn arming<'a>(number: ExprId, way: &[Turn<'a>], at: &Turned<'a>) -> O
     let (Turn::At { index, .. }, Turn::At { index: later, .. }) = (way[parted], at.way[parted]) else {
         return None;
     };
+    // In a loop around both they would arrive in each round.
+    if way[..parted].iter().any(|turn| matches!(turn, Turn::Into(_))) {
+        return None;
+    }
     let rest = &way[parted + 1..];
     let is_chosen = |turn: &Turn<'_>| match turn {
         Turn::At { .. } => true,

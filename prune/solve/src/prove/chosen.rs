@@ -29,7 +29,9 @@ impl<'a> Prover<'a> {
     /// Finds the conditions that choose threads for an arrival or a wait.
     pub(super) fn choose(&self, at: &mut Turned<'a>) {
         let exprs = self.setting.exprs;
-        let may_change = |node| matches!(node, Expr::Var { .. } | Expr::Iteration(_) | Expr::Opaque { .. });
+        let may_change = |node| {
+            matches!(node, Expr::Var { .. } | Expr::Iteration(_) | Expr::Total { .. } | Expr::Opaque { .. })
+        };
         let chooses = |turn: &Turn<'_>| match turn {
             Turn::Branch { cond, value } => {
                 let differs = uniformity(self.setting.protocol, exprs, *cond) < Uniform::Block;

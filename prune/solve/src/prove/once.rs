@@ -102,7 +102,9 @@ fn outside<'a>(number: ExprId, way: &[Turn<'a>]) -> Turned<'a> {
 fn makes_too(exprs: &Exprs, access: &[Turn<'_>], step: &[Turn<'_>], later: bool) -> bool {
     let in_order = if later { comes_before(access, step) } else { comes_before(step, access) };
     let same = access.iter().zip(step).take_while(|(x, y)| x.is_same(y)).count();
-    let may_change = |node| matches!(node, Expr::Var { .. } | Expr::Iteration(_) | Expr::Opaque { .. });
+    let may_change = |node| {
+        matches!(node, Expr::Var { .. } | Expr::Iteration(_) | Expr::Total { .. } | Expr::Opaque { .. })
+    };
     in_order
         && step[same..].iter().all(|turn| match turn {
             Turn::At { .. } => true,

@@ -29,7 +29,7 @@ use gpurace_protocol::protocol::{ObjectId, Phase, Sync};
 use super::Prover;
 use super::armed::arming;
 use super::rings::{Before, Handover, InTurn, turned};
-use crate::pair::named::{Doubt, Turned, doubted, leaves_early, unmatched};
+use crate::pair::named::{Doubt, Turned, doubted, unmatched};
 use crate::pair::phases::{Phases, both_arrive, unwaited};
 
 /// A period that no loop comes to the end of.
@@ -181,8 +181,7 @@ impl<'a> Prover<'a> {
         conditions.extend(self.no_matter(&both, silent)?);
         let alone = |p: &Self| unmatched(p.setting, [to, at], -shift, &p.candidates);
         conditions.extend(self.no_matter(&both, alone)?);
-        conditions
-            .extend(self.no_matter(&both, |p| leaves_early(p.setting, [to, at], shift, &p.candidates))?);
+        conditions.extend(self.none_leaves_early([to, at], shift)?);
         Some(conditions)
     }
 

@@ -18,6 +18,10 @@
 //! are shortest ways in a graph. Two accesses are unordered only if their iterations are closer
 //! ([`gpurace_protocol::interval::Near`]).
 //!
+//! Loops may be around them, as in a kernel whose blocks work on several tiles. Then the number of an iteration is that of
+//! all rounds ([`gpurace_protocol::expr::Expr::Total`]). It orders the iterations of a thread as that of one loop does. The
+//! two nests have the same rounds.
+//!
 //! Where only some threads arrive or wait, they do so for the others of their warp by its syncs ([`super::chosen`]).
 
 use std::collections::BTreeSet;
@@ -27,14 +31,14 @@ use gpurace_protocol::expr::{ExprId, LoopId};
 use gpurace_protocol::interval::{Gap, Meeting, Near};
 use gpurace_protocol::named::{WARP, WarpSets};
 use gpurace_protocol::place::{Place, Turn};
-use gpurace_protocol::protocol::SiteId;
+use gpurace_protocol::protocol::{Loop, SiteId, Test};
 
 use super::Prover;
 use super::chosen::{from_wait, to_arrival};
 use super::named_syncs::Arrival;
 use super::phases::Step;
 use crate::linear::Encoded;
-use crate::pair::named::{Doubt, Turned, doubted, leaves_early, too_often, unmatched};
+use crate::pair::named::{Doubt, Turned, doubted, leaves_early, rounds_differ, too_often, unmatched};
 use crate::pair::{PairFormula, Relation};
 
 /// The most iterations between arrivals that meet.
@@ -117,8 +121,7 @@ impl<'a> Prover<'a> {
         for at in &arrivals {
             conditions
                 .extend(self.no_matter(&arrivals, |p| unmatched(p.setting, [at, at], 0, &p.candidates))?);
-            conditions
-                .extend(self.no_matter(&arrivals, |p| leaves_early(p.setting, [at, at], 0, &p.candidates))?);
+            conditions.extend(self.none_leaves_early([at, at], 0)?);
         }
         let shifts = (0..=MOST_SHIFT).flat_map(|shift| [shift, -shift]);
         let (shift, used) =
@@ -177,6 +180,26 @@ impl<'a> Prover<'a> {
             );
         }
         Some(conditions)
+    }
+
+    /// The conditions under which no thread comes to an iteration of the first one's loop that is more than `shift` after
+    /// the last one of a thread in the second one's loop. Loops with others around them have the same rounds.
+    pub(super) fn none_leaves_early(
+        &mut self,
+        [later, at]: [&Turned<'a>; 2],
+        shift: i64,
+    ) -> Option<BTreeSet<Condition>> {
+        let both = [later.clone(), at.clone()];
+        let depths = both.each_ref().map(|of| of.into().count());
+        if depths == [1, 1] {
+            return self.no_matter(&both, |p| leaves_early(p.setting, [later, at], shift, &p.candidates));
+        }
+        let mut conditions = BTreeSet::new();
+        for depth in 0..depths[0] {
+            let differ = |p: &Self| rounds_differ(p.setting, [later, at], depth, &p.candidates);
+            conditions.extend(self.no_matter(&both, differ)?);
+        }
+        (depths[0] == depths[1]).then_some(conditions)
     }
 
     /// The least number of iterations between two arrivals at one barrier, as far as is looked at.
@@ -242,14 +265,19 @@ impl<'a> Prover<'a> {
     }
 }
 
-/// An arrival or a wait that stands in one loop, which only its condition ends. All threads of the loop make it.
+/// An arrival or a wait that stands in a loop. Only its condition ends the loop. If there are loops around it, all of them
+/// ask their conditions before each iteration.
 pub(super) fn turned<'a>(number: ExprId, way: &[Turn<'a>]) -> Option<Turned<'a>> {
-    let into = |turn: &Turn<'_>| matches!(turn, Turn::Into(_));
-    let at = way.iter().position(into)?;
-    let Turn::Into(of) = way[at] else { return None };
-    let alone = of.breaks.is_none() && !way[at + 1..].iter().any(into);
+    let into = way.iter().enumerate().filter_map(|(at, turn)| match turn {
+        Turn::Into(of) => Some((at, *of)),
+        Turn::At { .. } | Turn::Branch { .. } => None,
+    });
+    let loops: Vec<_> = into.collect();
+    let &(at, of) = loops.last()?;
+    let is_plain = |of: &Loop| of.breaks.is_none() && (loops.len() == 1 || of.test == Test::Before);
     let (chosen, syncs) = (Vec::new(), Vec::new());
-    alone.then(|| Turned { number, of: of.id, way: way.to_vec(), inside: at + 1, chosen, syncs })
+    let turned = Turned { number, of: of.id, way: way.to_vec(), inside: at + 1, chosen, syncs };
+    loops.iter().all(|(_, of)| is_plain(of)).then_some(turned)
 }
 
 /// The order of two loops by their barriers. Barriers for which a thread might arrive again too early are left out.

@@ -405,7 +405,9 @@ impl Generator {
     fn var(&mut self) -> E {
         let (v, id) = self.r.pick(&self.vars);
         if self.r.chance(8) {
-            let k = self.k.p.exprs.add(Expr::Iteration(id));
+            let all = Expr::Total { of: id, uniform: Uniform::Thread };
+            let count = if self.r.chance(50) { Expr::Iteration(id) } else { all };
+            let k = self.k.p.exprs.add(count);
             return self.k.p.exprs.trunc(Width::W32, k);
         }
         match self.k.p.exprs.width(v) {

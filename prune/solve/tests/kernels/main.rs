@@ -28,6 +28,7 @@ mod objects;
 mod once;
 mod phases;
 mod ring;
+mod rounds;
 mod threads;
 mod tiles;
 mod triangles;

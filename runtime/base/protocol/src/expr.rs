@@ -8,6 +8,8 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::protocol::Uniform;
+
 /// An expression of an arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ExprId(pub u32);
@@ -205,6 +207,14 @@ pub enum Expr {
     },
     /// The number of iterations of the loop before the current one, 64 bits.
     Iteration(LoopId),
+    /// The number of iterations of the loop that the thread has begun before the current one: in this round of the loops
+    /// around it and in all earlier ones, 64 bits.
+    Total {
+        /// The loop.
+        of: LoopId,
+        /// The group whose threads all have the same number in the same iterations of the loop and of those around it.
+        uniform: Uniform,
+    },
     /// A value that the protocol does not describe: a load or a call gave it.
     Opaque {
         /// The value.
@@ -296,7 +306,7 @@ impl Exprs {
             | Expr::Cast(_, width, _) => width,
             Expr::Tid(_) | Expr::Ctaid(_) | Expr::Ntid(_) | Expr::Nctaid(_) => Width::W32,
             Expr::DynamicShared | Expr::Lane => Width::W32,
-            Expr::Iteration(_) => Width::W64,
+            Expr::Iteration(_) | Expr::Total { .. } => Width::W64,
             Expr::Cmp(..) => Width::W1,
             Expr::Bin(_, a, _) => self.width(a),
             Expr::Select(_, a, _) => self.width(a),

@@ -83,7 +83,7 @@ pub enum Gap {
     Near(Near),
 }
 
-/// The number of the iteration of [`Side::B`] less that of [`Side::A`] is within bounds.
+/// The number of the iteration of [`Side::B`], over all rounds, less that of [`Side::A`] is within bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Near {
     /// The loop of each side.
@@ -451,8 +451,7 @@ impl Walk<'_> {
 /// loops. It considers only operators, so the true group may be wider.
 pub fn uniformity(protocol: &Protocol, exprs: &Exprs, id: ExprId) -> Uniform {
     let loops = crate::range::Loops::of(protocol);
-    let mut known = std::collections::HashMap::new();
-    let mut open = Vec::new();
+    let (mut known, mut open) = (std::collections::HashMap::new(), Vec::new());
     uniformity_in(protocol, exprs, &loops, &mut known, &mut open, id)
 }
 
@@ -470,6 +469,7 @@ fn uniformity_in(
     let found = match exprs.get(id) {
         Expr::Const { .. } | Expr::Param { .. } | Expr::Ntid(_) | Expr::Nctaid(_) => Uniform::Grid,
         Expr::DynamicShared | Expr::Iteration(_) => Uniform::Grid,
+        Expr::Total { uniform, .. } => uniform,
         Expr::Ctaid(_) => Uniform::Block,
         Expr::Tid(_) | Expr::Lane => Uniform::Thread,
         Expr::Opaque { id, .. } => protocol.opaques.get(id.0 as usize).map_or(Uniform::Thread, |o| o.uniform),

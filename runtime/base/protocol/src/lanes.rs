@@ -158,9 +158,12 @@ impl Table<'_> {
                 uniform_value(exprs, self.launch?, id)
             }
             Expr::Tid(Axis::X) => self.taken_for_lane(id),
-            Expr::Tid(_) | Expr::Ctaid(_) | Expr::Var { .. } | Expr::Iteration(_) | Expr::Opaque { .. } => {
-                None
-            }
+            Expr::Tid(_)
+            | Expr::Ctaid(_)
+            | Expr::Var { .. }
+            | Expr::Iteration(_)
+            | Expr::Total { .. }
+            | Expr::Opaque { .. } => None,
             // `threadIdx.y * blockDim.x + threadIdx.x`
             Expr::Bin(BinOp::Add, ..) if self.is_of_several_axes(id) => self.taken_for_lane(id),
             Expr::Bin(op, a, b) => fold::apply(op, exprs.width(a), self.value(a)?, self.value(b)?),

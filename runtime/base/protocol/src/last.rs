@@ -148,7 +148,7 @@ impl End<'_, '_> {
                     Step::UDiv(_) | Step::SDiv(_) | Step::AShr(_) | Step::Any(_) => None,
                 }
             }
-            Expr::Iteration(_) | Expr::Opaque { .. } => None,
+            Expr::Iteration(_) | Expr::Total { .. } | Expr::Opaque { .. } => None,
             node => {
                 let mut all = HashMap::new();
                 for of in node.operands() {
@@ -169,7 +169,7 @@ impl End<'_, '_> {
             Expr::Var { id, .. } => {
                 !self.place.around.iter().any(|around| around.vars.iter().any(|var| var.id == id))
             }
-            Expr::Iteration(of) => !is_around(of),
+            Expr::Iteration(of) | Expr::Total { of, .. } => !is_around(of),
             Expr::Opaque { id, .. } => {
                 let opaque = self.protocol.opaques.get(id.0 as usize);
                 opaque.is_none_or(|opaque| !opaque.loops.iter().all(|of| is_around(*of)))
@@ -273,7 +273,9 @@ impl Moment<'_, '_> {
                 self.value(chosen)?
             }
             Expr::Cast(cast, to, a) => fold::convert(cast, exprs.width(a), to, self.value(a)?),
-            Expr::Tid(_) | Expr::Ctaid(_) | Expr::Lane | Expr::Iteration(_) => return None,
+            Expr::Tid(_) | Expr::Ctaid(_) | Expr::Lane | Expr::Iteration(_) | Expr::Total { .. } => {
+                return None;
+            }
         })
     }
 }

@@ -26,7 +26,7 @@ use crate::expr::{ExprId, Exprs, LoopId, ParamId, VarId, Width};
 pub use crate::scope::ScopeOf;
 
 /// Version of the serialised form; raised with each change of the types.
-pub const PROTOCOL_VERSION: u32 = 22;
+pub const PROTOCOL_VERSION: u32 = 23;
 
 /// What a kernel does to memory that threads share.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

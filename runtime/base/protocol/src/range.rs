@@ -195,6 +195,7 @@ impl<'a> Ranges<'a> {
                 if known.within(view.all(width)) { known } else { view.all(width) }
             }
             Expr::Iteration(of) => self.iterations(of),
+            Expr::Total { of, .. } => self.total(of),
             Expr::Var { id: var, width } => self.var(var, width, view),
             Expr::Bin(op, a, b) => {
                 let range = self.lift_bin(op, a, b, view);

@@ -119,6 +119,8 @@ pub struct Run<'a> {
     vars: Vec<(VarId, u64)>,
     /// The iterations of the enclosing loops.
     iterations: Vec<(LoopId, u64)>,
+    /// The iterations that the thread has made of each loop.
+    made: HashMap<LoopId, u64>,
     /// For each expression, the number of changes at which its value was computed, and the value.
     known: Vec<(u64, u64)>,
     /// The number of changes of variables, from 1.
@@ -173,6 +175,7 @@ impl<'a> Run<'a> {
             choose,
             vars: Vec::new(),
             iterations: Vec::new(),
+            made: HashMap::new(),
             known: vec![(0, 0); protocol.exprs.len()],
             changes: 0,
             passed: [0; 3],
@@ -200,6 +203,7 @@ impl<'a> Run<'a> {
         self.touches.clear();
         self.syncs = MadeSyncs::default();
         self.left.clear();
+        self.made.clear();
         let protocol = self.protocol;
         self.body(&protocol.body)?;
         let touches = std::mem::take(&mut self.touches);
@@ -297,21 +301,24 @@ impl<'a> Run<'a> {
         }
         self.changes += 1;
         let mut go_on = of.test == Test::After || self.value(of.cond) == 1;
+        let mut ends = false;
         while go_on {
             self.spend()?;
             self.access = first_access;
             self.body(&of.body)?;
-            if of.breaks.is_some_and(|breaks| self.value(breaks.unless) == 0) {
-                break;
-            }
-            let after = of.test == Test::After && self.value(of.cond) == 0;
-            if after {
+            ends = of.breaks.is_some_and(|breaks| self.value(breaks.unless) == 0)
+                || of.test == Test::After && self.value(of.cond) == 0;
+            if ends {
                 break;
             }
             self.step(of);
             go_on = of.test == Test::After || self.value(of.cond) == 1;
         }
         self.leave(of.id);
+        if ends {
+            // A step has counted each of the others.
+            *self.made.entry(of.id).or_default() += 1;
+        }
         self.access = first_access + accesses_in(&of.body);
         self.iterations.pop();
         self.vars.retain(|(id, _)| of.vars.iter().all(|var| var.id != *id));
@@ -350,6 +357,7 @@ impl<'a> Run<'a> {
         if let Some(last) = self.iterations.last_mut() {
             last.1 += 1;
         }
+        *self.made.entry(of.id).or_default() += 1;
         self.changes += 1;
         for (var, value) in of.vars.iter().zip(next) {
             let value = match var.step {
@@ -402,6 +410,7 @@ impl<'a> Run<'a> {
             Expr::Iteration(of) => {
                 self.iterations.iter().rev().find(|(id, _)| *id == of).map_or(0, |(_, k)| *k)
             }
+            Expr::Total { of, .. } => self.made.get(&of).copied().unwrap_or(0),
             Expr::Opaque { id, .. } => {
                 let protocol = self.protocol;
                 let argument = protocol.opaques.get(id.0 as usize).and_then(|opaque| opaque.argument);

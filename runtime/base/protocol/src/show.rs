@@ -119,6 +119,9 @@ fn write_expr(out: &mut String, protocol: &Protocol, exprs: &Exprs, id: ExprId, 
         Expr::Iteration(of) => {
             let _ = write!(out, "iteration({})", of.0);
         }
+        Expr::Total { of, .. } => {
+            let _ = write!(out, "total({})", of.0);
+        }
         Expr::Opaque { id, .. } => {
             let what = protocol.opaques.get(id.0 as usize).map_or("?", |opaque| &opaque.what);
             let _ = write!(out, "[{what}]");

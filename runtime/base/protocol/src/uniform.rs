@@ -65,6 +65,7 @@ impl Uniforms<'_> {
             | Expr::Lane
             | Expr::Var { .. }
             | Expr::Iteration(_)
+            | Expr::Total { .. }
             | Expr::Opaque { .. } => return None,
         };
         Some(value)

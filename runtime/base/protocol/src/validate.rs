@@ -139,7 +139,7 @@ fn expressions(protocol: &Protocol) -> Result<(), Malformed> {
                 (opaque.width == width, width)
             }
             Expr::Var { width, .. } => (true, width),
-            Expr::Iteration(_) => (true, Width::W64),
+            Expr::Iteration(_) | Expr::Total { .. } => (true, Width::W64),
             Expr::Tid(_) | Expr::Ctaid(_) | Expr::Ntid(_) | Expr::Nctaid(_) => (true, Width::W32),
             Expr::DynamicShared | Expr::Lane => (true, Width::W32),
             Expr::Bin(_, a, b) => (of(a) == of(b), of(a)),
@@ -293,7 +293,9 @@ impl Order<'_> {
             let node = protocol.exprs.get(id);
             let is_later = match node {
                 Expr::Var { id, .. } => self.all.vars.contains(&id.0) && !self.seen.vars.contains(&id.0),
-                Expr::Iteration(id) => self.all.loops.contains(&id.0) && !self.seen.loops.contains(&id.0),
+                Expr::Iteration(id) | Expr::Total { of: id, .. } => {
+                    self.all.loops.contains(&id.0) && !self.seen.loops.contains(&id.0)
+                }
                 _ => false,
             };
             if is_later {

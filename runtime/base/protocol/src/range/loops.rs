@@ -28,13 +28,15 @@ pub struct Loops<'a> {
     pub loops: FxHashMap<LoopId, &'a Loop>,
     /// The conditions that hold at the entry of each loop.
     pub entry: FxHashMap<LoopId, Vec<(ExprId, bool)>>,
+    /// The loops around each loop, outermost first.
+    pub around: FxHashMap<LoopId, Vec<LoopId>>,
 }
 
 impl<'a> Loops<'a> {
     /// The loops of a protocol.
     pub fn of(protocol: &'a Protocol) -> Self {
         let mut all = Self::default();
-        all.visit(&protocol.body, &mut Vec::new());
+        all.visit(&protocol.body, &mut Vec::new(), &mut Vec::new());
         for (id, node) in protocol.exprs.iter() {
             if let Expr::Var { id: var, .. } = node
                 && let Some(info) = all.vars.get_mut(&var)
@@ -45,12 +47,13 @@ impl<'a> Loops<'a> {
         all
     }
 
-    fn visit(&mut self, body: &'a [Stmt], guards: &mut Vec<(ExprId, bool)>) {
+    fn visit(&mut self, body: &'a [Stmt], guards: &mut Vec<(ExprId, bool)>, around: &mut Vec<LoopId>) {
         for stmt in body {
             match stmt {
                 Stmt::Loop(of) => {
                     self.loops.insert(of.id, of);
                     self.entry.insert(of.id, guards.clone());
+                    self.around.insert(of.id, around.clone());
                     for var in &of.vars {
                         self.vars.insert(var.id, VarInfo { var, of, expr: None });
                     }
@@ -58,13 +61,15 @@ impl<'a> Loops<'a> {
                     if of.test == Test::Before {
                         guards.push((of.cond, true));
                     }
-                    self.visit(&of.body, guards);
+                    around.push(of.id);
+                    self.visit(&of.body, guards, around);
+                    around.pop();
                     guards.truncate(outside);
                 }
                 Stmt::If { cond, then, otherwise } => {
                     for (value, branch) in [(true, then), (false, otherwise)] {
                         guards.push((*cond, value));
-                        self.visit(branch, guards);
+                        self.visit(branch, guards, around);
                         guards.pop();
                     }
                 }
@@ -257,6 +262,15 @@ impl<'a> Ranges<'a> {
         found
     }
 
+    /// The number of iterations before one of these, in all rounds of the loops around the loop. As that of one round, it
+    /// rests on no guards.
+    pub fn total(&mut self, of: LoopId) -> Range {
+        let around = self.loops.around.get(&of).cloned().unwrap_or_default();
+        let most = i128::from(i64::MAX);
+        let rounds = around.into_iter().chain([of]).map(|of| self.iterations(of).hi + 1);
+        Range::new(0, rounds.fold(1, |all: i128, each| all.saturating_mul(each).min(most)))
+    }
+
     fn iterations_without(&mut self, of: &'a Loop, except: Option<VarId>) -> Range {
         let mut most = i128::from(i64::MAX);
         for var in &of.vars {
@@ -338,6 +352,8 @@ fn changes_in(node: Expr, of: &Loop, protocol: &Protocol) -> bool {
     match node {
         Expr::Var { id, .. } => of.vars.iter().any(|v| v.id == id),
         Expr::Iteration(id) => id == of.id,
+        // It changes with the loops around its own too.
+        Expr::Total { .. } => true,
         Expr::Opaque { id, .. } => {
             protocol.opaques.get(id.0 as usize).is_none_or(|o| o.loops.contains(&of.id))
         }
