@@ -8,7 +8,7 @@ const STAGES: i64 = 3;
 
 ways! {
     /// What may go wrong where a warp fills tiles and three others read them, in each round of a loop around.
-    Rounds {
+    InRounds {
         /// The producer does not wait for readers.
         NoWait,
         /// The consumers do not wait for the writes.
@@ -43,8 +43,8 @@ ways! {
 }
 
 /// `n` tiles in each of `m` rounds of a block. Warp 0 writes, or its first thread copies; the others read.
-fn rounds(how: Rounds, copies: bool) -> (Kernel, Vec<SiteId>) {
-    use Rounds::*;
+fn rounds(how: InRounds, copies: bool) -> (Kernel, Vec<SiteId>) {
+    use InRounds::*;
     let mut k = Kernel::new("rounds");
     k.p.max_threads = 128;
     let (s, t, n, m) = (k.shared("s", 3 * 96 * 4), k.tid(), k.scalar("n"), k.scalar("m"));
@@ -131,7 +131,13 @@ fn less(k: &mut Kernel, n: E, is_less: bool) -> E {
 }
 
 /// `for (round = blockIdx.x; round < m; round += gridDim.x) for (i = 0; i < n; i++)`
-fn nest(k: &mut Kernel, [m, n]: [E; 2], how: Rounds, breaks: [bool; 2], body: impl FnOnce(&mut Kernel, At)) {
+fn nest(
+    k: &mut Kernel,
+    [m, n]: [E; 2],
+    how: InRounds,
+    breaks: [bool; 2],
+    body: impl FnOnce(&mut Kernel, At),
+) {
     let (first, step) = (k.bid(), k.gdim());
     let outer = k.next_loop();
     let inner = |k: &mut Kernel, round: E| {
@@ -143,7 +149,7 @@ fn nest(k: &mut Kernel, [m, n]: [E; 2], how: Rounds, breaks: [bool; 2], body: im
             });
         };
         changed(k, own, |k, of| {
-            if how == Rounds::LateTest {
+            if how == InRounds::LateTest {
                 of.test = Test::After;
             }
             of.breaks = breaks[1].then(|| k.breaks(Uniform::Block, &[outer, of.id]));
@@ -165,8 +171,8 @@ fn changed(k: &mut Kernel, make: impl FnOnce(&mut Kernel), change: impl Fn(&mut 
     }
 }
 
-fn numbered(k: &mut Kernel, how: Rounds, round: E, [outer, of]: [LoopId; 2]) -> At {
-    use Rounds::*;
+fn numbered(k: &mut Kernel, how: InRounds, round: E, [outer, of]: [LoopId; 2]) -> At {
+    use InRounds::*;
     let total = k.p.exprs.add(Expr::Total { of, uniform: Uniform::Block });
     let own = k.p.exprs.add(Expr::Iteration(of));
     let short = |k: &mut Kernel, number: E| k.p.exprs.add(Expr::Cast(Cast::Trunc, Width::W32, number));
@@ -190,10 +196,10 @@ fn numbered(k: &mut Kernel, how: Rounds, round: E, [outer, of]: [LoopId; 2]) -> 
 #[test]
 fn rings_go_on_from_round_to_round() {
     for copies in [false, true] {
-        let mut conditions = proved(rounds(Rounds::Right, copies).0);
+        let mut conditions = proved(rounds(InRounds::Right, copies).0);
         conditions.retain(|condition| !condition.contains("fits"));
         assert_eq!(conditions, ONE_ROW);
-        for how in Rounds::WRONG {
+        for how in InRounds::WRONG {
             all_are_open(rounds(*how, copies), &(how, copies));
         }
     }
