@@ -7,7 +7,7 @@ use gpurace_abi::flow::{Flow, FlowBlock, Step, Update};
 use crate::barriers::Pair;
 use crate::paths::{
     StepPlace, Walk, innermost_loop, is_one_statement, line, lines_before, places, reached, reached_without,
-    reaches, successors,
+    reaches, reversed, successors,
 };
 
 /// True if the program seems to order two accesses by a flag or a lock: an atomic follows the earlier one, and what
@@ -23,7 +23,8 @@ pub fn is_handed_over(flow: &Flow, [earlier, later]: Pair, across_blocks: bool) 
 }
 
 /// True if a release comes before an access that it should come after: a thread comes to the other access by what an
-/// atomic has read, and no release follows until then. A thread that makes both makes the other one later in an iteration.
+/// atomic has read, and no release follows until then. A thread that makes both makes the other one later in an
+/// iteration.
 pub fn is_released_early(flow: &Flow, [given, taken]: Pair, across_blocks: bool) -> bool {
     let places = places(flow);
     let Some(&at) = places.get(&given) else { return false };
@@ -50,9 +51,9 @@ pub fn is_released_early(flow: &Flow, [given, taken]: Pair, across_blocks: bool)
     released.any(comes_before) && is_decided(flow, [given, taken]) && is_looked_for(flow, taken)
 }
 
-/// True if a thread frees bytes for those who write them, and reads them only then: a release comes before the read, and
-/// the thread may come without another one to where an atomic decides again what it does. Who writes looks before whether
-/// the bytes are free.
+/// True if a thread frees bytes for those who write them, and reads them only then: a release comes before the read on each
+/// way, and the thread may come without another one to where an atomic decides again what it does. Who writes looks
+/// before whether the bytes are free.
 pub fn is_freed_early(flow: &Flow, [read, write]: Pair, across_blocks: bool) -> bool {
     let places = places(flow);
     let Some(&at) = places.get(&read) else { return false };
@@ -60,29 +61,52 @@ pub fn is_freed_early(flow: &Flow, [read, write]: Pair, across_blocks: bool) -> 
     let steps = flow.blocks.iter().flat_map(|block| &block.steps);
     let releases: BTreeSet<StepPlace> =
         steps.filter_map(frees).filter_map(|site| places.get(&site).copied()).collect();
-    let comes_before = |&release: &StepPlace| undecided(flow, release, |_| false).0.contains(&at);
-    releases.iter().any(comes_before)
-        && undecided(flow, at, |place| releases.contains(&place)).1
-        && is_looked_for(flow, write)
+    is_behind_one(flow, at, &releases) && decides_without(flow, at, &releases) && is_looked_for(flow, write)
 }
 
-/// Returns the steps to which ways lead from a step before an atomic decides or a barrier or a step stands that `stops`.
-/// Returns also whether some way leads to the decision or to the kernel's end.
-fn undecided(flow: &Flow, from: StepPlace, stops: impl Fn(StepPlace) -> bool) -> (BTreeSet<StepPlace>, bool) {
-    let (mut passed, mut is_decided) = (BTreeSet::new(), false);
+/// True if one of these steps comes before another step on each way to it. Neither a barrier nor a decision of an atomic
+/// lies between.
+fn is_behind_one(flow: &Flow, at: StepPlace, steps: &BTreeSet<StepPlace>) -> bool {
+    let reversed = reversed(flow);
     let mut entered = BTreeSet::new();
-    let mut pending = vec![(from.0, from.1 + 1)];
-    while let Some((block, first)) = pending.pop() {
-        let FlowBlock { steps, decides, .. } = &flow.blocks[block];
-        let stop = (first..steps.len()).find(|&at| steps[at] == Step::Barrier || stops((block, at)));
-        passed.extend((first..stop.unwrap_or(steps.len())).map(|at| (block, at)));
-        if stop.is_none() {
-            let mut next = successors(flow, block).peekable();
-            is_decided |= *decides || next.peek().is_none();
-            pending.extend(next.filter(|&next| !decides && entered.insert(next)).map(|next| (next, 0)));
+    let mut pending = vec![at];
+    while let Some((block, end)) = pending.pop() {
+        let is_last = |&at: &usize| {
+            steps.contains(&(block, at)) || flow.blocks[block].steps.get(at) == Some(&Step::Barrier)
+        };
+        let before = &reversed[block];
+        match (0..end).rev().find(is_last) {
+            Some(last) if steps.contains(&(block, last)) => {}
+            Some(_) => return false,
+            None if before.is_empty() || before.iter().any(|&before| flow.blocks[before].decides) => {
+                return false;
+            }
+            None => {
+                let new = before.iter().filter(|&&before| entered.insert(before));
+                pending.extend(new.map(|&before| (before, flow.blocks[before].steps.len())));
+            }
         }
     }
-    (passed, is_decided)
+    true
+}
+
+/// True if some way leads from a step to where an atomic decides, or to the kernel's end, and neither a barrier nor one of
+/// these steps lies on it.
+fn decides_without(flow: &Flow, at: StepPlace, steps: &BTreeSet<StepPlace>) -> bool {
+    let mut entered = BTreeSet::new();
+    let mut pending = vec![(at.0, at.1 + 1)];
+    while let Some((block, first)) = pending.pop() {
+        let FlowBlock { steps: own, decides, .. } = &flow.blocks[block];
+        if (first..own.len()).any(|at| own[at] == Step::Barrier || steps.contains(&(block, at))) {
+            continue;
+        }
+        let mut next = successors(flow, block).peekable();
+        if *decides || next.peek().is_none() {
+            return true;
+        }
+        pending.extend(next.filter(|&next| entered.insert(next)).map(|next| (next, 0)));
+    }
+    false
 }
 
 /// True if a thread looks in the line of its arrival whether the others have come too, as `arrive_and_wait()` does.
@@ -177,9 +201,9 @@ pub fn may_tell_of(flow: &Flow, told: Pair, flag: Pair) -> bool {
         && is_before(flow, look, taken)
 }
 
-/// True if a plain flag, or a lock with a plain access, seems to order two accesses: one side of the race on it is a look
-/// (see [`Look`]). A thread comes to one of the accesses past this look only, and to the other one before it sets the
-/// flag or frees the lock. Who frees a lock has taken it, and only what comes between is ordered.
+/// True if a plain flag, or a lock with a plain access, seems to order two accesses: one side of the race on it is a
+/// look (see [`Look`]). A thread comes to one of the accesses past this look only, and to the other one before it sets
+/// the flag or frees the lock. Who frees a lock has taken it, and only what comes between is ordered.
 pub fn is_told_of(flow: &Flow, pair: Pair, flag: Pair) -> bool {
     let orders = |look, set, may_come_first: bool| {
         both(pair).into_iter().any(|[given, taken]| {
@@ -300,6 +324,10 @@ mod tests {
         // The arrival of `arrive_and_wait()` frees nothing.
         assert!(is_early(&ring.replace("a2", "a2 L1 x6"), [0, 3]));
         assert!(!is_early(&ring.replace("x1 L3 a2", "L3 a2 L1 x6"), [0, 3]));
+        // Another way leads to the read.
+        let around =
+            "u 1,6:\nd 1,2: L1 x0\n 3,4: L2\n 4: x1\n 1,5: L3 a2\n 8:\nd 6,7: L4 x3\n 6,8: L5 a4 L6 x5\nu:";
+        assert!(!is_early(around, [0, 3]) && is_early(&around.replace(" 3,4: L2", " 3: L2"), [0, 3]));
         // A barrier or a look stands between.
         assert!(!is_early(&ring.replace("x1 L3", "x1 B L3"), [0, 3]));
         assert!(!is_early(&ring.replace("x1 L3 a2", "a2").replace("L1 x0", "x1 L1 x0"), [0, 3]));

@@ -1,6 +1,6 @@
 //@ compile-flags: --cuda-gpu-arch=sm_90
 //@ revisions: racy fixed
-//@[racy] findings: missing-fence
+//@[racy] findings: early-release
 // One warp fills a ring of tiles by bulk copies, the others use them. They say that they have used a tile before they do.
 #include <cuda/ptx>
 #include "check.h"

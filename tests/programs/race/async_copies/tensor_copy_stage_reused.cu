@@ -1,6 +1,6 @@
 //@ compile-flags: --cuda-gpu-arch=sm_90
 //@ revisions: racy fixed
-//@[racy] findings: missing-fence
+//@[racy] findings: early-release
 // One thread loads tiles of a matrix into two buffers in turn, others sum them. They say that they have used a buffer
 // before they do.
 #include "tensor_map.h"
