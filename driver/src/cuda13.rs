@@ -1,5 +1,5 @@
-//! What CUDA 13 changed in the runtime's API. A source that uses the old form compiles with the headers of CUDA 12 only.
-//! clang says what it does not accept, but not that CUDA 13 is the cause.
+//! What CUDA 13 changed in the runtime's API. A source that uses the old form compiles with the headers of CUDA 12
+//! only. clang says what it does not accept, but not that CUDA 13 is the cause.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,10 +1,11 @@
-//! What device code of a source shows that gpurace cannot build or run: texture references, kernels that launch kernels,
-//! and inline PTX that it refuses by the mnemonic, whatever the modifiers. The pass may refuse more of it.
+//! What device code of a source shows that gpurace cannot build or run: texture references, kernels that launch
+//! kernels, and inline PTX that it refuses by the mnemonic, whatever the modifiers. The pass may refuse more of it.
 
 use crate::diagnostic::Error;
 use crate::dialect;
 
-/// The mnemonics, as `pass/src/translate/ptx/table.rs` has them. Those that assembly of the host has as well are not here.
+/// The mnemonics, as `pass/src/translate/ptx/table.rs` has them. Those that assembly of the host has as well are not
+/// here.
 const REFUSED: [&str; 13] = [
     "vmad",
     "brx",

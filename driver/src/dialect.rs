@@ -21,8 +21,8 @@ pub fn adapt(text: &str) -> Option<String> {
     (out != text).then_some(out)
 }
 
-/// What to say of sources that did not compile, if one asks for nvcc by its own macro. clang does not define it, and many
-/// projects that know clang rely on that.
+/// What to say of sources that did not compile, if one asks for nvcc by its own macro. clang does not define it, and
+/// many projects that know clang rely on that.
 pub fn asks_for_nvcc(sources: &[(PathBuf, String)]) -> Option<Error> {
     let asks = |line: &str| line.trim_start().starts_with('#') && line.contains("__NVCC__");
     let (path, line) = sources.iter().find_map(|(path, text)| {

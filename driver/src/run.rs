@@ -20,8 +20,8 @@ use crate::{config, headers, part};
 
 mod gpu;
 
-/// Runs the steps in order, until one fails. Returns how the last one ended, and how many succeeded. Messages start with
-/// `program`. Response files go to `work`.
+/// Runs the steps in order, until one fails. Returns how the last one ended, and how many succeeded. Messages start
+/// with `program`. Response files go to `work`.
 pub fn run(plan: &Plan, program: &str, verbose: bool, work: &Path) -> (Exit, usize) {
     let interrupted = match watch_signals() {
         Ok(flag) => flag,

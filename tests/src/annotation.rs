@@ -273,7 +273,8 @@ impl Program {
         levels.into_iter().map(str::to_owned).collect()
     }
 
-    /// Returns a number for samples of programs, the same on each machine and in each folder: FNV-1a of the file's name.
+    /// Returns a number for samples of programs, the same on each machine and in each folder: FNV-1a of the file's
+    /// name.
     pub fn number(&self) -> u64 {
         let name = self.path.file_stem().unwrap_or_default().to_string_lossy();
         name.bytes()

@@ -176,7 +176,8 @@ fn the_old_module() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A library whose interface names the toolkit's headers. CMake refuses to install one that names a folder of its build.
+/// A library whose interface names the toolkit's headers. CMake refuses to install one that names a folder of its
+/// build.
 const INSTALLED: &str = "
 cmake_minimum_required(VERSION 3.25)
 project(installed LANGUAGES CXX CUDA)

@@ -96,7 +96,8 @@ impl Planner<'_> {
     }
 
     /// True if device code is compiled with the debug info of types, for the names of fields. The pass reads it and
-    /// takes it out again, unless a debugger is to read it, too. The bitcode of a separately compiled unit would keep it.
+    /// takes it out again, unless a debugger is to read it, too. The bitcode of a separately compiled unit would keep
+    /// it.
     fn adds_types(&self) -> bool {
         self.args.asked.sanitize && !self.args.no_debug_info && self.args.separate_compilation.is_none()
     }

@@ -101,8 +101,8 @@ impl BatchedAccess {
     }
 }
 
-/// True if accesses of so many bytes can be part of a batch: 1, 2, 3, or whole words up to the bytes of a region. Copies
-/// of structs are long.
+/// True if accesses of so many bytes can be part of a batch: 1, 2, 3, or whole words up to the bytes of a region.
+/// Copies of structs are long.
 pub fn may_be_batched(size: u32) -> bool {
     matches!(size, 1..=3) || size.is_multiple_of(4) && (1..=4 * REGION_WORDS as u32).contains(&size)
 }

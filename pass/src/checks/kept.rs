@@ -3,8 +3,8 @@
 //! Two accesses to different shared arrays touch no common byte if neither leaves its array. Ranges and the solver show
 //! this of indices that are computed from the thread and the launch. Of an index that rests on memory, as in
 //! `count[key[i]]`, they know nothing. So the code compares such an offset with the array's size before the access, and
-//! a thread that would leave the array ends the launch by [`Entry::LeavesArray`]. The protocol then says that the access
-//! is made only within the array.
+//! a thread that would leave the array ends the launch by [`Entry::LeavesArray`]. The protocol then says that the
+//! access is made only within the array.
 //!
 //! Invariant: all code of a kernel has these compares, the bare code too. So they are inserted before the module is
 //! copied.
@@ -197,7 +197,8 @@ impl LoadedPlace {
         i64::try_from(sum).is_ok().then_some(sum)
     }
 
-    /// Ends the launch before `access` if its `bytes` bytes are not all in the array. Returns the pointer for the access.
+    /// Ends the launch before `access` if its `bytes` bytes are not all in the array. Returns the pointer for the
+    /// access.
     ///
     /// It is built from the offset that was compared, without a promise to LLVM that it stays in the array: LLVM
     /// could conclude from such a promise that the compare is not needed.

@@ -5,8 +5,8 @@
 //!
 //! Compiled code of the two is alike. So this module reads the code as clang wrote it, with the scopes of its debug
 //! information. A barrier counts if it stands in the statement of each branch by which threads may end before it.
-//! Whether threads do skip it, a launch shows ([`UNDER_CONDITION`]). Barriers in other functions than kernels, and those
-//! of separately compiled code, which has no scopes, do not count.
+//! Whether threads do skip it, a launch shows ([`UNDER_CONDITION`]). Barriers in other functions than kernels, and
+//! those of separately compiled code, which has no scopes, do not count.
 //!
 //! [`UNDER_CONDITION`]: gpurace_abi::meta::UNDER_CONDITION
 

@@ -1,6 +1,6 @@
 //! Stages of buffers: a part of an index changes in each iteration of a loop and comes back, such as `k % 2` in
-//! `buffer[k % 2][t]`. The report can then tell a wrong stage from a missing barrier. Only a buffer that is filled before
-//! the loop needs stages: an iteration then uses one, and fills another one for the next iteration.
+//! `buffer[k % 2][t]`. The report can then tell a wrong stage from a missing barrier. Only a buffer that is filled
+//! before the loop needs stages: an iteration then uses one, and fills another one for the next iteration.
 //!
 //! Equal numbers mean the same computation from the same values. Nothing is proved by this.
 

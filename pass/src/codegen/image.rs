@@ -73,8 +73,8 @@ pub unsafe fn share_variables(module: LLVMModuleRef, bare: LLVMModuleRef) {
 }
 
 /// Gives each function of `bare`, a copy of `module`, the address that it has in `module`, once the two are linked.
-/// A thread may keep the address, also in an object, and a checked launch call it later. Direct calls stay in `bare`, and
-/// so do `kernels`: no thread calls them, and only annotations name their addresses.
+/// A thread may keep the address, also in an object, and a checked launch call it later. Direct calls stay in `bare`,
+/// and so do `kernels`: no thread calls them, and only annotations name their addresses.
 ///
 /// # Safety
 /// Both modules are live. Functions have the thread context, and kernels have no entries yet.

@@ -1,9 +1,9 @@
 //! Asynchronous copies, and over how many barriers they are in flight. A copy's group is done at a wait that leaves no
-//! more groups in flight than its thread has made after it. So the groups, waits and barriers after a copy are counted on
-//! every way. Most kernels wait before the next barrier. A ring of tiles has copies in flight over some.
+//! more groups in flight than its thread has made after it. So the groups, waits and barriers after a copy are counted
+//! on every way. Most kernels wait before the next barrier. A ring of tiles has copies in flight over some.
 //!
-//! Where a loop may end at once, ways exist that the kernel never takes. They count too, unless what the thread knows on
-//! them rules them out ([`known`]).
+//! Where a loop may end at once, ways exist that the kernel never takes. They count too, unless what the thread knows
+//! on them rules them out ([`known`]).
 
 mod known;
 
@@ -171,8 +171,8 @@ fn meet(facts: &Facts<'_>, block: LLVMBasicBlockRef, mut since: Since) -> Contro
     ControlFlow::Continue(since)
 }
 
-/// Follows a thread through instructions of a basic block. Breaks where it waits for the copy, with the barriers that it
-/// has passed, or where they cannot be counted. Else returns what it has done.
+/// Follows a thread through instructions of a basic block. Breaks where it waits for the copy, with the barriers that
+/// it has passed, or where they cannot be counted. Else returns what it has done.
 unsafe fn walk(
     facts: &Facts<'_>,
     instructions: impl Iterator<Item = LLVMValueRef>,

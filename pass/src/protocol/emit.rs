@@ -439,8 +439,8 @@ unsafe fn rests_on_addition(value: LLVMValueRef, steps: u32) -> bool {
     }
 }
 
-/// The protocol's operation for an access, which may be in flight over so many barriers: an asynchronous copy, or what a
-/// thread does between an arrival and its wait.
+/// The protocol's operation for an access, which may be in flight over so many barriers: an asynchronous copy, or what
+/// a thread does between an arrival and its wait.
 fn op_of(access: &AccessSite, passes: u32) -> Op {
     match access.access {
         Access::Load | Access::ReadRange { .. } if passes > 0 => Op::Between { writes: false, passes },

@@ -7,9 +7,9 @@
 //! * Arrivals are by one, and stay expected.
 //! * Waits are for a parity. A thread goes on where the mbarrier is in a phase of the other one.
 //! * An arrival may wait for copies of elements that its thread has started before ([`tracked`]).
-//! * Bytes of bulk copies are expected and complete in one piece of code without branches. It has one arrival, behind all
-//!   that it expects, and completes as many bytes as it expects. So a phase with this arrival ends when its copies are
-//!   done.
+//! * Bytes of bulk copies are expected and complete in one piece of code without branches. It has one arrival, behind
+//!   all that it expects, and completes as many bytes as it expects. So a phase with this arrival ends when its copies
+//!   are done.
 //!
 //! The prover looks at who arrives and waits, and in which order.
 
@@ -358,8 +358,8 @@ impl Array {
     }
 }
 
-/// The value of a loop's condition where the turn before it, if there is one, has not found that the phase is over. `None`
-/// if that is not known.
+/// The value of a loop's condition where the turn before it, if there is one, has not found that the phase is over.
+/// `None` if that is not known.
 unsafe fn before_turn(
     header: LLVMBasicBlockRef,
     own: LLVMBasicBlockRef,

@@ -1,5 +1,5 @@
-//! Variables of a loop that the number of iterations determines: a stage that becomes `(x + 1) % 4`, a parity that changes
-//! when the stage goes round, and counters that go on over the rounds of loops around their own.
+//! Variables of a loop that the number of iterations determines: a stage that becomes `(x + 1) % 4`, a parity that
+//! changes when the stage goes round, and counters that go on over the rounds of loops around their own.
 //!
 //! # Variables that are carried
 //! A kernel that works on tiles has a loop over the tiles, and in it a loop over the parts of a tile. Stage and parity
@@ -10,8 +10,8 @@
 //! * each inner loop begins with the variable of the loop around it, and hands its own one back at its end,
 //! * only the headers of the inner loops leave them.
 //!
-//! So no iteration of the innermost loop lies between the end of a variable and the start of the next one, and the value
-//! is that of a loop which makes all iterations one after the other ([`Expr::Total`]).
+//! So no iteration of the innermost loop lies between the end of a variable and the start of the next one, and the
+//! value is that of a loop which makes all iterations one after the other ([`Expr::Total`]).
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -36,8 +36,8 @@ struct FirstValue {
 }
 
 impl Extraction<'_> {
-    /// The value of a header phi of loop `l` that the number of iterations determines. `first` is its value in the first
-    /// iteration.
+    /// The value of a header phi of loop `l` that the number of iterations determines. `first` is its value in the
+    /// first iteration.
     ///
     /// # Safety
     /// As [`Self::eval_phi`]; `phi` is in the header of loop `l`.

@@ -20,8 +20,8 @@ const DEEPEST: u32 = 6;
 /// The largest number of known sums that bound one part of a sum.
 const MOST_KNOWN: usize = 4;
 
-/// Returns bounds on the digits of a sum. They follow from the bounds `within` of the sum, the ranges of its unknowns and
-/// what the formulas say.
+/// Returns bounds on the digits of a sum. They follow from the bounds `within` of the sum, the ranges of its unknowns
+/// and what the formulas say.
 pub fn cuts(encoder: &mut Encoder, sum: &Lin, within: Range, known: &[Formula]) -> Encoded<Vec<Formula>> {
     let in_digits = in_digits(encoder, sum)?;
     let mut nonpositive = Vec::new();

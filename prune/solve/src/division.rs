@@ -155,8 +155,8 @@ impl Encoder<'_> {
         Ok((q, r))
     }
 
-    /// Adds facts about quotients by one divisor. A larger dividend has no smaller quotient. If the dividend grows by the
-    /// divisor, the quotient grows by one.
+    /// Adds facts about quotients by one divisor. A larger dividend has no smaller quotient. If the dividend grows by
+    /// the divisor, the quotient grows by one.
     fn compare_quotients(&mut self, x: &Lin, by: &Lin, q: &Lin) -> Encoded<()> {
         let alike = self.quotients.iter().filter(|(other, _)| other.by == *by && !other.towards_zero);
         let mut alike: Vec<(Lin, Lin)> = alike.map(|(other, (q, _))| (other.x.clone(), q.clone())).collect();

@@ -1,5 +1,5 @@
-//! Values that one thread hands to its block through shared memory: `if (threadIdx.x == 0) item = atomicAdd(&next, 1);`,
-//! a barrier, `i = item`.
+//! Values that one thread hands to its block through shared memory:
+//! `if (threadIdx.x == 0) item = atomicAdd(&next, 1);`, a barrier, `i = item`.
 //!
 //! # The rule
 //! One store and one load are of the same bytes, and no other access writes to these. All threads of a block decide

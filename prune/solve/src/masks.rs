@@ -65,8 +65,8 @@ impl<'a> Encoder<'a> {
         Ok(Some(if below { common } else { x.minus(&common)? }))
     }
 
-    /// Adds a fact: if `p` is a power of two, the common bits of `x` and `p - 1` are the remainder of `x` by `p`. Then `p`
-    /// and `p - 1` have no common bit.
+    /// Adds a fact: if `p` is a power of two, the common bits of `x` and `p - 1` are the remainder of `x` by `p`. Then
+    /// `p` and `p - 1` have no common bit.
     fn remainder_by_power(&mut self, (x, p): (&Lin, &Lin), common: &Lin, width: Width) -> Encoded<()> {
         let clear = self.common_bits(p, &p.shifted(-1)?, width)?;
         let (_, rest) = self.divide_by(x, p, View::Unsigned, BinOp::URem, width)?;

@@ -29,7 +29,8 @@ pub fn both_in_group(encoder: &mut Encoder, group: Group) -> Encoded<Formula> {
     }
 }
 
-/// Returns the formula that a thread is in one of the sets of warps, and a number that only the threads of its set have.
+/// Returns the formula that a thread is in one of the sets of warps, and a number that only the threads of its set
+/// have.
 fn set_of(encoder: &mut Encoder, side: usize, warps: WarpSets) -> Encoded<(Formula, Lin)> {
     let linear = encoder.linear_tid(side)?;
     let is_in = Formula::le(&Lin::constant(warps.first().into()), &linear)?;

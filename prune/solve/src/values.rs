@@ -21,9 +21,9 @@ const MOST: usize = 40;
 pub type Assignment = Vec<(VarId, u64)>;
 
 /// Returns all combinations of values of halving and doubling loop variables in the offsets of two
-/// accesses. Both threads are in the same iteration of these loops, and the variables have one value for both, as all that
-/// are this `uniform` have. The list is empty if there are no such variables, too many combinations, or unknown values.
-/// Variables that are only added, as in `a[t + s]`, stay unknowns: they make no query harder.
+/// accesses. Both threads are in the same iteration of these loops, and the variables have one value for both, as all
+/// that are this `uniform` have. The list is empty if there are no such variables, too many combinations, or unknown
+/// values. Variables that are only added, as in `a[t + s]`, stay unknowns: they make no query harder.
 pub fn assignments(
     setting: Setting,
     (a, b): (&Place, &Place),

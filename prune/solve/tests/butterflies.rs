@@ -136,8 +136,8 @@ fn both_threads_of_a_pair_swap() {
 /// The first distance of a loop over stages.
 type First = fn(&mut Kernel) -> E;
 
-/// `for (j = from; j != 0; j = step) if (guard) swap(s[i], s[partner])`, with a barrier at the end of the body. A distance
-/// that grows ends at 8.
+/// `for (j = from; j != 0; j = step) if (guard) swap(s[i], s[partner])`, with a barrier at the end of the body. A
+/// distance that grows ends at 8.
 fn stages(from: First, step: Step, (partner, guard): (Partner, Guard), barrier: bool) -> Protocol {
     let mut k = Kernel::new("stages");
     let (x, i) = (k.shared("s", 4 * 64), k.tid());
@@ -302,8 +302,8 @@ fn by_division(k: &mut Kernel, i: E, h: E) -> (E, E) {
     (k.add(high, low), h)
 }
 
-/// The elements of each stage lie apart: for one launch, and for all launches, on conditions that those of powers of two
-/// meet.
+/// The elements of each stage lie apart: for one launch, and for all launches, on conditions that those of powers of
+/// two meet.
 #[test]
 fn stages_of_a_transform() {
     for (name, first, at_once) in [

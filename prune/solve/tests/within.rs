@@ -1,4 +1,5 @@
-//! Accesses that stay within their array, which only the relation of their parts shows, beside neighbours that leave it.
+//! Accesses that stay within their array, which only the relation of their parts shows, beside neighbours that leave
+//! it.
 mod common;
 
 use common::*;
@@ -43,7 +44,8 @@ fn keys_and_values_of_a_merge() {
     for from in [1, 2, 16, 128, 256] {
         assert_eq!(verdicts(512, from, 256), ["proved"; 8], "from {from}");
     }
-    // The last thread's second element lies behind the keys, and may be a value. Only the first ones are apart from all.
+    // The last thread's second element lies behind the keys, and may be a value. Only the first ones are apart from
+    // all.
     let mut second = ["unknown"; 8];
     second[..2].fill("proved");
     assert_eq!(verdicts(511, 256, 256), second);

@@ -10,8 +10,8 @@
 //! | [`exports`] | the exported functions |
 //!
 //! The compiler is gclang, which lies beside this library. What stands for PTX and for a cubin is a container
-//! (`gpurace_abi::image`), which the driver API loads. It carries the source, so that reports show it. The library needs
-//! nothing of the runtime: a program may open it first. The names are NVRTC's.
+//! (`gpurace_abi::image`), which the driver API loads. It carries the source, so that reports show it. The library
+//! needs nothing of the runtime: a program may open it first. The names are NVRTC's.
 #![allow(non_snake_case)]
 
 mod compile;

@@ -161,7 +161,8 @@ impl<'a> Found<'a> {
         matches!(self, Self::Race(_, race) if race.same_value == Some(true))
     }
 
-    /// The fingerprint of the finding, which stays when lines move. Several divergences or faults may have the same one.
+    /// The fingerprint of the finding, which stays when lines move. Several divergences or faults may have the same
+    /// one.
     pub fn fingerprint(self) -> String {
         match self {
             Self::Race(finding, _) => finding.fingerprint.clone(),

@@ -1,5 +1,5 @@
-//! Random kernels whose blocks meet at barrier objects (`cuda::barrier`), copy tiles ahead, use named barriers or wait for
-//! phases of mbarriers by their parity, and mutants of them, as CUDA C++.
+//! Random kernels whose blocks meet at barrier objects (`cuda::barrier`), copy tiles ahead, use named barriers or wait
+//! for phases of mbarriers by their parity, and mutants of them, as CUDA C++.
 //!
 //! No interpreter runs them. The checker without proofs says what races, and a proof must not say otherwise.
 

@@ -85,8 +85,8 @@ fn launches_proved(folder: &Path) -> u64 {
     report["stats"]["launches_proved"].as_u64().unwrap()
 }
 
-/// The program itself says which runs race. With proofs, each run has all races that it has with all checks. It may have
-/// more: the records of a checked launch replace those of earlier ones.
+/// The program itself says which runs race. With proofs, each run has all races that it has with all checks. It may
+/// have more: the records of a checked launch replace those of earlier ones.
 #[test]
 fn random_accesses_by_the_host_race_as_with_all_checks() {
     let folder = work_folder("proofs_managed_random").unwrap();

@@ -291,8 +291,8 @@ fn rings_whose_phases_are_known_by_their_parity_are_proved() {
     compare(&source, "proofs_phases", 0..=20, &[0, 1, 5, 6, 12, 16], &[0, 1, 5, 6, 12, 16]);
 }
 
-/// Whether the reads of tiles are proved, for each way in which a kernel goes wrong. Its arguments are two arrays and these
-/// numbers.
+/// Whether the reads of tiles are proved, for each way in which a kernel goes wrong. Its arguments are two arrays and
+/// these numbers.
 pub fn proved(source: &str, numbers: &str, kernel: &str, ways: &[u32]) -> Vec<Vec<bool>> {
     let folder = work_folder(&format!("proofs_ways_{kernel}_{}_{}", numbers.len(), ways.len())).unwrap();
     let mut source = source.to_owned();

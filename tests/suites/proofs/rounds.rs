@@ -1,4 +1,5 @@
-//! Rings of tiles whose stage and phase go on from tile to tile of a persistent kernel, as in matrix products and attention.
+//! Rings of tiles whose stage and phase go on from tile to tile of a persistent kernel, as in matrix products and
+//! attention.
 
 use super::compare;
 use super::phases::{OPERATIONS, proved};

@@ -1,6 +1,6 @@
-//! Variables of loops that are cut at their end. Mostly they start from the thread's index, and all threads add the same
-//! in each iteration. Such a variable becomes the sum of what it starts from and of what was added, which the threads
-//! share. LLVM and [`crate::blocks::affine_rows`] then see how addresses depend on the thread's index.
+//! Variables of loops that are cut at their end. Mostly they start from the thread's index, and all threads add the
+//! same in each iteration. Such a variable becomes the sum of what it starts from and of what was added, which the
+//! threads share. LLVM and [`crate::blocks::affine_rows`] then see how addresses depend on the thread's index.
 //!
 //! Where threads leave a loop one by one, a thread would store a shared value only if it stays, and LLVM does not
 //! vectorise such a store. Instead all threads that begin an iteration store what will have been added at its end.

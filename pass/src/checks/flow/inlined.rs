@@ -216,8 +216,8 @@ impl Calls {
         Self { numbers, accessing, own_loops }
     }
 
-    /// The positions of an instruction in functions that were inlined, the innermost first, and whether it is outside of
-    /// the loops that were inlined there in turn.
+    /// The positions of an instruction in functions that were inlined, the innermost first, and whether it is outside
+    /// of the loops that were inlined there in turn.
     unsafe fn own_positions(
         &self,
         instruction: LLVMValueRef,

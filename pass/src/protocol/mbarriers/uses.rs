@@ -13,8 +13,8 @@ use crate::ir;
 const MOST_BARRIERS: usize = 16;
 
 /// The instructions that have an address in a variable as an operand, with the number of the operand, and their kernel.
-/// `leads_on` says of which values that use such an address the uses count instead. `None` if there is no kernel, several
-/// ones, or something that is no instruction.
+/// `leads_on` says of which values that use such an address the uses count instead. `None` if there is no kernel,
+/// several ones, or something that is no instruction.
 ///
 /// # Safety
 /// `variable` is live.

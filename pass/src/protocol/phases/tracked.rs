@@ -1,8 +1,8 @@
-//! Copies of elements (`cp.async`) for which an arrival waits: `cp.async.mbarrier.arrive.noinc`. It arrives when all such
-//! copies are done that its thread has started before.
+//! Copies of elements (`cp.async`) for which an arrival waits: `cp.async.mbarrier.arrive.noinc`. It arrives when all
+//! such copies are done that its thread has started before.
 //!
-//! Only those count that always come before it in the same iteration of its loop. Bulk copies do not: it does not know of
-//! them.
+//! Only those count that always come before it in the same iteration of its loop. Bulk copies do not: it does not know
+//! of them.
 
 use std::collections::HashSet;
 
@@ -43,7 +43,8 @@ unsafe fn is_of_elements(copy: LLVMValueRef, told: LLVMValueRef) -> bool {
     }
 }
 
-/// True if each thread that starts a copy comes to the call in the same iteration of the innermost loop around the call, if there is one.
+/// True if each thread that starts a copy comes to the call in the same iteration of the innermost loop around the
+/// call, if there is one.
 unsafe fn always_leads_to(graph: &Graph, copy: LLVMValueRef, told: LLVMValueRef) -> bool {
     // SAFETY: by the caller's contract.
     unsafe {

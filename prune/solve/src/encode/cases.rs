@@ -117,9 +117,9 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// Returns an unsigned comparison of a number that may be below zero with one that both views read alike. `None` for
-    /// others. LLVM makes one such comparison of `0 <= y && y < 16`. Read as unsigned, a number below zero is above all
-    /// that both views read alike.
+    /// Returns an unsigned comparison of a number that may be below zero with one that both views read alike. `None`
+    /// for others. LLVM makes one such comparison of `0 <= y && y < 16`. Read as unsigned, a number below zero is above
+    /// all that both views read alike.
     fn comparison_with_natural(
         &mut self,
         f: &mut Frame<'a>,

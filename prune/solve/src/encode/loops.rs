@@ -267,8 +267,8 @@ impl<'a> Encoder<'a> {
         self.in_iteration(iterated(cases), all)
     }
 
-    /// Returns a variable's value in an iteration. All that ask for it and know the same of it get the same unknown: two
-    /// threads with one first value have one value in each iteration.
+    /// Returns a variable's value in an iteration. All that ask for it and know the same of it get the same unknown:
+    /// two threads with one first value have one value in each iteration.
     fn in_iteration(&mut self, of: Iterated, range: Range) -> Encoded<Lin> {
         if let Some(known) = self.iterated.get(&of) {
             return Ok(known.clone());

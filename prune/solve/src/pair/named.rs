@@ -32,8 +32,8 @@ pub fn unnumbered<'a>(
     PairFormula::of(encoder, race, candidates)
 }
 
-/// Returns the formula that two threads of a block, or one thread twice, arrive at one barrier. With `sets`, no set holds
-/// both.
+/// Returns the formula that two threads of a block, or one thread twice, arrive at one barrier. With `sets`, no set
+/// holds both.
 pub fn at_one_barrier<'a>(
     setting: Setting<'a>,
     both: [(Named, &[Turn<'a>]); 2],
@@ -184,8 +184,8 @@ pub fn leaves_early<'a>(
 }
 
 /// Returns the formula that two nests of loops, which only their conditions end, have different iterations. Two threads
-/// are in the same iterations of the outer loops of theirs. One comes to an iteration of its loop at this depth, for which
-/// the other one has left its own.
+/// are in the same iterations of the outer loops of theirs. One comes to an iteration of its loop at this depth, for
+/// which the other one has left its own.
 pub fn rounds_differ<'a>(
     setting: Setting<'a>,
     [later, at]: [&Turned<'a>; 2],

@@ -43,7 +43,8 @@ pub struct Phases {
 }
 
 /// Returns the formula of a wait for another phase. A thread arrives in some iteration `k`. Another one, `shift`
-/// iterations of its loop later, does not wait at the same mbarrier for the phase with the parity of `first + k / period`.
+/// iterations of its loop later, does not wait at the same mbarrier for the phase with the parity of
+/// `first + k / period`.
 pub fn unwaited<'a>(
     setting: Setting<'a>,
     [arrival, wait]: [&Turned<'a>; 2],
@@ -72,7 +73,8 @@ pub fn unwaited<'a>(
     PairFormula::of(encoder, race, candidates)
 }
 
-/// Returns the formula that a thread which comes to a loop makes fewer iterations than `rounds`. The loop has no breaks.
+/// Returns the formula that a thread which comes to a loop makes fewer iterations than `rounds`. The loop has no
+/// breaks.
 pub fn ends_before<'a>(
     setting: Setting<'a>,
     at: &Turned<'a>,

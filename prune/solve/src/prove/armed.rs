@@ -6,8 +6,8 @@
 //! iterations, or one after the other. Each thread that comes to the loop has come there, and no place comes twice. So
 //! the arrivals of iteration `k` have the number `1 + k / period` at their mbarriers.
 //!
-//! The other loop waits in iteration `k < period` for the phase of the arrival that armed the mbarrier of iteration `k`, and
-//! in iteration `k + period` for that of iteration `k`. So it waits for all phases, one after the other.
+//! The other loop waits in iteration `k < period` for the phase of the arrival that armed the mbarrier of iteration
+//! `k`, and in iteration `k + period` for that of iteration `k`. So it waits for all phases, one after the other.
 
 use std::collections::BTreeSet;
 
@@ -63,8 +63,8 @@ impl<'a> Prover<'a> {
     }
 }
 
-/// An arrival before the loop of another one, which all threads make that come to this loop and are chosen there. One that
-/// stands in no loop counts as in the first iteration.
+/// An arrival before the loop of another one, which all threads make that come to this loop and are chosen there. One
+/// that stands in no loop counts as in the first iteration.
 pub(super) fn arming<'a>(number: ExprId, way: &[Turn<'a>], at: &Turned<'a>) -> Option<Turned<'a>> {
     let parted = way.iter().zip(&at.way[..at.inside]).position(|(x, y)| !x.is_same(y))?;
     let (Turn::At { index, .. }, Turn::At { index: later, .. }) = (way[parted], at.way[parted]) else {

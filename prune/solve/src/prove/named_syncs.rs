@@ -29,8 +29,8 @@ const MOST_FIRST: usize = 8;
 pub(super) type Arrival<'a> = (Named, Vec<Turn<'a>>);
 
 impl<'a> Prover<'a> {
-    /// Finds the named barriers whose order proofs use. Returns the arrivals at the others, in groups that have no barrier
-    /// in common.
+    /// Finds the named barriers whose order proofs use. Returns the arrivals at the others, in groups that have no
+    /// barrier in common.
     pub(super) fn find_named_syncs(&mut self) -> Vec<Vec<Arrival<'a>>> {
         let made: Vec<Arrival<'a>> = syncs(self.setting.protocol)
             .into_iter()

@@ -3,20 +3,20 @@
 //! # The rule
 //! Threads of one loop arrive at the mbarriers of an array, at one place, and those of another loop wait there, at one
 //! place too. All threads of a loop do so in an iteration if one of them does. The arrivals of iteration `k` are at the
-//! mbarrier of iteration `k - period`, and at no mbarrier in between. So for each thread it is number `k / period` there.
-//! In iteration `k + shift`, the other loop waits at this mbarrier for a phase of the same parity.
+//! mbarrier of iteration `k - period`, and at no mbarrier in between. So for each thread it is number `k / period`
+//! there. In iteration `k + shift`, the other loop waits at this mbarrier for a phase of the same parity.
 //!
 //! * At most as many threads arrive as end a phase.
-//! * No thread arrives again before the phase of its arrival is over, as the order of the ring shows ([`super::rings`]),
-//!   or since the loop ends before.
+//! * No thread arrives again before the phase of its arrival is over, as the order of the ring shows
+//!   ([`super::rings`]), or since the loop ends before.
 //!
-//! So at the end of phase `n`, each of these threads has made its arrival number `n`. A thread that waits for phase `n` has
-//! waited for phase `n - 1` before. If it finds the other parity then, phase `n` is over, or a later one.
+//! So at the end of phase `n`, each of these threads has made its arrival number `n`. A thread that waits for phase `n`
+//! has waited for phase `n - 1` before. If it finds the other parity then, phase `n` is over, or a later one.
 //!
 //! Threads may also have arrived at each mbarrier once before their loop ([`super::armed`]).
 //!
-//! A wait that has no arrival to wait for proves nothing: no loop comes to an iteration for which the other one has left
-//! its loop.
+//! A wait that has no arrival to wait for proves nothing: no loop comes to an iteration for which the other one has
+//! left its loop.
 
 use std::collections::{BTreeMap, BTreeSet};
 

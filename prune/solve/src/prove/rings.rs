@@ -1,5 +1,5 @@
-//! Two loops of different warps of a block, of which each hands over to the other at named barriers: producers that fill
-//! the tiles of a ring, and consumers that read them.
+//! Two loops of different warps of a block, of which each hands over to the other at named barriers: producers that
+//! fill the tiles of a ring, and consumers that read them.
 //!
 //! # The rule
 //! All threads that arrive at some barriers are in one of two loops, and each loop arrives at one place. What one loop
@@ -18,9 +18,9 @@
 //! are shortest ways in a graph. Two accesses are unordered only if their iterations are closer
 //! ([`gpurace_protocol::interval::Near`]).
 //!
-//! Loops may be around them, as in a kernel whose blocks work on several tiles. Then the number of an iteration is that of
-//! all rounds ([`gpurace_protocol::expr::Expr::Total`]). It orders the iterations of a thread as that of one loop does. The
-//! two nests have the same rounds.
+//! Loops may be around them, as in a kernel whose blocks work on several tiles. Then the number of an iteration is that
+//! of all rounds ([`gpurace_protocol::expr::Expr::Total`]). It orders the iterations of a thread as that of one loop
+//! does. The two nests have the same rounds.
 //!
 //! Where only some threads arrive or wait, they do so for the others of their warp by its syncs ([`super::chosen`]).
 
@@ -62,8 +62,8 @@ pub(super) struct Before {
     pub shift: i64,
 }
 
-/// An arrival must come after a wait of the other loop, by at most so many iterations. Then no thread arrives again before
-/// the phase of its arrival is over.
+/// An arrival must come after a wait of the other loop, by at most so many iterations. Then no thread arrives again
+/// before the phase of its arrival is over.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InTurn {
     pub arrival: usize,
@@ -182,8 +182,8 @@ impl<'a> Prover<'a> {
         Some(conditions)
     }
 
-    /// The conditions under which no thread comes to an iteration of the first one's loop that is more than `shift` after
-    /// the last one of a thread in the second one's loop. Loops with others around them have the same rounds.
+    /// The conditions under which no thread comes to an iteration of the first one's loop that is more than `shift`
+    /// after the last one of a thread in the second one's loop. Loops with others around them have the same rounds.
     pub(super) fn none_leaves_early(
         &mut self,
         [later, at]: [&Turned<'a>; 2],
@@ -265,8 +265,8 @@ impl<'a> Prover<'a> {
     }
 }
 
-/// An arrival or a wait that stands in a loop. Only its condition ends the loop. If there are loops around it, all of them
-/// ask their conditions before each iteration.
+/// An arrival or a wait that stands in a loop. Only its condition ends the loop. If there are loops around it, all of
+/// them ask their conditions before each iteration.
 pub(super) fn turned<'a>(number: ExprId, way: &[Turn<'a>]) -> Option<Turned<'a>> {
     let into = way.iter().enumerate().filter_map(|(at, turn)| match turn {
         Turn::Into(of) => Some((at, *of)),

@@ -126,7 +126,8 @@ fn a_difference_has_the_sign_that_its_guard_says() {
     for proved in [scan(step, le), scan(step, unsigned)] {
         assert_eq!(in_launch(&proved, &[], 0), ["proved"; 3]);
     }
-    // The first thread reads before the array, which may be the end of the other one. The array's own writes stay in it.
+    // The first thread reads before the array, which may be the end of the other one. The array's own writes stay in
+    // it.
     assert_eq!(in_launch(&scan(step, almost), &[], 0), ["unknown", "unknown", "proved"]);
     // A difference that wraps may have any sign.
     assert_eq!(in_launch(&scan(any, le), &[], 0), ["unknown", "unknown", "proved"]);

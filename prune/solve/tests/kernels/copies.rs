@@ -138,8 +138,8 @@ fn a_ticket_does_not_keep_a_thread_apart_from_itself() {
     not_proved(k, &sites);
 }
 
-/// A ring of `stages` tiles. Each round waits for its tile, which a copy has fetched `ahead` rounds before. The copies in
-/// flight pass `passes` barriers.
+/// A ring of `stages` tiles. Each round waits for its tile, which a copy has fetched `ahead` rounds before. The copies
+/// in flight pass `passes` barriers.
 fn ring(stages: i64, ahead: i64, passes: u32) -> (Kernel, Vec<SiteId>) {
     let mut k = Kernel::new("ring");
     let (from, rounds) = (k.pointer("from"), k.scalar("rounds"));
@@ -203,8 +203,8 @@ fn a_ring_whose_copies_are_in_flight_too_long_or_come_too_early() {
     }
 }
 
-/// Each thread makes an access that writes its element, passes some barriers, and reads an element: its `own`, or that of
-/// the thread at the other end.
+/// Each thread makes an access that writes its element, passes some barriers, and reads an element: its `own`, or that
+/// of the thread at the other end.
 fn written_before(name: &str, op: Op, barriers: u32, own: bool) -> (Kernel, Vec<SiteId>) {
     let mut k = Kernel::new(name);
     let tile = k.shared("tile", 256);

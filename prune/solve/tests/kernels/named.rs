@@ -112,7 +112,8 @@ ways! {
         NextTile,
         /// They use the barriers of the other stage.
         OtherStage,
-        /// Both loops are of one warp: it may count as arrived when its threads of one loop have, if the others have ended.
+        /// Both loops are of one warp: it may count as arrived when its threads of one loop have, if the others have
+        /// ended.
         OneWarp,
         /// The number of a barrier is that of another one.
         OneNumber,

@@ -1,12 +1,12 @@
-//! Rows that are only partly walked, by bounds that differ between threads: a column is below the row's width only where
-//! the loop runs.
+//! Rows that are only partly walked, by bounds that differ between threads: a column is below the row's width only
+//! where the loop runs.
 
 use gpurace_random::Random;
 
 use super::*;
 
-/// A quarter of a turn in place of a matrix of `n` rows: each thread turns one ring. The rows lie `n + wider` elements apart,
-/// and the loop runs `longer` iterations longer than the ring's side.
+/// A quarter of a turn in place of a matrix of `n` rows: each thread turns one ring. The rows lie `n + wider` elements
+/// apart, and the loop runs `longer` iterations longer than the ring's side.
 fn turned(wider: i64, longer: i64) -> Protocol {
     let mut k = Kernel::new("turned");
     let (m, n, first) = (k.pointer("m"), k.scalar("n"), k.gid());
@@ -85,7 +85,8 @@ fn rows_that_reach_into_the_next_one_are_not() {
     }
 }
 
-/// Rows of a packed triangle: row `i` begins at `i * (i + more) / 2`, and its thread writes `i + longer` elements from there on.
+/// Rows of a packed triangle: row `i` begins at `i * (i + more) / 2`, and its thread writes `i + longer` elements from
+/// there on.
 fn packed(more: i64, longer: i64) -> Protocol {
     let mut k = Kernel::new("packed");
     let (m, n, row) = (k.pointer("m"), k.scalar("n"), k.gid());
@@ -149,8 +150,8 @@ fn squares_of_negative_numbers_are_not_ordered() {
     }
 }
 
-/// Each thread has a row and walks columns up to a bound of its own. Accesses are at random sums of rows and columns, of
-/// a matrix whose rows may lie too close.
+/// Each thread has a row and walks columns up to a bound of its own. Accesses are at random sums of rows and columns,
+/// of a matrix whose rows may lie too close.
 fn random_walk(random: &mut Random) -> Protocol {
     let mut k = Kernel::new("random_walk");
     let (m, n, row) = (k.pointer("m"), k.scalar("n"), k.gid());

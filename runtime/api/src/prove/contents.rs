@@ -1,8 +1,8 @@
 //! Looks at memory that a launch loads indices from: whether they are sorted or distinct, and between which
 //! bounds they lie.
 //!
-//! One pass shows whether values are sorted. One more finds the bounds of the others, and one that marks each value in a
-//! set of bits shows whether they are distinct. Values far apart are sorted for that.
+//! One pass shows whether values are sorted. One more finds the bounds of the others, and one that marks each value in
+//! a set of bits shows whether they are distinct. Values far apart are sorted for that.
 
 use gpurace_protocol::contents::{Choice, Contents, Distinct, Wanted, keep_unchanged, wanted};
 use gpurace_protocol::expr::Width;

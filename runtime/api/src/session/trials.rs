@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 use super::{BegunLaunch, Session};
 use crate::session::launch_record::LaunchRecord;
 
-/// What the trials of a kernel may cost, in steps, for each trial that a launch is to have: together a tenth of a second.
-/// If its launches cost more than that, its trials may cost as much.
+/// What the trials of a kernel may cost, in steps, for each trial that a launch is to have: together a tenth of a
+/// second. If its launches cost more than that, its trials may cost as much.
 const LEAST_OF_TRIAL: u64 = 12_000;
 /// What all trials may cost.
 const MOST_STEPS_IN_ALL: u64 = 1 << 22;

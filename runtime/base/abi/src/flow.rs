@@ -78,7 +78,8 @@ pub struct InlinedFunction {
     pub file: u32,
     /// Its name, as [`Frame::function`](crate::meta::Frame::function) has it.
     pub name: String,
-    /// Lines that all threads of a block run together, or none does, wherever the module calls a function of this place.
+    /// Lines that all threads of a block run together, or none does, wherever the module calls a function of this
+    /// place.
     pub together: Vec<u32>,
 }
 

@@ -2,9 +2,9 @@
 //! are sorted or distinct. So threads that write to `out[permutation[i]]`, or to the elements from `rows[i]` to
 //! `rows[i + 1]`, have elements of their own.
 //!
-//! The runtime looks at the memory before the launch. [`wanted`] says which values are worth that, and [`Wanted::bytes`]
-//! where they lie. [`keep_unchanged`] forgets memory that the launch may change. What remains holds for each load of
-//! these values, so it is a fact about the launch like the values of its arguments.
+//! The runtime looks at the memory before the launch. [`wanted`] says which values are worth that, and
+//! [`Wanted::bytes`] where they lie. [`keep_unchanged`] forgets memory that the launch may change. What remains holds
+//! for each load of these values, so it is a fact about the launch like the values of its arguments.
 
 use std::collections::BTreeSet;
 

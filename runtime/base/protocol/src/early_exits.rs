@@ -1,8 +1,8 @@
 //! Threads that end before a barrier at which others wait: `if (i >= n) return;`.
 //!
 //! # Method
-//! An [`EarlyExit`] is a branch of which one side has barriers, and after which no barrier comes. A thread that takes the
-//! other side passes no barrier any more. Those that take the side with the barriers pass them together, if
+//! An [`EarlyExit`] is a branch of which one side has barriers, and after which no barrier comes. A thread that takes
+//! the other side passes no barrier any more. Those that take the side with the barriers pass them together, if
 //! they decide alike what stands in it. So these barriers order two accesses if both threads take that side. If one
 //! does not, they count for nothing: no order follows from the end of a thread. The meetings of two accesses
 //! are then those of the program without these barriers.

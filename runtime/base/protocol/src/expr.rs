@@ -207,8 +207,8 @@ pub enum Expr {
     },
     /// The number of iterations of the loop before the current one, 64 bits.
     Iteration(LoopId),
-    /// The number of iterations of the loop that the thread has begun before the current one: in this round of the loops
-    /// around it and in all earlier ones, 64 bits.
+    /// The number of iterations of the loop that the thread has begun before the current one: in this round of the
+    /// loops around it and in all earlier ones, 64 bits.
     Total {
         /// The loop.
         of: LoopId,

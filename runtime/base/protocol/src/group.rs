@@ -10,8 +10,8 @@ pub enum Group {
     /// Two threads of one warp whose lanes are in one of these sets. Syncs that name at least the set
     /// order them, and so do block and grid barriers.
     Lanes(LaneSets),
-    /// Two threads of a block that are in one of these sets of warps. Named barriers of at least the set order them, and
-    /// so do block and grid barriers.
+    /// Two threads of a block that are in one of these sets of warps. Named barriers of at least the set order them,
+    /// and so do block and grid barriers.
     Warps(WarpSets),
     /// Two threads of one block: block and grid barriers order them.
     Block,

@@ -1,11 +1,11 @@
 //! Asynchronous copies that are in flight over barriers: when such a copy may still take place at a later access.
 //!
 //! # Method
-//! A copy is done once its thread has passed more block barriers than [`Op::passes`] says: then it has waited before the
-//! last of them. So an access behind that many barriers comes after the copy. The structured program shows how many
+//! A copy is done once its thread has passed more block barriers than [`Op::passes`] says: then it has waited before
+//! the last of them. So an access behind that many barriers comes after the copy. The structured program shows how many
 //! barriers certainly lie in between. Of two branches the one with fewer counts, and a loop that may end at once has
-//! none. Each iteration before the one of the later access counts as often as it runs. An access before the copy's start
-//! is ordered with it like with a plain access. A copy without a wait is in flight at every later access.
+//! none. Each iteration before the one of the later access counts as often as it runs. An access before the copy's
+//! start is ordered with it like with a plain access. A copy without a wait is in flight at every later access.
 //!
 //! [`Op::passes`]: crate::protocol::Op::passes
 

@@ -50,7 +50,8 @@ impl WarpSets {
 /// What is known of the named barriers of a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KnownNamed {
-    /// For each arrival that proofs tell from `__syncthreads`: the sets whose threads wait for each other there, if known.
+    /// For each arrival that proofs tell from `__syncthreads`: the sets whose threads wait for each other there, if
+    /// known.
     apart: BTreeMap<Named, Option<WarpSets>>,
 }
 

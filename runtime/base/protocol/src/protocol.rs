@@ -218,7 +218,8 @@ pub struct Stored {
 }
 
 /// An asynchronous copy that is told to an mbarrier of [`Sync::Phase`]. In the same iterations of the loops around
-/// the arrival, its thread arrives there once, and the phase to which this arrival belongs ends only when the copy is done.
+/// the arrival, its thread arrives there once, and the phase to which this arrival belongs ends only when the copy is
+/// done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Told {
     /// The copy.
@@ -308,8 +309,8 @@ pub enum Op {
         /// barrier there. With 0 it makes no sync at all. With [`Op::NO_WAIT`] no wait is known.
         passes: u32,
     },
-    /// A plain access that its thread makes after it has arrived at some mbarriers of the block, and before it waits for
-    /// their phases. Others may have passed these barriers before it takes place.
+    /// A plain access that its thread makes after it has arrived at some mbarriers of the block, and before it waits
+    /// for their phases. Others may have passed these barriers before it takes place.
     Between {
         /// False for a read.
         writes: bool,
@@ -385,9 +386,9 @@ pub enum Sync {
     Phase(Phase),
 }
 
-/// An arrival at an mbarrier in static shared memory, or a wait for a phase of it. A phase ends when so many threads have
-/// arrived, and its copies are done. Nothing else accesses the array of mbarriers, each is initialised once, and a barrier
-/// of the block lies between that and all arrivals and waits.
+/// An arrival at an mbarrier in static shared memory, or a wait for a phase of it. A phase ends when so many threads
+/// have arrived, and its copies are done. Nothing else accesses the array of mbarriers, each is initialised once, and a
+/// barrier of the block lies between that and all arrivals and waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Phase {
     /// The array of mbarriers.
@@ -401,8 +402,8 @@ pub struct Phase {
     pub parity: Option<ExprId>,
 }
 
-/// An arrival at a named barrier: `bar.sync id, n` or `bar.arrive id, n`. A phase of the barrier ends when this number of
-/// threads have arrived.
+/// An arrival at a named barrier: `bar.sync id, n` or `bar.arrive id, n`. A phase of the barrier ends when this number
+/// of threads have arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Named {
     /// The barrier's number, 32 bits.

@@ -33,9 +33,9 @@ pub struct Barriers {
 }
 
 /// Returns barriers that order all races of a finding. `widest` is the widest group of threads that race,
-/// `kernels` has the races, by kernel, and the lines of `file` that may change. `None` if there is no place for them that all
-/// threads of a block reach together. Barriers of the grid show where blocks lack an order: only a cooperative launch
-/// can have them.
+/// `kernels` has the races, by kernel, and the lines of `file` that may change. `None` if there is no place for them
+/// that all threads of a block reach together. Barriers of the grid show where blocks lack an order: only a cooperative
+/// launch can have them.
 pub fn barriers(
     widest: Scope,
     kernels: &[Unordered<'_>],

@@ -196,8 +196,8 @@ pub(crate) fn of_barrier(race: &Race, order: Order) -> String {
     in_one_launch(race, order, missing, "threads")
 }
 
-/// Returns the hint if several threads update bytes, and the update is not atomic. With `by_value`, the index does not go
-/// by the thread.
+/// Returns the hint if several threads update bytes, and the update is not atomic. With `by_value`, the index does not
+/// go by the thread.
 pub(crate) fn of_update(race: &Race, by_value: bool) -> String {
     let is_plain = |effect| effect != Effect::Atomic;
     let [earlier, later] = [race.kind.earlier(), race.kind.later()];

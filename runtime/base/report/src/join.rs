@@ -33,7 +33,8 @@ pub type Traces<'a> = HashMap<&'a str, Vec<InKernel<'a>>>;
 ///   become atomic;
 /// - what a flag or a lock of too narrow a scope lets race, on other objects too;
 /// - what lacks a barrier within the iterations of one loop, and from one iteration to the next;
-/// - what blocks of one branch may tell those of another one of by a plain flag: both objects lack order between blocks;
+/// - what blocks of one branch may tell those of another one of by a plain flag: both objects lack order between
+///   blocks;
 ///
 /// and, of all kernels, what one event would order: see [`lack_one_event`].
 pub fn join(report: &mut Report, traces: &Traces<'_>) {
@@ -112,8 +113,8 @@ fn is_of_back_edge(report: &Report, within: usize, next: usize, traces: &Traces<
         && of(within, traces).iter().all(both_ways)
 }
 
-/// True if one event would order races of both findings: the earlier and the later side are the same launches or copies,
-/// or those of the same two streams, with the object or one of the two operations in common.
+/// True if one event would order races of both findings: the earlier and the later side are the same launches or
+/// copies, or those of the same two streams, with the object or one of the two operations in common.
 fn lack_one_event(report: &Report, a: &Finding, b: &Finding) -> bool {
     let streams = |race: &Race| Some([race.earlier().stream?, race.later().stream?]);
     let operations = |race: &Race| [race.earlier(), race.later()].map(side_name);

@@ -106,8 +106,8 @@ impl Mistake {
 }
 
 /// True if both accesses use one stage of a buffer in an iteration of a loop, and the loop has one barrier, in each
-/// iteration. Stages let one barrier be enough, so one of the two accesses was meant for another stage, or a stage is too
-/// much.
+/// iteration. Stages let one barrier be enough, so one of the two accesses was meant for another stage, or a stage is
+/// too much.
 fn is_one_stage(InKernel { flow, pair }: InKernel<'_>, relation: Relation) -> bool {
     let stage = |site: u32| flow.staged.iter().find(|staged| staged.site == site).map(|staged| staged.stage);
     let stages = pair.map(stage);

@@ -1,7 +1,7 @@
 //! Which accesses barriers part, if there are further ones.
 //!
-//! All threads of a block take the same ways until a branch that they do not decide together. So two accesses may run at
-//! once only if one follows the other without a barrier, or if both follow such a branch.
+//! All threads of a block take the same ways until a branch that they do not decide together. So two accesses may run
+//! at once only if one follows the other without a barrier, or if both follow such a branch.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -79,9 +79,9 @@ impl<'a> Parted<'a> {
     }
 }
 
-/// True if threads of a block may take several ways at the end of a basic block, or one way in different iterations of a
-/// loop around it. They decide together on the way into code that all of them run or none does, and which has no other
-/// way to it; and on the way out of a loop if all of them run the block in each iteration.
+/// True if threads of a block may take several ways at the end of a basic block, or one way in different iterations of
+/// a loop around it. They decide together on the way into code that all of them run or none does, and which has no
+/// other way to it; and on the way out of a loop if all of them run the block in each iteration.
 fn is_decided_apart(
     flow: &Flow,
     reversed: &[Vec<usize>],

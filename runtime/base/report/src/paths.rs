@@ -21,8 +21,8 @@ pub(crate) fn places(flow: &Flow) -> HashMap<u32, StepPlace> {
     places
 }
 
-/// True if two accesses of one basic block are of one statement: no line begins between them, or what comes later has no
-/// later line. Then the statement has several lines.
+/// True if two accesses of one basic block are of one statement: no line begins between them, or what comes later has
+/// no later line. Then the statement has several lines.
 pub(crate) fn is_one_statement(flow: &Flow, a: StepPlace, b: StepPlace) -> bool {
     let (first, last) = (a.min(b), a.max(b));
     let steps = &flow.blocks[a.0].steps;

@@ -308,7 +308,8 @@ pub fn one_line(race: &Race) -> String {
     text
 }
 
-/// Returns the name of a transfer: `copy`, or for a call of a library `cublasSgemm call`, with the function in backquotes.
+/// Returns the name of a transfer: `copy`, or for a call of a library `cublasSgemm call`, with the function in
+/// backquotes.
 pub fn operation(access: &Access) -> String {
     access.function.as_ref().map_or_else(|| "copy".to_owned(), |function| format!("`{function}` call"))
 }

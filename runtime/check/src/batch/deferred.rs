@@ -301,8 +301,8 @@ impl<L: DeferringLaunch> ReadLogs<L> {
     }
 
     /// Makes records of the batches that may have read some of these bytes, by `check`. Drops launches whose first uid
-    /// is below `settled`. `written`: the region that is about to be written. Where an instruction has read that region,
-    /// its other batches get records too, and its further reads are checked as they are made.
+    /// is below `settled`. `written`: the region that is about to be written. Where an instruction has read that
+    /// region, its other batches get records too, and its further reads are checked as they are made.
     pub(crate) fn record(
         &self,
         bytes: &Range<usize>,

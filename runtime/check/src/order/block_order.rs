@@ -9,8 +9,8 @@
 //! kernel that has only these two ([`Mode::Regular`]), one number tells both the barrier interval
 //! and the warp interval.
 //!
-//! In kernels that also have asynchronous copies ([`Mode::Copies`]), it is also kept for each thread which of its copies
-//! the thread, its warp and its block know to be done.
+//! In kernels that also have asynchronous copies ([`Mode::Copies`]), it is also kept for each thread which of its
+//! copies the thread, its warp and its block know to be done.
 //!
 //! In other kernels ([`Mode::Exact`]) a warp that synced some of its lanes has a matrix of what each
 //! lane knows of each other. A thread that acquired through an atomic or waited at a named barrier

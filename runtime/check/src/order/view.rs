@@ -74,8 +74,9 @@ impl BlockView {
     }
 
     /// True if threads that stand in this relation to a record, with this clock, may join it. Where vector clocks order
-    /// threads, no barrier orders what several blocks did, so a record of several would be ordered before nobody. A read
-    /// that is checked late may meet a record that its block made since. The thread of that one may have released it.
+    /// threads, no barrier orders what several blocks did, so a record of several would be ordered before nobody. A
+    /// read that is checked late may meet a record that its block made since. The thread of that one may have released
+    /// it.
     #[inline(always)]
     pub(crate) fn may_join(&self, relation: Relation, clock: u32) -> bool {
         !self.order.is_exact() || relation.in_block() && !self.is_newer(clock)
@@ -188,8 +189,8 @@ impl BlockView {
     fn relation_to_launch(&self, record: Record) -> Option<(Relation, Status)> {
         let status = match self.launch.earlier(self.launch.base + record.uid())? {
             Origin::Before => Status::Synced,
-            // A launch before this one may have learnt of it. Then the record stays needlessly, and where it seems to race,
-            // `standing` tells.
+            // A launch before this one may have learnt of it. Then the record stays needlessly, and where it seems to
+            // race, `standing` tells.
             Origin::Concurrent(_) if !self.order.knows_grid() => Status::Unsynced,
             _ => return None,
         };

@@ -54,8 +54,8 @@ impl Races {
         }
     }
 
-    /// Adds a race that another run of a launch found. A known race keeps its count, and may get a wider group of threads.
-    /// Returns false if nothing changes.
+    /// Adds a race that another run of a launch found. A known race keeps its count, and may get a wider group of
+    /// threads. Returns false if nothing changes.
     pub(crate) fn add_new(&self, record: RaceRecord) -> bool {
         let list = &mut *self.list.lock();
         match list.by_pair.entry(record.key()) {

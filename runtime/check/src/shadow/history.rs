@@ -65,8 +65,8 @@ pub(crate) fn check(
 }
 
 /// The operation that the entries and an access have in common ([`step::common`]); `None` if some of them may conflict.
-/// It is a read among plain reads. Where records name each thread, it may also be an atomic among atomics, such as those
-/// at which many threads arrive and wait.
+/// It is a read among plain reads. Where records name each thread, it may also be an atomic among atomics, such as
+/// those at which many threads arrive and wait.
 fn without_conflict(view: &BlockView, chain: &Chain, a: &Access) -> Option<Op> {
     if !view.names_each_thread && a.touch.op != Op::Read {
         return None;

@@ -1,5 +1,5 @@
-//! Rows of threads that synchronise by barriers alone, in kernels in which others release and acquire: compared with the
-//! same accesses one by one.
+//! Rows of threads that synchronise by barriers alone, in kernels in which others release and acquire: compared with
+//! the same accesses one by one.
 
 use std::collections::HashMap;
 
@@ -136,7 +136,8 @@ fn a_later_read_represents_a_row_behind_a_barrier_alone() {
 }
 
 /// Block 0 writes a word and releases on a flag, by an atomic that is not checked. Then a row of it writes words from
-/// this address on. Block 1 acquires on the flag, and writes the first word. Returns the races with the write before the release.
+/// this address on. Block 1 acquires on the flag, and writes the first word. Returns the races with the write before
+/// the release.
 fn races_behind_an_overwrite(row_at: usize) -> usize {
     let checker = Checker::new();
     let features = SyncFeatures { fences: true, ..SyncFeatures::default() };

@@ -193,8 +193,8 @@ fn transfers(random: &mut Random) -> Vec<Touched> {
 }
 
 /// Runs a random history of up to three launches, each with less than `steps` steps. A step is a
-/// barrier of a block, once in `barriers` times, or what `access` does and describes. `same` races are compared. Returns the
-/// number of races.
+/// barrier of a block, once in `barriers` times, or what `access` does and describes. `same` races are compared.
+/// Returns the number of races.
 pub fn history(
     seed: u64,
     threads: u32,

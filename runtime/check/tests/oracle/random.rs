@@ -171,7 +171,8 @@ pub fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Even
     Event::Access { thread, op, address: base + offset, size, site: site as u32 }
 }
 
-/// Threads of a block arrive at an mbarrier of theirs, and wait there. Mostly all of them do. Other events come between.
+/// Threads of a block arrive at an mbarrier of theirs, and wait there. Mostly all of them do. Other events come
+/// between.
 fn meeting(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Vec<Event> {
     let threads: Vec<usize> = (0..m.threads.len()).filter(|&t| launches.contains(&m.threads[t].0)).collect();
     let (launch, block, _) = m.threads[r.pick(&threads)];

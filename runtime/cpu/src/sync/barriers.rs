@@ -22,8 +22,8 @@ pub(crate) enum Arrival {
     Reduce(u32, bool),
 }
 
-/// Arrives at barrier `id`, waits if the arrival does, and returns the result of `bar.red`. `place` is the number of the
-/// synchronisation, and may have [`UNDER_CONDITION`].
+/// Arrives at barrier `id`, waits if the arrival does, and returns the result of `bar.red`. `place` is the number of
+/// the synchronisation, and may have [`UNDER_CONDITION`].
 ///
 /// # Safety
 /// `ctx` is that of the running device thread.

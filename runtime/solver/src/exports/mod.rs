@@ -7,8 +7,8 @@
 //! | [`eigen`] | eigenvalues |
 //! | [`singular`] | singular values |
 //!
-//! The name of a function has the type of its numbers, so the four functions of one kind share a body. Those with an `X`
-//! take types and sizes of 64 bits as parameters.
+//! The name of a function has the type of its numbers, so the four functions of one kind share a body. Those with an
+//! `X` take types and sizes of 64 bits as parameters.
 
 mod cholesky;
 mod eigen;

@@ -1,11 +1,11 @@
-//! Factors QR. Q is a product of Householder's reflections, each `1 - tau * v * v^H`. They lie as LAPACK stores them: `v`
-//! has a 1 on the diagonal, which is not stored, and its other elements are below.
+//! Factors QR. Q is a product of Householder's reflections, each `1 - tau * v * v^H`. They lie as LAPACK stores them:
+//! `v` has a 1 on the diagonal, which is not stored, and its other elements are below.
 
 use super::{Matrix, add, dot, squares};
 use crate::types::Wide;
 
-/// Makes the reflection whose conjugate transpose takes `x` to a real multiple of the first unit vector. `x` becomes this
-/// multiple and, behind it, the rest of `v`. Returns `tau`.
+/// Makes the reflection whose conjugate transpose takes `x` to a real multiple of the first unit vector. `x` becomes
+/// this multiple and, behind it, the rest of `v`. Returns `tau`.
 pub fn reflect<W: Wide>(x: &mut [W]) -> W {
     let (first, rest) = match x.split_first_mut() {
         Some(parts) => parts,

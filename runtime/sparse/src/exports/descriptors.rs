@@ -1,5 +1,5 @@
-//! Vectors and matrices. The constant variants of a function are the function itself: what is constant is the compiler's
-//! matter.
+//! Vectors and matrices. The constant variants of a function are the function itself: what is constant is the
+//! compiler's matter.
 
 use super::put;
 use crate::dense::{DnMat, is_by_rows};

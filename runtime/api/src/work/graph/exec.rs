@@ -217,7 +217,8 @@ impl<'a> GraphRun<'a> {
         Ok(Self { exec, process, stream, known, points, begin, streams, clocks })
     }
 
-    /// Runs the steps. Returns the clock at the end of the launch. After a step that fails, no other step does its work.
+    /// Runs the steps. Returns the clock at the end of the launch. After a step that fails, no other step does its
+    /// work.
     fn run(mut self) -> Result<Clock> {
         let mut result = Ok(());
         for (index, step) in self.exec.steps.iter().enumerate() {

@@ -262,8 +262,8 @@ impl<'a> Ranges<'a> {
         found
     }
 
-    /// The number of iterations before one of these, in all rounds of the loops around the loop. As that of one round, it
-    /// rests on no guards.
+    /// The number of iterations before one of these, in all rounds of the loops around the loop. As that of one round,
+    /// it rests on no guards.
     pub fn total(&mut self, of: LoopId) -> Range {
         let around = self.loops.around.get(&of).cloned().unwrap_or_default();
         let most = i128::from(i64::MAX);

@@ -16,8 +16,8 @@ enum PlaceUse {
 }
 
 impl PlaceUse {
-    /// The accesses with a further one; `None` if that one conflicts with an earlier one. For threads of one block in one
-    /// interval this agrees with the transition function, as a test shows.
+    /// The accesses with a further one; `None` if that one conflicts with an earlier one. For threads of one block in
+    /// one interval this agrees with the transition function, as a test shows.
     fn with(self, thread: u32, writes: bool) -> Option<Self> {
         match (self, writes) {
             (Self::Not, false) => Some(Self::Read(thread)),

@@ -1,8 +1,8 @@
 //! What all threads of a block know of each other although no barrier told them.
 //!
-//! All of them may have waited for an mbarrier at which all have arrived. An epoch that every thread then knows of every
-//! other is as if a barrier had ended it. So the floor rises to the first epoch that some thread does not know of some
-//! other. Records from before the floor are settled, and need no look into vector clocks.
+//! All of them may have waited for an mbarrier at which all have arrived. An epoch that every thread then knows of
+//! every other is as if a barrier had ended it. So the floor rises to the first epoch that some thread does not know of
+//! some other. Records from before the floor are settled, and need no look into vector clocks.
 
 use super::BlockOrder;
 use crate::order::vector::Clocks;
