@@ -51,9 +51,9 @@ pub fn is_released_early(flow: &Flow, [given, taken]: Pair, across_blocks: bool)
     released.any(comes_before) && is_decided(flow, [given, taken]) && is_looked_for(flow, taken)
 }
 
-/// True if a thread frees bytes for those who write them, and reads them only then: a release comes before the read on each
-/// way, and the thread may come without another one to where an atomic decides again what it does. Who writes looks
-/// before whether the bytes are free.
+/// True if a thread frees bytes for those who write them, and reads them only then: a release comes before the read on
+/// each way, and the thread may come without another one to where an atomic decides again what it does. Who writes
+/// looks before whether the bytes are free.
 pub fn is_freed_early(flow: &Flow, [read, write]: Pair, across_blocks: bool) -> bool {
     let places = places(flow);
     let Some(&at) = places.get(&read) else { return false };
@@ -64,8 +64,8 @@ pub fn is_freed_early(flow: &Flow, [read, write]: Pair, across_blocks: bool) -> 
     is_behind_one(flow, at, &releases) && decides_without(flow, at, &releases) && is_looked_for(flow, write)
 }
 
-/// True if one of these steps comes before another step on each way to it. Neither a barrier nor a decision of an atomic
-/// lies between.
+/// True if one of these steps comes before another step on each way to it. Neither a barrier nor a decision of an
+/// atomic lies between.
 fn is_behind_one(flow: &Flow, at: StepPlace, steps: &BTreeSet<StepPlace>) -> bool {
     let reversed = reversed(flow);
     let mut entered = BTreeSet::new();
@@ -90,8 +90,8 @@ fn is_behind_one(flow: &Flow, at: StepPlace, steps: &BTreeSet<StepPlace>) -> boo
     true
 }
 
-/// True if some way leads from a step to where an atomic decides, or to the kernel's end, and neither a barrier nor one of
-/// these steps lies on it.
+/// True if some way leads from a step to where an atomic decides, or to the kernel's end, and neither a barrier nor one
+/// of these steps lies on it.
 fn decides_without(flow: &Flow, at: StepPlace, steps: &BTreeSet<StepPlace>) -> bool {
     let mut entered = BTreeSet::new();
     let mut pending = vec![(at.0, at.1 + 1)];
