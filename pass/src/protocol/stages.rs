@@ -3,15 +3,15 @@
 //!
 //! # Variables that are carried
 //! A kernel that works on tiles has a loop over the tiles, and in it a loop over the parts of a tile. Stage and parity
-//! often go on from tile to tile. Then the header of each loop around has a variable that hands the value on. It is
-//! carried if
+//! often go on from tile to tile. Then the header of each loop around has a variable that hands the value on. Such a
+//! variable is carried under three conditions:
 //!
-//! * the outermost loop begins with a constant,
-//! * each inner loop begins with the variable of the loop around it, and hands its own one back at its end,
-//! * only the headers of the inner loops leave them.
+//! * The outermost loop begins with a constant.
+//! * Each inner loop begins with the variable of the loop around it. At its end it hands its own one back.
+//! * Only the headers of the inner loops leave them.
 //!
-//! So no iteration of the innermost loop lies between the end of a variable and the start of the next one, and the
-//! value is that of a loop which makes all iterations one after the other ([`Expr::Total`]).
+//! So no iteration of the innermost loop lies between the end of a variable and the start of the next one. The value is
+//! that of one loop that makes all iterations one after the other ([`Expr::Total`]).
 
 use std::collections::HashSet;
 use std::rc::Rc;
