@@ -5,6 +5,8 @@
 //!
 //! `GPURACE_SEED` sets the first seed, `GPURACE_CASES` the number of protocols, `GPURACE_QUICK=1`
 //! solves each for one launch only, which is ten times as fast.
+#[path = "common/changed.rs"]
+mod changed;
 mod common;
 #[path = "common/random.rs"]
 mod random;
@@ -347,7 +349,7 @@ fn no_proved_access_races_beside_syncs_of_some_lanes() {
 #[test]
 fn no_proved_access_races_through_pointers_in_arguments() {
     compare("pointers in arguments: ", |seed| {
-        let protocol = random::with_computed_arguments(random::protocol(seed), seed);
+        let protocol = changed::with_computed_arguments(random::protocol(seed), seed);
         gpurace_protocol::validate::validate(&protocol).expect("a protocol");
         protocol
     });
@@ -357,7 +359,7 @@ fn no_proved_access_races_through_pointers_in_arguments() {
 #[test]
 fn no_proved_access_races_after_loops() {
     compare("after loops: ", |seed| {
-        let protocol = random::with_last_values(random::protocol(seed), seed);
+        let protocol = changed::with_last_values(random::protocol(seed), seed);
         gpurace_protocol::last::settle(&protocol, None).unwrap_or(protocol)
     });
 }
@@ -365,5 +367,5 @@ fn no_proved_access_races_after_loops() {
 /// Threads end before barriers of others.
 #[test]
 fn no_proved_access_races_beside_exits() {
-    compare("exits: ", |seed| random::with_exits(random::protocol(seed), seed));
+    compare("exits: ", |seed| changed::with_exits(random::protocol(seed), seed));
 }
