@@ -252,7 +252,16 @@ const llvm::DIType *bareType(const llvm::DIType *type) {
 
 constexpr unsigned deepestField = 4;
 
-// Appends `PATH\tOFFSET\tSIZE\tELEMENT\n` for each field of a struct, those of its structs, too.
+// What a pointer or a reference points to, without its qualifiers; null for another type.
+const llvm::DIType *pointee(const llvm::DIType *type) {
+  using namespace llvm::dwarf;
+  auto *pointer = llvm::dyn_cast_or_null<llvm::DIDerivedType>(type);
+  bool points =
+      pointer && llvm::is_contained({DW_TAG_pointer_type, DW_TAG_reference_type}, pointer->getTag());
+  return points ? bareType(pointer->getBaseType()) : nullptr;
+}
+
+// Appends `PATH\tOFFSET\tSIZE\tELEMENT\tPOINTEE\tSIZE\n` for each field of a struct, those of its structs, too.
 void appendFields(const llvm::DICompositeType *type, const std::string &path, uint64_t start, unsigned depth,
                   std::string &out) {
   for (const llvm::DINode *node : type->getElements()) {
@@ -275,6 +284,8 @@ void appendFields(const llvm::DICompositeType *type, const std::string &path, ui
       if (auto *of = bareType(composite->getBaseType())) element = of->getSizeInBits() / 8;
     uint64_t size = (member->getSizeInBits() + 7) / 8;
     for (uint64_t number : {offset, size, element}) name += "\t" + std::to_string(number);
+    const llvm::DIType *target = pointee(inner);
+    if (target) name += "\t" + target->getName().str() + "\t" + std::to_string(target->getSizeInBits() / 8);
     out += name + "\n";
   }
 }
@@ -283,22 +294,19 @@ void appendFields(const llvm::DICompositeType *type, const std::string &path, ui
 
 extern "C" {
 
-// The struct that a parameter of a function points to, from its debug info: a line with its name and size,
-// then one for each field. Empty if it is no struct, or unknown. The caller disposes of the text.
-char *gpurace_pointee(LLVMValueRef function, unsigned index) {
+// The struct that a parameter of a function is, or points to, from its debug info: a line with its name and
+// size, then one for each field. Empty if it is no struct, or unknown. The caller disposes of the text.
+char *gpurace_record(LLVMValueRef function, unsigned index, bool behindPointer) {
   std::string out;
   auto *program = llvm::unwrap<llvm::Function>(function)->getSubprogram();
   if (program && program->getType()) {
     auto types = program->getType()->getTypeArray();
     const llvm::DIType *parameter = index + 1 < types.size() ? bareType(types[index + 1]) : nullptr;
-    auto *pointer = llvm::dyn_cast_or_null<llvm::DIDerivedType>(parameter);
-    if (pointer && llvm::is_contained({llvm::dwarf::DW_TAG_pointer_type, llvm::dwarf::DW_TAG_reference_type},
-                                      pointer->getTag())) {
-      auto *type = llvm::dyn_cast_or_null<llvm::DICompositeType>(bareType(pointer->getBaseType()));
-      if (type && type->getTag() != llvm::dwarf::DW_TAG_array_type && type->getSizeInBits() != 0) {
-        out = type->getName().str() + "\t" + std::to_string(type->getSizeInBits() / 8) + "\n";
-        appendFields(type, "", 0, 0, out);
-      }
+    const llvm::DIType *bare = behindPointer ? pointee(parameter) : parameter;
+    auto *type = llvm::dyn_cast_or_null<llvm::DICompositeType>(bare);
+    if (type && type->getTag() != llvm::dwarf::DW_TAG_array_type && type->getSizeInBits() != 0) {
+      out = type->getName().str() + "\t" + std::to_string(type->getSizeInBits() / 8) + "\n";
+      appendFields(type, "", 0, 0, out);
     }
   }
   return LLVMCreateMessage(out.c_str());

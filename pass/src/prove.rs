@@ -18,6 +18,7 @@ use crate::checks::annotations;
 use crate::checks::sites::AccessSite;
 use crate::codegen::open::ProvedSites;
 use crate::config::{Config, Prune};
+use crate::ir::records::KernelRecords;
 use crate::{ir, protocol};
 
 /// Most time for one kernel while compiling. Launches are solved again with
@@ -105,12 +106,17 @@ pub struct WitnessSide {
 /// Asks the solver about the kernels of a module.
 ///
 /// # Safety
-/// `module` is live, normalised and without checks; `accesses` are its.
-pub unsafe fn prove(module: LLVMModuleRef, accesses: &[AccessSite], config: &Config) -> Proofs {
+/// `module` is live, normalised and without checks; `accesses` and `records` are its.
+pub unsafe fn prove(
+    module: LLVMModuleRef,
+    accesses: &[AccessSite],
+    records: &KernelRecords,
+    config: &Config,
+) -> Proofs {
     // SAFETY: by contract.
     let protocols = unsafe {
         let kernels: Vec<_> = ir::kernels(module).into_iter().map(|(kernel, _)| kernel).collect();
-        protocol::extract(module, &kernels, accesses)
+        protocol::extract(module, &kernels, accesses, records)
     };
     let solver = match &config.solver {
         Some(path) => Solver::open(Path::new(path)).map_err(|error| error.to_string()),

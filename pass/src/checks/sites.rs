@@ -39,13 +39,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use gpurace_abi::meta::{Op, Site, Skipped, Space, Verdict};
+use gpurace_abi::meta::{Op, PointerPlace, Site, Skipped, Space, Verdict};
 use gpurace_abi::scope::{AtomicKind, Order, Scope};
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::{LLVMAtomicOrdering, LLVMOpcode};
 
-use crate::analysis::address;
+use crate::analysis::address::{self, Start};
 use crate::checks::annotations;
 use crate::ir::debug_info;
 use crate::ir::entry_calls::CONTEXT_FUNCTION;
@@ -183,7 +183,7 @@ pub unsafe fn collect(module: LLVMModuleRef, positions: &mut Positions) -> Sites
                         volatile,
                         asynchronous,
                         frames: positions.of_instruction(instruction),
-                        parameter: if is_kernel { parameter_of(function, pointer) } else { None },
+                        parameter: if is_kernel { parameter_of(module, function, pointer) } else { None },
                         variable: variable_of(pointer),
                         verdict: Verdict::Checked,
                     });
@@ -307,15 +307,27 @@ pub unsafe fn is_asynchronous(call: LLVMValueRef) -> bool {
     unsafe { ir::metadata(call, ASYNC_METADATA).is_some() }
 }
 
-/// The parameter of a kernel that is the only start of an address.
-unsafe fn parameter_of(kernel: LLVMValueRef, pointer: LLVMValueRef) -> Option<u32> {
+/// The place in a kernel's arguments of the pointer that is the only start of an address: a parameter, or a field of a
+/// struct that is passed by value.
+unsafe fn parameter_of(
+    module: LLVMModuleRef,
+    kernel: LLVMValueRef,
+    pointer: LLVMValueRef,
+) -> Option<PointerPlace> {
     // SAFETY: by contract.
     unsafe {
-        let starts = address::starts(pointer, MOST_STEPS, |_| false)?;
+        let &[start] = &address::starts(pointer, MOST_STEPS, |_| false)?[..] else { return None };
         let parameters = ir::params(kernel);
-        let index = |start: &LLVMValueRef| parameters.iter().position(|parameter| parameter == start);
-        match &starts[..] {
-            [only] => index(only).and_then(|index| u32::try_from(index).ok()),
+        if let Some(index) = parameters.iter().position(|&parameter| parameter == start) {
+            return Some(PointerPlace { index: u32::try_from(index).ok()?, offset: 0 });
+        }
+        if ir::value_opcode(start) != Some(LLVMOpcode::LLVMLoad) {
+            return None;
+        }
+        match address::start_of(module, LLVMGetOperand(start, 0)) {
+            (Start::Argument(index), _, Some(offset)) if ir::byval_type(kernel, index).is_some() => {
+                Some(PointerPlace { index: u32::try_from(index).ok()?, offset: u32::try_from(offset).ok()? })
+            }
             _ => None,
         }
     }

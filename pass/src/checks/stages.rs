@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use gpurace_abi::flow::Staged;
-use gpurace_abi::meta::Site;
+use gpurace_abi::meta::{PointerPlace, Site};
 use gpurace_protocol::protocol::Uniform;
 use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
@@ -57,7 +57,7 @@ pub unsafe fn staged(graph: &Graph, uniformity: &Uniformity, plain: &[Plain<'_>]
 
 impl<'a> Plain<'a> {
     /// The parameter or variable of the object.
-    fn object(&self) -> (Option<u32>, Option<&'a str>) {
+    fn object(&self) -> (Option<PointerPlace>, Option<&'a str>) {
         (self.site.parameter, self.site.variable.as_deref())
     }
 

@@ -14,8 +14,8 @@ pub mod jit;
 pub mod modules;
 pub mod parameters;
 pub mod passes;
-pub mod pointees;
 pub mod position;
+pub mod records;
 pub mod unroll;
 
 use std::collections::HashSet;

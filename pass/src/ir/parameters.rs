@@ -39,7 +39,7 @@ unsafe fn parameters(module: LLVMModuleRef, kernel: LLVMValueRef, skip: usize) -
             offset = offset.next_multiple_of(alignment.max(1));
             let size = ir::alloc_size(module, ty);
             let name = ir::name(param).trim_end_matches(".coerce").to_owned();
-            let place = Param { name, offset: offset as u32, size: size as u32, pointee: None };
+            let place = Param { name, offset: offset as u32, size: size as u32, ..Param::default() };
             out.push(Parameter { place, ty, by_value_pointer: byval.is_some() });
             offset += size;
         }

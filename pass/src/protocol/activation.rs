@@ -18,30 +18,32 @@ use crate::analysis::{address, aggregates};
 use crate::checks::sites::Access;
 use crate::ir;
 use crate::ir::parameters::argument_layout;
+use crate::ir::records::Records;
 
 /// The largest number of nested activations.
 const MAX_CALLS: u32 = 8;
 
 impl Extraction<'_> {
-    /// Evaluates a kernel.
+    /// Evaluates a kernel. `records` are the structs of its parameters, if there are any.
     ///
     /// # Safety
     /// `kernel` is a live function of the module.
     ///
     /// # Errors
     /// The reason why nothing is known of the kernel.
-    pub unsafe fn kernel(&mut self, kernel: LLVMValueRef) -> Result<Frame, String> {
+    pub unsafe fn kernel(&mut self, kernel: LLVMValueRef, records: &[Records]) -> Result<Frame, String> {
         let mut arguments = Vec::new();
         let mut read_only_copies = Vec::new();
         // SAFETY: by contract.
         unsafe {
             let (places, _) = argument_layout(self.facts.module, kernel);
-            for (index, (param, place)) in ir::params(kernel).into_iter().zip(places).enumerate() {
-                let mut name = ir::name(param);
-                if name.is_empty() {
-                    name = format!("argument {index}");
+            for (index, (param, mut place)) in ir::params(kernel).into_iter().zip(places).enumerate() {
+                if place.name.is_empty() {
+                    place.name = format!("argument {index}");
                 }
-                self.argument_names.insert(place.offset, name.clone());
+                let name = place.name.clone();
+                place.record = records.get(index).and_then(|records| records.own.clone());
+                self.parameters.insert(place.offset, place.clone());
                 let copy = ir::byval_type(kernel, index).is_some();
                 let read_only = copy && address::only_loaded(param);
                 read_only_copies.push(read_only);

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use gpurace_abi::meta::Param;
 use gpurace_protocol::expr::{ExprId, LoopId, VarId, Width};
 use gpurace_protocol::protocol::{ObjectId, Uniform};
 use llvm_sys::core::*;
@@ -192,8 +193,8 @@ pub struct Extraction<'a> {
     pub locals: Vec<Vec<WrittenBytes>>,
     /// Functions that are being followed.
     pub active: Vec<LLVMValueRef>,
-    /// Names of the kernel's arguments, by offset.
-    pub argument_names: HashMap<u32, String>,
+    /// The kernel's parameters, by offset.
+    pub parameters: HashMap<u32, Param>,
 }
 
 /// The width of an integer type in expressions.

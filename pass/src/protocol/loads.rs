@@ -60,7 +60,7 @@ impl Extraction<'_> {
             Root::Arguments(start) => {
                 let Some(at) = at else { return self.computed_argument(start, pointer.offset, width) };
                 let at = u32::try_from(at).ok()?;
-                let name = self.argument_names.get(&start).map(|n| format!("{n}+{at}")).unwrap_or_default();
+                let name = self.parameters.get(&start).map(|param| param.name_at(at)).unwrap_or_default();
                 Some(self.argument(&name, start.checked_add(at)?, width))
             }
             Root::Constant(variable) => {
@@ -188,7 +188,8 @@ impl Extraction<'_> {
         if let Some(known) = self.computed.get(&(at, width)) {
             return Some(known.clone());
         }
-        let name = self.argument_names.get(&start).cloned().unwrap_or_else(|| "an argument".to_owned());
+        let name = self.parameters.get(&start).map_or("an argument", |param| &*param.name);
+        let name = name.to_owned();
         let value = match width {
             Some(width) => {
                 let (uniform, varies) = (self.b.uniform(at), self.b.varies(at));

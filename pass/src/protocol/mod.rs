@@ -68,6 +68,7 @@ use llvm_sys::prelude::*;
 
 use crate::checks::sites::AccessSite;
 use crate::ir;
+use crate::ir::records::{KernelRecords, Records};
 use builder::Builder;
 use effects::Facts;
 use frame::Extraction;
@@ -76,7 +77,8 @@ use frame::Extraction;
 /// count at each call.
 const MAX_INSTRUCTIONS: usize = 100_000;
 
-/// Returns the protocols of `kernels`, in their order. Sites are indices into `accesses`.
+/// Returns the protocols of `kernels`, in their order. Sites are indices into `accesses`. `records` give names to
+/// fields of arguments.
 ///
 /// # Safety
 /// `module` is live, normalised and without checks; the kernels and accesses
@@ -85,6 +87,7 @@ pub unsafe fn extract(
     module: LLVMModuleRef,
     kernels: &[LLVMValueRef],
     accesses: &[AccessSite],
+    records: &KernelRecords,
 ) -> Vec<Protocol> {
     // SAFETY: by contract.
     unsafe {
@@ -93,8 +96,10 @@ pub unsafe fn extract(
         kernels
             .iter()
             .map(|&kernel| {
-                let mut protocol = protocol(&facts, kernel);
-                protocol.kernel = ir::name(kernel);
+                let name = ir::name(kernel);
+                let records = records.get(&name).map_or(&[][..], Vec::as_slice);
+                let mut protocol = protocol(&facts, kernel, records);
+                protocol.kernel = name;
                 // Symbols keep objects apart until here. Users know the names of the source.
                 for object in &mut protocol.objects {
                     object.name = crate::ir::position::source_name(&object.name);
@@ -106,7 +111,7 @@ pub unsafe fn extract(
     }
 }
 
-unsafe fn protocol(facts: &Facts<'_>, kernel: LLVMValueRef) -> Protocol {
+unsafe fn protocol(facts: &Facts<'_>, kernel: LLVMValueRef, records: &[Records]) -> Protocol {
     let extracted = catch_unwind(AssertUnwindSafe(|| {
         let mut x = Extraction {
             facts,
@@ -116,11 +121,11 @@ unsafe fn protocol(facts: &Facts<'_>, kernel: LLVMValueRef) -> Protocol {
             computed: HashMap::new(),
             locals: Vec::new(),
             active: Vec::new(),
-            argument_names: HashMap::new(),
+            parameters: HashMap::new(),
         };
         // SAFETY: by the caller's contract.
         unsafe {
-            let mut frame = x.kernel(kernel)?;
+            let mut frame = x.kernel(kernel, records)?;
             x.b.protocol.body = x.statements(&mut frame)?;
         }
         let mut protocol = last::settle(&x.b.protocol, None).unwrap_or(x.b.protocol);

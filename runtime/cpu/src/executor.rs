@@ -176,6 +176,10 @@ impl Executor {
             }
         }
         let state = Arc::new(state);
+        let grid_barrier = state.checks.as_ref().zip(state.grid_barrier());
+        if let Some((checks, barrier)) = grid_barrier {
+            checks.begin_grid_barrier(barrier, state.checked());
+        }
         if workers > 1 {
             self.offer(&state);
         }
@@ -189,7 +193,11 @@ impl Executor {
             state.finish(job.worker);
         }
         self.idle.lock().push(worker);
-        state.wait().map_err(named)
+        let ended = state.wait();
+        if let Some((checks, barrier)) = grid_barrier {
+            checks.end_grid_barrier(barrier);
+        }
+        ended.map_err(named)
     }
 
     /// Number of workers that this launch is spread over.

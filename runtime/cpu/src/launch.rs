@@ -229,6 +229,8 @@ impl Pulse {
 /// Size of a grid barrier's workspace. Cooperative groups use its first 8 bytes (`grid_workspace`:
 /// size, barrier).
 const WORKSPACE_BYTES: usize = 256;
+/// Offset of the word that counts arrivals.
+const BARRIER_OFFSET: usize = 4;
 
 /// Offset of dynamic shared memory behind so many bytes of static shared memory.
 const fn dynamic_offset(static_bytes: u32) -> usize {
@@ -381,6 +383,19 @@ impl LaunchState {
     /// The grid barrier's workspace, or null.
     pub(crate) fn workspace(&self) -> *mut u8 {
         self.workspace.as_ref().map_or(ptr::null_mut(), |w| w.as_ptr().cast_mut().cast())
+    }
+
+    /// Number of blocks that are checked, if the launch has checks.
+    pub(crate) fn checked(&self) -> u64 {
+        match &self.checked_blocks {
+            Some(wanted) => (0..self.blocks).filter(|&block| wanted(block)).count() as u64,
+            None => self.blocks,
+        }
+    }
+
+    /// The address of the word that counts the arrivals at the grid barrier, if the launch is cooperative.
+    pub(crate) fn grid_barrier(&self) -> Option<usize> {
+        self.workspace.as_ref().map(|workspace| workspace.as_ptr().addr() + BARRIER_OFFSET)
     }
 
     /// Ends the launch with a fault. The first fault stays.

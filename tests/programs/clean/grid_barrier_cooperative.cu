@@ -1,4 +1,6 @@
-// `grid.sync()` orders all blocks of a cooperative launch.
+//@ revisions: all some
+//@[some] options: blocks=0-1
+// `grid.sync()` orders all blocks of a cooperative launch, also where only some of them are checked.
 #include <cooperative_groups.h>
 #include "check.h"
 namespace cg = cooperative_groups;

@@ -87,7 +87,7 @@ impl Program {
             }
             let found = sites::collect(module, &mut Positions::new(&[]));
             let kernels: Vec<_> = ir::kernels(module).into_iter().map(|(f, _)| f).collect();
-            let protocols = protocol::extract(module, &kernels, &found.accesses);
+            let protocols = protocol::extract(module, &kernels, &found.accesses, &HashMap::new());
             grid_sync::unmark(module);
             if std::env::var_os("GPURACE_TEST_DUMP").is_some() {
                 eprintln!("{protocols:#?}");

@@ -278,36 +278,30 @@ fn code_for(
 /// Runs a launch to its end. The fault of a thread is returned by later calls: the launch itself
 /// succeeds, as on a device.
 fn run(session: &'static Session, executor: &Executor, launch: &KernelLaunch<'_>) -> Result {
-    let kernel = launch.kernel;
     let code: &gpurace_cpu::image::Kernel =
-        kernel.code.downcast_ref().ok_or(Error::INVALID_DEVICE_FUNCTION)?;
+        launch.kernel.code.downcast_ref().ok_or(Error::INVALID_DEVICE_FUNCTION)?;
     let mut begun = session.begin(launch);
     session.keep_python_stack(&mut begun);
     let checks = begun.wanted.as_ref().map(|wanted| session.check(launch, &begun, wanted));
-    let (mut entry, mut block_entry) = code_for(code, kernel, begun.wanted.as_deref());
-    if session.stops_in_debugger() {
-        // One block at a time, each thread with the source's own function.
+    let (entry, block_entry) = if session.stops_in_debugger() {
         executor.set_workers(1);
-        let bare = code.run_bare.filter(|_| begun.wanted.is_none());
-        (entry, block_entry) = (bare.unwrap_or(code.run), None);
-    }
-    let checked_blocks = session.options().blocks.as_ref().map(|_| {
-        let options = session.options();
-        Arc::new(|block| options.checks_block(block)) as Arc<gpurace_cpu::launch::CheckedBlocks>
-    });
+        (code_for_debugger(code, &begun), None)
+    } else {
+        code_for(code, launch.kernel, begun.wanted.as_deref())
+    };
     // SAFETY: the slice has the same size in bytes.
     let args =
         unsafe { std::slice::from_raw_parts(launch.args.as_ptr().cast::<u8>(), size_of_val(launch.args)) };
     let launch = gpurace_cpu::KernelLaunch {
         entry,
         block_entry,
-        kernel: kernel.meta(),
+        kernel: launch.kernel.meta(),
         shape: launch.shape,
         args,
         cooperative: launch.cooperative,
         id: begun.record.id,
         checks: checks.clone(),
-        checked_blocks,
+        checked_blocks: checked_blocks(session),
         seed: session.options().seed,
         trial: None,
     };
@@ -317,19 +311,14 @@ fn run(session: &'static Session, executor: &Executor, launch: &KernelLaunch<'_>
     drop(shown);
     let ended = match ran {
         Ok(report) => {
-            session.end(
-                &begun,
-                checks.as_deref(),
-                divergences::of_launch(&begun.record, &report, session.options()),
-            );
+            let divergences = divergences::of_launch(&begun.record, &report, session.options());
+            session.end(&begun, checks.as_deref(), divergences);
             Ok(())
         }
         Err(fault) => {
             // Open code has no check that tells of a proved access.
-            let launch = gpurace_cpu::KernelLaunch {
-                entry: if checks.is_some() { code.run } else { entry },
-                ..launch.clone()
-            };
+            let entry = if checks.is_some() { code.run } else { entry };
+            let launch = gpurace_cpu::KernelLaunch { entry, ..launch.clone() };
             let with_line = |known: &_| fault_of_one_thread(session, executor, &launch, &begun, known);
             let ended = end_with(session, &fault, &begun, with_line);
             session.end(&begun, checks.as_deref(), EndedLaunch::default());
@@ -338,6 +327,19 @@ fn run(session: &'static Session, executor: &Executor, launch: &KernelLaunch<'_>
     };
     trials.end();
     ended
+}
+
+/// The code of a launch in a debugger: each thread runs the source's own function.
+fn code_for_debugger(code: &gpurace_cpu::image::Kernel, begun: &BegunLaunch) -> KernelFn {
+    let bare = code.run_bare.filter(|_| begun.wanted.is_none());
+    bare.unwrap_or(code.run)
+}
+
+/// The blocks that the option `blocks` asks to check; `None` for all of them.
+fn checked_blocks(session: &'static Session) -> Option<Arc<gpurace_cpu::launch::CheckedBlocks>> {
+    let options = session.options();
+    options.blocks.as_ref()?;
+    Some(Arc::new(|block| options.checks_block(block)))
 }
 
 /// CUDA's error for a fault, and the report's kind if it is reported.

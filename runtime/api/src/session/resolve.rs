@@ -1,7 +1,7 @@
 //! Turns the checker's addresses and site numbers into the report's names, lines and objects.
 
 use gpurace_abi::flow::Flow;
-use gpurace_abi::meta::{Elements, Frame, ModuleMeta, Site};
+use gpurace_abi::meta::{Elements, Frame, ModuleMeta, PointerPlace, Site};
 use gpurace_abi::symbol;
 use gpurace_check::{RaceRecord, RaceScope, Side, SideOp, Space};
 use gpurace_options::select::ObjectDescription;
@@ -134,38 +134,37 @@ fn access(session: &Session, side: &Side, launch: Option<&LaunchRecord>) -> sche
     access
 }
 
-/// The parameter of the kernel that the address of an access starts from.
+/// The pointer in the kernel's arguments that the address of an access starts from.
 fn parameter(kernel: &Kernel, site: &Site) -> Option<schema::Parameter> {
-    let index = site.parameter?;
-    let name = &kernel.meta().params.get(index as usize)?.name;
-    (!name.is_empty()).then(|| schema::Parameter { name: name.clone(), number: index + 1 })
+    let PointerPlace { index, offset } = site.parameter?;
+    let name = kernel.meta().params.get(index as usize)?.name_at(offset);
+    (!name.is_empty()).then(|| schema::Parameter { name, number: index + 1 })
 }
 
-/// The element of an allocation, if the allocation holds what the kernel's parameter points to.
-fn element_of_parameter(object: &schema::Object, kernel: Option<&str>) -> Option<schema::Element> {
-    let (number, offset) = (object.parameter.as_ref()?.number as usize, object.offset?);
-    let (ty, size) = symbol::pointee(symbol::parameter_types(kernel?).get(number.checked_sub(1)?)?)?;
-    (object.size? % size == 0).then(|| schema::Element {
+/// The element of an allocation, if the allocation holds what this pointer in the kernel's arguments points to.
+fn element_behind(object: &schema::Object, kernel: &Kernel, place: PointerPlace) -> Option<schema::Element> {
+    let param = kernel.meta().params.get(place.index as usize)?;
+    if let Some(record) = &param.pointee {
+        let element = element_of(object, &record.name, record.size)?;
+        let field = record.field_at(element.byte);
+        return Some(schema::Element { field, ..element });
+    }
+    if let Some(record) = &param.record {
+        let pointee = record.field(place.offset.into())?.pointee.as_ref()?;
+        return element_of(object, &pointee.name, pointee.size);
+    }
+    let (ty, size) = symbol::pointee(symbol::parameter_types(&kernel.demangled).get(place.index as usize)?)?;
+    element_of(object, ty, size)
+}
+
+/// The element of an allocation that holds elements of this type and size.
+fn element_of(object: &schema::Object, ty: &str, size: u64) -> Option<schema::Element> {
+    let offset = object.offset?;
+    (!ty.is_empty() && object.size?.checked_rem(size)? == 0).then(|| schema::Element {
         index: vec![offset / size],
         byte: offset % size,
         ty: Some(ty.to_owned()),
         field: None,
-    })
-}
-
-/// The element of an allocation, if the kernel's parameter points to structs.
-fn element_of_structs(object: &schema::Object, kernel: &Kernel) -> Option<schema::Element> {
-    let (number, offset) = (object.parameter.as_ref()?.number as usize, object.offset?);
-    let pointee = kernel.meta().params.get(number.checked_sub(1)?)?.pointee.as_ref()?;
-    if pointee.size == 0 || object.size? % pointee.size != 0 || pointee.name.is_empty() {
-        return None;
-    }
-    let byte = offset % pointee.size;
-    Some(schema::Element {
-        index: vec![offset / pointee.size],
-        byte,
-        ty: Some(pointee.name.clone()),
-        field: pointee.field_at(byte),
     })
 }
 
@@ -296,10 +295,11 @@ fn leads_out_of(
     site: &Site,
     object: &MemoryObject,
 ) -> Option<&'static str> {
-    let param = launch.kernel.meta().params.get(site.parameter? as usize)?;
-    let (from, size) = (param.offset as usize, param.size as usize);
+    let place = site.parameter?;
+    let param = launch.kernel.meta().params.get(place.index as usize)?;
+    let from = (param.offset + place.offset) as usize;
     let bytes: Vec<u8> = launch.args.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let pointer = u64::from_le_bytes(bytes.get(from..from + size)?.try_into().ok()?);
+    let pointer = u64::from_le_bytes(*bytes.get(from..)?.first_chunk()?);
     let own = object.order?;
     let is_elsewhere = |allocation: &Allocation| u64::from(allocation.order) != own;
     let pointer = usize::try_from(pointer).ok()?;
@@ -353,17 +353,19 @@ pub fn race_at(
         count: record.count,
         seed: record.seed,
     };
-    let facts = [(&record.later, &later_launch), (&record.earlier, &earlier_launch)]
-        .map(|(side, launch)| facts(&session.program, side, launch.as_ref(), object.as_ref()));
-    if let Some(object) = &mut race.object {
-        // What leads out of its array has another object's name.
-        let named = facts.iter().zip(&race.accesses).find(|(side, _)| side.strays_from.is_none());
-        object.parameter = named.and_then(|(_, access)| access.parameter.clone());
-        if object.element.is_none() {
-            let kernel = later_launch.as_ref().map(|launch| launch.kernel);
-            object.element = kernel
-                .and_then(|kernel| element_of_structs(object, kernel))
-                .or_else(|| element_of_parameter(object, race.kernel.as_deref()));
+    let sides = [(&record.later, later_launch.as_ref()), (&record.earlier, earlier_launch.as_ref())];
+    let facts = sides.map(|(side, launch)| facts(&session.program, side, launch, object.as_ref()));
+    // What leads out of its array has another object's name.
+    let named = facts
+        .iter()
+        .zip(&race.accesses)
+        .position(|(side, access)| side.strays_from.is_none() && access.parameter.is_some());
+    if let (Some(object), Some(named)) = (&mut race.object, named) {
+        object.parameter.clone_from(&race.accesses[named].parameter);
+        let (side, launch) = sides[named];
+        let place = site(modules, side.site).and_then(|(_, site)| site.parameter);
+        if let (None, Some(launch), Some(place)) = (&object.element, launch, place) {
+            object.element = element_behind(object, launch.kernel, place);
         }
     }
     let in_kernel = later_launch.as_ref().and_then(|launch| InKernel::of(launch.kernel, record));

@@ -37,7 +37,7 @@ pub const MAGIC: [u8; 8] = *b"GPURACE\x01";
 pub const TEXT_HEAD: &str = "// gpurace device code for the host, in base64\n";
 /// Version of the container, of [`ImageTable`], of [`ThreadCtx`], of the
 /// [block frame](crate::batch) and of the entry points. Each change of any of them raises it.
-pub const FORMAT_VERSION: u32 = 31;
+pub const FORMAT_VERSION: u32 = 32;
 /// The symbol that a host image exports.
 pub const IMAGE_SYMBOL: &str = "__gpurace_image";
 /// Magic of clang's and nvcc's `__cuda_fatbin_wrapper`.

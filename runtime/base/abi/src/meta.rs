@@ -110,14 +110,28 @@ pub struct Site {
     pub asynchronous: bool,
     /// Position, innermost inlined function first; empty without debug info.
     pub frames: Vec<Frame>,
-    /// The kernel's parameter that the address starts from: an index into [`KernelMeta::params`].
+    /// Where the kernel's arguments hold the pointer that the address starts from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parameter: Option<u32>,
+    pub parameter: Option<PointerPlace>,
     /// The shared or device variable that the address starts from, as the source calls it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variable: Option<String>,
     /// The least of its verdicts in all kernels.
     pub verdict: Verdict,
+}
+
+/// The place of a pointer in a kernel's arguments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct PointerPlace {
+    /// The parameter: an index into [`KernelMeta::params`].
+    pub index: u32,
+    /// Bytes from the parameter's start: not 0 for a later field of a struct that is passed by value.
+    #[serde(default, skip_serializing_if = "is_start")]
+    pub offset: u32,
+}
+
+fn is_start(offset: &u32) -> bool {
+    *offset == 0
 }
 
 /// The prover's verdict on an access.
@@ -221,12 +235,41 @@ pub struct Param {
     pub size: u32,
     /// The struct that it points to, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pointee: Option<Pointee>,
+    pub pointee: Option<Record>,
+    /// The struct that it is, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<Record>,
 }
 
-/// A struct that a parameter points to.
+impl Param {
+    /// Returns the name of what lies this many bytes behind the parameter's start: `a`, or `a.p` for a field, or `a+8`
+    /// for a field whose name is not known. The span `s` is `s` and not `s.__data_`: users do not know what libraries
+    /// call their fields. Empty if the parameter has no name.
+    pub fn name_at(&self, offset: u32) -> String {
+        if self.name.is_empty() {
+            return String::new();
+        }
+        let field = self.record.as_ref().and_then(|record| record.field_at(offset.into()));
+        match field {
+            Some(field) => {
+                let known = field.split('.').filter(|name| !is_reserved(name));
+                std::iter::once(&*self.name).chain(known).collect::<Vec<_>>().join(".")
+            }
+            None if offset == 0 => self.name.clone(),
+            None => format!("{}+{offset}", self.name),
+        }
+    }
+}
+
+/// True for a name that C++ reserves for the compiler and its libraries.
+fn is_reserved(name: &str) -> bool {
+    let mut bytes = name.bytes();
+    bytes.next() == Some(b'_') && bytes.next().is_some_and(|byte| byte == b'_' || byte.is_ascii_uppercase())
+}
+
+/// A struct of a kernel's parameter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pointee {
+pub struct Record {
     /// Its name in the source; empty if it has none.
     pub name: String,
     /// Its size, bytes.
@@ -248,17 +291,33 @@ pub struct Field {
     /// Size of its elements if it is an array, else 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub element: u64,
+    /// What it points to, if it is a pointer to a type whose size is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pointee: Option<Pointee>,
+}
+
+/// A type that a field points to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pointee {
+    /// Its name in the source.
+    pub name: String,
+    /// Its size, bytes.
+    pub size: u64,
 }
 
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-impl Pointee {
+impl Record {
+    /// Returns the field that holds a byte of the struct.
+    pub fn field(&self, byte: u64) -> Option<&Field> {
+        self.fields.iter().find(|f| (f.offset..f.offset.saturating_add(f.size)).contains(&byte))
+    }
+
     /// Returns the name of the field that holds a byte of the struct.
     pub fn field_at(&self, byte: u64) -> Option<String> {
-        let field =
-            self.fields.iter().find(|f| (f.offset..f.offset.saturating_add(f.size)).contains(&byte))?;
+        let field = self.field(byte)?;
         Some(match (byte - field.offset).checked_div(field.element) {
             Some(index) => format!("{}[{index}]", field.name),
             None => field.name.clone(),
@@ -409,4 +468,22 @@ pub struct Skipped {
     pub reason: String,
     /// Number of access instructions.
     pub count: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pointer_has_the_name_that_its_user_gave_it() {
+        let field = |name: &str, offset| Field { name: name.to_owned(), offset, size: 8, ..Field::default() };
+        let fields = vec![field("x", 0), field("view.__data_", 8), field("_Base._M_ptr", 16)];
+        let record = Some(Record { fields, ..Record::default() });
+        let param = Param { name: "a".to_owned(), record, ..Param::default() };
+        assert_eq!([0, 8, 16, 24].map(|at| param.name_at(at)), ["a.x", "a.view", "a", "a+24"]);
+        let plain = Param { name: "p".to_owned(), ..Param::default() };
+        assert_eq!([0, 8].map(|at| plain.name_at(at)), ["p", "p+8"]);
+        let unnamed = Param { name: String::new(), ..param };
+        assert_eq!(unnamed.name_at(0), "");
+    }
 }

@@ -263,7 +263,7 @@ impl<'a> Evidence<'a> {
     pub(crate) fn words(&self, diagnosis: Diagnosis) -> String {
         match diagnosis {
             Diagnosis::OutOfBounds { .. } => "out of bounds".to_owned(),
-            Diagnosis::Update(_) => "missing atomic".to_owned(),
+            Diagnosis::Update(_) | Diagnosis::PlainFlag => words::MISSING_ATOMIC.to_owned(),
             Diagnosis::Mistake(mistake) => mistake.words().to_owned(),
             Diagnosis::Branches => words::SEVERAL_WRITERS.to_owned(),
             _ if diagnosis.kind() == CauseKind::Other => words::other_cause(self.race).to_owned(),
@@ -390,11 +390,15 @@ impl<'a> Evidence<'a> {
                 }
                 _ => format!("no barrier stands between {between}"),
             },
+            Diagnosis::PlainFlag if is_one_place(race) => {
+                let line = race.later().line.map_or_else(String::new, |line| format!(" at line {line}"));
+                format!("several threads access the same bytes{line}, and the access is not atomic")
+            }
             Diagnosis::Overlap
+            | Diagnosis::PlainFlag
             | Diagnosis::Update(_)
             | Diagnosis::PlainSet
             | Diagnosis::OneAtomic
-            | Diagnosis::PlainFlag
             | Diagnosis::OnePlace => match race.later().line {
                 Some(line) if is_one_place(race) => {
                     format!("several threads access the same bytes at line {line} without order")

@@ -77,7 +77,7 @@ impl Mistake {
         match self {
             Self::WrongStage => "wrong stage",
             Self::EarlyRelease { .. } => "early release",
-            Self::LookAfterwards => "missing atomic",
+            Self::LookAfterwards => words::MISSING_ATOMIC,
         }
     }
 

@@ -394,6 +394,9 @@ pub fn finding_title(cause: &str, kernel: Option<&str>, race: &Race) -> String {
 /// Several threads write what one thread should.
 pub(crate) const SEVERAL_WRITERS: &str = "several writers";
 
+/// What is wrong where accesses ought to be atomic.
+pub(crate) const MISSING_ATOMIC: &str = "missing atomic";
+
 /// Returns what is wrong, where that is not the missing order.
 pub(crate) fn other_cause(race: &Race) -> &'static str {
     let (earlier, later) = (race.earlier(), race.later());
@@ -401,7 +404,7 @@ pub(crate) fn other_cause(race: &Race) -> &'static str {
     match (race.kind.earlier(), race.kind.later()) {
         (Effect::Atomic, Effect::Atomic) => "overlapping atomics",
         (Effect::Write, Effect::Write) if is_one_line => SEVERAL_WRITERS,
-        _ => "missing atomic",
+        _ => MISSING_ATOMIC,
     }
 }
 

@@ -6,7 +6,7 @@
 //! read-modify-writes if each link is morally strong.
 //!
 //! A `SyncVar` holds who wrote the value of a location ([`Head`]), and what a reader of the value
-//! learns ([`Carried`]). It also has a log of the atomic operations on the location
+//! learns ([`Carried`]). The variable of a grid's barrier has phases beside it ([`Phases`]). It also has a log of the atomic operations on the location
 //! ([`crate::order::observed`]). A location gets a variable when something is released on it. In
 //! launches that keep logs, any atomic operation makes one while there are few.
 
@@ -111,6 +111,30 @@ impl Released {
     }
 }
 
+/// The phases of the barrier of a grid. Its loads wait until all blocks have arrived. When a block looks, others may have
+/// arrived for the next phase already, and their arrivals change the same word. What they did before orders nothing: the
+/// block goes on whether or not it sees them.
+#[derive(Debug)]
+struct Phases {
+    /// Checked blocks of the grid: a phase has so many arrivals that are known.
+    blocks: u64,
+    /// Arrivals in the current phase.
+    arrived: u64,
+    /// The value when the last phase was complete.
+    complete: Released,
+}
+
+impl Phases {
+    /// Counts an arrival that makes this value.
+    fn arrive(&mut self, value: &Released) {
+        self.arrived += 1;
+        if self.arrived == self.blocks {
+            self.arrived = 0;
+            self.complete = value.clone();
+        }
+    }
+}
+
 /// The state of one location. An operation is under way from its announcement until it is known to
 /// have happened.
 #[derive(Debug)]
@@ -121,6 +145,8 @@ struct SyncVar {
     /// read-modify-write of it that may not have happened.
     older: SmallVec<[Head; 1]>,
     log: ObservationLog,
+    /// The location is the barrier of a grid.
+    phases: Option<Phases>,
     /// The value that the writes under way replace. Until they are done, a reader on another
     /// processor may still see it.
     replaced: Option<Released>,
@@ -140,6 +166,7 @@ impl SyncVar {
             value: Released::default(),
             older: SmallVec::new(),
             log,
+            phases: None,
             replaced: None,
             writes_under_way: 0,
             rmw_under_way: false,
@@ -337,6 +364,9 @@ impl SyncVars {
             v.writes_under_way += 1;
             v.value.set_head(writer, alone);
             v.value.publish(writer.home, writer.cluster, what);
+            if let Some(phases) = &mut v.phases {
+                phases.arrive(&v.value);
+            }
             v.log.writes()
         });
         writes.unwrap_or(0)
@@ -370,8 +400,9 @@ impl SyncVars {
         let mut learnt = Carried::default();
         self.at(location, log.is_some() && self.has_few(), |v| {
             let observes = v.is_strong_with(reader);
+            let value = v.phases.as_ref().map_or(&v.value, |phases| &phases.complete);
             if observes {
-                v.value.read(reader, &mut learnt);
+                value.read(reader, &mut learnt);
             }
             if let Some(r) = v.replaced.as_ref().filter(|r| r.is_strong_with(reader)) {
                 r.read(reader, &mut learnt);
@@ -386,6 +417,19 @@ impl SyncVars {
     /// The atomic operations of a launch on a location; `None` if they are not all known.
     pub fn log(&self, location: Location, launch: u64) -> Option<Vec<AtomicOperation>> {
         self.at(location, false, |v| v.log.of(launch))?
+    }
+
+    /// Makes a location the barrier of a grid that has so many checked blocks. [`SyncVars::clear`] forgets it.
+    pub fn begin_grid_barrier(&self, location: Location, blocks: u64) {
+        self.at(location, true, |v| {
+            let phases = Some(Phases { blocks, arrived: 0, complete: Released::default() });
+            *v = SyncVar { phases, ..SyncVar::new(location, ObservationLog::new(true)) };
+        });
+    }
+
+    /// Makes the barrier of a grid an ordinary location again: other memory may lie there from now on.
+    pub fn end_grid_barrier(&self, location: Location) {
+        self.at(location, false, |v| *v = SyncVar::new(location, ObservationLog::new(true)));
     }
 
     /// Forgets what atomics did to these bytes: other memory lies there now.
@@ -442,8 +486,11 @@ impl SyncVars {
         let line = address / LINE;
         if let Some(vars) = self.shard(line).lock().get_mut(&line) {
             for v in vars.iter_mut().filter(|v| v.location.0 == address) {
-                v.value.blocks.retain(|b| b.0 != home);
-                v.value.clusters.retain(|c| Some(c.0) != cluster);
+                let complete = v.phases.as_mut().map(|phases| &mut phases.complete);
+                for value in std::iter::once(&mut v.value).chain(complete) {
+                    value.blocks.retain(|b| b.0 != home);
+                    value.clusters.retain(|c| Some(c.0) != cluster);
+                }
             }
         }
     }

@@ -59,6 +59,9 @@ impl LaunchInfo {
     }
 }
 
+/// Size of the word of a grid's barrier, bytes.
+const GRID_BARRIER_BYTES: u32 = 4;
+
 /// The statistics of a launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LaunchStats {
@@ -91,6 +94,17 @@ impl Launch {
     /// Checks so far. Blocks tell of theirs at barriers and at their end.
     pub fn checks_so_far(&self) -> u64 {
         self.checks.load(Ordering::Relaxed)
+    }
+
+    /// Says where the barrier of the grid has its word, before the first block begins, and how many blocks are checked.
+    /// They are ordered by phases of the barrier, not by which arrivals a block happens to see.
+    pub fn begin_grid_barrier(&self, address: usize, blocks: u64) {
+        self.inner.syncvars.begin_grid_barrier((address, GRID_BARRIER_BYTES), blocks);
+    }
+
+    /// Ends the life of the grid's barrier, after the last block.
+    pub fn end_grid_barrier(&self, address: usize) {
+        self.inner.syncvars.end_grid_barrier((address, GRID_BARRIER_BYTES));
     }
 
     /// The kinds of synchronisation that order its threads.

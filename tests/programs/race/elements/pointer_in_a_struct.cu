@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: several-writers
+//@[racy] findings: alias
 // Two fields of a kernel argument point into one allocation, one element apart too near.
 #include "check.h"
 

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use gpurace_abi::meta::SyncFeatures;
+use gpurace_abi::scope::{AtomicKind, Order, Scope};
+
 use super::Block;
 use crate::batch::{Addresses, Batch};
 use crate::model::access::Op;
@@ -147,4 +150,43 @@ fn each_block_of_a_worker_counts_its_own_sightings() {
         let [race] = races.as_slice() else { panic!("{races:?}") };
         assert_eq!((race.count, race.scope, race.widest), (9 * id, RaceScope::Warp, RaceScope::Block));
     }
+}
+
+/// Blocks meet at the grid's barrier. One of them goes on and arrives for the next phase before the other one looks.
+#[test]
+fn an_arrival_for_the_next_phase_orders_nothing() {
+    const BARRIER: usize = 0x2004;
+    let races = |is_barrier: bool, phase_of_write: u32| {
+        let checker = Checker::new();
+        let features = SyncFeatures { fences: true, uses_atomics: true, ..SyncFeatures::default() };
+        let info = LaunchInfo { stream: 1, features, ..LaunchInfo::new(1, KernelKey(1), 2, 64) };
+        let launch = checker.begin_launch(info, &[]);
+        if is_barrier {
+            launch.begin_grid_barrier(BARRIER, 2);
+        }
+        let [mut slow, mut quick] = [0, 1].map(|i| Block::begin(&launch, i, 0..0));
+        let access = |block: &mut Block, kind, order| {
+            block.atomic(0, BARRIER, 4, 1, kind, Scope::Device, order);
+            block.atomic_done(0, BARRIER, 4, 1, kind, Scope::Device, order);
+        };
+        let arrive = |block: &mut Block| access(block, AtomicKind::Rmw, Order::Release);
+        let look = |block: &mut Block| access(block, AtomicKind::Load, Order::Acquire);
+        arrive(&mut slow);
+        if phase_of_write == 1 {
+            quick.write(0, WORD, 4, 2, None);
+        }
+        arrive(&mut quick);
+        look(&mut quick);
+        if phase_of_write == 2 {
+            quick.write(0, WORD, 4, 2, None);
+        }
+        arrive(&mut quick);
+        look(&mut slow);
+        slow.read(0, WORD, 4, 3);
+        [slow, quick].into_iter().for_each(Block::end);
+        checker.races().len()
+    };
+    assert_eq!([races(true, 1), races(true, 2)], [0, 1]);
+    // Of another word it is not known that the block need not have seen the second arrival.
+    assert_eq!([races(false, 1), races(false, 2)], [0, 0]);
 }

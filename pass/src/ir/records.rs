@@ -1,0 +1,163 @@
+//! The structs of kernels' parameters, from the debug info of types.
+//!
+//! The driver asks clang for that debug info. Only reports and what is shown of proofs need it, so it is read and taken
+//! away before anything else: what is left is what clang gives optimised device code, lines.
+
+use std::collections::HashMap;
+
+use gpurace_abi::meta::{Field, Pointee, Record};
+use llvm_sys::core::LLVMDisposeMessage;
+use llvm_sys::prelude::*;
+
+use crate::ir;
+
+unsafe extern "C" {
+    fn gpurace_record(function: LLVMValueRef, index: u32, behind_pointer: bool) -> *mut std::ffi::c_char;
+    fn gpurace_keep_lines(module: LLVMModuleRef);
+}
+
+/// Fields of larger structs are left out.
+const MOST_FIELDS: usize = 64;
+
+/// The structs of a parameter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Records {
+    /// The struct that the parameter is.
+    pub own: Option<Record>,
+    /// The struct that the parameter points to.
+    pub pointee: Option<Record>,
+}
+
+/// The structs of each parameter of each kernel, by the kernel's name. Kernels without any have no entry.
+pub type KernelRecords = HashMap<String, Vec<Records>>;
+
+/// Returns the structs of the parameters of all kernels. With `strip`, nothing of the types stays in the module.
+///
+/// # Safety
+/// `module` is live.
+pub unsafe fn take(module: LLVMModuleRef, strip: bool) -> KernelRecords {
+    // SAFETY: by contract.
+    unsafe {
+        let of_kernel = |kernel| {
+            let count = ir::params(kernel).len() as u32;
+            let records: Vec<_> = (0..count).map(|index| records(kernel, index)).collect();
+            let is_some = records.iter().any(|records| *records != Records::default());
+            is_some.then(|| (ir::name(kernel), records))
+        };
+        let found = ir::kernels(module).into_iter().filter_map(|(kernel, _)| of_kernel(kernel)).collect();
+        if strip {
+            gpurace_keep_lines(module);
+        }
+        found
+    }
+}
+
+unsafe fn records(kernel: LLVMValueRef, index: u32) -> Records {
+    let record = |behind_pointer| {
+        // SAFETY: by contract; the message is a C string.
+        let text = unsafe {
+            let message = gpurace_record(kernel, index, behind_pointer);
+            let text = ir::text(message);
+            LLVMDisposeMessage(message);
+            text
+        };
+        parse(&text)
+    };
+    Records { own: record(false), pointee: record(true) }
+}
+
+fn parse(text: &str) -> Option<Record> {
+    let mut lines = text.lines();
+    let (name, size) = lines.next()?.rsplit_once('\t')?;
+    let mut fields: Vec<Field> = lines.filter_map(parse_field).collect();
+    if fields.len() > MOST_FIELDS {
+        fields.clear();
+    }
+    Some(Record { name: name.to_owned(), size: size.parse().ok()?, fields })
+}
+
+fn parse_field(line: &str) -> Option<Field> {
+    let parts: Vec<_> = line.split('\t').collect();
+    let (&[name, offset, size, element], pointee) = parts.split_first_chunk()?;
+    let pointee = match pointee {
+        &[name, size] if !name.is_empty() => {
+            Some(Pointee { name: name.to_owned(), size: size.parse().ok()? })
+        }
+        _ => None,
+    };
+    Some(Field {
+        name: name.to_owned(),
+        offset: offset.parse().ok()?,
+        size: size.parse().ok()?,
+        element: element.parse().ok()?,
+        pointee: pointee.filter(|pointee| pointee.size != 0),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A pointer to a struct of a struct of two floats and of an array of shorts; a pointer to floats; a struct of a
+    /// number and a pointer.
+    const MODULE: &str = r#"
+        define ptx_kernel void @k(ptr %p, ptr %q, ptr %r) !dbg !4 { ret void, !dbg !20 }
+        !llvm.dbg.cu = !{!0}
+        !llvm.module.flags = !{!2}
+        !0 = distinct !DICompileUnit(language: DW_LANG_C_plus_plus, file: !1, emissionKind: FullDebug)
+        !1 = !DIFile(filename: "a.cu", directory: "/")
+        !2 = !{i32 2, !"Debug Info Version", i32 3}
+        !4 = distinct !DISubprogram(name: "k", linkageName: "_Z1k", scope: !1, file: !1, line: 1, type: !5, spFlags: DISPFlagDefinition, unit: !0)
+        !5 = !DISubroutineType(types: !6)
+        !6 = !{null, !7, !17, !23}
+        !7 = !DIDerivedType(tag: DW_TAG_pointer_type, baseType: !8, size: 64)
+        !8 = !DIDerivedType(tag: DW_TAG_const_type, baseType: !9)
+        !9 = distinct !DICompositeType(tag: DW_TAG_structure_type, name: "Particle", file: !1, size: 96, elements: !10)
+        !10 = !{!11, !12}
+        !11 = !DIDerivedType(tag: DW_TAG_member, name: "vel", scope: !9, file: !1, baseType: !13, size: 64)
+        !12 = !DIDerivedType(tag: DW_TAG_member, name: "ids", scope: !9, file: !1, baseType: !18, size: 32, offset: 64)
+        !13 = !DICompositeType(tag: DW_TAG_structure_type, name: "V", file: !1, size: 64, elements: !14)
+        !14 = !{!15, !16}
+        !15 = !DIDerivedType(tag: DW_TAG_member, name: "x", scope: !13, file: !1, baseType: !21, size: 32)
+        !16 = !DIDerivedType(tag: DW_TAG_member, name: "y", scope: !13, file: !1, baseType: !21, size: 32, offset: 32)
+        !17 = !DIDerivedType(tag: DW_TAG_pointer_type, baseType: !21, size: 64)
+        !18 = !DICompositeType(tag: DW_TAG_array_type, baseType: !22, size: 32, elements: !19)
+        !19 = !{!DISubrange(count: 2)}
+        !20 = !DILocation(line: 1, scope: !4)
+        !21 = !DIBasicType(name: "float", size: 32, encoding: DW_ATE_float)
+        !22 = !DIBasicType(name: "short", size: 16, encoding: DW_ATE_signed)
+        !23 = !DICompositeType(tag: DW_TAG_structure_type, name: "Row", file: !1, size: 128, elements: !24)
+        !24 = !{!25, !26}
+        !25 = !DIDerivedType(tag: DW_TAG_member, name: "n", scope: !23, file: !1, baseType: !22, size: 16)
+        !26 = !DIDerivedType(tag: DW_TAG_member, name: "at", scope: !23, file: !1, baseType: !17, size: 64, offset: 64)
+    "#;
+
+    #[test]
+    fn a_parameter_is_a_struct_or_points_to_one() {
+        ir::testing::with_module(MODULE, |module| {
+            // SAFETY: the module is live.
+            unsafe {
+                let (kernel, _) = ir::kernels(module)[0];
+                let particle = records(kernel, 0).pointee.unwrap();
+                assert_eq!((particle.name.as_str(), particle.size), ("Particle", 12));
+                let names = [0, 3, 4, 8, 11].map(|byte| particle.field_at(byte).unwrap_or_default());
+                assert_eq!(names, ["vel.x", "vel.x", "vel.y", "ids[0]", "ids[1]"]);
+                assert_eq!(records(kernel, 1), Records::default());
+                assert_eq!(records(kernel, 3), Records::default());
+                let Records { own: Some(row), pointee: None } = records(kernel, 2) else { panic!() };
+                let pointed = row.field(8).and_then(|field| field.pointee.as_ref());
+                assert_eq!(
+                    (row.field_at(8).as_deref(), pointed.unwrap().name.as_str()),
+                    (Some("at"), "float")
+                );
+                assert_eq!((row.field_at(2), &row.field(0).unwrap().pointee), (None, &None));
+                assert_eq!(take(module, true).len(), 1);
+                // The lines and the function's name stay, the types do not.
+                assert_eq!(records(kernel, 0), Records::default());
+                let text = ir::text(llvm_sys::core::LLVMPrintModuleToString(module));
+                assert!(text.contains("!DILocation(line: 1") && text.contains("name: \"k\""), "{text}");
+                assert!(!text.contains("Particle") && text.contains("DebugDirectivesOnly"), "{text}");
+            }
+        });
+    }
+}
