@@ -261,7 +261,8 @@ const llvm::DIType *pointee(const llvm::DIType *type) {
   return points ? bareType(pointer->getBaseType()) : nullptr;
 }
 
-// Appends `PATH\tOFFSET\tSIZE\tELEMENT\tPOINTEE\tSIZE\n` for each field of a struct, those of its structs, too.
+// Appends `PATH\tOFFSET\tSIZE\tELEMENT\tPOINTEE\tSIZE\n` for each field of a struct, those of its structs,
+// too.
 void appendFields(const llvm::DICompositeType *type, const std::string &path, uint64_t start, unsigned depth,
                   std::string &out) {
   for (const llvm::DINode *node : type->getElements()) {
