@@ -371,7 +371,10 @@ pub fn race_at(
     let in_kernel = later_launch.as_ref().and_then(|launch| InKernel::of(launch.kernel, record));
     let known_in_kernel = in_kernel;
     let in_kernel = in_kernel.filter(|_| session.may_seek_cause());
-    let mut cause = cause::of(&race, facts, in_kernel.map(InKernel::flow_and_pair));
+    let mut cause = match in_kernel {
+        Some(in_kernel) => cause_of_wider(&race, scope(record.widest).max(race.scope), facts, in_kernel),
+        None => cause::of(&race, facts, None),
+    };
     cause.is_traced = known_in_kernel.is_none() || in_kernel.is_some();
     race.hint.clone_from(&cause.hint);
     Some(Resolved { race, cause, facts, object, in_kernel })
