@@ -13,7 +13,7 @@ const MOST_NODES: u32 = 64;
 
 /// Bits of a node: `count` of them, from bit `from` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Bits {
+struct Field {
     of: ExprId,
     from: u32,
     count: u32,
@@ -25,10 +25,10 @@ enum Source {
     /// They have this value.
     Known(u64),
     /// They are these bits of a node. `unpacked` is true if other numbers that the word holds were left out.
-    Of { bits: Bits, unpacked: bool },
+    Of { bits: Field, unpacked: bool },
 }
 
-impl Bits {
+impl Field {
     /// These bits, `count` long, set to 1.
     fn ones(self) -> u64 {
         u64::MAX >> (64 - self.count)
@@ -55,16 +55,16 @@ impl Builder {
             BinOp::And if by != 0 && by & by.wrapping_add(1) == 0 => (0, by.count_ones()),
             _ => return None,
         };
-        self.field(Bits { of: a, from, count }, width)
+        self.field(Field { of: a, from, count }, width)
     }
 
     /// The low bits of a node, as [`Self::field_of_bin`].
     pub fn field_of_trunc(&mut self, width: Width, a: ExprId) -> Option<ExprId> {
-        self.field(Bits { of: a, from: 0, count: width.bits() }, width)
+        self.field(Field { of: a, from: 0, count: width.bits() }, width)
     }
 
     /// The bits as a number of this width.
-    fn field(&mut self, bits: Bits, width: Width) -> Option<ExprId> {
+    fn field(&mut self, bits: Field, width: Width) -> Option<ExprId> {
         let mut left = MOST_NODES;
         let source = match self.source(bits, &mut left)? {
             Source::Known(value) => return Some(self.constant(width, width.signed(value))),
@@ -89,7 +89,7 @@ impl Builder {
     }
 
     /// Where bits come from: the last node that has them all. `None` if there are more than `left` nodes.
-    fn source(&self, bits: Bits, left: &mut u32) -> Option<Source> {
+    fn source(&self, bits: Field, left: &mut u32) -> Option<Source> {
         *left = left.checked_sub(1)?;
         let own = Source::Of { bits, unpacked: false };
         let width = self.width(bits.of).bits();
