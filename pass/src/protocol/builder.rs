@@ -308,7 +308,10 @@ impl Builder {
                 _ => {}
             }
         }
-        self.protocol.exprs.bin(op, a, b)
+        match self.field_of_bin(op, a, b) {
+            Some(field) => field,
+            None => self.protocol.exprs.bin(op, a, b),
+        }
     }
 
     /// A change of width. If the width stays the same, it is the operand.
@@ -323,6 +326,11 @@ impl Builder {
             }
             let cast = if width < own { Cast::Trunc } else { inner };
             return self.protocol.exprs.add(Expr::Cast(cast, width, x));
+        }
+        if cast == Cast::Trunc
+            && let Some(field) = self.field_of_trunc(width, a)
+        {
+            return field;
         }
         self.protocol.exprs.add(Expr::Cast(cast, width, a))
     }

@@ -12,7 +12,7 @@
 //!
 //! # Values
 //! [`activation`] evaluates the values that addresses and conditions depend on, in one walk over the
-//! basic blocks. [`values`] does integers, with [`arithmetic`]; [`pointers`] does pointers; [`phis`]
+//! basic blocks. [`values`] does integers, with [`arithmetic`] and [`fields`]; [`pointers`] does pointers; [`phis`]
 //! joins the values of several ways; [`steps`] does loop variables, and [`turns`] those that change
 //! places; [`decided`] does comparisons of loaded floating-point numbers; [`loads`] does memory with
 //! known contents, which [`contents`] finds for local memory. A value that no expression describes is opaque;
@@ -45,6 +45,7 @@ pub mod copies;
 pub mod decided;
 pub mod effects;
 pub mod emit;
+mod fields;
 pub mod frame;
 pub mod loads;
 pub mod mbarriers;

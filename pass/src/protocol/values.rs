@@ -320,10 +320,15 @@ pub unsafe fn is_plain_load(value: LLVMValueRef) -> bool {
     }
 }
 
-/// The integer of this width that a pointer was made from, if the pointer holds all of it.
+/// The integer of this width that a pointer was made from, if the pointer holds all of it. The pointer may be part of a
+/// struct value since.
 unsafe fn number_in(pointer: LLVMValueRef, width: Width) -> Option<LLVMValueRef> {
     // SAFETY: by contract.
     unsafe {
+        let pointer = match ir::value_opcode(pointer) {
+            Some(LLVMOpcode::LLVMExtractValue) => aggregates::part(pointer)?,
+            _ => pointer,
+        };
         let made = ir::value_opcode(pointer) == Some(LLVMOpcode::LLVMIntToPtr);
         let shared = ir::space_of(pointer) == Some(address_space::SHARED);
         if !made || shared || width != Width::W64 || LLVMIsAInstruction(pointer).is_null() {

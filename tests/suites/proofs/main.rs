@@ -15,6 +15,7 @@
 //! | [`phases`] | rings of tiles whose mbarriers threads know by the parity of their phases |
 //! | [`rows`] | rows that loops walk in part |
 //! | [`swapped`] | buffers that change places in loops |
+//! | [`fields`] | numbers that share a register, such as the ranks of tiles |
 //! | [`grid`] | loops over a barrier of the grid, whose end loaded numbers decide |
 //! | [`covered`] | reads that another access's check stands for |
 //! | [`warnings`] | warnings, remarks and facts of the compiler |
@@ -23,6 +24,7 @@ mod arrays;
 mod butterflies;
 mod copies;
 mod covered;
+mod fields;
 mod grid;
 mod indices;
 mod managed;
