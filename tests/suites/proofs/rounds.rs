@@ -204,7 +204,8 @@ int main(int, char** argv) {
     case 9: RUN(armed, EARLY); break;
     // The producer leaves no part: no race, but not known.
     case 10: RUN(counted, LEAVES); break;
-    // Six parts, so that each tile begins with the first stage, and its phases are those of the first tile. The launch tells it.
+    // Six parts, so that each tile begins with the first stage, and its phases are those of the first tile. The launch
+    // tells it.
     case 11: counted<NEW_BOTH><<<2, 96>>>(in, out, 9, 6); break;
     case 12: RUN(flat, RIGHT); break;
     case 13: RUN(computed, RIGHT); break;

@@ -3,8 +3,8 @@
 //! # The rule
 //! An arrival, a wait or an initialisation belongs to the array that begins at the constant part of its address. Where
 //! that is no array with initialisations, it belongs to the last one that begins before. Such arrays may overlap, or
-//! other accesses may touch them. So all that is known of them is told to the prover, which looks for bytes that nothing
-//! else touches ([`gpurace_protocol::protocol::MbarrierUse`]).
+//! other accesses may touch them. So all that is known of them is told to the prover, which looks for bytes that
+//! nothing else touches ([`gpurace_protocol::protocol::MbarrierUse`]).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

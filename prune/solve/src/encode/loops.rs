@@ -91,8 +91,8 @@ impl<'a> Encoder<'a> {
         before.plus(1, &k)
     }
 
-    /// Returns the number of iterations before the current one in all rounds, where each round has as many, and the launch
-    /// tells how many: `i * 8 + j`.
+    /// Returns the number of iterations before the current one in all rounds, where each round has as many, and the
+    /// launch tells how many: `i * 8 + j`.
     fn equal_rounds(&mut self, f: &Frame<'a>, of: LoopId, around: &[LoopId]) -> Encoded<Option<Lin>> {
         let Some(bounds) = self.bounds_of_rounds(of) else { return Ok(None) };
         let mut total = f.iteration[&around[0]].clone();

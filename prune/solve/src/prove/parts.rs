@@ -92,7 +92,7 @@ impl<'a> Prover<'a> {
                     Some(None) => true,
                     Some(Some(count)) => counts.iter().all(|of| *of == Some(u64::from(*count))),
                 };
-                if !steps.is_empty() && accesses.by_ref().all(|place| is_known(&place)) {
+                if !steps.is_empty() && accesses.all(is_known) {
                     all.push(steps);
                 }
             }

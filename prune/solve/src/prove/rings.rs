@@ -145,8 +145,8 @@ impl<'a> Prover<'a> {
         Some(Handover { arrivals: arrivals.into(), conditions, ..found })
     }
 
-    /// The conditions under which all threads of two loops are among `size` ones with consecutive indices, and each loop
-    /// leaves out a warp of these. So a phase has arrivals of both.
+    /// The conditions under which all threads of two loops are among `size` ones with consecutive indices, and each
+    /// loop leaves out a warp of these. So a phase has arrivals of both.
     pub(super) fn threads_of_some(
         &mut self,
         arrivals: &[Turned<'a>],

@@ -108,6 +108,8 @@ enum Event {
 }
 
 type Clock = Vec<u32>;
+/// An access: who made it, at which time of theirs, by which site, and how.
+type Seen = (usize, u32, SiteId, Op);
 
 fn join(into: &mut Clock, other: &Clock) {
     into.iter_mut().zip(other).for_each(|(a, b)| *a = (*a).max(*b));
@@ -164,7 +166,8 @@ struct Block<'e> {
     /// The copies that each thread tells each mbarrier of, in all.
     told: HashMap<usize, HashMap<(u32, u64), u64>>,
     made: HashMap<(usize, (u32, u64)), Made>,
-    seen: HashMap<(u32, i64), Vec<(usize, u32, SiteId, Op)>>,
+    /// The accesses to each byte of an object.
+    seen: HashMap<(u32, i64), Vec<Seen>>,
     racing: BTreeSet<SiteId>,
 }
 
@@ -254,7 +257,9 @@ impl<'e> Block<'e> {
         loop {
             let ready: Vec<usize> = (0..n).filter(|&thread| self.is_ready(thread)).collect();
             let done: Vec<usize> = (0..self.copies.len()).filter(|&at| self.copies[at].counted).collect();
-            if !done.is_empty() && (ready.is_empty() || r.chance(if order % 3 == 0 { 30 } else { 3 })) {
+            if !done.is_empty()
+                && (ready.is_empty() || r.chance(if order.is_multiple_of(3) { 30 } else { 3 }))
+            {
                 self.finish_copy(r.pick(&done));
                 continue;
             }
@@ -262,7 +267,7 @@ impl<'e> Block<'e> {
                 let ended = (0..n).all(|thread| !self.lives(thread));
                 return (self.racing, ended);
             }
-            let thread = if order % 2 == 0 {
+            let thread = if order.is_multiple_of(2) {
                 r.pick(&ready)
             } else {
                 if r.chance(2) {

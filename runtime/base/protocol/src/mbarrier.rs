@@ -25,9 +25,9 @@ pub struct Phase {
     pub parity: Option<ExprId>,
 }
 
-/// An asynchronous copy that is told to an mbarrier of [`Sync::Phase`](crate::protocol::Sync::Phase). In the same iterations of the loops around
-/// the arrival, its thread arrives there once, and the phase to which this arrival belongs ends only when the copy is
-/// done.
+/// An asynchronous copy that is told to an mbarrier of [`Sync::Phase`](crate::protocol::Sync::Phase). In the same
+/// iterations of the loops around the arrival, its thread arrives there once, and the phase to which this arrival
+/// belongs ends only when the copy is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Told {
     /// The copy.
