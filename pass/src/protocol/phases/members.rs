@@ -20,7 +20,7 @@ use crate::translate::nvvm::MBARRIER as MARK;
 
 /// What a kernel does to mbarriers in a memory: instructions, and the operands that are addresses, by the constant
 /// parts of these.
-type Uses = BTreeMap<i64, Vec<(LLVMValueRef, u32)>>;
+type MembersUsed = BTreeMap<i64, Vec<(LLVMValueRef, u32)>>;
 
 impl Phases {
     /// Adds the arrays in one memory, in which all of these variables begin.
@@ -34,7 +34,7 @@ impl Phases {
         }
     }
 
-    unsafe fn add_members_of(&mut self, variable: LLVMValueRef, kernel: LLVMValueRef, uses: &Uses) {
+    unsafe fn add_members_of(&mut self, variable: LLVMValueRef, kernel: LLVMValueRef, uses: &MembersUsed) {
         // SAFETY: by the caller's contract.
         unsafe {
             let all: HashSet<_> = uses.values().flatten().map(|(user, _)| *user).collect();
@@ -63,7 +63,7 @@ impl Phases {
 }
 
 /// The uses of each array that has initialisations.
-unsafe fn with_starts(uses: &Uses) -> Vec<Vec<(LLVMValueRef, u32)>> {
+unsafe fn with_starts(uses: &MembersUsed) -> Vec<Vec<(LLVMValueRef, u32)>> {
     let mut all: Vec<Vec<(LLVMValueRef, u32)>> = Vec::new();
     for of in uses.values() {
         // SAFETY: by the caller's contract.
@@ -83,8 +83,11 @@ unsafe fn is_start(user: LLVMValueRef) -> bool {
 }
 
 /// What each kernel does to mbarriers in a memory, by way of constant and computed places in it.
-unsafe fn uses_by_kernel(module: LLVMModuleRef, variables: &[LLVMValueRef]) -> HashMap<LLVMValueRef, Uses> {
-    let mut all: HashMap<LLVMValueRef, Uses> = HashMap::new();
+unsafe fn uses_by_kernel(
+    module: LLVMModuleRef,
+    variables: &[LLVMValueRef],
+) -> HashMap<LLVMValueRef, MembersUsed> {
+    let mut all: HashMap<LLVMValueRef, MembersUsed> = HashMap::new();
     let mut pending: Vec<_> = variables.iter().map(|variable| (*variable, 0)).collect();
     let mut seen = HashSet::new();
     // SAFETY: by the caller's contract.
