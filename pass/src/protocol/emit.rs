@@ -133,6 +133,9 @@ impl Extraction<'_> {
                 };
                 for &site in sites {
                     self.access(f, block, site, passes, out);
+                    if let Some(count) = facts.phases.use_of(instruction) {
+                        self.b.protocol.mbarrier_uses.push(p::MbarrierUse { site: SiteId(site), count });
+                    }
                 }
                 if ir::opcode(instruction) != LLVMOpcode::LLVMCall {
                     continue;

@@ -1,7 +1,9 @@
 //! Arrays of mbarriers whose phases threads know by their parity: the `full` and `empty` barriers of a ring of tiles.
 //!
 //! # The rule
-//! A static shared variable is such an array if nothing else accesses it, all in one kernel:
+//! A static shared variable is such an array if nothing else accesses it, all in one kernel. In memory that holds other
+//! data too, arrays are told apart by the constants of their addresses ([`members`]). The prover shows that nothing else
+//! accesses these. In both cases:
 //!
 //! * Each initialisation has the same constant count, and a barrier of the block lies between it and all that follows.
 //! * Arrivals are by one, and stay expected.
@@ -13,6 +15,7 @@
 //!
 //! The prover looks at who arrives and waits, and in which order.
 
+mod members;
 pub mod tracked;
 
 use std::collections::{HashMap, HashSet};
@@ -59,6 +62,8 @@ pub struct PhaseStep {
 #[derive(Debug, Default)]
 pub struct Phases {
     steps: HashMap<LLVMBasicBlockRef, Vec<PhaseStep>>,
+    /// What arrives, waits or initialises in memory that holds other data too, with the count of an initialisation.
+    uses: HashMap<LLVMValueRef, Option<u32>>,
 }
 
 impl Phases {
@@ -68,18 +73,31 @@ impl Phases {
         let mut all = Self::default();
         // SAFETY: by contract.
         unsafe {
-            for variable in ir::globals(module) {
-                if ir::space_of(variable) == Some(address_space::SHARED)
-                    && LLVMIsDeclaration(variable) == 0
-                    && let Some(found) = Array::of(variable).and_then(|array| array.steps())
-                {
-                    for (block, step) in found {
-                        all.steps.entry(block).or_default().push(step);
-                    }
+            let shared = ir::globals(module).filter(|of| ir::space_of(*of) == Some(address_space::SHARED));
+            // All `extern __shared__` arrays are one memory.
+            let (dynamic, fixed): (Vec<_>, Vec<_>) =
+                shared.partition(|variable| LLVMIsDeclaration(*variable) != 0);
+            for variable in fixed {
+                match Array::of(variable).and_then(|array| array.steps()) {
+                    Some(found) => all.add(found),
+                    None => all.add_members(module, &[variable]),
                 }
             }
+            all.add_members(module, &dynamic);
         }
         all
+    }
+
+    fn add(&mut self, found: Vec<(LLVMBasicBlockRef, PhaseStep)>) {
+        for (block, step) in found {
+            self.steps.entry(block).or_default().push(step);
+        }
+    }
+
+    /// If an instruction arrives, waits or initialises in memory that holds other data too: the count of an
+    /// initialisation.
+    pub fn use_of(&self, instruction: LLVMValueRef) -> Option<Option<u32>> {
+        self.uses.get(&instruction).copied()
     }
 
     /// What a thread has done where this block starts.
@@ -122,21 +140,41 @@ impl Array {
             let leads_on =
                 |user| ir::value_opcode(user) == Some(LLVMOpcode::LLVMGetElementPtr) || is_same_place(user);
             let (kernel, uses) = uses_in_one_kernel(variable, leads_on)?;
-            let mut found = Self {
-                variable,
-                kernel,
-                starts: HashSet::new(),
-                count: None,
-                used: HashSet::new(),
-                changes: Vec::new(),
-                tests: Vec::new(),
-                told: HashSet::new(),
-            };
-            for (user, operand) in uses {
-                found.add(user, operand)?;
-            }
-            (!found.starts.is_empty() && !found.changes.is_empty()).then_some(found)
+            Self::with(variable, kernel, &uses).filter(|found| {
+                !found.starts.is_empty()
+                    && !found.changes.is_empty()
+                    && found.start_comes_first(&found.starts, &found.used)
+            })
         }
+    }
+
+    /// The array at which a kernel does this. `None` if something of it is not known.
+    unsafe fn with(
+        variable: LLVMValueRef,
+        kernel: LLVMValueRef,
+        uses: &[(LLVMValueRef, u32)],
+    ) -> Option<Self> {
+        let mut found = Self {
+            variable,
+            kernel,
+            starts: HashSet::new(),
+            count: None,
+            used: HashSet::new(),
+            changes: Vec::new(),
+            tests: Vec::new(),
+            told: HashSet::new(),
+        };
+        for &(user, operand) in uses {
+            // SAFETY: by the caller's contract.
+            unsafe { found.add(user, operand)? };
+        }
+        Some(found)
+    }
+
+    /// True if a barrier of the block lies between these initialisations and uses.
+    unsafe fn start_comes_first(&self, starts: &HashSet<LLVMValueRef>, used: &HashSet<LLVMValueRef>) -> bool {
+        // SAFETY: by the caller's contract.
+        unsafe { start_comes_first(self.kernel, |i| starts.contains(&i), |i| used.contains(&i)) }
     }
 
     /// Adds an instruction that has an address in the variable as this operand.
@@ -193,9 +231,6 @@ impl Array {
         let mut all = Vec::new();
         // SAFETY: by the caller's contract.
         unsafe {
-            if !start_comes_first(self.kernel, |i| self.starts.contains(&i), |i| self.used.contains(&i)) {
-                return None;
-            }
             let arrivals: Vec<_> = self.changes.iter().filter(|(_, change)| change.arrives).collect();
             let counts_bytes = self.changes.iter().any(|(_, change)| change.bytes != 0);
             for (exchange, change) in &arrivals {

@@ -15,6 +15,7 @@ mod lane_syncs;
 mod meeting;
 mod named_syncs;
 mod once;
+mod parts;
 mod phases;
 mod rings;
 
@@ -36,6 +37,7 @@ use gpurace_protocol::verdict::{SiteVerdict, Verdict, Verdicts, Witness};
 use self::broadcasts::{Supposed, supposed, supposing};
 use self::lane_syncs::PartSyncs;
 use self::once::Once;
+use self::parts::Parts;
 use self::rings::Ring;
 use crate::Options;
 use crate::alias::{Alias, alias, may_lie_in};
@@ -146,6 +148,7 @@ fn verdicts(
         part_syncs: PartSyncs::default(),
         rings: Vec::new(),
         once: Vec::new(),
+        parts: Parts::default(),
         counters: Rc::default(),
         aligned: HashMap::new(),
         beside_exits: None,
@@ -158,7 +161,9 @@ fn verdicts(
     prover.keep_consistent_candidates();
     prover.find_lane_syncs();
     let named = prover.find_named_syncs();
-    let arrays = prover.phase_steps();
+    let steps = prover.phase_steps();
+    prover.parts = Parts::new(setting, &prover.places, &steps);
+    let arrays = prover.by_part(steps);
     prover.find_rings(&named, &arrays);
     prover.find_once(&arrays);
     if let Err(shown) = prover.show(supposed) {
@@ -281,6 +286,8 @@ struct Prover<'a> {
     rings: Vec<Ring<'a>>,
     /// Mbarriers of which one phase ends.
     once: Vec<Once<'a>>,
+    /// The parts of shared objects.
+    parts: Parts,
     counters: Rc<Counters>,
     aligned: HashMap<Group, Result<BTreeSet<Condition>, String>>,
     /// What [`Prover::align_beside_exits`] found.
@@ -349,6 +356,9 @@ impl<'a> Prover<'a> {
         let failed =
             |site| self.sites.get(&site).is_some_and(|f: &Found| f.failed.is_some() || f.racy.is_some());
         if failed(a.site) && failed(b.site) {
+            return;
+        }
+        if self.parts.are_apart(&self.places[i], &self.places[j]) {
             return;
         }
         let setting = self.setting;

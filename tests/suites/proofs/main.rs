@@ -9,6 +9,7 @@
 //! | [`objects`] | textures, and pointers in structs |
 //! | [`butterflies`] | exchanges at distances that each launch is given |
 //! | [`copies`] | asynchronous copies that are waited for |
+//! | [`members`] | mbarriers beside tiles, in a struct or in dynamic shared memory |
 //! | [`mbarriers`] | mbarriers at which all threads of a block meet |
 //! | [`managed`] | managed memory, which the host may access too |
 //! | [`named`] | named barriers: warps that meet, and loops that hand over |
@@ -29,6 +30,7 @@ mod grid;
 mod indices;
 mod managed;
 mod mbarriers;
+mod members;
 mod named;
 mod objects;
 mod phases;

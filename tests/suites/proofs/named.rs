@@ -36,6 +36,58 @@ template <bool early> __global__ __launch_bounds__(128) void ring(int* out, int 
         out[blockIdx.x * 96 + t - 32] = sum;
     }
 }
+// The same for each tile of a persistent kernel: the number goes on. With `armed`, the readers arrive before.
+template <bool early, bool armed> __global__ __launch_bounds__(128) void tiles(int* out, int n) {
+    __shared__ int parts[2][96];
+    int t = threadIdx.x;
+    unsigned it = 0;
+    if (t < 32) {
+        for (int tile = blockIdx.x; tile < 5; tile += gridDim.x)
+            for (int i = 0; i < n; i++, it++) {
+                if (armed || it >= 2) meet(3 + it % 2, 128);
+                for (int j = 0; j < 3; j++) parts[it % 2][32 * j + t] = i + t;
+                arrive(1 + it % 2, 128);
+            }
+    } else {
+        if (armed) {
+            arrive(3, 128);
+            arrive(4, 128);
+        }
+        for (int tile = blockIdx.x; tile < 5; tile += gridDim.x) {
+            int sum = 0;
+            for (int i = 0; i < n; i++, it++) {
+                meet(1 + it % 2, 128);
+                if (early) arrive(3 + it % 2, 128);
+                sum += parts[it % 2][127 - t];
+                if (!early) arrive(3 + it % 2, 128);
+            }
+            out[tile * 96 + t - 32] = sum;
+        }
+    }
+}
+// Both wait at two barriers. With `late`, the second one is left out.
+template <bool late> __global__ __launch_bounds__(128) void both(int* out, int n) {
+    __shared__ int part[96];
+    int t = threadIdx.x;
+    if (t < 32) {
+        for (int tile = blockIdx.x; tile < 5; tile += gridDim.x)
+            for (int i = 0; i < n; i++) {
+                for (int j = 0; j < 3; j++) part[32 * j + t] = i + t;
+                meet(1, 128);
+                if (!late) meet(2, 128);
+            }
+    } else {
+        for (int tile = blockIdx.x; tile < 5; tile += gridDim.x) {
+            int sum = 0;
+            for (int i = 0; i < n; i++) {
+                meet(1, 128);
+                sum += part[127 - t];
+                if (!late) meet(2, 128);
+            }
+            out[tile * 96 + t - 32] = sum;
+        }
+    }
+}
 int main(int, char** argv) {
     int* out;
     cudaMalloc(&out, 512 * sizeof(int));
@@ -45,6 +97,12 @@ int main(int, char** argv) {
     case 2: halves<1, true><<<2, 128>>>(out); break;
     case 3: halves<0, false><<<2, 128>>>(out); break;
     case 4: ring<true><<<2, 128>>>(out, 6); break;
+    case 5: tiles<false, false><<<2, 128>>>(out, 3); break;
+    case 6: tiles<false, true><<<2, 128>>>(out, 3); break;
+    case 7: both<false><<<2, 128>>>(out, 3); break;
+    case 8: tiles<true, false><<<2, 128>>>(out, 3); break;
+    case 9: tiles<true, true><<<2, 128>>>(out, 3); break;
+    case 10: both<true><<<2, 128>>>(out, 3); break;
     }
     return cudaDeviceSynchronize();
 }
@@ -52,5 +110,5 @@ int main(int, char** argv) {
 
 #[test]
 fn warps_that_meet_at_named_barriers_are_proved() {
-    compare(SOURCE, "proofs_named", 0..=4, &[0, 1], &[0, 1]);
+    compare(SOURCE, "proofs_named", 0..=10, &[0, 1, 5, 6, 7], &[0, 1, 5, 6, 7]);
 }

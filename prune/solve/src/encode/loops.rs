@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use gpurace_protocol::condition::Condition;
-use gpurace_protocol::expr::{Expr, ExprId, LoopId, VarId, Width};
-use gpurace_protocol::protocol::{Last, Step, Uniform};
-use gpurace_protocol::range::{Range, VarInfo, View};
+use gpurace_protocol::expr::{CmpOp, Expr, ExprId, LoopId, VarId, Width};
+use gpurace_protocol::protocol::{Last, Loop, Step, Test, Uniform};
+use gpurace_protocol::range::{Loops, Range, VarInfo, View};
 
 use super::opaque::iterations;
 use super::{Cases, Encoder, Frame, Key, Wrap};
@@ -77,6 +77,9 @@ impl<'a> Encoder<'a> {
         if around.is_empty() {
             return Ok(k);
         }
+        if let Some(total) = self.equal_rounds(f, of, &around)? {
+            return Ok(total);
+        }
         self.opaque.insert("the iterations of a loop in earlier rounds".into());
         let side = self.side_of(f, self.uniform_total(of).unwrap_or(Uniform::Thread));
         let key = Key::Rounds(of, side, iterations(f, |of| around.contains(&of)));
@@ -86,6 +89,69 @@ impl<'a> Encoder<'a> {
             self.one_in_one_iteration(key, &before)?;
         }
         before.plus(1, &k)
+    }
+
+    /// Returns the number of iterations before the current one in all rounds, where each round has as many, and the
+    /// launch tells how many: `i * 8 + j`.
+    fn equal_rounds(&mut self, f: &Frame<'a>, of: LoopId, around: &[LoopId]) -> Encoded<Option<Lin>> {
+        let Some(bounds) = self.bounds_of_rounds(of) else { return Ok(None) };
+        let mut total = f.iteration[&around[0]].clone();
+        for (inner, (bound, view)) in around[1..].iter().chain([&of]).zip(bounds) {
+            let mut frame = f.copy();
+            // Products of unknowns would make each query long.
+            let Some(rounds) = self.computed(&mut frame, bound, view)?.as_constant().filter(|n| *n >= 0)
+            else {
+                return Ok(None);
+            };
+            total = total.times(rounds)?.plus(1, &f.iteration[inner])?;
+        }
+        Ok(Some(total))
+    }
+
+    /// True if each round of the loops around a loop has as many iterations of it.
+    pub(crate) fn has_equal_rounds(&self, of: LoopId) -> bool {
+        self.bounds_of_rounds(of).is_some()
+    }
+
+    /// For each loop around a loop but the outermost one, and for the loop itself: the number of its iterations, if
+    /// that is the same in all rounds, and above 0.
+    fn bounds_of_rounds(&self, of: LoopId) -> Option<Vec<(ExprId, View)>> {
+        let exprs = self.setting.exprs;
+        let loops = Loops::of(self.setting.protocol);
+        let around = loops.around.get(&of)?;
+        let all: Vec<LoopId> = around.iter().copied().chain([of]).collect();
+        let changes = |node: Expr| match node {
+            Expr::Var { id, .. } => loops.vars.get(&id).is_none_or(|var| all.contains(&var.of.id)),
+            Expr::Iteration(id) | Expr::Total { of: id, .. } => all.contains(&id),
+            Expr::Opaque { .. } => true,
+            _ => false,
+        };
+        let mut bounds = Vec::new();
+        for pair in all.windows(2) {
+            let (outer, inner) = (*loops.loops.get(&pair[0])?, *loops.loops.get(&pair[1])?);
+            let [mut entry, own] = [&outer.id, &inner.id].map(|id| loops.entry[id].clone());
+            // No condition leads to the inner loop, and nothing else ends the two.
+            entry.push((outer.cond, true));
+            let is_plain = |of: &Loop| of.test == Test::Before && of.breaks.is_none();
+            if entry != own || !is_plain(outer) || !is_plain(inner) {
+                return None;
+            }
+            let Expr::Cmp(op, x, bound) = exprs.get(inner.cond) else { return None };
+            let view = match op {
+                CmpOp::Slt => View::Signed,
+                CmpOp::Ult => View::Unsigned,
+                _ => return None,
+            };
+            let Expr::Var { id, .. } = exprs.get(x) else { return None };
+            let var = inner.vars.iter().find(|var| var.id == id)?;
+            let Step::Add(step) = var.step else { return None };
+            let by_one = exprs.as_const(var.from) == Some(0) && exprs.as_const(step) == Some(1);
+            if !by_one || exprs.mentions(bound, changes) {
+                return None;
+            }
+            bounds.push((bound, view));
+        }
+        Some(bounds)
     }
 
     /// True if the protocol uses the number of iterations of a loop over all rounds of the loops around it.
@@ -155,7 +221,7 @@ impl<'a> Encoder<'a> {
         }
         if let (Wrap::Assume, true, Some(next)) = (self.setting.wrap, f.certain, self.setting.next.get(&id)) {
             let mut guards = self.guards_outside(f, info.of.id);
-            if info.of.test == gpurace_protocol::protocol::Test::Before {
+            if info.of.test == Test::Before {
                 guards.push((info.of.cond, true));
             }
             let signed = view == View::Signed;

@@ -159,8 +159,9 @@ pub fn unmatched<'a>(
     PairFormula::of(encoder, race, candidates)
 }
 
-/// Returns the formula of an early end. A thread leaves the second one's loop, which has no breaks, in some iteration.
-/// Another thread comes to an iteration of the first one's loop that is more than `shift` later.
+/// Returns the formula of an early end. A thread leaves the second one's loop, which has no breaks, in some iteration,
+/// and all loops around it. Another thread comes to an iteration of the first one's loop that is more than `shift`
+/// later.
 pub fn leaves_early<'a>(
     setting: Setting<'a>,
     [later, at]: [&Turned<'a>; 2],
@@ -172,9 +173,10 @@ pub fn leaves_early<'a>(
     let (_, next) = enter(&mut encoder, &mut race, 0, later)?;
     let (way, last) = enter(&mut encoder, &mut race, 1, at)?;
     race.push(Formula::eq(&last.shifted(i128::from(shift) + 1)?, &next)?);
-    if let Some(of) = way.loops.get(&at.of) {
+    for turn in at.into() {
+        let Turn::Into(of) = at.way[turn] else { continue };
         let test = match of.test {
-            Test::Before => vec![(at.of, At::Next)],
+            Test::Before => vec![(of.id, At::Next)],
             Test::After => Vec::new(),
         };
         let mut frame = moment(&encoder, &way, &test, false)?;

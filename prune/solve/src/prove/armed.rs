@@ -8,6 +8,9 @@
 //!
 //! The other loop waits in iteration `k < period` for the phase of the arrival that armed the mbarrier of iteration
 //! `k`, and in iteration `k + period` for that of iteration `k`. So it waits for all phases, one after the other.
+//!
+//! Named barriers are armed in the same way: the arrivals before the loop meet what the other loop does in as many first
+//! iterations. What the loop does in iteration `k` meets the other loop so many iterations later.
 
 use std::collections::BTreeSet;
 
@@ -16,11 +19,99 @@ use gpurace_protocol::expr::ExprId;
 use gpurace_protocol::place::Turn;
 
 use super::Prover;
+use super::named_syncs::Arrival;
 use super::phases::ENDLESS;
+use super::rings::{Before, Handover, InTurn, turned};
 use crate::pair::named::{Doubt, Turned, doubted, too_often, unmatched};
 use crate::pair::phases::{Phases, ends_before, unwaited};
 
+/// The most arrivals at a named barrier that is armed.
+const MOST_ARRIVALS: usize = 6;
+
 impl<'a> Prover<'a> {
+    /// What is known of a named barrier that threads arm: one loop arrives there, and another one waits.
+    pub(super) fn armed_handover(&mut self, arrivals: &[Arrival<'a>]) -> Option<Handover<'a>> {
+        let own = |waits| {
+            let all = arrivals.iter().enumerate().filter(move |(_, arrival)| arrival.0.waits == waits);
+            all.map(|(number, _)| number)
+        };
+        let (mut waits, mut last) = (own(true), own(false));
+        let (Some(to), None, Some(at)) = (waits.next(), waits.next(), last.next_back()) else { return None };
+        let rest = arrivals.iter().enumerate().filter(|(number, _)| ![to, at].contains(number));
+        let armed: Vec<_> = rest.map(|(_, arrival)| arrival).collect();
+        if arrivals.len() > MOST_ARRIVALS {
+            return None;
+        }
+        self.armed_by(&armed, &arrivals[at], &arrivals[to])
+    }
+
+    fn armed_by(
+        &mut self,
+        armed: &[&Arrival<'a>],
+        own: &Arrival<'a>,
+        other: &Arrival<'a>,
+    ) -> Option<Handover<'a>> {
+        let (at, to) = (turned(own.0.id, &own.1)?, turned(other.0.id, &other.1)?);
+        let threads = self.constant(own.0.threads)?;
+        let mut syncs = armed.iter().copied().chain([other]);
+        if at.of == to.of || !syncs.all(|(sync, _)| self.constant(sync.threads) == Some(threads)) {
+            return None;
+        }
+        let armed = armed.iter().map(|(sync, way)| arming(sync.id, way, &at)).collect::<Option<Vec<_>>>()?;
+        // No thread of the other loop arms.
+        let inside = parted_by_branch(&at.way, &to.way)?;
+        let is_own = |of: &Turned<'_>| {
+            of.way.len() > inside && of.way.iter().zip(&at.way).take(inside + 1).all(|(x, y)| x.is_same(y))
+        };
+        if !armed.iter().all(is_own) {
+            return None;
+        }
+        let all: Vec<_> = [&at, &to].into_iter().chain(&armed).cloned().collect();
+        let mut conditions = self.threads_of_some(&all, u32::try_from(threads).ok()?)?;
+        let loops = [at.clone(), to.clone()];
+        for of in &loops {
+            conditions.extend(self.no_matter(&loops, |p| unmatched(p.setting, [of, of], 0, &p.candidates))?);
+            conditions.extend(self.none_leaves_early([of, of], 0)?);
+        }
+        let period = self.period(&at, &mut conditions).min(self.period(&to, &mut conditions));
+        let count = match armed.as_slice() {
+            [only] if only.of != at.of => {
+                let own = std::slice::from_ref(only);
+                conditions
+                    .extend(self.no_matter(own, |p| ends_before(p.setting, only, period, &p.candidates))?);
+                let late = Doubt::GoesOn(period);
+                conditions.extend(self.no_matter(own, |p| doubted(p.setting, only, late, &p.candidates))?);
+                period
+            }
+            each if each.iter().all(|of| of.of == at.of) => i64::try_from(each.len()).ok()?,
+            _ => return None,
+        };
+        // Else a thread would arm a barrier twice.
+        if count > period {
+            return None;
+        }
+        let armed = (0..).zip(&armed).map(|(number, of)| (of, number));
+        for (from, shift) in armed.chain([(&at, count)]) {
+            let both = [from.clone(), to.clone()];
+            for (pair, shift) in [([from, &to], shift), ([&to, from], -shift)] {
+                let matched = |p: &Self| unmatched(p.setting, pair, shift, &p.candidates);
+                conditions.extend(self.no_matter(&both, matched)?);
+            }
+        }
+        let mut before = Vec::new();
+        for (arrival, shift) in [(0, count), (1, 0)] {
+            let silent = |p: &Self| doubted(p.setting, &to, Doubt::Silent(shift), &p.candidates);
+            if let Some(used) = self.no_matter(std::slice::from_ref(&to), silent) {
+                conditions.extend(used);
+                before.push(Before { arrival, wait: 0, shift });
+            }
+        }
+        // The other loop waits for the phase in iteration `k + count`; the next arrival is in `k + period`.
+        let in_turn = vec![InTurn { arrival: 0, wait: Some(0), most: period - count }];
+        let waits = vec![to.clone()];
+        Some(Handover { arrivals: vec![at, to], waits, before, in_turn, copies: Vec::new(), conditions })
+    }
+
     /// The conditions under which the first arrivals arm the mbarriers of a loop, and the other loop waits for them.
     pub(super) fn are_armed(
         &mut self,
@@ -60,6 +151,15 @@ impl<'a> Prover<'a> {
         let silent = |p: &Self| doubted(p.setting, to, Doubt::Silent(0), &p.candidates);
         conditions.extend(self.no_matter(std::slice::from_ref(to), silent)?);
         Some(conditions)
+    }
+}
+
+/// The turn at which two ways part by the value of one condition.
+fn parted_by_branch(a: &[Turn<'_>], b: &[Turn<'_>]) -> Option<usize> {
+    let at = a.iter().zip(b).position(|(x, y)| !x.is_same(y))?;
+    match (a[at], b[at]) {
+        (Turn::Branch { cond, .. }, Turn::Branch { cond: other, .. }) if cond == other => Some(at),
+        _ => None,
     }
 }
 

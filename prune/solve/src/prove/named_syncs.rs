@@ -29,8 +29,8 @@ const MOST_FIRST: usize = 8;
 pub(super) type Arrival<'a> = (Named, Vec<Turn<'a>>);
 
 impl<'a> Prover<'a> {
-    /// Finds the named barriers whose order proofs use. Returns the arrivals at the others, in groups that have no
-    /// barrier in common.
+    /// Finds the named barriers whose order proofs use. Returns all arrivals, in groups that have no barrier in common:
+    /// two loops of a set of warps may also hand over to each other.
     pub(super) fn find_named_syncs(&mut self) -> Vec<Vec<Arrival<'a>>> {
         let made: Vec<Arrival<'a>> = syncs(self.setting.protocol)
             .into_iter()
@@ -51,18 +51,15 @@ impl<'a> Prover<'a> {
                 None => return Vec::new(),
             }
         }
-        let mut others = Vec::new();
-        for of in self.by_barrier(&made, &mut conditions) {
-            let found = self.sets_of(&of, &mut conditions);
-            for (sync, _) in &of {
+        let groups = self.by_barrier(&made, &mut conditions);
+        for of in &groups {
+            let found = self.sets_of(of, &mut conditions);
+            for (sync, _) in of {
                 self.part_syncs.named.insert(*sync, found);
-            }
-            if found.is_none() {
-                others.push(of);
             }
         }
         self.part_syncs.named_conditions = conditions;
-        others
+        groups
     }
 
     /// The conditions under which no arrival is at the barrier of the block.

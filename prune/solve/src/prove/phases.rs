@@ -39,7 +39,7 @@ pub(super) const ENDLESS: i64 = 1 << 62;
 pub(super) type Step<'a> = (Phase, Vec<Turn<'a>>);
 
 impl<'a> Prover<'a> {
-    /// The arrivals and waits at each array of mbarriers. None if what is not seen may arrive at any of them.
+    /// The arrivals and waits at each object that holds mbarriers. None if what is not seen may arrive at any of them.
     pub(super) fn phase_steps(&self) -> Vec<Vec<Step<'a>>> {
         if self.unknowns.iter().any(|unknown| unknown.syncs) {
             return Vec::new();

@@ -28,6 +28,7 @@ use std::collections::BTreeSet;
 
 use gpurace_protocol::condition::Condition;
 use gpurace_protocol::expr::{ExprId, LoopId};
+use gpurace_protocol::group::Group;
 use gpurace_protocol::interval::{Gap, Meeting, Near};
 use gpurace_protocol::named::{WARP, WarpSets};
 use gpurace_protocol::place::{Place, Turn};
@@ -37,6 +38,7 @@ use super::Prover;
 use super::chosen::{from_wait, to_arrival};
 use super::named_syncs::Arrival;
 use super::phases::Step;
+use crate::encode::Encoder;
 use crate::linear::Encoded;
 use crate::pair::named::{Doubt, Turned, doubted, leaves_early, rounds_differ, too_often, unmatched};
 use crate::pair::{PairFormula, Relation};
@@ -102,7 +104,7 @@ impl<'a> Prover<'a> {
 
     /// What is known of a named barrier; `None` if it is not one of two loops, or the two arrivals are not matched.
     fn named_handover(&mut self, arrivals: &[Arrival<'a>]) -> Option<Handover<'a>> {
-        let [a, b] = arrivals else { return None };
+        let [a, b] = arrivals else { return self.armed_handover(arrivals) };
         let syncs = [a.0, b.0];
         let arrivals = [turned(a.0.id, &a.1)?, turned(b.0.id, &b.1)?];
         let [a, b] = &arrivals;
@@ -111,13 +113,7 @@ impl<'a> Prover<'a> {
         if a.of == b.of || self.constant(syncs[1].threads)? != threads || waits == [false; 2] {
             return None;
         }
-        let size = u32::try_from(threads).ok()?;
-        let mut conditions = BTreeSet::new();
-        let first = self.first_threads().into_iter().find(|first| {
-            let of = WarpSets::new(*first, size).and_then(|_| self.threads_of(&arrivals, *first, size));
-            of.map(|used| conditions.extend(used)).is_some()
-        });
-        first?;
+        let mut conditions = self.threads_of_some(&arrivals, u32::try_from(threads).ok()?)?;
         for at in &arrivals {
             conditions
                 .extend(self.no_matter(&arrivals, |p| unmatched(p.setting, [at, at], 0, &p.candidates))?);
@@ -149,14 +145,18 @@ impl<'a> Prover<'a> {
         Some(Handover { arrivals: arrivals.into(), conditions, ..found })
     }
 
-    /// The conditions under which all threads of both loops are among `size` ones from `first` on, and each loop leaves
-    /// out a warp of these. So a phase has arrivals of both.
-    fn threads_of(
+    /// The conditions under which all threads of two loops are among `size` ones with consecutive indices, and each
+    /// loop leaves out a warp of these. So a phase has arrivals of both.
+    pub(super) fn threads_of_some(
         &mut self,
-        arrivals: &[Turned<'a>; 2],
-        first: u32,
+        arrivals: &[Turned<'a>],
         size: u32,
     ) -> Option<BTreeSet<Condition>> {
+        let firsts = self.first_threads().into_iter().filter(|first| WarpSets::new(*first, size).is_some());
+        firsts.collect::<Vec<_>>().into_iter().find_map(|first| self.threads_of(arrivals, first, size))
+    }
+
+    fn threads_of(&mut self, arrivals: &[Turned<'a>], first: u32, size: u32) -> Option<BTreeSet<Condition>> {
         let mut conditions = BTreeSet::new();
         for at in arrivals {
             let mut shown =
@@ -183,7 +183,8 @@ impl<'a> Prover<'a> {
     }
 
     /// The conditions under which no thread comes to an iteration of the first one's loop that is more than `shift`
-    /// after the last one of a thread in the second one's loop. Loops with others around them have the same rounds.
+    /// after the last one of a thread in the second one's loop. Loops with others around them have the same rounds, or
+    /// so many iterations in each round that all of them are known.
     pub(super) fn none_leaves_early(
         &mut self,
         [later, at]: [&Turned<'a>; 2],
@@ -191,7 +192,8 @@ impl<'a> Prover<'a> {
     ) -> Option<BTreeSet<Condition>> {
         let both = [later.clone(), at.clone()];
         let depths = both.each_ref().map(|of| of.into().count());
-        if depths == [1, 1] {
+        let encoder = Encoder::new(self.setting, Group::Block);
+        if depths == [1, 1] || depths[0] != depths[1] && encoder.has_equal_rounds(at.of) {
             return self.no_matter(&both, |p| leaves_early(p.setting, [later, at], shift, &p.candidates));
         }
         let mut conditions = BTreeSet::new();

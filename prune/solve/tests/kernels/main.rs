@@ -23,6 +23,7 @@ macro_rules! ways {
 mod barriers;
 mod bounds;
 mod copies;
+mod flat;
 mod named;
 mod objects;
 mod once;

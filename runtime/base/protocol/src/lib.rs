@@ -47,6 +47,7 @@ pub mod interval;
 pub mod lanes;
 pub mod last;
 pub mod launch;
+pub mod mbarrier;
 pub mod named;
 pub mod place;
 pub mod protocol;

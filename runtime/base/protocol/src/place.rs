@@ -89,15 +89,19 @@ impl<'a> Place<'a> {
 
     /// Returns the conditions that hold at the access, outermost first.
     pub fn guards(&self) -> Vec<(ExprId, bool)> {
-        self.way
-            .iter()
-            .filter_map(|turn| match turn {
-                Turn::Branch { cond, value } => Some((*cond, *value)),
-                Turn::Into(of) if of.test == Test::Before => Some((of.cond, true)),
-                Turn::Into(_) | Turn::At { .. } => None,
-            })
-            .collect()
+        guards(&self.way)
     }
+}
+
+/// Returns the conditions that hold at the end of a way, outermost first.
+pub fn guards(way: &[Turn<'_>]) -> Vec<(ExprId, bool)> {
+    way.iter()
+        .filter_map(|turn| match turn {
+            Turn::Branch { cond, value } => Some((*cond, *value)),
+            Turn::Into(of) if of.test == Test::Before => Some((of.cond, true)),
+            Turn::Into(_) | Turn::At { .. } => None,
+        })
+        .collect()
 }
 
 /// Returns the ways to all synchronisation of a protocol, in the order of the text.

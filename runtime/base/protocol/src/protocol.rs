@@ -23,10 +23,11 @@ use serde::{Deserialize, Serialize};
 pub use gpurace_abi::scope::Scope;
 
 use crate::expr::{ExprId, Exprs, LoopId, ParamId, VarId, Width};
+pub use crate::mbarrier::{MbarrierUse, Phase, Told};
 pub use crate::scope::ScopeOf;
 
 /// Version of the serialised form; raised with each change of the types.
-pub const PROTOCOL_VERSION: u32 = 23;
+pub const PROTOCOL_VERSION: u32 = 24;
 
 /// What a kernel does to memory that threads share.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -46,6 +47,8 @@ pub struct Protocol {
     pub stored: Vec<Stored>,
     /// The asynchronous copies that mbarriers count.
     pub told: Vec<Told>,
+    /// What is done to mbarriers in memory that holds other data too.
+    pub mbarrier_uses: Vec<MbarrierUse>,
     /// The program of one thread.
     pub body: Vec<Stmt>,
     /// The largest number of threads of a block (`__launch_bounds__`), 0 if unknown.
@@ -217,19 +220,6 @@ pub struct Stored {
     pub value: ExprId,
 }
 
-/// An asynchronous copy that is told to an mbarrier of [`Sync::Phase`]. In the same iterations of the loops around
-/// the arrival, its thread arrives there once, and the phase to which this arrival belongs ends only when the copy is
-/// done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Told {
-    /// The copy.
-    pub site: SiteId,
-    /// The array of mbarriers.
-    pub of: ObjectId,
-    /// The mbarrier in it, as [`Phase::at`].
-    pub at: ExprId,
-}
-
 /// The value of an expression after a loop. The loop's variables have the values of the iteration
 /// that ended it: it evaluated the loop's condition last, or the thread broke the loop in it
 /// ([`Loop::breaks`]).
@@ -384,22 +374,6 @@ pub enum Sync {
     Named(Named),
     /// An arrival at an mbarrier, or a wait for a phase of it.
     Phase(Phase),
-}
-
-/// An arrival at an mbarrier in static shared memory, or a wait for a phase of it. A phase ends when so many threads
-/// have arrived, and its copies are done. Nothing else accesses the array of mbarriers, each is initialised once, and a
-/// barrier of the block lies between that and all arrivals and waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Phase {
-    /// The array of mbarriers.
-    pub of: ObjectId,
-    /// The mbarrier: its first byte in the array, 64 bits.
-    pub at: ExprId,
-    /// The arrivals that end a phase, 32 bits.
-    pub count: ExprId,
-    /// For a wait, the parity of the phase whose end it waits for, 1 bit: it goes on when the mbarrier is in a phase of
-    /// the other parity. The first phase has the number 0. `None` for an arrival of one thread, which does not wait.
-    pub parity: Option<ExprId>,
 }
 
 /// An arrival at a named barrier: `bar.sync id, n` or `bar.arrive id, n`. A phase of the barrier ends when this number
