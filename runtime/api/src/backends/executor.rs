@@ -284,6 +284,7 @@ fn run(session: &'static Session, executor: &Executor, launch: &KernelLaunch<'_>
     session.keep_python_stack(&mut begun);
     let checks = begun.wanted.as_ref().map(|wanted| session.check(launch, &begun, wanted));
     let (entry, block_entry) = if session.stops_in_debugger() {
+        // One block at a time.
         executor.set_workers(1);
         (code_for_debugger(code, &begun), None)
     } else {

@@ -297,7 +297,7 @@ fn leads_out_of(
 ) -> Option<&'static str> {
     let place = site.parameter?;
     let param = launch.kernel.meta().params.get(place.index as usize)?;
-    let from = (param.offset + place.offset) as usize;
+    let from = param.offset as usize + place.offset as usize;
     let bytes: Vec<u8> = launch.args.iter().flat_map(|word| word.to_le_bytes()).collect();
     let pointer = u64::from_le_bytes(*bytes.get(from..)?.first_chunk()?);
     let own = object.order?;
