@@ -325,7 +325,10 @@ unsafe fn parameter_of(
             return None;
         }
         match address::start_of(module, LLVMGetOperand(start, 0)) {
-            (Start::Argument(index), _, Some(offset)) if ir::byval_type(kernel, index).is_some() => {
+            // A kernel may also write to its own copy of the struct.
+            (Start::Argument(index), copy, Some(offset))
+                if ir::byval_type(kernel, index).is_some() && address::only_loaded(copy) =>
+            {
                 Some(PointerPlace { index: u32::try_from(index).ok()?, offset: u32::try_from(offset).ok()? })
             }
             _ => None,
