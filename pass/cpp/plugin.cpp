@@ -297,7 +297,7 @@ extern "C" {
 
 // The struct that a parameter of a function is, or points to, from its debug info: a line with its name and
 // size, then one for each field. Empty if it is no struct, or unknown. The caller disposes of the text.
-char *gpurace_record(LLVMValueRef function, unsigned index, bool behindPointer) {
+char *gpurace_struct(LLVMValueRef function, unsigned index, bool behindPointer) {
   std::string out;
   auto *program = llvm::unwrap<llvm::Function>(function)->getSubprogram();
   if (program && program->getType()) {

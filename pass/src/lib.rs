@@ -76,7 +76,7 @@ use crate::checks::{annotations, covered, flow, instrument, kept, sites, sync};
 use crate::codegen::{open, part, write};
 use crate::config::{Config, Prune};
 use crate::ir::position::Positions;
-use crate::ir::records::KernelRecords;
+use crate::ir::structs::KernelStructs;
 use crate::prove::{KernelFacts, Proofs};
 
 /// The blocks of a cluster, by the name of the kernel.
@@ -157,7 +157,7 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
             return keep_for_link(module, bitcode, config);
         }
         let skippable = if config.sanitize { skipped::barriers(module) } else { Skippable::new() };
-        let records = ir::records::take(module, config.strip_types);
+        let structs = ir::structs::take(module, config.strip_types);
         let clusters = prepare(module, config)?;
         if config.sanitize {
             kept::insert(module);
@@ -171,7 +171,7 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
         let unsupported = translate::normalize(module);
         let bare = config.sanitize.then(|| copy_unchecked(module, &mut positions, &skippable));
         let sites = find_sites(module, &mut positions, config);
-        let proofs = prove_sites(module, &sites, &records, config);
+        let proofs = prove_sites(module, &sites, &structs, config);
         let flows = match config.sanitize {
             true => flow::of_kernels(module, &sites, &mut positions),
             false => Flows::default(),
@@ -185,11 +185,11 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
             generate_code(module, bare, &sites, &proofs.proved_sites(), &clusters, &mut positions, config)?;
         for kernel in &mut kernels {
             kernel.flow = flows.of_kernels.get(&kernel.name).cloned();
-            for (param, records) in
-                kernel.params.iter_mut().zip(records.get(&kernel.name).into_iter().flatten())
+            for (param, structs) in
+                kernel.params.iter_mut().zip(structs.get(&kernel.name).into_iter().flatten())
             {
-                param.pointee.clone_from(&records.pointee);
-                param.record.clone_from(&records.own);
+                param.pointee.clone_from(&structs.pointee);
+                param.own_type.clone_from(&structs.own);
             }
         }
         remove_code(module);
@@ -289,14 +289,14 @@ unsafe fn find_sites(module: LLVMModuleRef, positions: &mut Positions, config: &
 unsafe fn prove_sites(
     module: LLVMModuleRef,
     sites: &Sites,
-    records: &KernelRecords,
+    structs: &KernelStructs,
     config: &Config,
 ) -> Proofs {
     if !config.sanitize || config.prune == Prune::Off {
         return Proofs::default();
     }
     // SAFETY: by `compile`'s contract.
-    unsafe { prove::prove(module, &sites.accesses, records, config) }
+    unsafe { prove::prove(module, &sites.accesses, structs, config) }
 }
 
 /// Finds the checks that other checks stand for.

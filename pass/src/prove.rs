@@ -18,7 +18,7 @@ use crate::checks::annotations;
 use crate::checks::sites::AccessSite;
 use crate::codegen::open::ProvedSites;
 use crate::config::{Config, Prune};
-use crate::ir::records::KernelRecords;
+use crate::ir::structs::KernelStructs;
 use crate::{ir, protocol};
 
 /// Most time for one kernel while compiling. Launches are solved again with
@@ -106,17 +106,17 @@ pub struct WitnessSide {
 /// Asks the solver about the kernels of a module.
 ///
 /// # Safety
-/// `module` is live, normalised and without checks; `accesses` and `records` are its.
+/// `module` is live, normalised and without checks; `accesses` and `structs` are its.
 pub unsafe fn prove(
     module: LLVMModuleRef,
     accesses: &[AccessSite],
-    records: &KernelRecords,
+    structs: &KernelStructs,
     config: &Config,
 ) -> Proofs {
     // SAFETY: by contract.
     let protocols = unsafe {
         let kernels: Vec<_> = ir::kernels(module).into_iter().map(|(kernel, _)| kernel).collect();
-        protocol::extract(module, &kernels, accesses, records)
+        protocol::extract(module, &kernels, accesses, structs)
     };
     let solver = match &config.solver {
         Some(path) => Solver::open(Path::new(path)).map_err(|error| error.to_string()),

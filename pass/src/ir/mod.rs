@@ -15,7 +15,7 @@ pub mod modules;
 pub mod parameters;
 pub mod passes;
 pub mod position;
-pub mod records;
+pub mod structs;
 pub mod unroll;
 
 use std::collections::HashSet;

@@ -18,20 +18,24 @@ use crate::analysis::{address, aggregates};
 use crate::checks::sites::Access;
 use crate::ir;
 use crate::ir::parameters::argument_layout;
-use crate::ir::records::Records;
+use crate::ir::structs::ParameterStructs;
 
 /// The largest number of nested activations.
 const MAX_CALLS: u32 = 8;
 
 impl Extraction<'_> {
-    /// Evaluates a kernel. `records` are the structs of its parameters, if there are any.
+    /// Evaluates a kernel. `structs` are the structs of its parameters, if there are any.
     ///
     /// # Safety
     /// `kernel` is a live function of the module.
     ///
     /// # Errors
     /// The reason why nothing is known of the kernel.
-    pub unsafe fn kernel(&mut self, kernel: LLVMValueRef, records: &[Records]) -> Result<Frame, String> {
+    pub unsafe fn kernel(
+        &mut self,
+        kernel: LLVMValueRef,
+        structs: &[ParameterStructs],
+    ) -> Result<Frame, String> {
         let mut arguments = Vec::new();
         let mut read_only_copies = Vec::new();
         // SAFETY: by contract.
@@ -42,7 +46,7 @@ impl Extraction<'_> {
                     place.name = format!("argument {index}");
                 }
                 let name = place.name.clone();
-                place.record = records.get(index).and_then(|records| records.own.clone());
+                place.own_type = structs.get(index).and_then(|structs| structs.own.clone());
                 self.parameters.insert(place.offset, place.clone());
                 let copy = ir::byval_type(kernel, index).is_some();
                 let read_only = copy && address::only_loaded(param);

@@ -69,7 +69,7 @@ use llvm_sys::prelude::*;
 
 use crate::checks::sites::AccessSite;
 use crate::ir;
-use crate::ir::records::{KernelRecords, Records};
+use crate::ir::structs::{KernelStructs, ParameterStructs};
 use builder::Builder;
 use effects::Facts;
 use frame::Extraction;
@@ -78,7 +78,7 @@ use frame::Extraction;
 /// count at each call.
 const MAX_INSTRUCTIONS: usize = 100_000;
 
-/// Returns the protocols of `kernels`, in their order. Sites are indices into `accesses`. `records` give names to
+/// Returns the protocols of `kernels`, in their order. Sites are indices into `accesses`. `structs` give names to
 /// fields of arguments.
 ///
 /// # Safety
@@ -88,7 +88,7 @@ pub unsafe fn extract(
     module: LLVMModuleRef,
     kernels: &[LLVMValueRef],
     accesses: &[AccessSite],
-    records: &KernelRecords,
+    structs: &KernelStructs,
 ) -> Vec<Protocol> {
     // SAFETY: by contract.
     unsafe {
@@ -98,8 +98,8 @@ pub unsafe fn extract(
             .iter()
             .map(|&kernel| {
                 let name = ir::name(kernel);
-                let records = records.get(&name).map_or(&[][..], Vec::as_slice);
-                let mut protocol = protocol(&facts, kernel, records);
+                let structs = structs.get(&name).map_or(&[][..], Vec::as_slice);
+                let mut protocol = protocol(&facts, kernel, structs);
                 protocol.kernel = name;
                 // Symbols keep objects apart until here. Users know the names of the source.
                 for object in &mut protocol.objects {
@@ -112,7 +112,7 @@ pub unsafe fn extract(
     }
 }
 
-unsafe fn protocol(facts: &Facts<'_>, kernel: LLVMValueRef, records: &[Records]) -> Protocol {
+unsafe fn protocol(facts: &Facts<'_>, kernel: LLVMValueRef, structs: &[ParameterStructs]) -> Protocol {
     let extracted = catch_unwind(AssertUnwindSafe(|| {
         let mut x = Extraction {
             facts,
@@ -126,7 +126,7 @@ unsafe fn protocol(facts: &Facts<'_>, kernel: LLVMValueRef, records: &[Records])
         };
         // SAFETY: by the caller's contract.
         unsafe {
-            let mut frame = x.kernel(kernel, records)?;
+            let mut frame = x.kernel(kernel, structs)?;
             x.b.protocol.body = x.statements(&mut frame)?;
         }
         let mut protocol = last::settle(&x.b.protocol, None).unwrap_or(x.b.protocol);

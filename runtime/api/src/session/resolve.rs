@@ -144,13 +144,13 @@ fn parameter(kernel: &Kernel, site: &Site) -> Option<schema::Parameter> {
 /// The element of an allocation, if the allocation holds what this pointer in the kernel's arguments points to.
 fn element_behind(object: &schema::Object, kernel: &Kernel, place: PointerPlace) -> Option<schema::Element> {
     let param = kernel.meta().params.get(place.index as usize)?;
-    if let Some(record) = &param.pointee {
-        let element = element_of(object, &record.name, record.size)?;
-        let field = record.field_at(element.byte);
+    if let Some(pointee) = &param.pointee {
+        let element = element_of(object, &pointee.name, pointee.size)?;
+        let field = pointee.field_at(element.byte);
         return Some(schema::Element { field, ..element });
     }
-    if let Some(record) = &param.record {
-        let pointee = record.field(place.offset.into())?.pointee.as_ref()?;
+    if let Some(own_type) = &param.own_type {
+        let pointee = own_type.field(place.offset.into())?.pointee.as_ref()?;
         return element_of(object, &pointee.name, pointee.size);
     }
     let (ty, size) = symbol::pointee(symbol::parameter_types(&kernel.demangled).get(place.index as usize)?)?;

@@ -235,10 +235,10 @@ pub struct Param {
     pub size: u32,
     /// The struct that it points to, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pointee: Option<Record>,
+    pub pointee: Option<StructType>,
     /// The struct that it is, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub record: Option<Record>,
+    pub own_type: Option<StructType>,
 }
 
 impl Param {
@@ -249,7 +249,7 @@ impl Param {
         if self.name.is_empty() {
             return String::new();
         }
-        let field = self.record.as_ref().and_then(|record| record.field_at(offset.into()));
+        let field = self.own_type.as_ref().and_then(|own| own.field_at(offset.into()));
         match field {
             Some(field) => {
                 let known = field.split('.').filter(|name| !is_reserved(name));
@@ -269,7 +269,7 @@ fn is_reserved(name: &str) -> bool {
 
 /// A struct of a kernel's parameter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
+pub struct StructType {
     /// Its name in the source; empty if it has none.
     pub name: String,
     /// Its size, bytes.
@@ -309,7 +309,7 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-impl Record {
+impl StructType {
     /// Returns the field that holds a byte of the struct.
     pub fn field(&self, byte: u64) -> Option<&Field> {
         self.fields.iter().find(|f| (f.offset..f.offset.saturating_add(f.size)).contains(&byte))
@@ -478,8 +478,8 @@ mod tests {
     fn a_pointer_has_the_name_that_its_user_gave_it() {
         let field = |name: &str, offset| Field { name: name.to_owned(), offset, size: 8, ..Field::default() };
         let fields = vec![field("x", 0), field("view.__data_", 8), field("_Base._M_ptr", 16)];
-        let record = Some(Record { fields, ..Record::default() });
-        let param = Param { name: "a".to_owned(), record, ..Param::default() };
+        let own_type = Some(StructType { fields, ..StructType::default() });
+        let param = Param { name: "a".to_owned(), own_type, ..Param::default() };
         assert_eq!([0, 8, 16, 24].map(|at| param.name_at(at)), ["a.x", "a.view", "a", "a+24"]);
         let plain = Param { name: "p".to_owned(), ..Param::default() };
         assert_eq!([0, 8].map(|at| plain.name_at(at)), ["p", "p+8"]);

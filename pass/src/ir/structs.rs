@@ -5,14 +5,14 @@
 
 use std::collections::HashMap;
 
-use gpurace_abi::meta::{Field, Pointee, Record};
+use gpurace_abi::meta::{Field, Pointee, StructType};
 use llvm_sys::core::LLVMDisposeMessage;
 use llvm_sys::prelude::*;
 
 use crate::ir;
 
 unsafe extern "C" {
-    fn gpurace_record(function: LLVMValueRef, index: u32, behind_pointer: bool) -> *mut std::ffi::c_char;
+    fn gpurace_struct(function: LLVMValueRef, index: u32, behind_pointer: bool) -> *mut std::ffi::c_char;
     fn gpurace_keep_lines(module: LLVMModuleRef);
 }
 
@@ -21,28 +21,28 @@ const MOST_FIELDS: usize = 64;
 
 /// The structs of a parameter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Records {
+pub struct ParameterStructs {
     /// The struct that the parameter is.
-    pub own: Option<Record>,
+    pub own: Option<StructType>,
     /// The struct that the parameter points to.
-    pub pointee: Option<Record>,
+    pub pointee: Option<StructType>,
 }
 
 /// The structs of each parameter of each kernel, by the kernel's name. Kernels without any have no entry.
-pub type KernelRecords = HashMap<String, Vec<Records>>;
+pub type KernelStructs = HashMap<String, Vec<ParameterStructs>>;
 
 /// Returns the structs of the parameters of all kernels. With `strip`, nothing of the types stays in the module.
 ///
 /// # Safety
 /// `module` is live.
-pub unsafe fn take(module: LLVMModuleRef, strip: bool) -> KernelRecords {
+pub unsafe fn take(module: LLVMModuleRef, strip: bool) -> KernelStructs {
     // SAFETY: by contract.
     unsafe {
         let of_kernel = |kernel| {
             let count = ir::params(kernel).len() as u32;
-            let records: Vec<_> = (0..count).map(|index| records(kernel, index)).collect();
-            let is_some = records.iter().any(|records| *records != Records::default());
-            is_some.then(|| (ir::name(kernel), records))
+            let structs: Vec<_> = (0..count).map(|index| structs(kernel, index)).collect();
+            let is_some = structs.iter().any(|structs| *structs != ParameterStructs::default());
+            is_some.then(|| (ir::name(kernel), structs))
         };
         let found = ir::kernels(module).into_iter().filter_map(|(kernel, _)| of_kernel(kernel)).collect();
         if strip {
@@ -52,28 +52,28 @@ pub unsafe fn take(module: LLVMModuleRef, strip: bool) -> KernelRecords {
     }
 }
 
-unsafe fn records(kernel: LLVMValueRef, index: u32) -> Records {
-    let record = |behind_pointer| {
+unsafe fn structs(kernel: LLVMValueRef, index: u32) -> ParameterStructs {
+    let struct_type = |behind_pointer| {
         // SAFETY: by contract; the message is a C string.
         let text = unsafe {
-            let message = gpurace_record(kernel, index, behind_pointer);
+            let message = gpurace_struct(kernel, index, behind_pointer);
             let text = ir::text(message);
             LLVMDisposeMessage(message);
             text
         };
         parse(&text)
     };
-    Records { own: record(false), pointee: record(true) }
+    ParameterStructs { own: struct_type(false), pointee: struct_type(true) }
 }
 
-fn parse(text: &str) -> Option<Record> {
+fn parse(text: &str) -> Option<StructType> {
     let mut lines = text.lines();
     let (name, size) = lines.next()?.rsplit_once('\t')?;
     let mut fields: Vec<Field> = lines.filter_map(parse_field).collect();
     if fields.len() > MOST_FIELDS {
         fields.clear();
     }
-    Some(Record { name: name.to_owned(), size: size.parse().ok()?, fields })
+    Some(StructType { name: name.to_owned(), size: size.parse().ok()?, fields })
 }
 
 fn parse_field(line: &str) -> Option<Field> {
@@ -138,13 +138,13 @@ mod tests {
             // SAFETY: the module is live.
             unsafe {
                 let (kernel, _) = ir::kernels(module)[0];
-                let particle = records(kernel, 0).pointee.unwrap();
+                let particle = structs(kernel, 0).pointee.unwrap();
                 assert_eq!((particle.name.as_str(), particle.size), ("Particle", 12));
                 let names = [0, 3, 4, 8, 11].map(|byte| particle.field_at(byte).unwrap_or_default());
                 assert_eq!(names, ["vel.x", "vel.x", "vel.y", "ids[0]", "ids[1]"]);
-                assert_eq!(records(kernel, 1), Records::default());
-                assert_eq!(records(kernel, 3), Records::default());
-                let Records { own: Some(row), pointee: None } = records(kernel, 2) else { panic!() };
+                assert_eq!(structs(kernel, 1), ParameterStructs::default());
+                assert_eq!(structs(kernel, 3), ParameterStructs::default());
+                let ParameterStructs { own: Some(row), pointee: None } = structs(kernel, 2) else { panic!() };
                 let pointed = row.field(8).and_then(|field| field.pointee.as_ref());
                 assert_eq!(
                     (row.field_at(8).as_deref(), pointed.unwrap().name.as_str()),
@@ -153,7 +153,7 @@ mod tests {
                 assert_eq!((row.field_at(2), &row.field(0).unwrap().pointee), (None, &None));
                 assert_eq!(take(module, true).len(), 1);
                 // The lines and the function's name stay, the types do not.
-                assert_eq!(records(kernel, 0), Records::default());
+                assert_eq!(structs(kernel, 0), ParameterStructs::default());
                 let text = ir::text(llvm_sys::core::LLVMPrintModuleToString(module));
                 assert!(text.contains("!DILocation(line: 1") && text.contains("name: \"k\""), "{text}");
                 assert!(!text.contains("Particle") && text.contains("DebugDirectivesOnly"), "{text}");
