@@ -13,6 +13,7 @@ use gpurace_protocol::protocol::{ObjectKind, Protocol, Step, Stmt};
 use gpurace_protocol::range::Loops;
 
 use crate::masks::beside_power;
+use crate::powers::Finder;
 
 /// The largest number of candidates of one kernel.
 const MOST: usize = 32;
@@ -37,6 +38,11 @@ pub fn candidates(protocol: &Protocol, exprs: &mut Exprs) -> Vec<ExprId> {
             let dim = made.exprs.add(Expr::Nctaid(axis));
             made.compare_constant(CmpOp::Eq, dim, 1);
         }
+    }
+
+    // A number that makes masks is a power of two.
+    for power in masking(protocol, guards.iter().chain(&offsets)) {
+        made.power_of_two(power);
     }
 
     // A dimension of the block is at most a stride or the size of a table.
@@ -112,9 +118,6 @@ pub fn candidates(protocol: &Protocol, exprs: &mut Exprs) -> Vec<ExprId> {
         let dim = made.exprs.add(Expr::Ntid(Axis::X));
         made.power_of_two(dim);
     }
-    for power in masking(protocol, guards.iter().chain(&offsets)) {
-        made.power_of_two(power);
-    }
     made.found.truncate(MOST);
     made.found
 }
@@ -187,14 +190,20 @@ pub(crate) fn reachable(protocol: &Protocol, from: impl Iterator<Item = ExprId>)
     seen
 }
 
-/// Returns the parameters `p` for which some index or guard has `& (p - 1)` or `& -p`.
+/// Returns the parameters that are powers of two if `p` is, where some index or guard has `& (p - 1)` or `& -p`.
 fn masking<'a>(protocol: &Protocol, nodes: impl Iterator<Item = &'a ExprId>) -> BTreeSet<ExprId> {
     let exprs = &protocol.exprs;
+    let mut finder = Finder::new(protocol, exprs, None);
     let masks = nodes.filter_map(|id| match exprs.get(*id) {
         Expr::Bin(BinOp::And, _, mask) => Some(beside_power(exprs, mask)?.0),
         _ => None,
     });
-    masks.filter(|p| matches!(exprs.get(*p), Expr::Param { .. })).collect()
+    let arguments = masks.flat_map(|p| match exprs.get(p) {
+        Expr::Param { .. } => BTreeSet::from([p]),
+        Expr::Var { id, .. } => finder.of_var(id).unwrap_or_default().arguments,
+        _ => BTreeSet::new(),
+    });
+    arguments.collect()
 }
 
 fn params(protocol: &Protocol, nodes: &BTreeSet<ExprId>) -> BTreeSet<(ParamId, Width)> {

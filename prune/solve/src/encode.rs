@@ -32,7 +32,9 @@ use crate::handed::Handed;
 use crate::linear::{Atom, Encoded, Formula, Lin, TooBig};
 use crate::masks::Masked;
 use crate::parities::ParityValue;
+use crate::powers::Power;
 use crate::tickets::Drawn;
+use crate::values::Fixed;
 
 /// What to do if a value may wrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -132,6 +134,8 @@ pub struct Encoder<'a> {
     shared: HashMap<Key, Atom>,
     /// Choices between two values by a condition.
     choices: HashMap<(Formula, Lin, Lin), Lin>,
+    /// Loop variables that are powers of two.
+    pub(crate) powers: HashMap<VarId, Power>,
     /// Values of variables that are multiplied or divided in each iteration.
     iterated: HashMap<Iterated, Lin>,
     pub(crate) quotients: HashMap<Division, (Lin, Lin)>,
@@ -160,7 +164,7 @@ pub struct Frame<'a> {
     /// For each enclosing loop, the number of iterations before the current one.
     pub iteration: HashMap<LoopId, Lin>,
     /// Loop variables that the query fixes: the iteration, and the value in it.
-    pub fixed: HashMap<VarId, (Lin, u64)>,
+    pub fixed: HashMap<VarId, (Lin, Fixed)>,
     /// Conditions that hold.
     pub guards: Vec<(ExprId, bool)>,
     /// Ranges of expressions under these guards.
@@ -226,6 +230,7 @@ impl<'a> Encoder<'a> {
             mentioned: Vec::new(),
             shared: HashMap::new(),
             choices: HashMap::new(),
+            powers: HashMap::new(),
             iterated: HashMap::new(),
             quotients: HashMap::new(),
             bits: HashMap::new(),

@@ -7,6 +7,7 @@
 //! | [`pair`] | the formula of one pair: two threads, no barrier in between, a common byte |
 //! | [`encode`] | expressions as linear terms over the unknowns of two threads |
 //! | `operators`, `division`, `bits`, `products` | integer operators as linear terms |
+//! | `powers` | loop variables whose values are powers of two |
 //! | `masks` | `&`, `\|` and `^` of wide numbers of which neither is known |
 //! | `parities` | values whose bits are exclusive ors of other bits |
 //! | `digits` | facts about the digits of a sum that mixes several radices |
@@ -55,6 +56,7 @@ mod masks;
 mod operators;
 pub mod pair;
 mod parities;
+mod powers;
 mod products;
 pub mod prove;
 pub mod smt;

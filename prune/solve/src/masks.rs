@@ -44,14 +44,15 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// Returns `a & b` if `b` is `p - 1` or `-p` for a wide number `p` that is not known.
+    /// Returns `a & b` if `b` is `p - 1` or `-p` for a number `p` that is not known, and is wide or a power of two.
     pub(crate) fn around_power(&mut self, f: &mut Frame<'a>, a: ExprId, b: ExprId) -> Encoded<Option<Lin>> {
         let exprs = self.setting.exprs;
         let width = exprs.width(a);
         let Some((p, below)) = beside_power(exprs, b) else { return Ok(None) };
         let p = self.computed(f, p, View::Unsigned)?;
         let is_wide = self.range(&p).hi >> MOST_EXACT_BITS != 0;
-        if !is_wide || p.as_constant().is_some() || self.constant_cases(&p).is_some() {
+        let is_known = p.as_constant().is_some() || self.constant_cases(&p).is_some();
+        if is_known || !is_wide && !self.is_power(&p) {
             return Ok(None);
         }
         let x = self.computed(f, a, View::Unsigned)?;
@@ -73,13 +74,13 @@ impl<'a> Encoder<'a> {
         let is_power = Formula::all([
             Formula::within(x, View::Unsigned.all(width))?,
             Formula::le(&Lin::constant(1), p)?,
-            Formula::eq(&clear, &Lin::constant(0))?,
+            self.when_power(p, width, &clear)?,
         ]);
         self.facts.push(is_power.implies(Formula::eq(common, &rest)?));
         Ok(())
     }
 
-    fn common_bits(&mut self, x: &Lin, y: &Lin, width: Width) -> Encoded<Lin> {
+    pub(crate) fn common_bits(&mut self, x: &Lin, y: &Lin, width: Width) -> Encoded<Lin> {
         let (x, y) = if x <= y { (x, y) } else { (y, x) };
         let is_known = |known: &&Masked| known.width == width && known.x == *x && known.y == *y;
         if let Some(known) = self.masked.iter().find(is_known) {

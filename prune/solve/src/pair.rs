@@ -5,6 +5,7 @@ mod iterations;
 pub mod lanes;
 pub mod named;
 pub mod phases;
+mod way;
 
 use std::collections::HashMap;
 
@@ -16,14 +17,17 @@ use gpurace_protocol::lanes::LaneSets;
 use gpurace_protocol::named::WarpSets;
 use gpurace_protocol::place::{Place, Turn};
 use gpurace_protocol::protocol::{Loop, ObjectKind, Test};
-use gpurace_protocol::range::{Range, Ranges, View};
+use gpurace_protocol::range::{Range, View};
 
-use self::iterations::{ends_at_equality, follows};
+use self::way::{Way, decided, moment, reached, walk};
 use crate::digits;
 use crate::encode::{Encoder, Frame, Setting};
 use crate::linear::{Encoded, Formula, Lin};
 use crate::tickets::{self, Counters};
 use crate::tiles;
+use crate::values::Fixed;
+
+pub use self::way::{Detail, is_near};
 
 /// The relation of two threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -92,23 +96,6 @@ pub struct Related<'m> {
     pub counters: &'m Counters,
 }
 
-/// One side of the pair.
-struct Way<'a> {
-    frame: Frame<'a>,
-    /// For each loop, the number of guards that hold at its entry.
-    entered: HashMap<LoopId, usize>,
-    loops: HashMap<LoopId, &'a Loop>,
-}
-
-/// The part of the way to an access that a formula contains.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Detail {
-    /// Only the enclosing loops. Many accesses share such a formula, but it proves less.
-    Loops,
-    /// The loops and the conditions.
-    All,
-}
-
 /// Returns the formula of a pair. In loops whose iteration both threads share, the formula covers only the
 /// iterations in which the variables have their `fixed` values.
 pub fn formula<'a>(
@@ -117,21 +104,26 @@ pub fn formula<'a>(
     meeting: &Meeting,
     Related { relation, not_both_in, apart, counters }: Related<'_>,
     candidates: &[ExprId],
-    fixed: &[(VarId, u64)],
+    fixed: &[(VarId, Fixed)],
     detail: Detail,
 ) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, relation.group());
     let mut race = Vec::new();
+    let counts = |cond| match detail {
+        Detail::Loops => false,
+        Detail::Near => is_near(setting.exprs, [a, b], cond),
+        Detail::All => true,
+    };
 
     // Loops that both threads are in the same iteration of share its number.
     let mut iterations = HashMap::new();
     let mut ways = Vec::new();
     for (side, place) in [(0, a), (1, b)] {
         let together = |of: &Loop, var: VarId| {
-            let value = fixed.iter().find(|(id, _)| *id == var).map(|(_, value)| *value);
+            let value = fixed.iter().find(|(id, _)| *id == var).map(|(_, value)| value.clone());
             value.filter(|_| meeting.same.contains(&of.id))
         };
-        let way = walk(&mut encoder, &mut race, side, &place.way, detail, together, |encoder, range, of| {
+        let way = walk(&mut encoder, &mut race, side, &place.way, counts, together, |encoder, range, of| {
             let shared = meeting.same.contains(&of);
             let key = (of, if shared { 0 } else { side });
             iterations.entry(key).or_insert_with(|| Lin::atom(encoder.fresh("iteration", range))).clone()
@@ -177,10 +169,15 @@ pub fn formula<'a>(
     PairFormula::of(encoder, race, candidates)
 }
 
-/// Returns the formula that a thread reaches the end of a way.
-pub fn reach<'a>(setting: Setting<'a>, way: &[Turn<'a>], candidates: &[ExprId]) -> Encoded<PairFormula<'a>> {
+/// Returns the formula that a thread reaches the end of a way, in the first iterations of its loops or in any.
+pub fn reach<'a>(
+    setting: Setting<'a>,
+    way: &[Turn<'a>],
+    in_first: bool,
+    candidates: &[ExprId],
+) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, Group::Block);
-    let race = reached(&mut encoder, way)?;
+    let race = reached(&mut encoder, way, in_first)?;
     PairFormula::of(encoder, race, candidates)
 }
 
@@ -191,13 +188,13 @@ pub fn beyond<'a>(
     place: &Place<'a>,
     bytes: Range,
     candidates: &[ExprId],
-    fixed: &[(VarId, u64)],
+    fixed: &[(VarId, Fixed)],
 ) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, Group::Block);
     let mut race = Vec::new();
     let counter = |encoder: &mut Encoder<'a>, range, _| Lin::atom(encoder.fresh("iteration", range));
-    let value = |_: &Loop, var| fixed.iter().find(|(id, _)| *id == var).map(|(_, value)| *value);
-    let mut way = walk(&mut encoder, &mut race, 0, &place.way, Detail::All, value, counter)?;
+    let value = |_: &Loop, var| fixed.iter().find(|(id, _)| *id == var).map(|(_, value)| value.clone());
+    let mut way = walk(&mut encoder, &mut race, 0, &place.way, |_| true, value, counter)?;
     let start = encoder.computed(&mut way.frame, place.access.offset, View::Signed)?;
     let size = encoder.computed(&mut way.frame, place.access.size, View::Unsigned)?;
     let end = start.plus(1, &size)?;
@@ -207,14 +204,6 @@ pub fn beyond<'a>(
     ]));
     encoder.loads_within(&way.frame, place)?;
     PairFormula::of(encoder, race, candidates)
-}
-
-/// Returns the formulas that a thread reaches the end of a way.
-fn reached<'a>(encoder: &mut Encoder<'a>, way: &[Turn<'a>]) -> Encoded<Vec<Formula>> {
-    let mut race = Vec::new();
-    let counter = |encoder: &mut Encoder<'a>, range, _| Lin::atom(encoder.fresh("iteration", range));
-    walk(encoder, &mut race, 0, way, Detail::All, |_, _| None, counter)?;
-    Ok(race)
 }
 
 /// Returns the formula that two threads decide differently, although all threads must decide alike.
@@ -246,100 +235,6 @@ pub fn divergence<'a>(
     let (x, y) = (conds[0].clone(), conds[1].clone());
     race.push(Formula::any([Formula::all([x.clone(), y.clone().negated()]), Formula::all([x.negated(), y])]));
     PairFormula::of(encoder, race, candidates)
-}
-
-/// Returns the formula that a condition has this value.
-fn decided<'a>(
-    encoder: &mut Encoder<'a>,
-    frame: &mut Frame<'a>,
-    cond: ExprId,
-    value: bool,
-) -> Encoded<Formula> {
-    let holds = encoder.cond(frame, cond)?;
-    Ok(if value { holds } else { holds.negated() })
-}
-
-/// Follows the way to an access. Adds to `race` that its guards hold and its iterations run.
-fn walk<'a>(
-    encoder: &mut Encoder<'a>,
-    race: &mut Vec<Formula>,
-    side: usize,
-    turns: &[Turn<'a>],
-    detail: Detail,
-    fixed: impl Fn(&Loop, VarId) -> Option<u64>,
-    mut counter: impl FnMut(&mut Encoder<'a>, Range, LoopId) -> Lin,
-) -> Encoded<Way<'a>> {
-    let mut way =
-        Way { frame: Frame::top(encoder.setting, side), entered: HashMap::new(), loops: HashMap::new() };
-    for turn in turns {
-        match turn {
-            Turn::At { .. } => {}
-            Turn::Branch { .. } if detail == Detail::Loops => {}
-            Turn::Branch { cond, value } => {
-                race.push(decided(encoder, &mut way.frame, *cond, *value)?);
-                way.frame.guard(*cond, *value);
-            }
-            Turn::Into(of) => {
-                let range = way.frame.ranges.iterations(of.id);
-                let k = counter(encoder, range, of.id);
-                way.entered.insert(of.id, way.frame.guards.len());
-                way.loops.insert(of.id, *of);
-                way.frame.iteration.insert(of.id, k.clone());
-                for var in &of.vars {
-                    if let Some(value) = fixed(of, var.id) {
-                        way.frame.fixed.insert(var.id, (k.clone(), value));
-                    }
-                }
-                match of.test {
-                    Test::Before => {
-                        let holds = encoder.cond(&mut way.frame, of.cond)?;
-                        race.push(holds);
-                        ends_at_equality(encoder, race, &mut way.frame, of)?;
-                        if let Some(breaks) = of.breaks
-                            && detail == Detail::All
-                        {
-                            follows(encoder, race, &way.frame, (of.id, &k), &[(breaks.unless, false)])?;
-                        }
-                        way.frame.guard(of.cond, true);
-                    }
-                    Test::After => {
-                        let breaks = of.breaks.map(|breaks| (breaks.unless, false));
-                        let conds: Vec<_> = [(of.cond, true)].into_iter().chain(breaks).collect();
-                        follows(encoder, race, &way.frame, (of.id, &k), &conds)?;
-                    }
-                }
-            }
-        }
-    }
-    Ok(way)
-}
-
-/// Returns the frame of a thread at another moment than that of its access.
-fn moment<'a>(
-    encoder: &Encoder<'a>,
-    way: &Way<'a>,
-    at: &[(LoopId, At)],
-    certain: bool,
-) -> Encoded<Frame<'a>> {
-    let mut frame = way.frame.copy();
-    let kept = at.iter().filter_map(|(of, _)| way.entered.get(of)).min();
-    if let Some(kept) = kept {
-        frame.guards.truncate(*kept);
-        let setting = encoder.setting;
-        let ranges = Ranges::new(setting.protocol, setting.exprs, setting.launch);
-        frame.ranges = ranges.guarded(&frame.guards);
-    }
-    for (of, at) in at {
-        let own = frame.iteration.get(of).cloned();
-        let k = match (at, own) {
-            (At::First, _) | (_, None) => Lin::constant(0),
-            (At::Next, Some(k)) => k.shifted(1)?,
-            (At::Previous, Some(k)) => k.shifted(-1)?,
-        };
-        frame.iteration.insert(*of, k);
-    }
-    frame.certain = certain;
-    Ok(frame)
 }
 
 fn gap<'a>(

@@ -156,6 +156,8 @@ fn verdicts(
         within: HashMap::new(),
         satisfiable: HashMap::new(),
         sites: BTreeMap::new(),
+        hurries: false,
+        hard: BTreeSet::new(),
         pairs: 0,
     };
     prover.keep_consistent_candidates();
@@ -298,6 +300,10 @@ struct Prover<'a> {
     /// For an access, by its number, and assumptions: whether a thread can reach it.
     satisfiable: HashMap<(usize, Vec<ExprId>), bool>,
     sites: BTreeMap<SiteId, Found>,
+    /// Pairs that are hard are put off.
+    hurries: bool,
+    /// Sites of such pairs.
+    hard: BTreeSet<SiteId>,
     pairs: usize,
 }
 
@@ -323,7 +329,12 @@ impl<'a> Prover<'a> {
         let n = self.places.len();
         let alone = (0..n).map(|i| (i, i));
         let apart = (0..n).flat_map(|i| (i + 1..n).map(move |j| (i, j)));
-        for (i, j) in alone.chain(apart) {
+        // Hard pairs come last: they may use up the time of the others.
+        self.hurries = true;
+        let pairs: Vec<_> = alone.chain(apart).collect();
+        let hard: Vec<_> = pairs.into_iter().filter(|&(i, j)| !self.pair(i, j)).collect();
+        self.hurries = false;
+        for (i, j) in hard {
             self.pair(i, j);
         }
     }
@@ -348,29 +359,29 @@ impl<'a> Prover<'a> {
         }
     }
 
-    fn pair(&mut self, i: usize, j: usize) {
+    /// Decides about a pair of accesses. False if it is put off.
+    fn pair(&mut self, i: usize, j: usize) -> bool {
         let (a, b) = (self.places[i].access, self.places[j].access);
         if !may_conflict(a.op, b.op) {
-            return;
+            return true;
         }
         let failed =
             |site| self.sites.get(&site).is_some_and(|f: &Found| f.failed.is_some() || f.racy.is_some());
         if failed(a.site) && failed(b.site) {
-            return;
+            return true;
+        }
+        if self.hurries && self.hard.contains(&a.site) && self.hard.contains(&b.site) {
+            return false;
         }
         if self.parts.are_apart(&self.places[i], &self.places[j]) {
-            return;
+            return true;
         }
         let setting = self.setting;
         let objects = (a.object, b.object);
         let alias =
             self.aliases.entry(objects).or_insert_with(|| alias(setting, objects.0, objects.1)).clone();
-        if let Alias::Never = alias {
-            return;
-        }
-        self.pairs += 1;
         let result = match alias {
-            Alias::Never => return,
+            Alias::Never => return true,
             Alias::Unknown(why) => Err(Failure::Why(why)),
             Alias::Within(_) if self.asker.out_of_time() => Err(Failure::Why(OUT_OF_TIME.into())),
             Alias::Within(_) if self.stays_within(i) && self.stays_within(j) => Ok(BTreeSet::new()),
@@ -385,6 +396,11 @@ impl<'a> Prover<'a> {
             Alias::Same(_) if self.asker.out_of_time() => Err(Failure::Why(OUT_OF_TIME.into())),
             Alias::Same(apart) => self.same_object(i, j, apart),
         };
+        if self.asker.has_put_off() {
+            self.hard.extend([a.site, b.site]);
+            return false;
+        }
+        self.pairs += 1;
         match result {
             Ok(conditions) => {
                 for site in [a.site, b.site] {
@@ -395,6 +411,7 @@ impl<'a> Prover<'a> {
             }
             Err(failure) => self.fail(i, j, failure),
         }
+        true
     }
 }
 

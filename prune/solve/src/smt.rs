@@ -79,7 +79,7 @@ pub struct QueryStats {
     pub longest: Duration,
     /// The solver's units that queries used, and the prover's own work in the same units.
     pub units: u64,
-    /// Queries that ran into a limit.
+    /// How often a query ran into a limit, or was put off.
     pub gave_up: usize,
 }
 
@@ -92,6 +92,12 @@ pub struct Asker {
     known: HashMap<String, Answer>,
     /// The steps of ranges at the start.
     first_step: u64,
+    /// Hard queries are put off.
+    hurries: bool,
+    /// A query was put off.
+    has_put_off: bool,
+    /// The units that were used for queries that were put off.
+    lost: u64,
     /// Numbers so far. The units are those of the solver and of queries as text.
     stats: QueryStats,
 }
@@ -118,6 +124,9 @@ impl Asker {
             started: processor_time(),
             known: HashMap::new(),
             first_step: effort::spent(),
+            hurries: false,
+            has_put_off: false,
+            lost: 0,
             stats: QueryStats::default(),
         }
     }
@@ -138,6 +147,32 @@ impl Asker {
             || processor_time().saturating_sub(self.started) >= self.limits.time
     }
 
+    /// From now on, hard queries are put off, or no longer. Returns what was said before.
+    pub fn hurry(&mut self, hurries: bool) -> bool {
+        std::mem::replace(&mut self.hurries, hurries)
+    }
+
+    /// True if a query was put off since the last call.
+    pub fn has_put_off(&mut self) -> bool {
+        std::mem::take(&mut self.has_put_off)
+    }
+
+    /// The units that one query may use: fewer, the more were used for queries that were put off. Together these use
+    /// at most a quarter of the kernel's.
+    fn share(&self) -> u64 {
+        match self.hurries {
+            true => (self.limits.kernel / 4).saturating_sub(self.lost) / 8,
+            false => u64::MAX,
+        }
+    }
+
+    fn put_off(&mut self, units: u64) -> Answer {
+        self.has_put_off = true;
+        self.lost += units;
+        self.stats.gave_up += 1;
+        Answer::Unknown("put off".into())
+    }
+
     /// Returns the answer to a query.
     pub fn ask(&mut self, query: Query) -> Answer {
         if query.facts.iter().any(|part| part.contains(&Formula::False)) {
@@ -153,15 +188,17 @@ impl Asker {
             self.stats.gave_up += 1;
             return Answer::Unknown("no time left for this kernel".into());
         }
+        let size = text.len() as u64 * UNITS_PER_BYTE;
+        if size > self.share() {
+            return self.put_off(size);
+        }
         let start = Instant::now();
+        let before = self.stats.units;
         let answer = self.run(&text, query);
         let took = start.elapsed();
         self.stats.asked += 1;
         self.stats.time += took;
         self.stats.longest = self.stats.longest.max(took);
-        if let Answer::Unknown(_) = answer {
-            self.stats.gave_up += 1;
-        }
         if let Some(dir) = &self.dump {
             let result = match &answer {
                 Answer::Unsat(core) => format!("unsat, from assumptions {core:?}"),
@@ -173,6 +210,12 @@ impl Asker {
             // A dump that cannot be written does not change the answer.
             let _ = std::fs::write(path, full);
         }
+        if let Answer::Unknown(_) = answer {
+            if self.hurries {
+                return self.put_off(size + self.stats.units - before);
+            }
+            self.stats.gave_up += 1;
+        }
         self.known.insert(text, answer.clone());
         answer
     }
@@ -180,7 +223,8 @@ impl Asker {
     fn run(&mut self, text: &str, query: Query) -> Answer {
         let solver = Solver::new_for_logic("QF_LIA").unwrap_or_default();
         let mut params = Params::new();
-        let left = self.limits.kernel.saturating_sub(self.units()).try_into().unwrap_or(u32::MAX);
+        let left = self.limits.kernel.saturating_sub(self.units()).min(self.share());
+        let left = left.try_into().unwrap_or(u32::MAX);
         params.set_u32("rlimit", self.limits.query.min(left).max(1));
         params.set_u32("arith.solver", SIMPLEX);
         solver.set_params(&params);

@@ -13,37 +13,74 @@ use gpurace_protocol::protocol::{Step, Test, Uniform};
 use gpurace_protocol::range::{Loops, VarInfo};
 
 use crate::encode::Setting;
+use crate::powers::{Finder, Powers};
 
 /// The largest number of values of one expression, and of combinations of variables.
 const MOST: usize = 40;
 
-/// One combination of values of variables.
-pub type Assignment = Vec<(VarId, u64)>;
+/// What a query knows of a variable in the iteration that both threads are in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fixed {
+    /// Its value.
+    Value(u64),
+    /// Its value is a power of two, or 0.
+    Power(Powers),
+}
 
-/// Returns all combinations of values of halving and doubling loop variables in the offsets of two
-/// accesses. Both threads are in the same iteration of these loops, and the variables have one value for both, as all
-/// that are this `uniform` have. The list is empty if there are no such variables, too many combinations, or unknown
-/// values. Variables that are only added, as in `a[t + s]`, stay unknowns: they make no query harder.
+/// One combination of values of variables.
+pub type Assignment = Vec<(VarId, Fixed)>;
+
+/// Returns the halving and doubling variables of loops that both threads are in the same iteration of. The variables
+/// have one value for both, as all that are this `uniform` have.
+fn common_vars<'a>(
+    setting: Setting,
+    loops: &Loops<'a>,
+    meeting: &Meeting,
+    uniform: Uniform,
+) -> Vec<VarInfo<'a>> {
+    let mut vars: Vec<_> = loops
+        .vars
+        .values()
+        .copied()
+        .filter(|info| meeting.same.contains(&info.of.id))
+        .filter(|info| !matches!(info.var.step, Step::Add(_) | Step::Any(_)))
+        .filter(|info| uniformity(setting.protocol, setting.exprs, info.var.from) >= uniform)
+        .collect();
+    vars.sort_by_key(|info| info.var.id);
+    vars
+}
+
+/// Returns those of [`common_vars`] whose values are powers of two. The list is empty if the offsets of two accesses do
+/// no more with them than add them, as in `a[t + s]`: then they make no query harder.
+pub fn powers_in(
+    setting: Setting,
+    (a, b): (&Place, &Place),
+    meeting: &Meeting,
+    uniform: Uniform,
+) -> Assignment {
+    let loops = Loops::of(setting.protocol);
+    let mut finder = Finder::new(setting.protocol, setting.exprs, setting.launch);
+    let vars = common_vars(setting, &loops, meeting, uniform).into_iter().map(|info| info.var.id);
+    let powers = vars.filter_map(|id| Some((id, Fixed::Power(finder.of_var(id)?))));
+    let powers: Assignment = powers.collect();
+    let twisted = |id| [a, b].iter().any(|place| is_twisted(setting.exprs, place.access.offset, id));
+    if powers.iter().any(|(id, _)| twisted(*id)) { powers } else { Vec::new() }
+}
+
+/// Returns all combinations of values of those of [`common_vars`] that the offsets of two accesses do not only add.
+/// The list is empty if there are no such variables, too many combinations, or unknown values.
 pub fn assignments(
     setting: Setting,
     (a, b): (&Place, &Place),
     meeting: &Meeting,
     uniform: Uniform,
 ) -> Vec<Assignment> {
+    let twisted = |id| [a, b].iter().any(|place| is_twisted(setting.exprs, place.access.offset, id));
     let loops = Loops::of(setting.protocol);
-    let twisted = |id: VarId| [a, b].iter().any(|place| is_twisted(setting.exprs, place.access.offset, id));
-    let mut vars: Vec<_> = loops
-        .vars
-        .values()
-        .copied()
-        .filter(|info| meeting.same.contains(&info.of.id))
-        .filter(|info| !matches!(info.var.step, Step::Add(_) | Step::Any(_)) && twisted(info.var.id))
-        .filter(|info| uniformity(setting.protocol, setting.exprs, info.var.from) >= uniform)
-        .collect();
-    vars.sort_by_key(|info| info.var.id);
     let mut all: Vec<Assignment> = Vec::new();
     let mut values = Values { setting, loops: &loops, open: Vec::new(), known: HashMap::new() };
-    for info in vars {
+    let vars = common_vars(setting, &loops, meeting, uniform);
+    for info in vars.into_iter().filter(|info| twisted(info.var.id)) {
         let Some(own) = values.of_var(info) else { continue };
         let before = if all.is_empty() { vec![Vec::new()] } else { all.clone() };
         if before.len() * own.len() > MOST {
@@ -54,7 +91,7 @@ pub fn assignments(
             .flat_map(|value| {
                 before.iter().map(move |known| {
                     let mut more = known.clone();
-                    more.push((info.var.id, *value));
+                    more.push((info.var.id, Fixed::Value(*value)));
                     more
                 })
             })

@@ -6,8 +6,6 @@ use common::*;
 use gpurace_protocol::expr::*;
 use gpurace_protocol::launch::Launch;
 use gpurace_protocol::protocol::*;
-use gpurace_protocol::verdict::{SiteVerdict, Verdict};
-use gpurace_solve::Outcome;
 
 /// Swaps two elements.
 fn swap(k: &mut Kernel, of: ObjectId, a: E, b: E) {
@@ -71,17 +69,6 @@ fn always(k: &mut Kernel, _: E, _: E, _: E) -> E {
 fn below_or_before(k: &mut Kernel, i: E, far: E, _: E) -> E {
     let before = k.addc(i, -1);
     k.le(before, far)
-}
-
-/// For each site, whether it is proved for a launch by these verdicts for all launches.
-fn holds(p: &Protocol, all: &Outcome, launch: &Launch) -> Vec<bool> {
-    let p = Protocol { exprs: all.verdicts.exprs.clone(), ..p.clone() };
-    let holds = |site: &SiteVerdict| match &site.verdict {
-        Verdict::Proved => true,
-        Verdict::ProvedIf(conditions) => conditions.iter().all(|c| c.holds(&p, &p.exprs, launch)),
-        Verdict::Racy(_) | Verdict::Unknown(_) => false,
-    };
-    all.verdicts.sites.iter().map(holds).collect()
 }
 
 /// Asserts that no site with a race in a launch is proved for it, be it alone or with all launches.

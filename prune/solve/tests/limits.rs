@@ -2,9 +2,9 @@
 mod common;
 
 use common::*;
-use gpurace_protocol::expr::{Expr, VarId, Width};
+use gpurace_protocol::expr::{BinOp, Expr, VarId, Width};
 use gpurace_protocol::launch::{Extent, Launch};
-use gpurace_protocol::protocol::{Induction, Protocol, Step, Stmt, Uniform};
+use gpurace_protocol::protocol::{Induction, Protocol, SiteId, Step, Stmt, Uniform};
 use gpurace_protocol::verdict::Verdict;
 use gpurace_solve::{Limits, Options, Outcome, solve, solve_with};
 
@@ -52,6 +52,40 @@ fn a_kernel_that_costs_more_than_it_may_is_not_proved() {
     // The limit of one query works, too.
     let outcome = within(Limits { query: 100, ..Limits::default() });
     assert_eq!(proved(&outcome), 0);
+}
+
+/// A write by each thread, and before it one at an index that is one of many by the block's number.
+fn beside_a_hard_one(cases: i64) -> (Protocol, SiteId) {
+    let mut k = Kernel::new("beside_a_hard_one");
+    let (x, y, t) = (k.shared("x", 1 << 20), k.shared("y", 1 << 12), k.tid());
+    let (n, mut index) = (k.scalar("n"), t);
+    for case in 1..=cases {
+        let (mixed, far) = (k.binc(BinOp::Xor, n, 3 * case), k.mulc(t, case));
+        let is_less = k.lt(mixed, t);
+        index = k.p.exprs.select(is_less, far, index);
+    }
+    if cases > 0 {
+        k.write(x, index);
+    }
+    let easy = k.write(y, t);
+    (k.done(), easy)
+}
+
+/// What is hard comes first in the text, and last in the proof: an easy access has its proof.
+#[test]
+fn a_hard_pair_leaves_time_for_the_others() {
+    let (alone, _) = beside_a_hard_one(0);
+    let easy = solve(&alone, &Options::default()).stats.units;
+    let (p, site) = beside_a_hard_one(40);
+    let solved = |kernel| solve(&p, &Options { limits: Limits { kernel, ..Limits::default() }, dump: None });
+    let hard = solved(u64::MAX).stats.units;
+    assert!(hard > 40 * easy, "{hard} {easy}");
+    let outcome = solved(16 * easy);
+    let of = |outcome: &Outcome| outcome.verdicts.sites.iter().find(|s| s.site == site).cloned();
+    let verdict = of(&outcome).map(|site| site.verdict);
+    assert!(matches!(verdict, Some(Verdict::Proved | Verdict::ProvedIf(_))), "{verdict:?}");
+    assert_eq!(proved(&outcome), 1);
+    assert_eq!(outcome.verdicts, solved(16 * easy).verdicts);
 }
 
 /// Pointers that step along with a counter. Only the counter bounds each of them. The search for the

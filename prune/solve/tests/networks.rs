@@ -7,6 +7,7 @@ use gpurace_protocol::expr::*;
 use gpurace_protocol::launch::Launch;
 use gpurace_protocol::protocol::*;
 use gpurace_protocol::verdict::Verdict;
+use gpurace_solve::Outcome;
 
 /// `radix * t - (radix - 1) * (t & (stride - 1))`: the first of a thread's elements. They lie `stride`
 /// apart.
@@ -217,4 +218,172 @@ fn values_of_one_iteration_are_not_those_of_the_next() {
     at_launch(&p, &launch([1, 1, 1], [16, 1, 1], &p, &[]), &sites);
     let (p, _) = kernel(0);
     at_launch(&p, &launch([1, 1, 1], [16, 1, 1], &p, &[]), &[]);
+}
+
+/// The first stride of a loop, from the parameter `n`.
+type First = fn(&mut Kernel, E) -> E;
+
+/// Exchanges in shared memory at the strides of a loop from `first(n)` on, with a barrier before each.
+fn strides(first: First, step: Step) -> Protocol {
+    let mut k = Kernel::new("strides");
+    let (s, n, t) = (k.shared("s", 1 << 12), k.scalar("n"), k.tid());
+    let first = first(&mut k, n);
+    let goes_on = |k: &mut Kernel, stride| match step {
+        Step::Mul(_) => {
+            let end = k.c(65);
+            k.ult(stride, end)
+        }
+        _ => k.positive(stride),
+    };
+    k.looped(first, step, goes_on, |k, stride| {
+        k.sync();
+        let first = first_of(k, t, stride, 2);
+        exchange(k, s, first, stride, 2);
+    });
+    k.done()
+}
+
+/// The argument itself.
+fn given(_: &mut Kernel, n: E) -> E {
+    n
+}
+fn half(k: &mut Kernel, n: E) -> E {
+    k.binc(BinOp::SDiv, n, 2)
+}
+fn unsigned_half(k: &mut Kernel, n: E) -> E {
+    k.binc(BinOp::LShr, n, 1)
+}
+fn half_at_most_8(k: &mut Kernel, n: E) -> E {
+    let (half, most) = (half(k, n), k.c(8));
+    k.bin(BinOp::SMin, half, most)
+}
+fn twice(k: &mut Kernel, n: E) -> E {
+    k.mulc(n, 2)
+}
+fn third(k: &mut Kernel, n: E) -> E {
+    k.binc(BinOp::UDiv, n, 3)
+}
+fn one_more(k: &mut Kernel, n: E) -> E {
+    k.addc(n, 1)
+}
+
+/// Asserts that no proof for all launches or for one hides a race, and returns whether all sites are proved for it.
+fn is_proved_at(p: &Protocol, all: &Outcome, launch: &Launch) -> bool {
+    let racing = racing(p, launch, 0);
+    let alone = prove_with(p, launch);
+    for outcome in [all, &alone] {
+        for (site, proved) in outcome.verdicts.sites.iter().zip(holds(p, outcome, launch)) {
+            assert!(!proved || !racing.contains(&site.site), "{:?}: {:?}", site.site, launch.params);
+        }
+    }
+    holds(p, all, launch).into_iter().all(|proved| proved)
+}
+
+/// One query stands for all strides, if each is a power of two. The parameter decides that, at each launch.
+#[test]
+fn strides_that_are_powers_of_two_if_an_argument_is_one() {
+    for (first, step) in [
+        (given as First, Step::UDiv(2)),
+        (given, Step::SDiv(2)),
+        (given, Step::AShr(1)),
+        (given, Step::UDiv(4)),
+        (half, Step::SDiv(2)),
+        (half, Step::UDiv(2)),
+        (half, Step::AShr(2)),
+        (unsigned_half, Step::UDiv(2)),
+        (half_at_most_8, Step::UDiv(2)),
+        (twice, Step::UDiv(2)),
+    ] {
+        let p = strides(first, step);
+        let all = prove(&p);
+        assert!(all_proved(&all), "{step:?}: {:?}", words(&all));
+        assert!(all.stats.units < 4_000_000, "{step:?}: {:?}", all.stats);
+        for n in (0..9).chain([12, 16, 24, 31, 32, 64]) {
+            let proved = is_proved_at(&p, &all, &launch([2, 1, 1], [16, 1, 1], &p, &[n]));
+            assert!(proved || !n.is_power_of_two(), "{step:?}: {n}");
+        }
+        // With the sign bit, and powers of two that a signed quotient is not.
+        for n in [1 << 31, 3 << 30, 5 << 29, (1 << 32) - 1, (1 << 32) - 16] {
+            is_proved_at(&p, &all, &launch([2, 1, 1], [16, 1, 1], &p, &[n]));
+        }
+    }
+}
+
+/// Some of these strides are no powers of two, for all arguments or for some.
+#[test]
+fn strides_that_are_no_powers_of_two() {
+    for (first, step) in [
+        (given as First, Step::UDiv(3)),
+        (given, Step::SDiv(6)),
+        (given, Step::Mul(2)),
+        (given, Step::Mul(3)),
+        (given, Step::Mul(6)),
+        (third, Step::UDiv(2)),
+        (one_more, Step::UDiv(2)),
+    ] {
+        let p = strides(first, step);
+        let all = prove(&p);
+        let mut races = 0;
+        for n in (1..14).chain([24, 30, 33, 36, 60]) {
+            let launch = launch([2, 1, 1], [16, 1, 1], &p, &[n]);
+            is_proved_at(&p, &all, &launch);
+            races += racing(&p, &launch, 0).len();
+        }
+        assert!(races > 0, "{step:?}");
+    }
+}
+
+/// A sort whose size and block are those of the launch. Only with a barrier in each step there is no race.
+#[test]
+fn a_sort_for_all_sizes() {
+    let kernel = |wait: bool, by_xor: bool| {
+        let mut k = Kernel::new("sort");
+        let (s, n, t) = (k.shared("s", 1 << 12), k.scalar("n"), k.tid());
+        k.looped(
+            n,
+            Step::Mul(2),
+            |k, size| k.ltc(size, 33),
+            |k, size| {
+                let half = k.binc(BinOp::SDiv, size, 2);
+                k.looped(half, Step::SDiv(2), Kernel::positive, |k, stride| {
+                    let (up, zero) = (k.bin(BinOp::And, t, size), k.c(0));
+                    let swap = k.ult(zero, up);
+                    let both = |k: &mut Kernel, [a, b]: [E; 2]| {
+                        k.read(s, a);
+                        k.read(s, b);
+                        k.when(swap, |k| {
+                            k.write(s, a);
+                            k.write(s, b);
+                        });
+                    };
+                    if by_xor {
+                        let far = k.bin(BinOp::Xor, t, stride);
+                        let leads = k.lt(t, far);
+                        k.when(leads, |k| both(k, [t, far]));
+                    } else {
+                        let first = first_of(k, t, stride, 2);
+                        let far = k.add(first, stride);
+                        both(k, [first, far]);
+                    }
+                    if wait {
+                        k.sync();
+                    }
+                });
+            },
+        );
+        k.done()
+    };
+    for by_xor in [false, true] {
+        let p = kernel(true, by_xor);
+        let all = prove(&p);
+        assert!(all_proved(&all), "{by_xor}: {:?}", words(&all));
+        assert!(all.stats.units < 5_000_000, "{by_xor}: {:?}", all.stats);
+        for n in [1, 2, 3, 4, 6, 8] {
+            let proved = is_proved_at(&p, &all, &launch([2, 1, 1], [16, 1, 1], &p, &[n]));
+            assert!(proved || n % 3 == 0, "{by_xor}: {n}");
+        }
+        let p = kernel(false, by_xor);
+        let all = prove(&p);
+        assert!(!is_proved_at(&p, &all, &launch([2, 1, 1], [16, 1, 1], &p, &[2])), "{by_xor}");
+    }
 }

@@ -11,6 +11,7 @@ use super::opaque::iterations;
 use super::{Cases, Encoder, Frame, Key, Wrap};
 use crate::linear::{Encoded, Formula, Lin};
 use crate::operators::MOST_CASES;
+use crate::values::Fixed;
 
 /// A loop variable in an iteration, where each step multiplies or divides it by a constant.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -31,10 +32,16 @@ impl<'a> Encoder<'a> {
         let any = |e: &mut Self| Ok(Lin::atom(e.fresh("variable", view.all(width))));
         let Some(info) = f.ranges.loops().vars.get(&id).copied() else { return any(self) };
         let Some(k) = f.iteration.get(&info.of.id).cloned() else { return any(self) };
-        if let Some((at, bits)) = f.fixed.get(&id)
-            && *at == k
+        if let Some((at, fixed)) = f.fixed.get(&id).cloned()
+            && at == k
         {
-            return Ok(Lin::constant(view.read(width, *bits)));
+            return match fixed {
+                Fixed::Value(bits) => Ok(Lin::constant(view.read(width, bits))),
+                Fixed::Power(of) => {
+                    let power = self.power(f, id, width, &of)?;
+                    self.wrapped(&power, width, view)
+                }
+            };
         }
         if k.as_constant() == Some(0) {
             return self.computed(f, info.var.from, view);

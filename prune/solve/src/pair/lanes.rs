@@ -6,7 +6,8 @@ use gpurace_protocol::lanes::{self, LaneSets};
 use gpurace_protocol::place::Turn;
 use gpurace_protocol::range::View;
 
-use super::{PairFormula, reached};
+use super::PairFormula;
+use super::way::reached;
 use crate::encode::{Encoder, Frame, Setting};
 use crate::linear::{Encoded, Formula, Lin};
 use crate::tiles;
@@ -19,7 +20,7 @@ pub fn unnamed<'a>(
     candidates: &[ExprId],
 ) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, Group::Block);
-    let mut race = reached(&mut encoder, way)?;
+    let mut race = reached(&mut encoder, way, false)?;
     race.push(tiles::is_in(&mut encoder, 0, lanes)?.negated());
     PairFormula::of(encoder, race, candidates)
 }

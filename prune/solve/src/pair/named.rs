@@ -8,7 +8,8 @@ use gpurace_protocol::place::Turn;
 use gpurace_protocol::protocol::{Named, Test};
 use gpurace_protocol::range::View;
 
-use super::{Detail, PairFormula, Way, decided, moment, walk};
+use super::PairFormula;
+use super::way::{Way, decided, moment, walk};
 use crate::encode::{Encoder, Frame, Setting};
 use crate::linear::{Encoded, Formula, Lin};
 use crate::tiles;
@@ -59,7 +60,7 @@ fn number<'a>(
     (sync, way): (Named, &[Turn<'a>]),
 ) -> Encoded<Lin> {
     let counter = |encoder: &mut Encoder<'a>, range, _| Lin::atom(encoder.fresh("iteration", range));
-    let mut way = walk(encoder, race, side, way, Detail::All, |_, _| None, counter)?;
+    let mut way = walk(encoder, race, side, way, |_| true, |_, _| None, counter)?;
     encoder.computed(&mut way.frame, sync.id, View::Unsigned)
 }
 
@@ -209,7 +210,7 @@ pub fn rounds_differ<'a>(
             passed += 1;
             shared[passed - 1].clone()
         };
-        let mut way = walk(&mut encoder, &mut race, side, way, Detail::All, |_, _| None, counter)?;
+        let mut way = walk(&mut encoder, &mut race, side, way, |_| true, |_, _| None, counter)?;
         if let (1, Turn::Into(of)) = (side, at.way[before]) {
             way.frame.iteration.insert(of.id, shared[depth].clone());
             // It may have left the loop before.
@@ -272,7 +273,7 @@ pub(super) fn enter<'a>(
     at: &Turned<'a>,
 ) -> Encoded<(Way<'a>, Lin)> {
     let counter = |encoder: &mut Encoder<'a>, range, _| Lin::atom(encoder.fresh("iteration", range));
-    let mut way = walk(encoder, race, side, &at.way[..at.inside], Detail::All, |_, _| None, counter)?;
+    let mut way = walk(encoder, race, side, &at.way[..at.inside], |_| true, |_, _| None, counter)?;
     let k = match way.loops.contains_key(&at.of) {
         true => encoder.total(&way.frame, at.of)?,
         false => Lin::default(),

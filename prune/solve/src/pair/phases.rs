@@ -8,7 +8,8 @@ use gpurace_protocol::protocol::Test;
 use gpurace_protocol::range::Range;
 
 use super::named::{Turned, arrives, enter};
-use super::{Detail, PairFormula, Relation, distinct, walk};
+use super::way::walk;
+use super::{PairFormula, Relation, distinct};
 use crate::encode::{Encoder, Setting};
 use crate::linear::{Encoded, Formula, Lin};
 use crate::tiles;
@@ -87,7 +88,7 @@ pub fn ends_before<'a>(
         return PairFormula::of(encoder, race, candidates);
     };
     let none = |_: &mut Encoder<'a>, _, _| Lin::default();
-    let mut way = walk(&mut encoder, &mut race, 0, before, Detail::All, |_, _| None, none)?;
+    let mut way = walk(&mut encoder, &mut race, 0, before, |_| true, |_, _| None, none)?;
     // The iteration before whose condition, or behind which, it leaves.
     let last = match of.test {
         Test::Before => rounds - 1,

@@ -56,7 +56,10 @@ impl<'a> Prover<'a> {
         if let Some(known) = self.aligned.get(&group) {
             return known.clone();
         }
+        // What is kept must not rest on a query that was put off.
+        let hurried = self.asker.hurry(false);
         let result = self.find_alignment(group);
+        self.asker.hurry(hurried);
         self.aligned.insert(group, result.clone());
         result
     }
@@ -207,20 +210,25 @@ impl<'a> Prover<'a> {
 
     /// True if a thread can reach the end of a way where these candidates hold, or no thread can ever reach it.
     fn is_reached(&mut self, way: &[Turn<'a>], assumed: &[ExprId]) -> bool {
-        let mut reached = |setting: Setting<'a>, assumed: &[ExprId]| {
-            let Ok(built) = reach(setting, way, assumed) else {
+        let mut reached = |setting: Setting<'a>, in_first: bool, assumed: &[ExprId]| {
+            let Ok(built) = reach(setting, way, in_first, assumed) else {
                 return Answer::Unknown(String::new());
             };
             let facts: [&[Formula]; 3] = [&built.race, &built.encoder.facts, &built.assumptions];
             let atoms = &built.encoder.atoms;
             self.asker.ask(Query { about: "the access is reached", atoms, facts: &facts, assumptions: &[] })
         };
-        match reached(self.setting, assumed) {
+        let in_loop = way.iter().any(|turn| matches!(turn, Turn::Into(_)));
+        // Of the first iterations the solver finds a solution sooner.
+        if in_loop && matches!(reached(self.setting, true, assumed), Answer::Sat(_)) {
+            return true;
+        }
+        match reached(self.setting, false, assumed) {
             Answer::Sat(_) => true,
             // If no thread ever reaches the access, the proof does not depend on the conditions.
             Answer::Unsat(_) => {
                 let exact = Setting { wrap: Wrap::Exact, ..self.setting };
-                matches!(reached(exact, &[]), Answer::Unsat(_))
+                matches!(reached(exact, false, &[]), Answer::Unsat(_))
             }
             Answer::Unknown(_) => false,
         }

@@ -12,16 +12,16 @@ use gpurace_protocol::group::Group;
 use gpurace_protocol::interval::{Gap, Meeting, any_sync, holds_sync, meetings, unordered};
 use gpurace_protocol::lanes::LaneSets;
 use gpurace_protocol::launch::Launch;
-use gpurace_protocol::place::{Place, Turn};
+use gpurace_protocol::place::Turn;
 use gpurace_protocol::protocol::{ObjectKind, Space, Sync, Uniform};
 use gpurace_protocol::verdict::Witness;
 
 use super::{Failure, OUT_OF_TIME, Prover};
 use crate::accepted::completed;
 use crate::linear::Formula;
-use crate::pair::{Detail, PairFormula, Related, Relation, beyond, formula, needs};
+use crate::pair::{Detail, PairFormula, Related, Relation, beyond, formula, is_near, needs};
 use crate::smt::{Answer, Query};
-use crate::values::assignments;
+use crate::values::{Fixed, assignments, powers_in};
 use crate::witness;
 
 /// The reason for no proof where conditions rule out the accesses.
@@ -176,12 +176,19 @@ impl<'a> Prover<'a> {
         conditions.extend(more);
         for meeting in &ways {
             let ask = Ask { i, j, related, meeting };
-            match self.value_by_value(ask) {
+            match self.for_any_power(ask).or_else(|| self.value_by_value(ask)) {
                 Some(used) => conditions.extend(used),
                 None => conditions.extend(self.meeting(ask, &[], barriers.clone())?),
             }
         }
         Ok(conditions)
+    }
+
+    /// Returns the conditions of a proof that knows of loop variables only that they are powers of two.
+    fn for_any_power(&mut self, ask: Ask) -> Option<BTreeSet<Condition>> {
+        let places = (&self.places[ask.i], &self.places[ask.j]);
+        let powers = powers_in(self.setting, places, ask.meeting, ask.related.relation.group().uniform());
+        if powers.is_empty() { None } else { self.meeting(ask, &powers, Ok(())).ok() }
     }
 
     /// Returns the conditions of a proof that treats each value of the loop variables separately,
@@ -203,7 +210,19 @@ impl<'a> Prover<'a> {
     fn meeting(
         &mut self,
         ask: Ask,
-        fixed: &[(VarId, u64)],
+        fixed: &[(VarId, Fixed)],
+        barriers: Result<(), String>,
+    ) -> Result<BTreeSet<Condition>, Failure> {
+        self.asker.hurry(self.hurries);
+        let result = self.find_meeting(ask, fixed, barriers);
+        self.asker.hurry(false);
+        result
+    }
+
+    fn find_meeting(
+        &mut self,
+        ask: Ask,
+        fixed: &[(VarId, Fixed)],
         barriers: Result<(), String>,
     ) -> Result<BTreeSet<Condition>, Failure> {
         let Ask { i, j, related, meeting } = ask;
@@ -215,19 +234,30 @@ impl<'a> Prover<'a> {
             "site {} and site {}, {:?}, {fixed:?}",
             places.0.access.site.0, places.1.access.site.0, related.relation
         );
-        let guarded = |place: &Place| place.way.iter().any(|t| matches!(t, Turn::Branch { .. }));
+        let turns = places.0.way.iter().chain(&places.1.way);
+        let guards = turns.filter_map(|turn| match turn {
+            Turn::Branch { cond, .. } => Some(is_near(self.setting.exprs, [places.0, places.1], *cond)),
+            Turn::At { .. } | Turn::Into(_) => None,
+        });
+        let guards: BTreeSet<bool> = guards.collect();
         let build = |detail| formula(self.setting, places, meeting, related, &self.candidates, fixed, detail);
-        // The first query leaves out the conditions around the accesses. Many pairs share it, and
-        // often it is enough.
-        let simple = if guarded(places.0) || guarded(places.1) { build(Detail::Loops).ok() } else { None };
+        // The first queries leave out conditions around the accesses. Many pairs share them, and
+        // often they are enough.
+        let mut simple = Vec::new();
+        if !guards.is_empty() {
+            simple.extend(build(Detail::Loops));
+        }
+        if guards.len() == 2 {
+            simple.extend(build(Detail::Near));
+        }
         let Ok(mut built) = build(Detail::All) else {
             return Err(Failure::Why("numbers too big".into()));
         };
-        if let Some(simple) = simple
-            && simple.encoder.needs.is_subset(&built.encoder.needs)
-            && let Some(used) = self.decide_simply(&about, &simple)
-        {
-            return Ok(used);
+        simple.retain(|simple| simple.encoder.needs.is_subset(&built.encoder.needs));
+        for simple in simple {
+            if let Some(used) = self.decide_simply(&about, &simple) {
+                return Ok(used);
+            }
         }
         match self.decide(&about, &built) {
             Ok(used) => Ok(used),

@@ -9,7 +9,7 @@ use gpurace_protocol::launch::{Extent, GUARD, Launch, LaunchShape};
 use gpurace_protocol::protocol::*;
 use gpurace_protocol::race::races;
 use gpurace_protocol::show::condition;
-use gpurace_protocol::verdict::Verdict;
+use gpurace_protocol::verdict::{SiteVerdict, Verdict};
 use gpurace_solve::{Limits, Options, Outcome, solve, solve_with};
 
 pub type E = ExprId;
@@ -416,6 +416,17 @@ pub fn words(outcome: &Outcome) -> Vec<&'static str> {
 
 pub fn all_proved(outcome: &Outcome) -> bool {
     words(outcome).iter().all(|w| w.starts_with("proved"))
+}
+
+/// For each site, whether it is proved for a launch by these verdicts for all launches.
+pub fn holds(p: &Protocol, all: &Outcome, launch: &Launch) -> Vec<bool> {
+    let p = Protocol { exprs: all.verdicts.exprs.clone(), ..p.clone() };
+    let holds = |site: &SiteVerdict| match &site.verdict {
+        Verdict::Proved => true,
+        Verdict::ProvedIf(conditions) => conditions.iter().all(|c| c.holds(&p, &p.exprs, launch)),
+        Verdict::Racy(_) | Verdict::Unknown(_) => false,
+    };
+    all.verdicts.sites.iter().map(holds).collect()
 }
 
 /// Asserts that every site is proved. Returns the conditions as text.

@@ -1,0 +1,153 @@
+//! The way of one thread to an access, as formulas.
+
+use std::collections::HashMap;
+
+use gpurace_protocol::expr::{Expr, ExprId, Exprs, LoopId, VarId};
+use gpurace_protocol::interval::At;
+use gpurace_protocol::place::{Place, Turn};
+use gpurace_protocol::protocol::{Loop, Test};
+use gpurace_protocol::range::{Range, Ranges};
+
+use super::iterations::{ends_at_equality, follows};
+use crate::encode::{Encoder, Frame};
+use crate::linear::{Encoded, Formula, Lin};
+use crate::values::Fixed;
+
+/// One side of the pair.
+pub(super) struct Way<'a> {
+    pub(super) frame: Frame<'a>,
+    /// For each loop, the number of guards that hold at its entry.
+    pub(super) entered: HashMap<LoopId, usize>,
+    pub(super) loops: HashMap<LoopId, &'a Loop>,
+}
+
+/// The part of the way to an access that a formula contains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Only the enclosing loops. Many accesses share such a formula, but it proves less.
+    Loops,
+    /// The loops, and the conditions on what the addresses are made of. Others may make a query hard for no gain.
+    Near,
+    /// The loops and the conditions.
+    All,
+}
+
+/// True if a condition is about nothing that changes but what these accesses' addresses are made of, and the threads.
+pub fn is_near(exprs: &Exprs, accesses: [&Place; 2], cond: ExprId) -> bool {
+    let is_far = |node: Expr| match node {
+        Expr::Var { .. } | Expr::Opaque { .. } | Expr::Iteration(_) | Expr::Total { .. } => {
+            !accesses.iter().any(|place| exprs.mentions(place.access.offset, |of| of == node))
+        }
+        _ => false,
+    };
+    !exprs.mentions(cond, is_far)
+}
+
+/// Returns the formulas that a thread reaches the end of a way, in the first iterations of its loops or in any.
+pub(super) fn reached<'a>(
+    encoder: &mut Encoder<'a>,
+    way: &[Turn<'a>],
+    in_first: bool,
+) -> Encoded<Vec<Formula>> {
+    let mut race = Vec::new();
+    let counter = |encoder: &mut Encoder<'a>, range, _| match in_first {
+        true => Lin::constant(0),
+        false => Lin::atom(encoder.fresh("iteration", range)),
+    };
+    walk(encoder, &mut race, 0, way, |_| true, |_, _| None, counter)?;
+    Ok(race)
+}
+
+/// Returns the formula that a condition has this value.
+pub(super) fn decided<'a>(
+    encoder: &mut Encoder<'a>,
+    frame: &mut Frame<'a>,
+    cond: ExprId,
+    value: bool,
+) -> Encoded<Formula> {
+    let holds = encoder.cond(frame, cond)?;
+    Ok(if value { holds } else { holds.negated() })
+}
+
+/// Follows the way to an access. Adds to `race` that its iterations run and those guards hold that count.
+pub(super) fn walk<'a>(
+    encoder: &mut Encoder<'a>,
+    race: &mut Vec<Formula>,
+    side: usize,
+    turns: &[Turn<'a>],
+    counts: impl Fn(ExprId) -> bool,
+    fixed: impl Fn(&Loop, VarId) -> Option<Fixed>,
+    mut counter: impl FnMut(&mut Encoder<'a>, Range, LoopId) -> Lin,
+) -> Encoded<Way<'a>> {
+    let mut way =
+        Way { frame: Frame::top(encoder.setting, side), entered: HashMap::new(), loops: HashMap::new() };
+    for turn in turns {
+        match turn {
+            Turn::At { .. } => {}
+            Turn::Branch { cond, .. } if !counts(*cond) => {}
+            Turn::Branch { cond, value } => {
+                race.push(decided(encoder, &mut way.frame, *cond, *value)?);
+                way.frame.guard(*cond, *value);
+            }
+            Turn::Into(of) => {
+                let range = way.frame.ranges.iterations(of.id);
+                let k = counter(encoder, range, of.id);
+                way.entered.insert(of.id, way.frame.guards.len());
+                way.loops.insert(of.id, *of);
+                way.frame.iteration.insert(of.id, k.clone());
+                for var in &of.vars {
+                    if let Some(value) = fixed(of, var.id) {
+                        way.frame.fixed.insert(var.id, (k.clone(), value));
+                    }
+                }
+                match of.test {
+                    Test::Before => {
+                        let holds = encoder.cond(&mut way.frame, of.cond)?;
+                        race.push(holds);
+                        ends_at_equality(encoder, race, &mut way.frame, of)?;
+                        if let Some(breaks) = of.breaks
+                            && counts(breaks.unless)
+                        {
+                            follows(encoder, race, &way.frame, (of.id, &k), &[(breaks.unless, false)])?;
+                        }
+                        way.frame.guard(of.cond, true);
+                    }
+                    Test::After => {
+                        let breaks = of.breaks.map(|breaks| (breaks.unless, false));
+                        let conds: Vec<_> = [(of.cond, true)].into_iter().chain(breaks).collect();
+                        follows(encoder, race, &way.frame, (of.id, &k), &conds)?;
+                    }
+                }
+            }
+        }
+    }
+    Ok(way)
+}
+
+/// Returns the frame of a thread at another moment than that of its access.
+pub(super) fn moment<'a>(
+    encoder: &Encoder<'a>,
+    way: &Way<'a>,
+    at: &[(LoopId, At)],
+    certain: bool,
+) -> Encoded<Frame<'a>> {
+    let mut frame = way.frame.copy();
+    let kept = at.iter().filter_map(|(of, _)| way.entered.get(of)).min();
+    if let Some(kept) = kept {
+        frame.guards.truncate(*kept);
+        let setting = encoder.setting;
+        let ranges = Ranges::new(setting.protocol, setting.exprs, setting.launch);
+        frame.ranges = ranges.guarded(&frame.guards);
+    }
+    for (of, at) in at {
+        let own = frame.iteration.get(of).cloned();
+        let k = match (at, own) {
+            (At::First, _) | (_, None) => Lin::constant(0),
+            (At::Next, Some(k)) => k.shifted(1)?,
+            (At::Previous, Some(k)) => k.shifted(-1)?,
+        };
+        frame.iteration.insert(*of, k);
+    }
+    frame.certain = certain;
+    Ok(frame)
+}
