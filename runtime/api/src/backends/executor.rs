@@ -19,7 +19,7 @@ use crate::backend::module::{DeviceCode, Kernel, KernelLaunch, Payload, invalid_
 use crate::backends::arena::Arena;
 use crate::backends::claims::{self, Claims};
 use crate::backends::divergences;
-use crate::backends::trials::{StartedTrials, fault_of_one_thread};
+use crate::backends::trials::{StartedTrials, fault_of_one_thread, in_reserve};
 use crate::host::device_properties::cudaDeviceProp;
 use crate::host::errors::{Error, Result};
 use crate::host::limits::PAGE;
@@ -259,7 +259,7 @@ impl Backend for OnHost {
 }
 
 /// The code of a launch: bare if no site needs a check.
-fn code_for(
+pub(super) fn code_for(
     code: &gpurace_cpu::image::Kernel,
     kernel: &Kernel,
     wanted: Option<&Decision>,
@@ -282,6 +282,12 @@ fn run(session: &'static Session, executor: &Executor, launch: &KernelLaunch<'_>
         launch.kernel.code.downcast_ref().ok_or(Error::INVALID_DEVICE_FUNCTION)?;
     let mut begun = session.begin(launch);
     session.keep_python_stack(&mut begun);
+    if let Some(footprint) = begun.reserve.take() {
+        match in_reserve(session, executor, launch, code, &begun) {
+            Ok(child) => session.keep_in_reserve(begun.record.operation, launch.kernel, footprint, child),
+            Err(_) => session.check_all(&mut begun),
+        }
+    }
     let checks = begun.wanted.as_ref().map(|wanted| session.check(launch, &begun, wanted));
     let (entry, block_entry) = if session.stops_in_debugger() {
         // One block at a time.
@@ -290,22 +296,7 @@ fn run(session: &'static Session, executor: &Executor, launch: &KernelLaunch<'_>
     } else {
         code_for(code, launch.kernel, begun.wanted.as_deref())
     };
-    // SAFETY: the slice has the same size in bytes.
-    let args =
-        unsafe { std::slice::from_raw_parts(launch.args.as_ptr().cast::<u8>(), size_of_val(launch.args)) };
-    let launch = gpurace_cpu::KernelLaunch {
-        entry,
-        block_entry,
-        kernel: launch.kernel.meta(),
-        shape: launch.shape,
-        args,
-        cooperative: launch.cooperative,
-        id: begun.record.id,
-        checks: checks.clone(),
-        checked_blocks: checked_blocks(session),
-        seed: session.options().seed,
-        trial: None,
-    };
+    let launch = launch_of(session, launch, (entry, block_entry), &begun, checks.clone());
     let trials = StartedTrials::start(session, executor, &launch, &begun);
     let shown = session.show_launch(checks.as_ref());
     let ran = executor.run(&launch);
@@ -328,6 +319,32 @@ fn run(session: &'static Session, executor: &Executor, launch: &KernelLaunch<'_>
     };
     trials.end();
     ended
+}
+
+/// A launch as the executor runs it.
+pub(super) fn launch_of<'a>(
+    session: &'static Session,
+    launch: &KernelLaunch<'a>,
+    (entry, block_entry): (KernelFn, Option<BlockEntry>),
+    begun: &BegunLaunch,
+    checks: Option<Arc<gpurace_check::Launch>>,
+) -> gpurace_cpu::KernelLaunch<'a> {
+    // SAFETY: the slice has the same size in bytes.
+    let args =
+        unsafe { std::slice::from_raw_parts(launch.args.as_ptr().cast::<u8>(), size_of_val(launch.args)) };
+    gpurace_cpu::KernelLaunch {
+        entry,
+        block_entry,
+        kernel: launch.kernel.meta(),
+        shape: launch.shape,
+        args,
+        cooperative: launch.cooperative,
+        id: begun.record.id,
+        checks,
+        checked_blocks: checked_blocks(session),
+        seed: session.options().seed,
+        trial: None,
+    }
 }
 
 /// The code of a launch in a debugger: each thread runs the source's own function.

@@ -1,13 +1,17 @@
-//! Runs launches once more on the executor, each in a forked child: trials, and a launch that has faulted.
+//! Runs launches once more on the executor, each in a forked child: trials, a launch that has faulted, and a launch in
+//! reserve that the host has met.
 
 use std::time::Duration;
 
+use gpurace_check::HostAccess;
 use gpurace_cpu::{Config, Executor, FaultKind};
 use gpurace_report::schema;
 
 use super::divergences;
-use super::executor::{shown_fault, shown_kind};
-use crate::host::child::{self, Child};
+use super::executor::{code_for, launch_of, shown_fault, shown_kind};
+use crate::backend::module::KernelLaunch;
+use crate::host::child::{self, Child, WaitingChild};
+use crate::session::reserve::CheckedForHost;
 use crate::session::trials::{PlannedTrial, Trial};
 use crate::session::{BegunLaunch, Session};
 
@@ -94,6 +98,43 @@ pub(super) fn fault_of_one_thread(
     let found = result(child, FAULT_LIMIT)?.fault?;
     let is_same = (found.kind, &found.object) == (known.kind, &known.object);
     (is_same && found.line.is_some()).then_some(found)
+}
+
+/// Forks a child for a launch that is about to run. When it is asked for accesses of the host, it runs the launch with
+/// all checks, and compares.
+pub(super) fn in_reserve(
+    session: &'static Session,
+    executor: &Executor,
+    launch: &KernelLaunch<'_>,
+    code: &gpurace_cpu::image::Kernel,
+    begun: &BegunLaunch,
+) -> std::io::Result<WaitingChild> {
+    let mut checks = None;
+    WaitingChild::start(|accesses| {
+        let accesses: Vec<HostAccess> = serde_json::from_slice(accesses).unwrap_or_default();
+        let checks = checks.get_or_insert_with(|| run_for_host(session, executor, launch, code, begun));
+        let races = session.races_with_host(begun.record.operation, &accesses);
+        serde_json::to_vec(&CheckedForHost { races, checks: std::mem::take(checks) }).unwrap_or_default()
+    })
+}
+
+/// Runs a launch with all checks. Returns how many these were. This process is a child.
+fn run_for_host(
+    session: &'static Session,
+    executor: &Executor,
+    launch: &KernelLaunch<'_>,
+    code: &gpurace_cpu::image::Kernel,
+    begun: &BegunLaunch,
+) -> u64 {
+    let begun = session.begun_for_host(begun);
+    let Some(wanted) = &begun.wanted else { return 0 };
+    let checks = session.check(launch, &begun, wanted);
+    let code = code_for(code, launch.kernel, Some(wanted));
+    let run = launch_of(session, launch, code, &begun, Some(checks.clone()));
+    // The threads of the parent's executor are not here. Its own run of the launch prints, and tells of a fault.
+    let executor = Executor::new(Config { workers: 1, ..executor.config() });
+    let _ = executor.run(&gpurace_cpu::KernelLaunch { trial: Some(u64::MAX), ..run });
+    session.end_for_host(&checks)
 }
 
 /// Runs a launch with a seed and a bound on its steps, and returns what was found. This process is a child.

@@ -1,10 +1,11 @@
 //! A forked child, which computes something from a copy of this process's memory and sends the result back. Its parent
-//! does not see what the child does to memory.
+//! does not see what the child does to memory. A waiting child answers questions, until it is dropped.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use libc::c_int;
@@ -17,6 +18,12 @@ const SYNCHRONOUS: [c_int; 6] =
 pub struct Child {
     id: libc::pid_t,
     from: File,
+}
+
+/// A forked child that waits for questions. Dropping it ends it.
+pub struct WaitingChild {
+    id: libc::pid_t,
+    to: UnixStream,
 }
 
 /// The number of threads of this process; `None` if the system does not say.
@@ -46,8 +53,7 @@ pub fn may_fork(own: usize) -> Result<(), &'static str> {
 }
 
 impl Child {
-    /// Forks a child that sends what `body` returns, and ends. It handles no signal but those of device
-    /// code. [`may_fork`] has allowed it.
+    /// Forks a child that sends what `body` returns, and ends. [`may_fork`] has allowed it.
     ///
     /// # Errors
     /// The system's.
@@ -59,27 +65,19 @@ impl Child {
             if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
                 return Err(io::Error::last_os_error());
             }
-            let (from, to) = (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1]));
-            let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
-            libc::sigfillset(&mut all);
-            libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
-            let id = libc::fork();
-            if id == 0 {
-                be_child(to, body);
-            }
-            let error = io::Error::last_os_error();
-            libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
-            if id < 0 { Err(error) } else { Ok(Self { id, from }) }
+            let (from, mut to) = (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1]));
+            let id = forked(|| to.write_all(&body()))?;
+            Ok(Self { id, from })
         }
     }
 
     /// Waits for what the child sends; `None` if it was ended, or did not end within `limit` from now.
     pub fn result(mut self, limit: Duration) -> Option<Vec<u8>> {
-        let end = Instant::now() + limit;
+        let deadline = Instant::now() + limit;
         let mut sent = Vec::new();
         let mut buffer = [0; 1 << 16];
         let complete = loop {
-            let left = end.saturating_duration_since(Instant::now()).as_millis();
+            let left = deadline.saturating_duration_since(Instant::now()).as_millis();
             let mut poll = libc::pollfd { fd: self.from.as_raw_fd(), events: libc::POLLIN, revents: 0 };
             // SAFETY: one valid descriptor.
             let ready = unsafe { libc::poll(&mut poll, 1, c_int::try_from(left).unwrap_or(c_int::MAX)) };
@@ -95,33 +93,119 @@ impl Child {
                 Err(_) => break false,
             }
         };
-        let status = self.end(!complete);
+        let status = end(self.id, !complete);
         (complete && status != Some(false)).then_some(sent)
     }
+}
 
-    /// Waits until the child has ended. Returns whether it ended well, if that is known.
-    fn end(&self, kill: bool) -> Option<bool> {
-        let mut status = 0;
-        // SAFETY: the child is this process's own and was not waited for.
-        unsafe {
-            if kill {
-                libc::kill(self.id, libc::SIGKILL);
+impl WaitingChild {
+    /// Forks a child that answers each question by `answer`. [`may_fork`] has allowed it.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn start(mut answer: impl FnMut(&[u8]) -> Vec<u8>) -> io::Result<Self> {
+        let (to, mut from) = UnixStream::pair()?;
+        // SAFETY: the child is the only thread of its process, and uses its end alone.
+        let id = unsafe {
+            forked(|| {
+                // Without it, the end of the parent is the end of the questions.
+                libc::close(to.as_raw_fd());
+                loop {
+                    let question = receive(&mut from)?;
+                    send(&from, &answer(&question))?;
+                }
+            })?
+        };
+        Ok(Self { id, to })
+    }
+
+    /// Asks the child; `None` if it was ended, or did not answer within `limit` from now.
+    pub fn ask(&mut self, question: &[u8], limit: Duration) -> Option<Vec<u8>> {
+        send(&self.to, question).ok()?;
+        self.to.set_read_timeout(Some(limit)).ok()?;
+        receive(&mut self.to).ok()
+    }
+}
+
+impl Drop for WaitingChild {
+    fn drop(&mut self) {
+        end(self.id, true);
+    }
+}
+
+/// Sends bytes and how many they are. A process that has ended raises no signal here.
+fn send(to: &UnixStream, bytes: &[u8]) -> io::Result<()> {
+    let mut all = (bytes.len() as u64).to_le_bytes().to_vec();
+    all.extend_from_slice(bytes);
+    let mut left = &all[..];
+    while !left.is_empty() {
+        // SAFETY: an open descriptor, and bytes that are borrowed.
+        let sent =
+            unsafe { libc::send(to.as_raw_fd(), left.as_ptr().cast(), left.len(), libc::MSG_NOSIGNAL) };
+        match usize::try_from(sent) {
+            Ok(sent) => left = &left[sent..],
+            Err(_) if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return Err(io::Error::last_os_error()),
+        }
+    }
+    Ok(())
+}
+
+/// Receives what [`send`] has sent.
+fn receive(from: &mut UnixStream) -> io::Result<Vec<u8>> {
+    let mut size = [0; 8];
+    from.read_exact(&mut size)?;
+    let mut bytes = Vec::new();
+    let size = u64::from_le_bytes(size);
+    if from.take(size).read_to_end(&mut bytes)? as u64 == size {
+        Ok(bytes)
+    } else {
+        Err(io::ErrorKind::UnexpectedEof.into())
+    }
+}
+
+/// Waits until a child has ended. Returns whether it ended well, if that is known.
+fn end(id: libc::pid_t, kill: bool) -> Option<bool> {
+    let mut status = 0;
+    // SAFETY: the child is this process's own and was not waited for.
+    unsafe {
+        if kill {
+            libc::kill(id, libc::SIGKILL);
+        }
+        loop {
+            if libc::waitpid(id, &mut status, 0) == id {
+                return Some(status == 0);
             }
-            loop {
-                if libc::waitpid(self.id, &mut status, 0) == self.id {
-                    return Some(status == 0);
-                }
-                // The program may ignore its children: then the system has forgotten the status.
-                if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-                    return None;
-                }
+            // The program may ignore its children: then the system has forgotten the status.
+            if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+                return None;
             }
         }
     }
 }
 
+/// Forks a child that runs `body` and ends. It handles no signal but those of device code. Returns its number.
+///
+/// # Safety
+/// The child may use nothing that another thread of this process may have locked.
+unsafe fn forked(body: impl FnOnce() -> io::Result<()>) -> io::Result<libc::pid_t> {
+    // SAFETY: plain calls.
+    unsafe {
+        let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+        let id = libc::fork();
+        if id == 0 {
+            be_child(body);
+        }
+        let error = io::Error::last_os_error();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+        if id < 0 { Err(error) } else { Ok(id) }
+    }
+}
+
 /// The child's part.
-fn be_child(mut to: File, body: impl FnOnce() -> Vec<u8>) -> ! {
+fn be_child(body: impl FnOnce() -> io::Result<()>) -> ! {
     // SAFETY: plain calls in a process with one thread.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
@@ -137,7 +221,7 @@ fn be_child(mut to: File, body: impl FnOnce() -> Vec<u8>) -> ! {
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         protect_shared();
-        to.write_all(&body())
+        body()
     }));
     loop {
         // SAFETY: ends the process without the program's exit handlers.
@@ -185,6 +269,27 @@ mod tests {
         });
         assert_eq!(child.unwrap().result(LIMIT), Some(vec![2; 1 << 20]));
         assert_eq!(own, 1);
+    }
+
+    #[test]
+    fn a_waiting_child_answers_from_the_memory_that_it_found() {
+        let mut own = vec![1u8, 2, 3];
+        let mut child = WaitingChild::start(|question| {
+            own.extend_from_slice(question);
+            own.clone()
+        });
+        let child = child.as_mut().unwrap();
+        assert_eq!(child.ask(&[4], LIMIT).unwrap(), [1, 2, 3, 4]);
+        let long = vec![5; 1 << 20];
+        assert_eq!(child.ask(&long, LIMIT).unwrap().len(), 4 + (1 << 20));
+        // SAFETY: the child is this process's own.
+        unsafe { libc::kill(child.id, libc::SIGKILL) };
+        assert_eq!(child.ask(&[6], LIMIT), None);
+        let mut slow = WaitingChild::start(|_| {
+            std::thread::sleep(LIMIT);
+            Vec::new()
+        });
+        assert_eq!(slow.as_mut().unwrap().ask(&[], Duration::from_millis(50)), None);
     }
 
     #[test]

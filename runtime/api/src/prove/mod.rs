@@ -159,16 +159,6 @@ impl KnownLaunches {
     }
 }
 
-/// What happens to a launch that touches managed memory, which the host may access before it waits. Such an access is
-/// compared with what a checked launch leaves, or with what a repetition does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MetByHost {
-    /// It is checked.
-    Refused,
-    /// It can be repeated.
-    Repeated,
-}
-
 /// Decides which accesses of launches need no check.
 pub struct Prover {
     /// The solver's budget for a launch, from the options.
@@ -211,27 +201,23 @@ impl Prover {
         kernels[at].clone()
     }
 
+    /// True if a launch may touch host-visible memory, as far as its kernel's protocol says.
+    pub fn may_be_met_by_host(&self, program: &Program, launch: &KernelLaunch<'_>) -> bool {
+        let prover = self.of_kernel(launch.kernel);
+        let proofs = prover.proofs.get_or_init(|| self.read(launch.kernel)).as_ref();
+        // Without a protocol all of it is checked, whatever memory it is in.
+        proofs.is_some_and(|of| configuration::may_be_met_by_host(program, launch, &of.of_kernel.protocol))
+    }
+
     /// Decides about a launch as if no other operation overlapped it. `checks` is the number of checks in the kernel's
     /// launches so far.
-    pub fn decide(
-        &self,
-        program: &Program,
-        launch: &KernelLaunch<'_>,
-        met_by_host: MetByHost,
-        checks: u64,
-    ) -> Arc<Decision> {
+    pub fn decide(&self, program: &Program, launch: &KernelLaunch<'_>, checks: u64) -> Arc<Decision> {
         let kernel = launch.kernel;
         let prover = self.of_kernel(kernel);
         let Some(ready) = prover.proofs.get_or_init(|| self.read(kernel)) else {
             return Arc::new(Decision::unproved(kernel));
         };
         let proofs = &ready.of_kernel;
-        if met_by_host == MetByHost::Refused
-            && program.has_host_visible()
-            && configuration::may_be_met_by_host(program, launch, &proofs.protocol)
-        {
-            return Arc::new(Decision::unproved(kernel));
-        }
         let configuration = configuration::of(program, launch, &proofs.protocol);
         let asks = kernel.module.solves_at_launch() && !self.budget.is_zero();
         // The lock is held while solving: another thread with the same launch waits for the answer.
@@ -243,7 +229,7 @@ impl Prover {
                 self.decide_beyond_conditions(&mut decision, &mut known, kernel, launch, checks);
             }
             if !decision.is_bare() && kernel.meta().sync.uses_atomics {
-                decision.work = work(&proofs.protocol, &configuration.launch);
+                decision.work = work(&proofs.protocol, &configuration.launch, 0);
             }
             known.remember(&configuration.launch, decision)
         });
@@ -336,7 +322,7 @@ impl Prover {
         let kernel = launch.kernel;
         let prover = self.of_kernel(kernel);
         let Some(proofs) = prover.proofs.get_or_init(|| self.read(kernel)) else {
-            return Reach { footprint: Footprint::ANYTHING, repeat: None };
+            return Reach { footprint: Footprint::ANYTHING, repeat: None, accesses: 0 };
         };
         let proofs = &proofs.of_kernel;
         let sync = &kernel.meta().sync;
@@ -440,9 +426,10 @@ impl Prover {
     }
 }
 
-/// What the first thread of a launch and one in its middle do, up to [`MOST_STATEMENTS`]: the more of both.
-fn work(protocol: &Protocol, launch: &ProverLaunch) -> ThreadWork {
-    let mut choose = |_: &Open| 0;
+/// What the first thread of a launch and one in its middle do, up to [`MOST_STATEMENTS`]: the more of both. Values that
+/// the protocol leaves open are `open`.
+fn work(protocol: &Protocol, launch: &ProverLaunch, open: u64) -> ThreadWork {
+    let mut choose = |_: &Open| open;
     let mut run = Run::new(protocol, launch, &mut choose);
     let middle = |dims: [u32; 3]| dims.map(|n| n / 2);
     let middle = Thread { ctaid: middle(launch.shape.grid), tid: middle(launch.shape.block) };

@@ -9,7 +9,7 @@ use gpurace_protocol::protocol::Protocol;
 use gpurace_protocol::repeat::Repeat;
 use gpurace_protocol::touched::{self, Part};
 
-use super::configuration;
+use super::{configuration, work};
 use crate::backend::module::KernelLaunch;
 use crate::program::Program;
 
@@ -70,6 +70,8 @@ pub struct Reach {
     pub footprint: Footprint,
     /// Its accesses, if they can be repeated for the checker.
     pub repeat: Option<Repeatable>,
+    /// Estimated number of its accesses.
+    pub accesses: u64,
 }
 
 /// A launch whose accesses can be repeated for the checker.
@@ -87,13 +89,21 @@ pub struct Repeatable {
 #[derive(Debug)]
 pub struct FootprintValues {
     parts: Option<Vec<Part>>,
+    /// The estimated number of accesses, if they can be repeated.
     cost: Option<u64>,
+    /// The estimated number of accesses.
+    accesses: u64,
 }
 
 impl FootprintValues {
     /// Computes it for a launch.
     pub fn of(launch: &ProverLaunch, protocol: &Protocol, repeat: Option<&Repeat>) -> Self {
-        Self { parts: touched::parts(protocol, launch), cost: repeat.and_then(|repeat| repeat.cost(launch)) }
+        let cost = repeat.and_then(|repeat| repeat.cost(launch));
+        let threads = launch.shape.blocks().saturating_mul(launch.shape.threads().into());
+        // Loaded values may lead past the most of the work, or into it.
+        let statements = || [0, 1].map(|open| work(protocol, launch, open).statements).into_iter().max();
+        let accesses = cost.unwrap_or_else(|| threads.saturating_mul(statements().unwrap_or_default()));
+        Self { parts: touched::parts(protocol, launch), cost, accesses }
     }
 
     /// The footprint of a launch, and its accesses.
@@ -105,7 +115,7 @@ impl FootprintValues {
             launch: launch.clone(),
             cost,
         });
-        Reach { footprint: Footprint(spans), repeat }
+        Reach { footprint: Footprint(spans), repeat, accesses: self.accesses }
     }
 }
 

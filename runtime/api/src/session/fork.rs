@@ -12,6 +12,7 @@ impl Session {
         if self.pid.swap(own, Ordering::Relaxed) == own {
             return;
         }
+        self.disown_reserves();
         if let Some(checker) = self.checker.get() {
             checker.forget_races();
         }

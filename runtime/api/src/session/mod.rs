@@ -5,6 +5,7 @@
 //! | this one | the session: everything that belongs to one run |
 //! | `operations` | launches and transfers as they begin and end |
 //! | [`overlapped`] | operations that others may overlap, and which of them ran without checks |
+//! | [`reserve`] | children that can check a launch if the host meets it |
 //! | [`trials`] | runs of a launch under further schedules |
 //! | [`launch_record`] | what is kept of each launch |
 //! | `found`, [`resolve`] | races as they are found, and their names, lines and objects |
@@ -38,6 +39,7 @@ pub mod overlapped;
 mod progress;
 mod recent;
 mod report;
+pub mod reserve;
 pub mod resolve;
 pub mod shared_objects;
 pub mod suppress;
@@ -75,6 +77,7 @@ use crate::session::launch_record::LaunchRecord;
 use crate::session::overlapped::OverlappedOperations;
 use crate::session::progress::Progress;
 use crate::session::recent::ToldSoFar;
+use crate::session::reserve::Reserve;
 use crate::session::suppress::Suppressions;
 use crate::session::transfer_sites::TransferCalls;
 use crate::session::trials::Explored;
@@ -117,6 +120,8 @@ pub struct Session {
     pub transfer_calls: Mutex<TransferCalls>,
     /// Operations that later ones may overlap.
     overlapped: Mutex<OverlappedOperations>,
+    /// Launches that the host has not waited for.
+    reserves: Mutex<Vec<Reserve>>,
     /// The order of operations.
     pub order: Mutex<Order>,
     explored: Mutex<Explored>,
@@ -194,6 +199,7 @@ impl Session {
             causes_sought: AtomicU64::new(0),
             not_compared: AtomicU64::new(0),
             overlapped: Mutex::default(),
+            reserves: Mutex::default(),
             order: Mutex::default(),
             program: Program::default(),
             sticky: StickyError::default(),
@@ -320,6 +326,7 @@ impl Session {
     pub fn forget(&self, address: usize, size: usize) {
         let bytes = address..address.saturating_add(size);
         self.overlapped.lock().forget(&bytes);
+        self.forget_in_reserves(&bytes);
         self.watch.forget(&bytes);
         if let Some(checker) = self.checker.get() {
             checker.forget(address, size);

@@ -16,8 +16,8 @@ use crate::host::stack::{self, LaunchStack};
 use crate::order::{OperationOrder, StreamId, TransferOrder};
 use crate::program::named_regions::NamedRegions;
 use crate::program::python_stacks::PythonStackId;
+use crate::prove::Decision;
 use crate::prove::reach::{Footprint, Reach, Repeatable, Span};
-use crate::prove::{Decision, MetByHost};
 use crate::session::launch_record::LaunchRecord;
 use crate::session::overlapped::{self, BareLaunch, OverlappedOperations};
 use crate::session::{transfer_sites, watch};
@@ -40,6 +40,8 @@ pub struct BegunLaunch {
     pub wanted: Option<Arc<Decision>>,
     /// The host may access the same memory before it waits.
     met_by_host: bool,
+    /// The memory that it may touch, if it is to be kept in reserve for the host.
+    pub reserve: Option<Footprint>,
 }
 
 /// The divergences of a launch that has ended.
@@ -60,22 +62,22 @@ impl Session {
         let (mut record, ordered) = self.number(launch, &mut overlapped);
         let (nth, is_checked) = self.count_launch(&record);
         if !is_checked {
-            return BegunLaunch { record, ordered, wanted: None, met_by_host: false };
+            return BegunLaunch { record, ordered, wanted: None, met_by_host: false, reserve: None };
         }
         self.count_beside(&ordered);
         let operation = record.operation;
-        let met_by_host = watch::add_launch(self, operation, launch.args);
+        let met_by_host = watch::add_launch(self, operation, launch);
         // A proof covers one launch alone, neither the host nor other operations.
         let on_host = self.backend().own_checker().is_none();
-        let decision = if (ordered.overlaps || met_by_host) && on_host {
+        let (decision, reserve) = if (ordered.overlaps || met_by_host) && on_host {
             self.decide_overlapped(&mut overlapped, launch, &ordered, operation, met_by_host)
         } else if met_by_host {
-            Arc::new(Decision::unproved(kernel))
+            (Arc::new(Decision::unproved(kernel)), None)
         } else if overlapped.holds_bare() {
-            self.decide_after_bare(&mut overlapped, launch)
+            (self.decide_after_bare(&mut overlapped, launch), None)
         } else {
             drop(overlapped);
-            self.decide(launch, MetByHost::Refused)
+            (self.decide(launch), None)
         };
         {
             let mut state = self.state.lock();
@@ -89,7 +91,7 @@ impl Session {
             self.state.lock().keep_details(&record);
         }
         let wanted = (!decision.is_bare()).then_some(decision);
-        BegunLaunch { record, ordered, wanted, met_by_host }
+        BegunLaunch { record, ordered, wanted, met_by_host, reserve }
     }
 
     /// Gives a launch its number and its place among the operations. Both are taken under one lock, so later launches
@@ -160,8 +162,8 @@ impl Session {
     }
 
     /// Decides which accesses of a launch need a check, for itself alone.
-    fn decide(&self, launch: &KernelLaunch<'_>, met_by_host: MetByHost) -> Arc<Decision> {
-        self.prover.decide(&self.program, launch, met_by_host, self.checks_in(launch.kernel))
+    fn decide(&self, launch: &KernelLaunch<'_>) -> Arc<Decision> {
+        self.prover.decide(&self.program, launch, self.checks_in(launch.kernel))
     }
 
     /// Decides about a launch that nothing overlaps, where bare launches before it may be repeated for the checker.
@@ -170,7 +172,7 @@ impl Session {
         overlapped: &mut OverlappedOperations,
         launch: &KernelLaunch<'_>,
     ) -> Arc<Decision> {
-        let decision = self.decide(launch, MetByHost::Refused);
+        let decision = self.decide(launch);
         if !decision.is_bare() {
             let footprint = self.prover.reach(&self.program, launch).footprint;
             self.repeat_before(overlapped, launch.kernel, &footprint, &[]);
@@ -179,7 +181,8 @@ impl Session {
     }
 
     /// Decides about a launch that others or the host may overlap. It runs without checks only if no earlier
-    /// operation conflicts with it, and if it can be repeated for what comes later.
+    /// operation conflicts with it, and if it can be repeated for what comes later. Where only the host may overlap
+    /// it, it may also be kept in reserve: then its footprint is returned too.
     fn decide_overlapped(
         &self,
         overlapped: &mut OverlappedOperations,
@@ -187,13 +190,13 @@ impl Session {
         ordered: &OperationOrder,
         operation: u64,
         met_by_host: bool,
-    ) -> Arc<Decision> {
+    ) -> (Arc<Decision>, Option<Footprint>) {
         let kernel = launch.kernel;
-        let unproved = || Arc::new(Decision::unproved(kernel));
+        let unproved = || (Arc::new(Decision::unproved(kernel)), None);
         if !ablation::is_on(Mechanism::BareBesideOthers) {
             return unproved();
         }
-        let Reach { footprint, repeat } = self.prover.reach(&self.program, launch);
+        let Reach { footprint, repeat, accesses } = self.prover.reach(&self.program, launch);
         let met = self.prover.of_kernel(kernel).was_repeated.load(Ordering::Relaxed)
             || self.options().blocks.is_some();
         let allowed = |what: &Repeatable| {
@@ -201,7 +204,7 @@ impl Session {
             !met && overlapped.allows(&footprint, what.cost, &ordered.unordered, equals)
         };
         if let Some(what) = repeat.filter(allowed) {
-            let decision = self.decide(launch, MetByHost::Repeated);
+            let decision = self.decide(launch);
             if decision.is_bare() {
                 let (info, unordered) = (info(launch, operation, ordered), ordered.unordered.clone());
                 let bare = BareLaunch { kernel, info, unordered, what, met_by_host, forgotten: Vec::new() };
@@ -210,7 +213,17 @@ impl Session {
                     // The host's accesses are compared with what it finds.
                     self.checker();
                 }
-                return decision;
+                return (decision, None);
+            }
+        }
+        if !met && !ordered.overlaps && self.may_reserve(accesses) {
+            let decision = self.decide(launch);
+            if decision.proves_any() {
+                if !decision.is_bare() {
+                    self.repeat_before(overlapped, kernel, &footprint, &[]);
+                }
+                self.checker();
+                return (decision, Some(footprint));
             }
         }
         self.repeat_before(overlapped, kernel, &footprint, &ordered.unordered);
@@ -274,6 +287,23 @@ impl Session {
                 )),
             }
         }
+    }
+
+    /// A launch that was to be kept in reserve, but is not: all its sites are checked.
+    pub fn check_all(&self, begun: &mut BegunLaunch) {
+        let decision = Decision::unproved(begun.record.kernel);
+        let mut state = self.state.lock();
+        let counts = state.counts.entry(begun.record.kernel.key).or_default();
+        counts.add_fates(&decision.fates);
+        counts.proved -= u64::from(begun.wanted.is_none());
+        begun.wanted = Some(Arc::new(decision));
+    }
+
+    /// The launch as a child runs it for the host: all its sites are checked.
+    pub fn begun_for_host(&self, begun: &BegunLaunch) -> BegunLaunch {
+        let wanted = Some(Arc::new(Decision::unproved(begun.record.kernel)));
+        let (record, ordered) = (begun.record.clone(), begun.ordered.clone());
+        BegunLaunch { record, ordered, wanted, met_by_host: true, reserve: None }
     }
 
     /// Starts the checks of a launch in the checker of this process.

@@ -1,6 +1,7 @@
 //! Accesses by the host, checked against the records of launches, and against transfers.
 
 use gpurace_abi::scope::Scope;
+use serde::{Deserialize, Serialize};
 
 use crate::model::access::{GRANULE, Op};
 use crate::model::entry::Entry;
@@ -11,7 +12,7 @@ use crate::run::transfer::{Touched, Transfer};
 use crate::shadow::process::Stored;
 
 /// An access of one byte by the host.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct HostAccess {
     /// The byte.
     pub address: usize,

@@ -22,6 +22,7 @@ use gpurace_check::{HostAccess, Touched, Transfer};
 use parking_lot::Mutex;
 
 use crate::backend::memory::MemoryKind;
+use crate::backend::module::KernelLaunch;
 use crate::host::limits::PAGE;
 use crate::host::stack::Callers;
 use crate::session::Session;
@@ -108,6 +109,7 @@ pub fn pause(session: &Session) {
     });
     let accesses: Vec<HostAccess> = accesses.collect();
     session.repeat_for_host(&accesses);
+    session.ask_reserves(&accesses);
     session.host_accesses(&accesses);
     if gave_up && events.len() >= trap::MOST_EVENTS {
         session.note_once(format!(
@@ -124,6 +126,7 @@ pub fn resume(session: &Session) {
         return;
     }
     let unwaited = session.order.lock().unwaited();
+    session.end_reserves(&unwaited);
     let (page_locked, any_transfer) = {
         let mut in_use = watch.in_use.lock();
         in_use.retain(&unwaited);
@@ -167,14 +170,14 @@ pub fn resume(session: &Session) {
     }
 }
 
-/// Adds a launch with these arguments. True if the host may access the same memory as the launch. A proof does not
-/// cover the host. So such a launch is checked, or repeated when the host does.
-pub fn add_launch(session: &Session, operation: u64, args: &[u128]) -> bool {
+/// Adds a launch. True if the host may access the same memory as the launch. A proof does not cover the host. So such a
+/// launch is checked, or when the host does: then it is repeated, or a child checks it.
+pub fn add_launch(session: &Session, operation: u64, launch: &KernelLaunch<'_>) -> bool {
     let program = &session.program;
     if !program.has_host_visible() || session.watch.unusable.load(Ordering::Relaxed) {
         return false;
     }
-    let words = args.iter().flat_map(|&pair| [pair as usize, (pair >> 64) as usize]);
+    let words = launch.args.iter().flat_map(|&pair| [pair as usize, (pair >> 64) as usize]);
     let mut is_met = program.modules.has_managed();
     let mut page_locked = Vec::new();
     for found in words.filter_map(|word| program.allocations.find(word)) {
@@ -186,7 +189,8 @@ pub fn add_launch(session: &Session, operation: u64, args: &[u128]) -> bool {
     if !page_locked.is_empty() {
         session.watch.in_use.lock().add_launch(operation, page_locked);
     }
-    is_met
+    // The host's accesses are not compared with a kernel that may tell it of its own by fences.
+    !launch.kernel.meta().sync.fences && (is_met || session.prover.may_be_met_by_host(program, launch))
 }
 
 /// Adds a transfer for which the host does not wait.
