@@ -45,21 +45,15 @@ pub fn candidates(protocol: &Protocol, exprs: &mut Exprs) -> Vec<ExprId> {
         made.power_of_two(power);
     }
 
-    // A dimension of the block is at most a stride or the size of a table.
-    let constants = strides(protocol, &offsets, &places);
+    // A dimension of the block is at most a stride or the size of a table. A kernel with `a[t]` and `a[32 + t]` is for
+    // at most 32 threads.
+    let largest = strides(protocol, &offsets, &places).into_iter().rev().take(6);
+    let most: BTreeSet<_> = largest.chain(least_distance(&protocol.exprs, &places)).collect();
     let dims: Vec<_> = Axis::ALL.into_iter().filter(|axis| used(Expr::Tid(*axis))).collect();
-    for c in constants.iter().rev().take(6) {
+    for c in most.into_iter().rev() {
         for axis in &dims {
             let dim = made.exprs.add(Expr::Ntid(*axis));
-            made.compare_constant(CmpOp::Ule, dim, *c);
-        }
-    }
-
-    // A kernel with `a[t]` and `a[32 + t]` is for at most 32 threads.
-    if let Some(apart) = least_distance(&protocol.exprs, &places) {
-        for axis in &dims {
-            let dim = made.exprs.add(Expr::Ntid(*axis));
-            made.compare_constant(CmpOp::Ule, dim, apart);
+            made.compare_constant(CmpOp::Ule, dim, c);
         }
     }
 

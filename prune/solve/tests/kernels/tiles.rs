@@ -500,3 +500,17 @@ fn a_lane_of_two_sets_passes_order_on() {
         assert_eq!(words(&outcome), ["unknown", "unknown"], "{write:?} {read:?}");
     }
 }
+
+/// Two halves of a tile: the block has at most as many threads as lie between them, and it may have that many. The
+/// stride of a row elsewhere is smaller.
+#[test]
+fn a_block_is_as_large_as_half_of_its_tile() {
+    let mut k = Kernel::new("halves");
+    let (s, x, t, b) = (k.shared("s", 4 * 512), k.pointer("x"), k.tid(), k.bid());
+    let (second, row) = (k.addc(t, 256), k.mulc(b, 64));
+    k.read(x, row);
+    k.write(s, t);
+    k.write(s, second);
+    let conditions = proved(k);
+    assert!(conditions.contains(&"blockDim.x <= 256".to_owned()), "{conditions:?}");
+}

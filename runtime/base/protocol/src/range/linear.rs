@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use super::{Range, Ranges, View, lift_constant, special};
+use super::{LIMIT, Range, Ranges, View, lift_constant, special};
 use crate::expr::{BinOp, Cast, Expr, ExprId, Exprs};
 use crate::launch::Launch;
 use crate::protocol::Protocol;
@@ -104,14 +104,64 @@ impl Ranges<'_> {
             let range = self.guarded.bounded.get(&(direction, view))?;
             Some(range.times(Range::one(factor)).plus(Range::one(sum.constant)))
         });
-        if !sum.repeats {
-            return bounds;
-        }
+        let added = if sum.repeats { Some(self.added(&sum, view)) } else { None };
+        let larger = self.by_larger(&sum, view);
+        bounds.into_iter().chain(added).chain(larger).reduce(Range::meet)
+    }
+
+    /// The range that the values of a sum give.
+    fn added(&mut self, sum: &Linear, view: View) -> Range {
         let mut range = Range::one(sum.constant);
         for (value, factor) in &sum.terms {
             range = range.plus(self.lift(*value, view).times(Range::one(*factor)));
         }
-        Some(bounds.map_or(range, |bounds| range.meet(bounds)))
+        range
+    }
+
+    /// The range of a sum in which something larger stands for some value: `2 * x - (x & y)` is at least `2 * x - x`.
+    fn by_larger(&mut self, sum: &Linear, view: View) -> Option<Range> {
+        if sum.terms.len() < 2 {
+            return None;
+        }
+        let mut found: Option<Range> = None;
+        for (at, &(value, factor)) in sum.terms.iter().enumerate() {
+            for larger in self.larger(value, view).into_iter().flatten() {
+                let Some(larger) = self.sum(larger) else { continue };
+                let mut rest = sum.clone();
+                rest.terms.remove(at);
+                let Some(other) = larger.times(factor).and_then(|larger| rest.plus(&larger)) else {
+                    continue;
+                };
+                // Without a value in common, it says no more than an interval does.
+                if other.terms.len() == rest.terms.len() + larger.terms.len() {
+                    continue;
+                }
+                let range = self.added(&other, view);
+                let range = match factor > 0 {
+                    true => Range::new(-LIMIT, range.hi),
+                    false => Range::new(range.lo, LIMIT),
+                };
+                found = Some(found.map_or(range, |found| found.meet(range)));
+            }
+        }
+        found
+    }
+
+    /// Values that are never below this one, and whose lift in the view is the unsigned number.
+    fn larger(&mut self, value: ExprId, view: View) -> [Option<ExprId>; 2] {
+        let (a, b) = match self.exprs.get(value) {
+            Expr::Bin(BinOp::And | BinOp::UMin, a, b) => (a, Some(b)),
+            Expr::Bin(BinOp::LShr, a, _) => (a, None),
+            // A division by zero gives any value.
+            Expr::Bin(BinOp::UDiv | BinOp::URem, a, by) if self.computed(by, View::Unsigned).lo > 0 => {
+                (a, None)
+            }
+            _ => return [None; 2],
+        };
+        let all = View::Unsigned.all(self.exprs.width(value));
+        let mut is_number =
+            |x: &ExprId| [View::Unsigned, view].iter().all(|of| self.lift(*x, *of).within(all));
+        [Some(a), b].map(|x| x.filter(&mut is_number))
     }
 
     /// Assumes that the lift of an expression lies in `range`.
@@ -179,7 +229,7 @@ fn linear(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::expr::{Axis, CmpOp, Width};
+    use crate::expr::{Axis, CmpOp, ParamId, Width};
     use crate::launch::{Launch, LaunchShape};
     use crate::protocol::Protocol;
 
@@ -227,6 +277,63 @@ mod tests {
             exprs.bin(BinOp::Sub, square, t)
         };
         assert_eq!(range(View::Signed, square), Range::new(-15, 225));
+    }
+
+    /// The range holds all values, and has this end.
+    #[track_caller]
+    fn expect(range: Range, of: impl Fn(i64) -> i64, lo: i64) {
+        let all: Vec<_> = (0..16).map(of).collect();
+        let (least, most) = (i128::from(*all.iter().min().unwrap()), i128::from(*all.iter().max().unwrap()));
+        assert!(range.lo <= least && most <= range.hi, "{range:?} {least} {most}");
+        assert_eq!(range.lo, i128::from(lo));
+    }
+
+    #[test]
+    fn a_part_of_a_value_is_at_most_the_value() {
+        let twice_less = |op: BinOp, by: i64| {
+            range(View::Signed, move |exprs, t| {
+                let (two, by) = (exprs.c32(2), exprs.c32(by));
+                let twice = exprs.bin(BinOp::Mul, t, two);
+                let part = exprs.bin(op, t, by);
+                exprs.bin(BinOp::Sub, twice, part)
+            })
+        };
+        expect(twice_less(BinOp::And, 7), |t| 2 * t - (t & 7), 0);
+        expect(twice_less(BinOp::URem, 5), |t| 2 * t - t % 5, 0);
+        expect(twice_less(BinOp::UDiv, 3), |t| 2 * t - t / 3, 0);
+        expect(twice_less(BinOp::LShr, 1), |t| 2 * t - t / 2, 0);
+        expect(twice_less(BinOp::UMin, 4), |t| 2 * t - t.min(4), 0);
+        // Here the whole is as large, and 7 below it is the least.
+        expect(twice_less(BinOp::Or, 7), |t| 2 * t - (t | 7), -15);
+        expect(twice_less(BinOp::UMax, 7), |t| 2 * t - t.max(7), -15);
+        // A division by zero gives any value.
+        assert!(twice_less(BinOp::URem, 0).lo < -15);
+    }
+
+    #[test]
+    fn a_part_of_a_negative_number_is_larger_than_it() {
+        let mut protocol = Protocol::default();
+        let exprs = &mut protocol.exprs;
+        let (p, two, seven) =
+            (exprs.add(Expr::Param { id: ParamId(0), width: Width::W32 }), exprs.c32(2), exprs.c32(7));
+        let (twice, part) = (exprs.bin(BinOp::Mul, p, two), exprs.bin(BinOp::And, p, seven));
+        let rest = exprs.bin(BinOp::Sub, twice, part);
+        // For -9, it is -25.
+        let mut ranges = Ranges::new(&protocol, &protocol.exprs, None);
+        assert_eq!(ranges.lift(rest, View::Signed).lo, 2 * i128::from(i32::MIN) - 7);
+        assert_eq!(ranges.lift(rest, View::Unsigned).lo, 0);
+    }
+
+    #[test]
+    fn a_part_of_a_value_that_wraps_may_be_larger_than_the_sum() {
+        // `t - 8` is large for a `t` below 8.
+        let part = range(View::Signed, |exprs, t| {
+            let (eight, mask) = (exprs.c32(8), exprs.c32(7));
+            let less = exprs.bin(BinOp::Sub, t, eight);
+            let part = exprs.bin(BinOp::And, less, mask);
+            exprs.bin(BinOp::Sub, t, part)
+        });
+        expect(part, |t| t - ((t - 8) & 7), -7);
     }
 
     #[test]
