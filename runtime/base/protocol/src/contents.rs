@@ -250,7 +250,6 @@ fn element(exprs: &Exprs, offset: ExprId, size: u64) -> Option<ExprId> {
     match exprs.get(offset) {
         _ if size == 1 => Some(offset),
         Expr::Bin(BinOp::Mul, a, b) if exprs.as_const(b) == Some(size) => Some(a),
-        Expr::Bin(BinOp::Mul, a, b) if exprs.as_const(a) == Some(size) => Some(b),
         Expr::Bin(BinOp::Shl, a, b) if exprs.as_const(b) == Some(u64::from(size.trailing_zeros())) => Some(a),
         _ => None,
     }

@@ -141,6 +141,14 @@ pub enum BinOp {
     SMax,
 }
 
+impl BinOp {
+    /// True if the operands may change places.
+    pub const fn commutes(self) -> bool {
+        use BinOp::{Add, And, Mul, Or, SMax, SMin, UMax, UMin, Xor};
+        matches!(self, Add | Mul | And | Or | Xor | UMin | UMax | SMin | SMax)
+    }
+}
+
 /// A comparison. Its operands have one width; its result has 1 bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum CmpOp {
@@ -343,7 +351,8 @@ impl Exprs {
         false
     }
 
-    /// The id of this node. Adds the node if it is new. Folds constants and drops neutral elements.
+    /// The id of this node. Adds the node if it is new. Folds constants, drops neutral elements, and puts constants on
+    /// the right of operators that commute.
     ///
     /// # Panics
     /// If operands differ in width or are beyond the arena's end. That is a mistake of the caller,

@@ -103,6 +103,8 @@ pub(crate) fn simplify(exprs: &Exprs, node: Expr) -> Simplified {
                     (BinOp::Add | BinOp::Or | BinOp::Xor, 0) | (BinOp::Mul, 1) => Existing(b),
                     (BinOp::Mul | BinOp::And, 0) => constant(width, 0),
                     (BinOp::And, x) if x == width.mask() => Existing(b),
+                    // Rules look for a constant on the right.
+                    _ if op.commutes() => Node(Expr::Bin(op, b, a)),
                     _ => Node(node),
                 },
                 _ if a == b => match op {

@@ -299,6 +299,13 @@ mod tests {
             })
         };
         expect(twice_less(BinOp::And, 7), |t| 2 * t - (t & 7), 0);
+        // The constant on the other side.
+        let twice = |exprs: &mut Exprs, t| {
+            let (two, seven) = (exprs.c32(2), exprs.c32(7));
+            let (twice, part) = (exprs.product(two, t), exprs.bin(BinOp::And, seven, t));
+            exprs.bin(BinOp::Sub, twice, part)
+        };
+        expect(range(View::Signed, twice), |t| 2 * t - (t & 7), 0);
         expect(twice_less(BinOp::URem, 5), |t| 2 * t - t % 5, 0);
         expect(twice_less(BinOp::UDiv, 3), |t| 2 * t - t / 3, 0);
         expect(twice_less(BinOp::LShr, 1), |t| 2 * t - t / 2, 0);
