@@ -57,6 +57,15 @@ pub fn candidates(protocol: &Protocol, exprs: &mut Exprs) -> Vec<ExprId> {
         }
     }
 
+    // A part of a parameter that lies between two elements of a thread, as in `a[t + n / 2]`, is at least the block.
+    for part in parts_of_parameters(&protocol.exprs, &offsets).into_iter().take(2) {
+        let part = made.signed(part);
+        for axis in &dims {
+            let ntid = made.wide(Expr::Ntid(*axis));
+            made.compare(CmpOp::Sle, ntid, part);
+        }
+    }
+
     // A parameter that is a stride is at least the size of a row.
     let strides: BTreeSet<_> = params(protocol, &offsets);
     let bounds: BTreeSet<_> = params(protocol, &guards);
@@ -182,6 +191,17 @@ pub(crate) fn reachable(protocol: &Protocol, from: impl Iterator<Item = ExprId>)
         }
     }
     seen
+}
+
+/// Returns the quotients of parameters by constants in these expressions.
+fn parts_of_parameters(exprs: &Exprs, within: &BTreeSet<ExprId>) -> Vec<ExprId> {
+    let is_part = |id: &ExprId| match exprs.get(*id) {
+        Expr::Bin(BinOp::UDiv | BinOp::SDiv | BinOp::LShr | BinOp::AShr, a, by) => {
+            matches!(exprs.get(a), Expr::Param { .. }) && exprs.as_const(by).is_some()
+        }
+        _ => false,
+    };
+    within.iter().copied().filter(is_part).collect()
 }
 
 /// Returns the parameters that are powers of two if `p` is, where some index or guard has `& (p - 1)` or `& -p`.

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use gpurace_protocol::expr::{BinOp, Cast, Expr, ExprId, Exprs, VarId, Width};
+use gpurace_protocol::expr::{BinOp, Cast, CmpOp, Expr, ExprId, Exprs, VarId, Width};
 use gpurace_protocol::launch::Launch;
 use gpurace_protocol::protocol::{Protocol, Step, Test};
 use gpurace_protocol::range::{Loops, Ranges, VarInfo, View};
@@ -137,12 +137,16 @@ impl<'a> Encoder<'a> {
             return Ok(known.value.clone());
         }
         let all = View::Unsigned.all(width);
-        let range = match f.ranges.loops().vars.get(&id).and_then(|info| info.expr) {
+        let info = f.ranges.loops().vars.get(&id).copied();
+        let range = match info.and_then(|info| info.expr) {
             // Without the guards of one thread.
             Some(var) => Frame::top(self.setting, f.side).ranges.computed(var, View::Unsigned).meet(all),
             None => all,
         };
         let value = Lin::atom(self.fresh("power", range));
+        if let Some(info) = info {
+            self.grows(f, info, &value)?;
+        }
         let mut holds = Vec::new();
         for &argument in &of.arguments {
             let x = self.computed(f, argument, View::Unsigned)?;
@@ -163,6 +167,21 @@ impl<'a> Encoder<'a> {
         let power = Power { value: value.clone(), width, holds: Formula::all(holds) };
         self.powers.insert(id, power);
         Ok(value)
+    }
+
+    /// Adds the fact that a variable which is multiplied in each iteration is no smaller than at first, if it never wraps
+    /// as its loop compares it.
+    fn grows(&mut self, f: &mut Frame<'a>, info: VarInfo<'a>, value: &Lin) -> Encoded<()> {
+        let view = match self.setting.exprs.get(info.of.cond) {
+            Expr::Cmp(CmpOp::Slt | CmpOp::Sle, ..) => View::Signed,
+            Expr::Cmp(CmpOp::Ult | CmpOp::Ule, ..) => View::Unsigned,
+            _ => return Ok(()),
+        };
+        let least = f.ranges.computed(info.var.from, view).lo;
+        if matches!(info.var.step, Step::Mul(_)) && least > 0 && self.assume_no_wrap(f, info, value, view)? {
+            self.facts.push(Formula::le(&Lin::constant(least), value)?);
+        }
+        Ok(())
     }
 
     /// True for the unknown of a loop variable that is a power of two.

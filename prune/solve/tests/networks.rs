@@ -387,3 +387,38 @@ fn a_sort_for_all_sizes() {
         assert!(!is_proved_at(&p, &all, &launch([2, 1, 1], [16, 1, 1], &p, &[2])), "{by_xor}");
     }
 }
+
+/// The stages of a transform: `(t / half) * half * 2 + t % half` and `half` elements behind it.
+#[test]
+fn stages_whose_half_doubles_up_to_a_parameter() {
+    let kernel = |factor: u64, wait: bool| {
+        let mut k = Kernel::new("stages");
+        let (s, n, t) = (k.shared("s", 1 << 12), k.scalar("n"), k.tid());
+        let one = k.c(1);
+        k.looped(
+            one,
+            Step::Mul(factor),
+            |k, half| k.lt(half, n),
+            |k, half| {
+                let (above, low) = (k.bin(BinOp::SDiv, t, half), k.bin(BinOp::SRem, t, half));
+                let whole = k.mul(above, half);
+                let twice = k.mulc(whole, 2);
+                let first = k.add(twice, low);
+                exchange(k, s, first, half, 2);
+                if wait {
+                    k.sync();
+                }
+            },
+        );
+        k.done()
+    };
+    let p = kernel(2, true);
+    let all = prove(&p);
+    assert!(all_proved(&all), "{:?}", words(&all));
+    assert!(all.stats.units < 5_000_000, "{:?}", all.stats);
+    for n in [1, 2, 3, 4, 8, 12, 16, 32] {
+        assert!(is_proved_at(&p, &all, &launch([2, 1, 1], [16, 1, 1], &p, &[n])), "{n}");
+    }
+    let p = kernel(2, false);
+    assert!(!is_proved_at(&p, &prove(&p), &launch([1, 1, 1], [16, 1, 1], &p, &[8])));
+}

@@ -222,9 +222,23 @@ impl<'a> Encoder<'a> {
     /// Returns the variable's value for its lift. If the variable may wrap, either a condition of
     /// the proof excludes that, or the term includes it.
     fn steady(&mut self, f: &mut Frame<'a>, info: VarInfo<'a>, lift: Lin, view: View) -> Encoded<Lin> {
+        match self.assume_no_wrap(f, info, &lift, view)? {
+            true => Ok(lift),
+            false => self.wrapped(&lift, info.var.width, view),
+        }
+    }
+
+    /// True if a variable with this lift never wraps, be it that a condition of the proof excludes it.
+    pub(crate) fn assume_no_wrap(
+        &mut self,
+        f: &mut Frame<'a>,
+        info: VarInfo<'a>,
+        lift: &Lin,
+        view: View,
+    ) -> Encoded<bool> {
         let (id, width) = (info.var.id, info.var.width);
         if f.ranges.never_wraps(id, view).is_some() {
-            return Ok(lift);
+            return Ok(true);
         }
         if let (Wrap::Assume, true, Some(next)) = (self.setting.wrap, f.certain, self.setting.next.get(&id)) {
             let mut guards = self.guards_outside(f, info.of.id);
@@ -233,11 +247,11 @@ impl<'a> Encoder<'a> {
             }
             let signed = view == View::Signed;
             self.needs.insert(Condition::Fits { value: *next, signed, guards });
-            let fits = Formula::within(&lift, view.all(width))?;
+            let fits = Formula::within(lift, view.all(width))?;
             self.facts.push(fits);
-            return Ok(lift);
+            return Ok(true);
         }
-        self.wrapped(&lift, width, view)
+        Ok(false)
     }
 
     /// Returns the frame's guards whose values do not change in the loop.

@@ -355,3 +355,25 @@ fn random_comparisons_keep_apart_only_what_is_apart() {
     println!("{kept} of {apart} kernels without a race are proved for all launches");
     assert!(kept > apart / 2, "{kept} of {apart}");
 }
+
+/// Rows of `n` elements, of which each thread writes one in either half.
+#[test]
+fn a_block_is_at_most_half_of_a_row() {
+    let mut k = Kernel::new("halves_of_rows");
+    let (x, n, b, t) = (k.pointer("x"), k.scalar("n"), k.bid(), k.tid());
+    let (row, half) = (k.mul(b, n), k.binc(BinOp::SDiv, n, 2));
+    let first = k.add(row, t);
+    let second = k.add(first, half);
+    k.write(x, first);
+    k.write(x, second);
+    let p = k.done();
+    let all = prove(&p);
+    assert!(all_proved(&all), "{:?}", words(&all));
+    // Of a row of 15, the halves lie 7 apart.
+    for (n, fits) in [(32, true), (16, true), (17, true), (15, false), (14, false), (8, false)] {
+        let launch = launch([3, 1, 1], [8, 1, 1], &p, &[n]);
+        let found = racing(&p, &launch, 0);
+        assert_eq!(found.is_empty(), fits, "{n}");
+        assert_eq!(holds(&p, &all, &launch), [fits, fits], "{n}");
+    }
+}
