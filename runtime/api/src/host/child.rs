@@ -66,7 +66,7 @@ impl Child {
                 return Err(io::Error::last_os_error());
             }
             let (from, mut to) = (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1]));
-            let id = forked(|| to.write_all(&body()))?;
+            let id = forked(libc::SIGCHLD, || to.write_all(&body()))?;
             Ok(Self { id, from })
         }
     }
@@ -99,7 +99,8 @@ impl Child {
 }
 
 impl WaitingChild {
-    /// Forks a child that answers each question by `answer`. [`may_fork`] has allowed it.
+    /// Forks a child that answers each question by `answer`. [`may_fork`] has allowed it. The program does not see it if
+    /// it waits for its own children.
     ///
     /// # Errors
     /// The system's.
@@ -107,7 +108,7 @@ impl WaitingChild {
         let (to, mut from) = UnixStream::pair()?;
         // SAFETY: the child is the only thread of its process, and uses its end alone.
         let id = unsafe {
-            forked(|| {
+            forked(0, || {
                 // Without it, the end of the parent is the end of the questions.
                 libc::close(to.as_raw_fd());
                 loop {
@@ -173,7 +174,7 @@ fn end(id: libc::pid_t, kill: bool) -> Option<bool> {
             libc::kill(id, libc::SIGKILL);
         }
         loop {
-            if libc::waitpid(id, &mut status, 0) == id {
+            if libc::waitpid(id, &mut status, libc::__WALL) == id {
                 return Some(status == 0);
             }
             // The program may ignore its children: then the system has forgotten the status.
@@ -184,17 +185,22 @@ fn end(id: libc::pid_t, kill: bool) -> Option<bool> {
     }
 }
 
-/// Forks a child that runs `body` and ends. It handles no signal but those of device code. Returns its number.
+/// Forks a child that runs `body` and ends, with this signal to its parent; 0 for none. It handles no signal but those
+/// of device code. Returns its number.
 ///
 /// # Safety
 /// The child may use nothing that another thread of this process may have locked.
-unsafe fn forked(body: impl FnOnce() -> io::Result<()>) -> io::Result<libc::pid_t> {
+unsafe fn forked(at_end: c_int, body: impl FnOnce() -> io::Result<()>) -> io::Result<libc::pid_t> {
     // SAFETY: plain calls.
     unsafe {
         let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
         libc::sigfillset(&mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
-        let id = libc::fork();
+        // `fork` would always send a signal.
+        let id = match at_end {
+            libc::SIGCHLD => libc::fork(),
+            _ => libc::syscall(libc::SYS_clone, at_end, 0, 0, 0, 0) as libc::pid_t,
+        };
         if id == 0 {
             be_child(body);
         }
@@ -290,6 +296,19 @@ mod tests {
             Vec::new()
         });
         assert_eq!(slow.as_mut().unwrap().ask(&[], Duration::from_millis(50)), None);
+    }
+
+    #[test]
+    fn a_program_that_waits_for_its_children_does_not_wait_for_a_waiting_one() {
+        let waits = Child::start(|| {
+            let mut child = WaitingChild::start(|question| question.to_vec()).unwrap();
+            // SAFETY: a plain call.
+            let waited = unsafe { libc::waitpid(-1, std::ptr::null_mut(), 0) };
+            let error = io::Error::last_os_error().raw_os_error();
+            assert_eq!((waited, error), (-1, Some(libc::ECHILD)));
+            child.ask(&[7], LIMIT).unwrap()
+        });
+        assert_eq!(waits.unwrap().result(LIMIT), Some(vec![7]));
     }
 
     #[test]
