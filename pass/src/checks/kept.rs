@@ -4,7 +4,8 @@
 //! this of indices that are computed from the thread and the launch. Of an index that rests on memory, as in
 //! `count[key[i]]`, they know nothing. So the code compares such an offset with the array's size before the access, and
 //! a thread that would leave the array ends the launch by [`Entry::LeavesArray`]. The protocol then says that the
-//! access is made only within the array.
+//! access is made only within the array. It says so too where LLVM knows that the index is small enough, as in
+//! `count[hash(key[i]) % 512]`: then no compare is needed.
 //!
 //! Invariant: all code of a kernel has these compares, the bare code too. So they are inserted before the module is
 //! copied.
@@ -74,6 +75,10 @@ pub unsafe fn insert(module: LLVMModuleRef) {
                         Some((_, inside)) => *inside,
                         None => {
                             let Some(place) = LoadedPlace::of(module, pointer, bytes) else { continue };
+                            if place.is_inside(bytes) {
+                                mark(instruction);
+                                continue;
+                            }
                             LLVMPositionBuilderBefore(builder, instruction);
                             LLVMSetCurrentDebugLocation2(builder, LLVMInstructionGetDebugLoc(instruction));
                             let inside = place.keep(&calls, builder, (instruction, pointer), bytes);
@@ -153,7 +158,7 @@ struct LoadedPlace {
 }
 
 impl LoadedPlace {
-    /// The place behind a pointer, if an access of `bytes` bytes there is not known to stay in the array.
+    /// The place behind a pointer, if it rests on memory and the array has room for an access of `bytes` bytes.
     unsafe fn of(module: LLVMModuleRef, pointer: LLVMValueRef, bytes: u64) -> Option<Self> {
         let (mut at, mut constant, mut terms) = (pointer, 0i64, Vec::new());
         // SAFETY: by `insert`'s contract; each step goes to an operand that dominates it.
@@ -174,12 +179,17 @@ impl LoadedPlace {
                 return None;
             }
             let size = (!is_dynamic(at)).then(|| ir::alloc_size(module, LLVMGlobalGetValueType(at)));
-            let place = Self { array: at, size, constant, terms };
-            let may_leave = |size: u64| size >= bytes && place.most().is_none_or(|most| most > size - bytes);
-            let is_kept =
-                place.terms.iter().any(|term| rests_on_memory(term.index)) && size.is_none_or(may_leave);
-            is_kept.then_some(place)
+            let has_room = size.is_none_or(|size| size >= bytes);
+            let is_loaded = has_room && terms.iter().any(|term| rests_on_memory(term.index));
+            is_loaded.then_some(Self { array: at, size, constant, terms })
         }
+    }
+
+    /// True if LLVM knows that an access of `bytes` bytes stays in the array.
+    unsafe fn is_inside(&self, bytes: u64) -> bool {
+        // SAFETY: by `insert`'s contract.
+        let most = unsafe { self.most() };
+        self.size.zip(most).is_some_and(|(size, most)| most <= size - bytes)
     }
 
     /// The largest offset, as far as it is known. `None` if it may be negative.

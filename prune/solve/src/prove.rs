@@ -18,6 +18,7 @@ mod once;
 mod parts;
 mod phases;
 mod rings;
+mod within;
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -295,8 +296,8 @@ struct Prover<'a> {
     /// What [`Prover::align_beside_exits`] found.
     beside_exits: Option<Option<Rc<BesideExits<'a>>>>,
     aliases: HashMap<(ObjectId, ObjectId), Alias>,
-    /// For an access, by its number: whether it stays within its object's memory.
-    within: HashMap<usize, bool>,
+    /// For an access, by its number: the conditions under which it stays within its object's memory, if it does.
+    within: HashMap<usize, Option<BTreeSet<Condition>>>,
     /// For an access, by its number, and assumptions: whether a thread can reach it.
     satisfiable: HashMap<(usize, Vec<ExprId>), bool>,
     sites: BTreeMap<SiteId, Found>,
@@ -337,6 +338,7 @@ impl<'a> Prover<'a> {
         for (i, j) in hard {
             self.pair(i, j);
         }
+        self.settle_disjoint();
     }
 
     fn fail(&mut self, i: usize, j: usize, failure: Failure) {
@@ -384,8 +386,11 @@ impl<'a> Prover<'a> {
             Alias::Never => return true,
             Alias::Unknown(why) => Err(Failure::Why(why)),
             Alias::Within(_) if self.asker.out_of_time() => Err(Failure::Why(OUT_OF_TIME.into())),
-            Alias::Within(_) if self.stays_within(i) && self.stays_within(j) => Ok(BTreeSet::new()),
-            Alias::Within(why) => Err(Failure::Why(why)),
+            // They stay there in the launch of the proof, without conditions.
+            Alias::Within(why) => {
+                let both = self.stays_within(i).and_then(|_| self.stays_within(j));
+                both.ok_or(Failure::Why(why))
+            }
             Alias::Unless(condition) => Ok(BTreeSet::from([condition])),
             Alias::OnePointer(_) if self.asker.out_of_time() => Err(Failure::Why(OUT_OF_TIME.into())),
             Alias::OnePointer(condition) => self.same_object(i, j, 0).map(|mut conditions| {

@@ -86,9 +86,25 @@ fn what_an_index_is_computed_from_decides() {
     ] {
         assert_eq!(at(from_memory), (1, 1), "{from_memory}");
     }
-    // The prover knows the first ones. The other ones stay in the array.
-    for other in ["%i = add i32 %t, %n", "%i = shl i32 %t, 1", "%i = and i32 %v, 63", "%i = urem i32 %v, 64"]
-    {
+    // Those stay in the array.
+    for inside in [
+        "%i = and i32 %v, 63",
+        "%i = urem i32 %v, 64",
+        "%h = mul i32 %v, 5\n %i = lshr i32 %h, 26",
+        "%c = trunc i32 %v to i8\n %z = zext i8 %c to i32\n %i = lshr i32 %z, 2",
+    ] {
+        assert_eq!(at(inside), (0, 1), "{inside}");
+    }
+    // Promises count for nothing, and neither does a bound that is one too high.
+    for promised in [
+        "%s = lshr i32 %v, 26\n %i = add nuw nsw i32 %s, 1",
+        "%c = and i32 %v, 63\n %i = sub nuw i32 %c, %t",
+        "%h = mul i32 %v, 5\n %i = lshr i32 %h, 25",
+    ] {
+        assert_eq!(at(promised), (1, 1), "{promised}");
+    }
+    // The prover knows those.
+    for other in ["%i = add i32 %t, %n", "%i = shl i32 %t, 1"] {
         assert_eq!(at(other), (0, 0), "{other}");
     }
 }

@@ -32,6 +32,21 @@ fn an_access_at_a_loaded_place_is_made_within_its_array() {
     program.assert_covered(ONE, [4, 1, 1], &[keys], 400);
 }
 
+/// No compare is needed where the code's own arithmetic keeps a place small. The prover need not follow it.
+#[test]
+fn an_access_at_a_place_that_is_small_by_itself_is_made_within_its_array() {
+    let program = |elements: u32| {
+        Program::of(&format!(
+            "KERNEL k(unsigned *key) {{ __shared__ int bins[{elements}]; __shared__ int last[1];
+                unsigned s = (key[tid] * 0x9e3779b1u ^ key[tid]) % 16;
+                for (int i = 0; i < 3; i++) {{ bins[s] = 1; s = (s + 5) % 16; }} last[0] = 1; }}"
+        ))
+    };
+    assert_eq!(kept(&program(16).protocol), ["bins", "last"]);
+    let keys = Argument::Words(vec![3, 15, 1 << 31, 77]);
+    program(16).assert_covered(ONE, [4, 1, 1], &[keys], 400);
+}
+
 #[test]
 fn an_access_at_a_loaded_place_is_made_within_dynamic_memory() {
     let program = Program::of(

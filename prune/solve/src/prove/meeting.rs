@@ -4,22 +4,21 @@
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use gpurace_protocol::bounds::Bounds;
 use gpurace_protocol::condition::Condition;
 use gpurace_protocol::early_exits::meetings_beside_exits;
 use gpurace_protocol::expr::{Expr, VarId};
 use gpurace_protocol::group::Group;
-use gpurace_protocol::interval::{Gap, Meeting, any_sync, holds_sync, meetings, unordered};
+use gpurace_protocol::interval::{Meeting, any_sync, holds_sync, meetings, unordered};
 use gpurace_protocol::lanes::LaneSets;
 use gpurace_protocol::launch::Launch;
 use gpurace_protocol::place::Turn;
-use gpurace_protocol::protocol::{ObjectKind, Space, Sync, Uniform};
+use gpurace_protocol::protocol::{ObjectKind, Space, Sync};
 use gpurace_protocol::verdict::Witness;
 
 use super::{Failure, OUT_OF_TIME, Prover};
 use crate::accepted::completed;
 use crate::linear::Formula;
-use crate::pair::{Detail, PairFormula, Related, Relation, beyond, formula, is_near, needs};
+use crate::pair::{Detail, PairFormula, Related, Relation, formula, is_near, needs};
 use crate::smt::{Answer, Query};
 use crate::values::{Fixed, assignments, powers_in};
 use crate::witness;
@@ -283,39 +282,6 @@ impl<'a> Prover<'a> {
             Err(Answer::Unknown(why)) => Err(Failure::Why(format!("solver gave up: {why}"))),
             Err(Answer::Unsat(_)) => Ok(BTreeSet::new()),
         }
-    }
-
-    /// True if an access stays within its object's memory, in the launch for which the proof is.
-    pub(super) fn stays_within(&mut self, i: usize) -> bool {
-        if let Some(known) = self.within.get(&i) {
-            return *known;
-        }
-        let found = self.find_within(i).is_some();
-        self.within.insert(i, found);
-        found
-    }
-
-    fn find_within(&mut self, i: usize) -> Option<()> {
-        let place = &self.places[i];
-        let named = match Bounds::of(self.setting.protocol, self.setting.launch, place.access.object)? {
-            Bounds::Known { named, .. } => named,
-            Bounds::Kept(_) => return Some(()),
-            Bounds::Addresses => return None,
-        };
-        let same = place.loops().map(|of| of.id).collect();
-        let alone = Meeting { same, later: None, gap: Gap::Always };
-        let mut each = assignments(self.setting, (place, place), &alone, Uniform::Thread);
-        if each.is_empty() {
-            each.push(Vec::new());
-        }
-        for fixed in each {
-            let built = beyond(self.setting, &self.places[i], named, &self.candidates, &fixed).ok()?;
-            let needed = self.decide("the access leaves its memory", &built).ok()?;
-            if !needed.is_empty() {
-                return None;
-            }
-        }
-        Some(())
     }
 
     fn why_not(&self, i: usize, j: usize, built: &PairFormula, barriers: Result<(), String>) -> String {

@@ -315,6 +315,15 @@ impl Record {
         (self.0 ^ other.0) & !SPAN_MASK == 0
     }
 
+    /// True if another record represents this one of a thread: the same operation, instruction, block and epoch, by
+    /// the block's threads or by those of the thread's warp.
+    #[inline(always)]
+    pub(crate) const fn is_among(self, other: Self) -> bool {
+        let by_block = self.with(self.op(), Span::Block).with_thread(other.thread());
+        other.0 == by_block.0
+            || other.0 == by_block.with(self.op(), Span::Warp).0 && other.thread() / 32 == self.thread() / 32
+    }
+
     /// True if two records have the same operation, span and site.
     #[inline(always)]
     pub const fn is_like(self, other: Self) -> bool {

@@ -13,6 +13,9 @@
 //! | this thread's, in this epoch, an atomic access of this kind, scope and extent | – | – | stays |
 //! | the same by the same instruction, of this launch, unordered to this one | the thread joins | – | the thread joins, where the scope holds both |
 //!
+//! A read of a word of shared memory that has a list of reads, among them one of the same instruction and epoch whose
+//! threads hold the reading one, stays too.
+//!
 //! A dash leaves the access to the table. Tests compare each case with the table.
 
 use std::ops::Range;
@@ -22,7 +25,7 @@ use gpurace_abi::ablation::{self, Mechanism};
 use smallvec::SmallVec;
 
 use crate::model::access::Op;
-use crate::model::record::{Key, OpCode, Record, SiteField};
+use crate::model::record::{Key, LIST, OpCode, Record, SiteField};
 use crate::model::relation::{Relation, Span, Standing, Status};
 use crate::model::step::{self, Next, Step};
 use crate::order::view::{BlockView, member};
@@ -64,11 +67,12 @@ impl WordChecks {
             return true;
         }
         if op == OpCode::READ {
-            let by_block = self.record.with(op, Span::Block).with_thread(w.thread());
-            let by_warp = w == by_block.with(op, Span::Warp) && w.thread() / 32 == thread / 32;
             let by_grid = self.record.with(op, Span::Grid);
-            if w == by_block || by_warp || !shared && w.is_like(by_grid) && within(&self.unordered, w.uid()) {
+            if new.is_among(w) || !shared && w.is_like(by_grid) && within(&self.unordered, w.uid()) {
                 return true;
+            }
+            if shared && w.state() == LIST {
+                return was_only_read(w, |record| new.is_among(record));
             }
         }
         let starts = w == Record::EMPTY
@@ -76,6 +80,19 @@ impl WordChecks {
             || own && op == OpCode::WRITE && w.is_of_one(OpCode::READ);
         starts && put(place.word, &mut w, new, shared)
     }
+}
+
+/// True if a word of the block's own memory, which has a list, was only read, and one of its records is as wanted.
+#[inline(always)]
+fn was_only_read(w: Record, is_wanted: impl Fn(Record) -> bool) -> bool {
+    // SAFETY: the word owns the list. Nobody else changes the words of a block's own memory.
+    let list = unsafe { &*(w.address() as *const RecordList<Record>) };
+    let (mut only_read, mut found) = (true, false);
+    for &record in list.as_slice() {
+        only_read &= matches!(record.op().touch().op, Op::Read);
+        found |= is_wanted(record);
+    }
+    only_read && found
 }
 
 /// Records of a list with which an access races, and how they stand to it.
@@ -106,6 +123,10 @@ impl BlockView {
             return false;
         }
         let Some(site) = site else { return false };
+        if shared && w.state() == LIST && op == OpCode::READ && !self.names_each_thread {
+            let by_block = Record::new(op, Span::Block, site, key);
+            return was_only_read(w, |record| record == by_block.with_thread(record.thread()));
+        }
         let starts = w == Record::EMPTY
             || self.is_replaced(w, op, shared)
             || own && op == OpCode::WRITE && w.is_of_one(OpCode::READ);

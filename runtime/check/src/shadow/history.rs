@@ -64,6 +64,24 @@ pub(crate) fn check(
     }
 }
 
+/// True if a read of a word that was only read changes nothing, as one record tells: threads of the block, this one
+/// among them, have read the same bytes by the same instruction in this epoch.
+pub(crate) fn represents(view: &BlockView, chain: &Chain, a: &Access) -> bool {
+    let plain = a.touch.op == Op::Read && a.copy.is_none() && !view.names_each_thread;
+    if !plain || chain.common != Some(Op::Read) {
+        return false;
+    }
+    let (when, site) = (view.when(a), view.launch.data.site_base + a.site);
+    chain.entries.iter().any(|e| {
+        let m = &e.member;
+        e.site == site
+            && e.touch == a.touch
+            && m.span == Span::Block
+            && m.lanes == 0
+            && (m.uid, m.clock) == when
+    })
+}
+
 /// The operation that the entries and an access have in common ([`step::common`]); `None` if some of them may conflict.
 /// It is a read among plain reads. Where records name each thread, it may also be an atomic among atomics, such as
 /// those at which many threads arrive and wait.

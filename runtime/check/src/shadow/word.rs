@@ -16,7 +16,7 @@ use crate::shadow::chain::Chain;
 use crate::shadow::fast::ListRaces;
 use crate::shadow::history;
 use crate::shadow::process::{BlockShadow, Shadow};
-use crate::shadow::record_list::RecordList;
+use crate::shadow::record_list::{RECORDS, RecordList};
 
 /// The content of a shadow word.
 #[inline(always)]
@@ -109,6 +109,13 @@ impl BlockShadow {
     ) -> Record {
         if let Some(next) = self.check_in_list(shadow, view, w, a, races) {
             return next;
+        }
+        if let Content::Chain(at) = w.content() {
+            // SAFETY: the word owned the chain; making it busy took it over.
+            let chain = unsafe { &*(at as *const Chain) };
+            if history::represents(view, chain, a) {
+                return w;
+            }
         }
         let mut chain = match w.content() {
             // SAFETY: the word owned the chain; making it busy took it over.
@@ -239,7 +246,7 @@ fn transition(view: &BlockView, w: Record, fields: &RecordFields, a: &Access) ->
 
 /// The records of a chain as a list; `None` if they do not fit.
 fn pack_list(view: &BlockView, entries: &[Entry]) -> Option<RecordList<Record>> {
-    if !ablation::is_on(Mechanism::RecordLists) {
+    if !ablation::is_on(Mechanism::RecordLists) || entries.len() > RECORDS {
         return None;
     }
     let mut list = RecordList::default();

@@ -22,7 +22,8 @@ struct FrameBatches<'a> {
     all: &'a [FrameBatch],
 }
 
-/// The threads that made the accesses of affine rows, by the place that says so.
+/// The threads that made the accesses of affine rows, by the place that says so. Places at which no thread is marked
+/// are left out.
 type Active = SmallVec<[(u32, Threads); 2]>;
 
 impl<'a> FrameBatches<'a> {
@@ -79,50 +80,56 @@ impl<'a> FrameBatches<'a> {
     /// The threads of all affine rows. Inlined: the result is large.
     #[inline(always)]
     unsafe fn active(&self) -> Active {
-        let mut found = Active::new();
+        let (mut found, mut seen) = (Active::new(), None);
         for batch in self.all {
+            // The rows of a basic block follow each other, and have one place.
             if let FrameAddresses::Affine { active: at, .. } = batch.addresses
+                && seen.replace(at) != Some(at)
                 && found.iter().all(|(known, _)| *known != at)
             {
                 // SAFETY: the batch says what lies at its places.
-                found.push((at, Threads::marked(unsafe { self.row(at) })));
+                let marks: &[u32] = unsafe { self.row(at) };
+                if marks.iter().fold(0, |any, mark| any | mark) != 0 {
+                    found.push((at, Threads::marked(marks)));
+                }
             }
         }
         found
     }
 
-    /// The addresses of a batch.
+    /// The addresses of a batch; `None` for an affine row of which no thread made an access.
     #[inline(always)]
-    unsafe fn addresses<'b>(&self, of: FrameAddresses, active: &'b Active) -> Addresses<'b>
+    unsafe fn addresses<'b>(&self, of: FrameAddresses, active: &'b Active) -> Option<Addresses<'b>>
     where
         'a: 'b,
     {
         // SAFETY: the batch says what lies at its places.
-        unsafe {
+        let addresses = unsafe {
             match of {
                 FrameAddresses::Each { at } => Addresses::Each(self.row(at)),
                 FrameAddresses::Items { at } => Addresses::Items(self.buffer(at)),
                 FrameAddresses::Runs { at } => Addresses::Runs(self.buffer(at)),
                 FrameAddresses::Affine { at, lines, active: place } => {
-                    let active = active.iter().find(|(at, _)| *at == place).map(|(_, active)| active);
-                    if self.common.lines_hold != 0
-                        && let Some(active) = active
-                    {
+                    let (_, active) = active.iter().find(|(at, _)| *at == place)?;
+                    if self.common.lines_hold != 0 {
                         let of = &self.common.lines[lines as usize];
-                        return Addresses::Affine(AffineAddresses { of, dim: self.dim, active });
+                        Addresses::Affine(AffineAddresses { of, dim: self.dim, active })
+                    } else {
+                        // All threads have stored addresses; those of inactive threads are cleared.
+                        let items: &mut [u64] = self.row(at);
+                        for (t, item) in items.iter_mut().enumerate() {
+                            *item *= u64::from(active.contains(t));
+                        }
+                        Addresses::Each(items)
                     }
-                    // All threads have stored addresses; those of inactive threads are cleared.
-                    let items: &mut [u64] = self.row(at);
-                    for (t, item) in items.iter_mut().enumerate() {
-                        *item *= u64::from(active.is_some_and(|active| active.contains(t)));
-                    }
-                    Addresses::Each(items)
                 }
             }
-        }
+        };
+        Some(addresses)
     }
 
-    /// The batches with their accesses. Inlined: the result is large.
+    /// The batches with their accesses, without affine rows of which no thread made an access. Inlined: the result is
+    /// large.
     #[inline(always)]
     unsafe fn batches<'b>(&self, active: &'b Active) -> SmallVec<[Batch<'b>; 8]>
     where
@@ -132,6 +139,7 @@ impl<'a> FrameBatches<'a> {
         for &FrameBatch { site, size, does, addresses } in self.all {
             // SAFETY: the batch says what lies at its places.
             unsafe {
+                let Some(addresses) = self.addresses(addresses, active) else { continue };
                 let values = match does {
                     BatchAccess::Read | BatchAccess::Write => None,
                     BatchAccess::WriteValues { written, before } => {
@@ -139,8 +147,7 @@ impl<'a> FrameBatches<'a> {
                         Some(Values { written, before })
                     }
                 };
-                let (writes, addresses) = (does != BatchAccess::Read, self.addresses(addresses, active));
-                found.push(Batch { site, size, writes, values, addresses });
+                found.push(Batch { site, size, writes: does != BatchAccess::Read, values, addresses });
             }
         }
         found
@@ -154,7 +161,7 @@ impl<'a> FrameBatches<'a> {
                 checks.batches(batches, &local(ctx));
             }
             // Threads without access do not write.
-            for (at, _) in active.iter().filter(|(_, active)| !active.is_empty()) {
+            for (at, _) in active {
                 self.row::<u32>(*at).fill(0);
             }
             for batch in self.all {

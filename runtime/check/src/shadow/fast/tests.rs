@@ -10,6 +10,7 @@ use crate::model::access::{Access, Touch};
 use crate::model::entry::Entry;
 use crate::model::op_code;
 use crate::model::race::KernelKey;
+use crate::model::record::Content;
 use crate::model::relation::Standing;
 use crate::order::block_order::Mode;
 use crate::order::kernel_sites::KernelSites;
@@ -175,6 +176,58 @@ fn the_checks_of_a_word_leave_what_the_table_does() {
         }
     }
     assert!(by_warp > 0);
+}
+
+/// A read that the bits of a list of shared memory decide changes nothing, as the table says. A write among the records,
+/// other bytes, another instruction, another epoch or another warp leave it to the table.
+#[test]
+fn reads_that_a_list_represents_change_nothing() {
+    let shadow = Shadow::new(1 << 20, 1 << 10);
+    let mut block = BlockShadow::new(&shadow);
+    let place = shadow.map.place(0x1000).expect("memory for shadow");
+    let (mut fast, mut by_words) = (0, 0);
+    for synced in [false, true] {
+        let view = view(synced, false);
+        let new = Record::new(OpCode::READ, Span::Thread, SiteField::new(0), view.order.key(0));
+        let checks = view.word_checks(new).expect("checks of words");
+        let ops = || plain().into_iter().map(|op| op.0);
+        for first in records(ops()).filter(|record| record.uid() == OWN) {
+            for second in records(ops()).skip(first.bits() as usize % 7).step_by(7) {
+                // Of two records of one instruction the table takes either.
+                if second.has_site(new.site()) && second.op() == new.op() {
+                    continue;
+                }
+                let mut list = RecordList::of(first);
+                assert!(list.push(second));
+                for thread in [0, 1, 40] {
+                    let w = Record::list(&raw mut list as u64);
+                    place.region.store(view.open_regions(true).start, Ordering::Relaxed);
+                    place.word.store(w.bits(), Ordering::Relaxed);
+                    // Where threads have synced, they do not all know the same.
+                    let words = !synced && checks.check(&view, place, thread, true);
+                    let site = Some(SiteField::new(0));
+                    let alone = view.check_fast(place.word, w, thread, site, OpCode::READ, true);
+                    if !words && !alone {
+                        continue;
+                    }
+                    let context = || format!("{:?} {:?} {thread}", first.content(), second.content());
+                    let reads = |record: Record| !record.op().writes();
+                    assert!(reads(first) && reads(second) && load(place.word) == w, "{}", context());
+                    let cell = AtomicU64::new(block.list_word(&shadow, list).bits());
+                    let (seen, mut races) = (load(&cell), Races::default());
+                    let a = Access { thread, ..access(OpCode::READ, 0, true) };
+                    block.check(&shadow, &view, &cell, seen, &a, &mut races);
+                    assert!(races.0.is_empty(), "{}", context());
+                    let Content::List(after) = load(&cell).content() else { panic!("{}", context()) };
+                    // SAFETY: the cell owns the list.
+                    let after = unsafe { &*(after as *const RecordList<Record>) };
+                    assert_eq!(after.as_slice(), list.as_slice(), "{}", context());
+                    (fast, by_words) = (fast + 1, by_words + usize::from(words && !alone));
+                }
+            }
+        }
+    }
+    assert!(fast > 100 && by_words > 10, "{fast} {by_words}");
 }
 
 #[test]
