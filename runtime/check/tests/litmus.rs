@@ -304,7 +304,7 @@ fn full_fences_before_a_barrier_order() {
             let storer = vec![st(0, 1), storer.clone(), meet];
             let reader = vec![ld_atomic(Relaxed, Gpu, 0, 1), if_is(0, 1, vec![reader.clone(), ld(1, 0)])];
             let threads = vec![thread(0, 0, teller), thread(0, number, storer), thread(1, 0, reader)];
-            Program { meetings: vec![meets.clone()], ..global(2, threads) }
+            Program { meetings: vec![meets], ..global(2, threads) }
         };
         let mut driver = Driver::new(Rules::GPURACE);
         assert_eq!(driver.check(&program(&full, &full), 0), Ok(()));

@@ -188,7 +188,10 @@ impl<'a> Evidence<'a> {
         let is_sequence = relation.is_some_and(|relation| relation.is_sequence);
         // Threads that meet nowhere are ordered by atomics or not at all.
         let meet = self.kernel.is_some_and(|kernel| barriers::has_barriers(kernel.flow));
-        let needs_flag = has_fences || race.scope > Scope::Block || !is_sequence || !meet;
+        // A barrier of the block orders one way within an iteration. No flag is meant for the other way.
+        let is_parted = race.scope <= Scope::Block
+            && relation.is_some_and(|relation| relation.over_back_edge.is_some() && !relation.is_statement);
+        let needs_flag = !is_parted && (has_fences || race.scope > Scope::Block || !is_sequence || !meet);
         if race.same_value == Some(true) && is_one_place && update.is_none() {
             Diagnosis::SameValue
         } else if let Some(mistake) = mistake {
@@ -204,7 +207,10 @@ impl<'a> Evidence<'a> {
             Diagnosis::PlainFlag
         } else if is_one_place {
             Diagnosis::OnePlace
-        } else if has_fences && relation.map_or(race.scope > Scope::Block, |relation| relation.has_atomics) {
+        } else if has_fences
+            && !is_parted
+            && relation.map_or(race.scope > Scope::Block, |relation| relation.has_atomics)
+        {
             Diagnosis::MissingFence
         } else if race.scope == Scope::Warp && relation.is_some_and(|relation| relation.has_lanes) {
             Diagnosis::Mask
