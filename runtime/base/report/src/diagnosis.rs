@@ -109,7 +109,7 @@ impl<'a> Evidence<'a> {
         let is_handed_over = kernel.is_some_and(|InKernel { flow, pair }| {
             flags::is_handed_over(flow, pair, race.scope > Scope::Cluster)
         });
-        if relation.is_some() && kernel.is_some_and(|kernel| is_waited(race, facts, kernel))
+        if relation.is_some() && kernel.is_some_and(|kernel| updates::is_copy_waited_for(race, facts, kernel))
             || race.scope == Scope::Grid && !is_handed_over
         {
             // Then it makes no difference that a copy makes the access: no wait would tell another block of it.
@@ -443,20 +443,6 @@ impl<'a> Evidence<'a> {
             _ => {}
         }
         parts.join(":")
-    }
-}
-
-/// True if one side is an asynchronous copy whose thread waits for it before it comes to the other side.
-fn is_waited(race: &Race, facts: [SideFacts; 2], kernel: InKernel<'_>) -> bool {
-    let [later, earlier] = &race.accesses;
-    let is_one_thread = (later.thread, later.block) == (earlier.thread, earlier.block);
-    // The sites of a pair are the earlier first, the facts are not.
-    let [first, second] = kernel.pair;
-    match facts.map(|side| side.asynchronous) {
-        _ if is_one_thread => false,
-        [true, false] => updates::is_waited(kernel.flow, second, first),
-        [false, true] => updates::is_waited(kernel.flow, first, second),
-        _ => false,
     }
 }
 
