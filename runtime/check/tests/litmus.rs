@@ -291,6 +291,34 @@ fn an_acquire_is_ordered_and_passes_on_what_it_reads() {
     }
 }
 
+/// A `fence.sc` before a barrier releases by the atomics of other threads, for those who make one after the read.
+#[test]
+fn full_fences_before_a_barrier_order() {
+    let full = Instruction::Fence { scope: Gpu, full: true };
+    let other = |scope| Instruction::Fence { scope, full: false };
+    let narrow = Instruction::Fence { scope: Cta, full: true };
+    for (meets, number) in [(Meeting::Block(0), 32), (Meeting::Lanes { block: 0, warp: 0, mask: 3 }, 1)] {
+        let program = |storer: &Instruction, reader: &Instruction| {
+            let meet = Instruction::Meet(0);
+            let teller = vec![full.clone(), meet.clone(), st_atomic(Relaxed, Gpu, 1, 1)];
+            let storer = vec![st(0, 1), storer.clone(), meet];
+            let reader = vec![ld_atomic(Relaxed, Gpu, 0, 1), if_is(0, 1, vec![reader.clone(), ld(1, 0)])];
+            let threads = vec![thread(0, 0, teller), thread(0, number, storer), thread(1, 0, reader)];
+            Program { meetings: vec![meets], ..global(2, threads) }
+        };
+        let mut driver = Driver::new(Rules::GPURACE);
+        assert_eq!(driver.check(&program(&full, &full), 0), Ok(()));
+        assert_eq!(driver.racing, 0);
+        for (storer, reader) in
+            [(&other(Gpu), &full), (&narrow, &full), (&full, &other(Gpu)), (&full, &narrow)]
+        {
+            let racing = driver.racing;
+            assert_eq!(driver.check(&program(storer, reader), 0), Ok(()), "{storer:?} {reader:?}");
+            assert!(driver.racing > racing, "{storer:?} {reader:?}");
+        }
+    }
+}
+
 /// PTX puts a plain write before whatever follows a reader of its own thread's read-modify-write. The
 /// checker knows observed atomics alone: a known false alarm.
 #[test]

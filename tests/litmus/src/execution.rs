@@ -17,17 +17,30 @@ pub struct Rules {
     pub barriers_acquire: bool,
     /// `fence.sc` operations synchronise in Fence-SC order.
     pub full_fences: bool,
+    /// Of Fence-SC order, what a read shows: a `fence.sc` comes before a write by barriers alone, the writer has made one
+    /// itself, and the write was observed by a thread that makes a `fence.sc` afterwards.
+    pub observed_fences: bool,
     /// A write that was observed precedes what follows its observer, though nothing was released.
     pub observation: bool,
 }
 
 impl Rules {
     /// The model as PTX's text has it.
-    pub const PTX: Self =
-        Self { volatile_is_strong: true, barriers_acquire: false, full_fences: true, observation: true };
+    pub const PTX: Self = Self {
+        volatile_is_strong: true,
+        barriers_acquire: false,
+        full_fences: true,
+        observed_fences: false,
+        observation: true,
+    };
     /// What gpurace says that it takes for a race, by default.
-    pub const GPURACE: Self =
-        Self { volatile_is_strong: false, barriers_acquire: true, full_fences: false, observation: true };
+    pub const GPURACE: Self = Self {
+        volatile_is_strong: false,
+        barriers_acquire: true,
+        full_fences: false,
+        observed_fences: true,
+        observation: true,
+    };
     /// The same with `volatile=relaxed`.
     pub const VOLATILE_RELAXED: Self = Self { volatile_is_strong: true, ..Self::GPURACE };
 }
@@ -181,6 +194,34 @@ impl Execution<'_> {
         thread[from..].iter().filter_map(ends).collect()
     }
 
+    /// The pairs of [`Rules::observed_fences`]. `steps`: the next events of each event in program order.
+    fn observed_fences(&self, steps: &Relation, observed: &Relation, rules: Rules) -> Vec<(usize, usize)> {
+        let mut local = steps.clone();
+        close(&mut local);
+        let is_full = |&e: &usize| matches!(self.events[e].kind, Kind::Fence { full: true });
+        let mut pairs = Vec::new();
+        for (write, &reads) in observed.iter().enumerate() {
+            let before = (0..self.events.len()).filter(|&e| local[e] >> write & 1 != 0).filter(is_full);
+            let before: Vec<usize> = before.collect();
+            let writer = self.events[write].thread;
+            if !before.iter().any(|&e| self.events[e].thread == writer) {
+                continue;
+            }
+            for read in elements(reads) {
+                let to = self.events[read].thread;
+                let ends = |&(e, _): &(usize, Scope)| {
+                    is_full(&e) || matches!(self.events[e].kind, Kind::Meet { .. })
+                };
+                for (last, scope) in self.acquires(read, rules).into_iter().filter(ends) {
+                    let first = before.iter().map(|&first| (first, &self.events[first]));
+                    let strong = first.filter(|(_, f)| self.mutual((f.thread, f.scope), (to, Some(scope))));
+                    pairs.extend(strong.map(|(first, _)| (first, last)));
+                }
+            }
+        }
+        pairs
+    }
+
     /// The orders that follow from what each read returns and from `full`, the Fence-SC order: pairs of
     /// fences.
     pub fn orders(&self, rules: Rules, full: &[(usize, usize)]) -> Orders {
@@ -191,7 +232,9 @@ impl Execution<'_> {
                 base[pair[0]] |= 1 << pair[1];
             }
         }
-        for &(a, b) in full.iter().filter(|_| rules.full_fences) {
+        let observed_fences =
+            if rules.observed_fences { self.observed_fences(&base, &observed, rules) } else { Vec::new() };
+        for &(a, b) in full.iter().filter(|_| rules.full_fences).chain(&observed_fences) {
             base[a] |= 1 << b;
         }
         for (write, &reads) in observed.iter().enumerate().filter(|(_, reads)| **reads != 0) {

@@ -233,6 +233,41 @@ fn message_passing() {
     }
 }
 
+/// The threads of block 0 store, make fences, meet, and then one of them sets a flag. A thread of block 1 looks at it.
+fn passing_by_barrier(
+    [storer, teller]: [Vec<Instruction>; 2],
+    meets: Meeting,
+    behind: Vec<Instruction>,
+) -> Program {
+    let meet = vec![Instruction::Meet(0)];
+    let other = if matches!(meets, Meeting::Block(_)) { 32 } else { 1 };
+    let tell = vec![st_atomic(Relaxed, Gpu, Y, 1)];
+    let looks = vec![ld_atomic(Relaxed, Gpu, 0, Y), if_is(0, 1, behind)];
+    let threads = vec![
+        thread(0, 0, [teller, meet.clone(), tell].concat()),
+        thread(0, other, [vec![st(X, 1)], storer, meet].concat()),
+        thread(1, 0, looks),
+    ];
+    meeting(vec![meets], global(2, threads))
+}
+
+#[test]
+fn full_fences_before_a_barrier() {
+    let read = |fences: Vec<Instruction>| [fences, vec![ld(1, X)]].concat();
+    for meets in [Meeting::Block(0), Meeting::Lanes { block: 0, warp: 0, mask: 3 }] {
+        let full = || vec![fence_sc(Gpu)];
+        let of = |storer, teller, behind| passing_by_barrier([storer, teller], meets, behind);
+        assert_races(&of(full(), full(), read(full())), CLEAN);
+        // Fence-SC order orders these too, but gpurace does not look for it unless the teller has a fence.
+        assert_races(&of(full(), vec![], read(full())), (false, true, true));
+        // Other fences are in no common order, narrow ones do not reach the reader, and the storer needs one.
+        for weaker in [vec![fence(Gpu)], vec![fence_sc(Cta)], vec![]] {
+            assert_races(&of(weaker.clone(), full(), read(full())), RACE);
+            assert_races(&of(full(), full(), read(weaker)), RACE);
+        }
+    }
+}
+
 #[test]
 fn volatile_flags() {
     let pass =

@@ -109,7 +109,7 @@ impl<'a> Evidence<'a> {
         let is_handed_over = kernel.is_some_and(|InKernel { flow, pair }| {
             flags::is_handed_over(flow, pair, race.scope > Scope::Cluster)
         });
-        if relation.is_some() && kernel.is_some_and(|kernel| is_waited(race, facts, kernel))
+        if relation.is_some() && kernel.is_some_and(|kernel| updates::is_copy_waited_for(race, facts, kernel))
             || race.scope == Scope::Grid && !is_handed_over
         {
             // Then it makes no difference that a copy makes the access: no wait would tell another block of it.
@@ -188,7 +188,10 @@ impl<'a> Evidence<'a> {
         let is_sequence = relation.is_some_and(|relation| relation.is_sequence);
         // Threads that meet nowhere are ordered by atomics or not at all.
         let meet = self.kernel.is_some_and(|kernel| barriers::has_barriers(kernel.flow));
-        let needs_flag = has_fences || race.scope > Scope::Block || !is_sequence || !meet;
+        // A barrier of the block orders one way within an iteration. No flag is meant for the other way.
+        let is_parted = race.scope <= Scope::Block
+            && relation.is_some_and(|relation| relation.over_back_edge.is_some() && !relation.is_statement);
+        let needs_flag = !is_parted && (has_fences || race.scope > Scope::Block || !is_sequence || !meet);
         if race.same_value == Some(true) && is_one_place && update.is_none() {
             Diagnosis::SameValue
         } else if let Some(mistake) = mistake {
@@ -204,7 +207,10 @@ impl<'a> Evidence<'a> {
             Diagnosis::PlainFlag
         } else if is_one_place {
             Diagnosis::OnePlace
-        } else if has_fences && relation.map_or(race.scope > Scope::Block, |relation| relation.has_atomics) {
+        } else if has_fences
+            && !is_parted
+            && relation.map_or(race.scope > Scope::Block, |relation| relation.has_atomics)
+        {
             Diagnosis::MissingFence
         } else if race.scope == Scope::Warp && relation.is_some_and(|relation| relation.has_lanes) {
             Diagnosis::Mask
@@ -437,20 +443,6 @@ impl<'a> Evidence<'a> {
             _ => {}
         }
         parts.join(":")
-    }
-}
-
-/// True if one side is an asynchronous copy whose thread waits for it before it comes to the other side.
-fn is_waited(race: &Race, facts: [SideFacts; 2], kernel: InKernel<'_>) -> bool {
-    let [later, earlier] = &race.accesses;
-    let is_one_thread = (later.thread, later.block) == (earlier.thread, earlier.block);
-    // The sites of a pair are the earlier first, the facts are not.
-    let [first, second] = kernel.pair;
-    match facts.map(|side| side.asynchronous) {
-        _ if is_one_thread => false,
-        [true, false] => updates::is_waited(kernel.flow, second, first),
-        [false, true] => updates::is_waited(kernel.flow, first, second),
-        _ => false,
     }
 }
 

@@ -128,17 +128,39 @@ fn is_of_wait(flow: &Flow, arrival: u32) -> bool {
 }
 
 /// True if threads look before an access whether others have told them something: by an atomic that changes nothing,
-/// or in a loop that waits alone.
+/// or in a loop that waits alone. Each way to the access leads through a look, or through a barrier behind one.
 fn is_looked_for(flow: &Flow, access: u32) -> bool {
     let places = places(flow);
     let Some(&to) = places.get(&access) else { return false };
-    let anywhere = Walk { back: true, stops: |_| false };
-    flow.blocks.iter().flat_map(|block| &block.steps).any(|step| match *step {
-        Step::Atomic(site) if flow.looks.contains(&site) || waits_alone(flow, site) => {
-            places.get(&site).is_some_and(|&look| reaches(flow, look, to, anywhere))
-        }
+    let each = |wanted: &dyn Fn(&Step) -> bool| -> Vec<StepPlace> {
+        let blocks = flow.blocks.iter().enumerate();
+        let of =
+            blocks.flat_map(|(block, of)| of.steps.iter().enumerate().map(move |(at, s)| ((block, at), s)));
+        of.filter(|(_, step)| wanted(step)).map(|(place, _)| place).collect()
+    };
+    let looks = each(&|step| match *step {
+        Step::Atomic(site) => flow.looks.contains(&site) || waits_alone(flow, site),
         _ => false,
-    })
+    });
+    let in_iteration = Walk { back: false, stops: |_| false };
+    let barriers = each(&|step| *step == Step::Barrier).into_iter();
+    let behind =
+        barriers.filter(|&barrier| looks.iter().any(|&look| reaches(flow, look, barrier, in_iteration)));
+    let told: BTreeSet<StepPlace> = behind.chain(looks.iter().copied()).collect();
+    let reversed = reversed(flow);
+    let mut entered = BTreeSet::new();
+    let mut pending = vec![to];
+    while let Some((block, end)) = pending.pop() {
+        if (0..end).any(|at| told.contains(&(block, at))) {
+            continue;
+        }
+        if block == 0 {
+            return false;
+        }
+        let new = reversed[block].iter().filter(|&&before| entered.insert(before));
+        pending.extend(new.map(|&before| (before, flow.blocks[before].steps.len())));
+    }
+    true
 }
 
 /// The site of a step by which a thread may tell others of something.
@@ -333,6 +355,10 @@ mod tests {
         assert!(!is_early(&ring.replace("x1 L3 a2", "a2").replace("L1 x0", "x1 L1 x0"), [0, 3]));
         // Who writes looks at nothing.
         assert!(!is_early(&ring.replace("d 4,5: L4 x3", " 4,5: L4"), [0, 9]));
+        // Some of those who write look, and others do not meet them: unless at a barrier behind the look.
+        let some = ring.replace("u 1,4:", "u 1,4,5:");
+        assert!(!is_early(&some, [0, 3]) && !is_early(&some.replace("u 1,4,5:", "u 1,4,5: B"), [0, 3]));
+        assert!(is_early(&some.replace("L5 a4", "B L5 a4"), [0, 3]));
     }
 
     #[test]

@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use gpurace_abi::flow::{Flow, Step, Update};
 
 use crate::barriers::Pair;
+use crate::cause::InKernel;
+use crate::hint::SideFacts;
 use crate::paths::{Walk, is_one_statement, loops, places, reaches, reversed};
+use crate::schema::Race;
 
 /// What a race has to do with an update: one thread reads bytes and then changes them, and so does another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +59,20 @@ pub fn is_waited(flow: &Flow, copy: u32, other: u32) -> bool {
     let (Some(&from), Some(&to)) = (places.get(&copy), places.get(&other)) else { return false };
     !is_one_statement(flow, from, to)
         && !reaches(flow, from, to, Walk { back: true, stops: |step| step == Step::Wait })
+}
+
+/// True if one side is an asynchronous copy whose thread waits for it before it comes to the other side.
+pub fn is_copy_waited_for(race: &Race, facts: [SideFacts; 2], kernel: InKernel<'_>) -> bool {
+    let [later, earlier] = &race.accesses;
+    let is_one_thread = (later.thread, later.block) == (earlier.thread, earlier.block);
+    // The sites of a pair are the earlier first, the facts are not.
+    let [first, second] = kernel.pair;
+    match facts.map(|side| side.asynchronous) {
+        _ if is_one_thread => false,
+        [true, false] => is_waited(kernel.flow, second, first),
+        [false, true] => is_waited(kernel.flow, first, second),
+        _ => false,
+    }
 }
 
 /// True if a loop has both accesses and a wait for copies.

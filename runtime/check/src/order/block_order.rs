@@ -17,9 +17,12 @@
 //! has a sparse vector clock. Barriers and warp syncs pass on what a thread acquired. A release
 //! begins a new epoch of its thread, since it does not release what follows.
 //!
+//! What a `fence.sc` has released, barriers pass on to the atomics of other threads ([`full_fences`]).
+//!
 //! A thread that has done none of this since the last barrier knows the floor of its block's threads, as in
 //! [`Mode::Regular`]. The floor also rises where all threads learn of all others without a barrier ([`known_to_all`]).
 
+mod full_fences;
 mod known_to_all;
 mod release;
 
@@ -32,6 +35,7 @@ use crate::model::record::Key;
 use crate::order::carried::Narrowest;
 use crate::order::vector::{Clocks, Lanes, raise};
 
+use full_fences::FullFencesOfBlock;
 use known_to_all::KnownToAll;
 use release::ThreadSync;
 
@@ -139,6 +143,8 @@ pub struct BlockOrder {
     acquired_elsewhere: bool,
     /// In [`Mode::Exact`], what is known to all threads, beyond barriers.
     known_to_all: KnownToAll,
+    /// What barriers of the block pass on of `fence.sc`.
+    full_fences: FullFencesOfBlock,
     /// What every thread knows of other blocks and of other launches.
     base: Clocks,
     /// `base` has more than what happened before the launch.
@@ -176,6 +182,7 @@ impl BlockOrder {
         self.sync.clear();
         self.sync.resize_with(if mode == Mode::Exact { threads as usize } else { 0 }, || None);
         self.known_to_all.restart(self.sync.len());
+        self.full_fences = FullFencesOfBlock::default();
         self.copies.clear();
         self.copies.resize(if mode == Mode::Copies { threads as usize } else { 0 }, KnownCopies::default());
         self.any_acquired = false;
@@ -401,6 +408,7 @@ impl BlockOrder {
             self.any_acquired = false;
             self.known_to_all.restart(self.sync.len());
         }
+        self.pass_on_full_fences_to_all();
         for known in &mut self.copies {
             (known.warp, known.block) = (known.own, known.own);
         }
@@ -453,6 +461,7 @@ impl BlockOrder {
         if self.any_acquired {
             self.join_acquired(base, mask);
         }
+        self.pass_on_full_fences(lanes().map(|l| base + l));
         for l in lanes() {
             *self.clock.of_mut(base + l) = clock;
             self.set_keys(base + l..base + l + 1);

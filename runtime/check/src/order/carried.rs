@@ -66,12 +66,14 @@ pub struct Carried {
     pub block: Clocks,
     /// The block's uid and the thread that release all of it, if one does.
     pub by: Option<(u64, u32)>,
+    /// What only a `fence.sc` learns. See [`crate::order::block_order`].
+    pub full: Option<Box<Carried>>,
 }
 
 impl Carried {
     /// True if it carries nothing.
     pub fn is_empty(&self) -> bool {
-        self.wide.is_empty() && self.block.is_empty() && self.cluster.is_empty()
+        self.wide.is_empty() && self.block.is_empty() && self.cluster.is_empty() && self.full.is_none()
     }
 
     /// Replaces what it carries to all threads within `reach`. `narrowest`: the least reach of any acquire of it.
@@ -108,6 +110,9 @@ impl Carried {
         } else {
             self.block.join(&other.block);
         }
+        if let Some(full) = &other.full {
+            self.full.get_or_insert_default().join(full);
+        }
     }
 
     /// Forgets that a thread's asynchronous copies are done. `home`: the first uid of its block.
@@ -115,9 +120,20 @@ impl Carried {
         for clocks in [&mut self.wide, &mut self.cluster, &mut self.block] {
             clocks.forget_thread(home | COPIES, thread);
         }
+        if let Some(full) = &mut self.full {
+            full.forget_copies(home, thread);
+        }
     }
 
-    /// Adds to `clocks` what an acquire with this reach learns.
+    /// Adds to `clocks` what an acquire with this reach learns. `full`: it is a `fence.sc`.
+    pub fn teach_fence(&self, clocks: &mut Clocks, reach: Reach, full: bool) {
+        self.teach(clocks, reach);
+        if let Some(more) = self.full.as_ref().filter(|_| full) {
+            more.teach(clocks, reach);
+        }
+    }
+
+    /// Adds to `clocks` what an acquire other than a `fence.sc` learns with this reach.
     pub fn teach(&self, clocks: &mut Clocks, reach: Reach) {
         clocks.join(&self.block);
         if reach >= Reach::Cluster {
@@ -128,14 +144,24 @@ impl Carried {
         }
     }
 
-    /// True if an acquire with this reach learns all that it carries.
+    /// True if an acquire other than a `fence.sc` learns all that it carries with this reach.
     pub fn is_within(&self, reach: Reach) -> bool {
         let is_in_block = |clocks: &Clocks| clocks.is_empty() || clocks.same(&self.block);
-        reach == Reach::Launch || is_in_block(&self.wide) && is_in_block(&self.cluster)
+        let is_wide = !is_in_block(&self.wide) || !is_in_block(&self.cluster);
+        self.full.is_none() && (reach == Reach::Launch || !is_wide)
     }
 
-    fn same(&self, other: &Carried) -> bool {
-        self.wide.same(&other.wide) && self.block.same(&other.block) && self.cluster.same(&other.cluster)
+    /// True if both are known to carry the same.
+    pub fn same(&self, other: &Carried) -> bool {
+        let same_full = match (&self.full, &other.full) {
+            (None, None) => true,
+            (Some(one), Some(other)) => one.same(other),
+            _ => false,
+        };
+        self.wide.same(&other.wide)
+            && self.block.same(&other.block)
+            && self.cluster.same(&other.cluster)
+            && same_full
     }
 }
 

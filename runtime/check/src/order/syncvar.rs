@@ -35,6 +35,8 @@ struct Released {
     blocks: Vec<(u64, Clocks)>,
     /// What threads of a releasing block's cluster learn, by [`Head::cluster`].
     clusters: Vec<(u64, Clocks)>,
+    /// What a `fence.sc` learns beside that. It has no heads.
+    full: Option<Box<Released>>,
 }
 
 impl Released {
@@ -63,12 +65,18 @@ impl Released {
         for (id, cluster) in &other.clusters {
             self.publish(0, Some(*id), &Carried { cluster: cluster.clone(), ..Carried::default() });
         }
+        if let Some(full) = &other.full {
+            self.full.get_or_insert_default().join(full);
+        }
         let room = MOST_HEADS.saturating_sub(self.heads.len());
         self.heads.insert_many(0, other.heads.iter().copied().take(room));
     }
 
     /// Adds what a block of a cluster releases.
     fn publish(&mut self, home: u64, cluster: Option<u64>, what: &Carried) {
+        if let Some(full) = &what.full {
+            self.full.get_or_insert_default().publish(home, cluster, full);
+        }
         if let Some(cluster) = cluster.filter(|_| !what.cluster.is_empty()) {
             match self.clusters.iter_mut().find(|c| c.0 == cluster) {
                 Some(c) => c.1.learn(&what.cluster, what.by),
@@ -107,6 +115,22 @@ impl Released {
         }
         if let Some(c) = self.clusters.iter().find(|c| Some(c.0) == reader.cluster) {
             into.cluster.join(&c.1);
+        }
+        if let Some(full) = &self.full {
+            let mut learnt = Carried::default();
+            full.read(reader, &mut learnt);
+            if !learnt.is_empty() {
+                into.full.get_or_insert_default().join(&learnt);
+            }
+        }
+    }
+
+    /// Forgets what was released for the threads of a block and of its cluster.
+    fn forget(&mut self, home: u64, cluster: Option<u64>) {
+        self.blocks.retain(|b| b.0 != home);
+        self.clusters.retain(|c| Some(c.0) != cluster);
+        if let Some(full) = &mut self.full {
+            full.forget(home, cluster);
         }
     }
 }
@@ -488,8 +512,7 @@ impl SyncVars {
             for v in vars.iter_mut().filter(|v| v.location.0 == address) {
                 let complete = v.phases.as_mut().map(|phases| &mut phases.complete);
                 for value in std::iter::once(&mut v.value).chain(complete) {
-                    value.blocks.retain(|b| b.0 != home);
-                    value.clusters.retain(|c| Some(c.0) != cluster);
+                    value.forget(home, cluster);
                 }
             }
         }

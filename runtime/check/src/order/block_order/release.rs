@@ -5,6 +5,7 @@
 
 use gpurace_abi::scope::{Order, Scope};
 
+use super::full_fences::FullFences;
 use super::{BlockOrder, KnownCopies, Mode};
 use crate::model::entry::COPIES;
 use crate::order::carried::{Carried, Head, Location, Pending, Reach};
@@ -19,6 +20,8 @@ pub(super) struct ThreadSync {
     pub(super) acquired: Clocks,
     /// What the thread's fences released: its later atomic writes publish it.
     pub(super) fenced: Carried,
+    /// What its `fence.sc` and those before it have released. See [`super::full_fences`].
+    pub(super) full: FullFences,
     pub(super) pending: Vec<Pending>,
     /// What the thread's atomics released: its later atomic writes to the same location publish it
     /// again.
@@ -90,6 +93,7 @@ impl BlockOrder {
             self.acquired_of(t).join(&all);
             self.learnt_by(t);
         }
+        self.pass_on_full_fences(waited.iter().copied());
         true
     }
 
@@ -120,28 +124,37 @@ impl BlockOrder {
             && let Some(s) = &mut self.sync[thread as usize]
         {
             self.any_acquired |= !s.pending.is_empty();
+            let full = order == Order::SeqCst;
             for p in &s.pending {
-                p.seen.teach(&mut s.acquired, reach);
+                p.seen.teach_fence(&mut s.acquired, reach, full);
             }
-            if reach == Reach::Launch {
+            if reach == Reach::Launch && full {
                 s.pending.clear();
+            } else if reach == Reach::Launch {
+                s.pending.retain_mut(|p| {
+                    p.seen = Carried { full: p.seen.full.take(), ..Carried::default() };
+                    !p.seen.is_empty()
+                });
             }
             self.learnt_by(thread);
         }
         if order.releases() {
             let released = self.release(thread);
+            if order == Order::SeqCst {
+                self.full_fence(thread, &released, reach);
+            }
             let narrowest = self.narrowest;
             self.sync_of(thread).fenced.set(released, reach, narrowest);
         }
         true
     }
 
-    /// Lets a thread acquire all that its atomics have seen, as by a fence of device scope.
+    /// Lets a thread acquire all that its atomics have seen, as by a `fence.sc` of device scope.
     pub fn acquire(&mut self, thread: u32) {
         if let Some(s) = self.sync.get_mut(thread as usize).and_then(Option::as_mut) {
             self.any_acquired |= !s.pending.is_empty();
             for p in std::mem::take(&mut s.pending) {
-                p.seen.teach(&mut s.acquired, Reach::Launch);
+                p.seen.teach_fence(&mut s.acquired, Reach::Launch, true);
             }
         }
     }
@@ -186,6 +199,7 @@ impl BlockOrder {
             }
         }
         what.by = Some((self.uid, thread));
+        what.full = self.passed_on(thread).map(Box::new);
         what
     }
 

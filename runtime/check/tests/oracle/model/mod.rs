@@ -29,6 +29,8 @@ struct Past {
     what: What,
     /// The thread's clock, with this operation unless a copy made it.
     clock: Clock,
+    /// The same, of what the thread knows by barriers alone.
+    met: Clock,
     /// A component of clocks, and a number: a thread knows that it happened if its clock is at least
     /// so far there.
     stamp: (usize, u32),
@@ -68,6 +70,8 @@ enum What {
 pub struct Oracle {
     machine: Machine,
     clocks: Vec<Clock>,
+    /// What each thread knows of others by barriers of the block, syncs of lanes and named barriers that it waited at.
+    met: Vec<Clock>,
     past: Vec<Past>,
     copies: Vec<Copies>,
     components: usize,
@@ -100,6 +104,7 @@ impl Oracle {
             copies: vec![Copies::default(); n],
             components: n,
             clocks: vec![vec![0; n]; n],
+            met: vec![vec![0; n]; n],
             past: Vec::new(),
             arrived: Vec::new(),
             cluster_barriers: HashMap::new(),
@@ -201,7 +206,11 @@ impl Oracle {
                 if order.acquires() {
                     self.acquire(thread, scope, None);
                 }
+                if order == Order::SeqCst {
+                    self.acquire_full_fences(thread, scope);
+                }
                 let clock = self.clocks[thread].clone();
+                let met = self.known_by_meeting(thread);
                 self.past.push(Past {
                     thread,
                     what: What::Fence { scope, order },
@@ -209,6 +218,7 @@ impl Oracle {
                     released: clock.clone(),
                     done: None,
                     clock,
+                    met,
                 });
                 Vec::new()
             }
@@ -293,6 +303,47 @@ impl Oracle {
         for &t in threads {
             self.clocks[t].clone_from(&all);
         }
+        let mut met = Clock::new();
+        for &t in threads {
+            join(&mut met, &self.known_by_meeting(t));
+        }
+        for &t in threads {
+            self.met[t].clone_from(&met);
+        }
+    }
+
+    /// What a thread has done, and what it knows of others by barriers alone.
+    fn known_by_meeting(&self, thread: Thread) -> Clock {
+        let mut known = self.met[thread].clone();
+        known[thread] = self.clocks[thread][thread];
+        known
+    }
+
+    /// Lets a thread learn by a `fence.sc` what Fence-SC order tells of others, if barriers led from those to a write that
+    /// the thread has observed, and the writer has made one itself.
+    fn acquire_full_fences(&mut self, thread: Thread, scope: Scope) {
+        let mut learnt = Clock::new();
+        for read in self.past.iter().filter(|read| read.thread == thread) {
+            let What::Access { op: Op::Atomic(kind, ..), observed: mut write, .. } = read.what else {
+                continue;
+            };
+            while let Some(w) = write.filter(|_| kind != AtomicKind::Reduction) {
+                let full = |p: &&Past| matches!(p.what, What::Fence { order: Order::SeqCst, .. });
+                let before = || self.past[..w].iter().filter(full);
+                let writer = &self.past[w];
+                for fence in before().filter(|_| before().any(|fence| fence.thread == writer.thread)) {
+                    let What::Fence { scope: of, .. } = fence.what else { unreachable!() };
+                    if writer.met[fence.stamp.0] >= fence.stamp.1
+                        && self.morally_strong(fence.thread, of, thread, scope)
+                    {
+                        join(&mut learnt, &fence.released);
+                    }
+                }
+                let What::Access { observed, .. } = writer.what else { unreachable!() };
+                write = observed;
+            }
+        }
+        join(&mut self.clocks[thread], &learnt);
     }
 
     /// Lets a thread acquire, by an operation on a location or by a fence.

@@ -54,6 +54,7 @@ impl Oracle {
             released: Clock::new(),
             done: None,
             clock: Clock::new(),
+            met: self.known_by_meeting(thread),
         });
         // An acquire is itself ordered after the release that it reads.
         if let Op::Atomic(kind, scope, order) = op
