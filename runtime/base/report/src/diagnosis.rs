@@ -181,13 +181,15 @@ impl<'a> Evidence<'a> {
         let update = self.update();
         let is_one_place = is_one_place(race);
         let is_flag = self.spins || race.scope > Scope::Block && self.facts.iter().any(|side| side.volatile);
-        let is_known = update.is_some() || is_one_place || is_flag;
+        let is_change = update.is_some() || is_one_place;
+        let is_known = is_change || is_flag;
         let mistake = self.kernel.filter(|_| !is_known);
         let mistake = mistake.and_then(|kernel| Mistake::of(race, kernel, relation));
         let has_fences = self.facts.iter().any(|side| side.fences);
         let is_sequence = relation.is_some_and(|relation| relation.is_sequence);
         // Threads that meet nowhere are ordered by atomics or not at all.
         let meet = self.kernel.is_some_and(|kernel| barriers::has_barriers(kernel.flow));
+        let take_turns = || self.kernel.is_none_or(|kernel| flags::may_exclude(kernel.flow, kernel.pair));
         // A barrier of the block orders one way within an iteration. No flag is meant for the other way.
         let is_parted = race.scope <= Scope::Block
             && relation.is_some_and(|relation| relation.over_back_edge.is_some() && !relation.is_statement);
@@ -196,7 +198,7 @@ impl<'a> Evidence<'a> {
             Diagnosis::SameValue
         } else if let Some(mistake) = mistake {
             Diagnosis::Mistake(mistake)
-        } else if self.is_handed_over && needs_flag && !self.spins {
+        } else if self.is_handed_over && needs_flag && !self.spins && (!is_change || take_turns()) {
             // Data that an atomic hands over may be `volatile`: that makes it no flag.
             Diagnosis::MissingFence
         } else if let Some(update) = update {

@@ -22,6 +22,39 @@ pub fn is_handed_over(flow: &Flow, [earlier, later]: Pair, across_blocks: bool) 
     follows && is_decided(flow, [earlier, later])
 }
 
+/// True if threads may exclude each other from an access that they all make. Before it a thread claims something by an
+/// atomic that changes memory, or waits in a loop of atomics alone. Behind it, it gives that back by an atomic. One that
+/// only decides where its own thread goes gives nothing back, such as that which claims an entry of a table.
+pub fn may_exclude(flow: &Flow, pair: Pair) -> bool {
+    let places = places(flow);
+    let sites = || pair.iter().filter_map(|site| places.get(site).copied());
+    let atomics = |block: usize| {
+        let steps = flow.blocks[block].steps.iter().enumerate();
+        steps.filter_map(
+            move |(at, step)| if let Step::Atomic(site) = *step { Some((at, site)) } else { None },
+        )
+    };
+    // The loop that claims may lead to the access by its header.
+    let anyway = Walk { back: true, stops: |_| false };
+    let claims = |site: u32| !flow.looks.contains(&site) || waits_alone(flow, site);
+    let is_claimed = |to: StepPlace| {
+        let all = (0..flow.blocks.len())
+            .flat_map(|block| atomics(block).map(move |(at, site)| ((block, at), site)));
+        all.filter(|&(_, site)| claims(site)).any(|(from, _)| from != to && reaches(flow, from, to, anyway))
+    };
+    let gives_back = |block: usize, first: usize| {
+        let last = atomics(block).last().filter(|_| flow.blocks[block].decides);
+        atomics(block)
+            .any(|atomic| atomic.0 >= first && !flow.looks.contains(&atomic.1) && Some(atomic) != last)
+    };
+    let is_given_back = |from: StepPlace| {
+        gives_back(from.0, from.1 + 1)
+            || successors(flow, from.0)
+                .any(|next| reached(flow, next, true).iter().any(|&block| gives_back(block, 0)))
+    };
+    sites().all(|at| is_claimed(at) && is_given_back(at))
+}
+
 /// True if a release comes before an access that it should come after: a thread comes to the other access by what an
 /// atomic has read, and no release follows until then. A thread that makes both makes the other one later in an
 /// iteration.
@@ -399,6 +432,25 @@ mod tests {
         assert!(!told(&wait.replace("u 1,2:", "u 1,2,3:")));
         assert!(!told(&wait.replace("s 2,3", "2,3")));
         assert!(spins(&flow("s 0,1: a0\nu: a1"), 0) && !spins(&flow("s 0,1: a0\nu: a1"), 1));
+    }
+
+    #[test]
+    fn threads_that_claim_an_entry_exclude_nobody() {
+        let excludes = |text: &str| may_exclude(&Flow { looks: vec![8, 9], ..flow(text) }, [0, 1]);
+        let lock = "d 0,1: L1 x3\n 2: L2 a0 a1 L3 x2\nu:";
+        assert!(excludes(lock));
+        // A ticket is taken, and then a loop looks whether it is served. A flag that each one gives to the next.
+        assert!(excludes("u 1: L1 x3\nd 1,2: L2 x8\n 3: L3 a0 a1 L4 x2\nu:"));
+        assert!(excludes("u 1: L1\nu 2: L5\nd 2,3: L2 x8\n 1,4: L3 a0 a1 L4 x2\nu:"));
+        // Nothing is given back: the only atomic behind the update is the next claim.
+        assert!(!excludes("u 1: L1\nd 1,2: L2 x3\n 1,3: L3 a0 a1\nu:"));
+        // Another atomic of the block that decides gives something back.
+        assert!(excludes("u 1: L1\nd 1,2: L2 x4 x3\n 1,3: L3 a0 a1\nu:"));
+        // Several locks are taken in a loop, whose header leads on.
+        assert!(excludes("u 1:\n 2,3:\nd 1,2: L1 x3\nu: L2 a0 a1 L3 x2"));
+        // Who looks once has claimed nothing.
+        assert!(!excludes("d 1,2: L1 x8\n 2: L2 a0 a1 L3 x2\nu:"));
+        assert!(excludes("d 1,2: L1 x3\n 2: L2 a0 a1 L3 x2\nu:"));
     }
 
     #[test]
