@@ -373,8 +373,8 @@ LLVMValueRef gpurace_clone_function(LLVMValueRef function) {
   return llvm::wrap(llvm::CloneFunction(llvm::unwrap<llvm::Function>(function), values));
 }
 
-// The largest value that LLVM knows an integer of at most 64 bits to have, read as an unsigned number. What flags
-// such as `nsw` promise does not count: hardware wraps.
+// The largest value that LLVM knows an integer of at most 64 bits to have, read as an unsigned number. What
+// flags such as `nsw` promise does not count: hardware wraps.
 uint64_t gpurace_most(LLVMValueRef value) {
   llvm::Value *of = llvm::unwrap(value);
   auto *instruction = llvm::dyn_cast<llvm::Instruction>(of);

@@ -43,7 +43,7 @@ pub fn may_exclude(flow: &Flow, pair: Pair) -> bool {
         all.filter(|&(_, site)| claims(site)).any(|(from, _)| from != to && reaches(flow, from, to, anyway))
     };
     let gives_back = |block: usize, first: usize| {
-        let last = atomics(block).last().filter(|_| flow.blocks[block].decides);
+        let last = atomics(block).next_back().filter(|_| flow.blocks[block].decides);
         atomics(block)
             .any(|atomic| atomic.0 >= first && !flow.looks.contains(&atomic.1) && Some(atomic) != last)
     };
