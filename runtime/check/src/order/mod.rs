@@ -9,6 +9,7 @@ pub(crate) mod copies;
 pub(crate) mod kernel_sites;
 pub(crate) mod launches;
 pub mod observed;
+mod released;
 pub mod syncvar;
 pub mod vector;
 pub(crate) mod view;
