@@ -161,7 +161,8 @@ fn is_of_wait(flow: &Flow, arrival: u32) -> bool {
 }
 
 /// True if threads look before an access whether others have told them something: by an atomic that changes nothing,
-/// or in a loop that waits alone. Each way to the access leads through a look, or through a barrier behind one.
+/// or in a loop that waits alone. Each way to the access leads through a look, through a barrier behind one, or into a
+/// loop with both: a ring's first turns need no look.
 fn is_looked_for(flow: &Flow, access: u32) -> bool {
     let places = places(flow);
     let Some(&to) = places.get(&access) else { return false };
@@ -180,11 +181,13 @@ fn is_looked_for(flow: &Flow, access: u32) -> bool {
     let behind =
         barriers.filter(|&barrier| looks.iter().any(|&look| reaches(flow, look, barrier, in_iteration)));
     let told: BTreeSet<StepPlace> = behind.chain(looks.iter().copied()).collect();
+    let heads = looks.iter().filter_map(|look| Some(innermost_loop(flow, &[look.0, to.0])?.0));
+    let heads: BTreeSet<usize> = heads.collect();
     let reversed = reversed(flow);
     let mut entered = BTreeSet::new();
     let mut pending = vec![to];
     while let Some((block, end)) = pending.pop() {
-        if (0..end).any(|at| told.contains(&(block, at))) {
+        if heads.contains(&block) || (0..end).any(|at| told.contains(&(block, at))) {
             continue;
         }
         if block == 0 {
@@ -392,6 +395,10 @@ mod tests {
         let some = ring.replace("u 1,4:", "u 1,4,5:");
         assert!(!is_early(&some, [0, 3]) && !is_early(&some.replace("u 1,4,5:", "u 1,4,5: B"), [0, 3]));
         assert!(is_early(&some.replace("L5 a4", "B L5 a4"), [0, 3]));
+        // In its first turns, who writes does not look.
+        let first =
+            "u 1,4:\nd 1,2: L1 x0\n 1,3: L2 x1 L3 a2\n 7:\nu 5,6:\nd 5,6: L4 x3\n 4,7: L5 a4 L6 x5\nu:";
+        assert!(is_early(first, [0, 3]));
     }
 
     #[test]
