@@ -81,7 +81,7 @@ pub fn is_released_early(flow: &Flow, [given, taken]: Pair, across_blocks: bool)
     let steps = flow.blocks.iter().flat_map(|block| &block.steps);
     let mut released = steps.filter_map(|step| releases(flow, step, across_blocks));
     let comes_before = |site| places.get(&site).is_some_and(|&release| reaches(flow, release, at, before));
-    released.any(comes_before) && is_decided(flow, [given, taken]) && is_looked_for(flow, taken)
+    released.any(comes_before) && is_decided(flow, [given, taken]) && may_be_looked_for(flow, taken)
 }
 
 /// True if a thread frees bytes for those who write them, and reads them only then: a release comes before the read on
@@ -160,24 +160,37 @@ fn is_of_wait(flow: &Flow, arrival: u32) -> bool {
     false
 }
 
-/// True if threads look before an access whether others have told them something: by an atomic that changes nothing,
-/// or in a loop that waits alone. Each way to the access leads through a look, through a barrier behind one, or into a
-/// loop with both: a ring's first turns need no look.
+/// Returns the places at which threads look whether others have told them something: by an atomic that changes nothing,
+/// or in a loop that waits alone.
+fn looks(flow: &Flow) -> Vec<StepPlace> {
+    places_of(flow, &|step| match *step {
+        Step::Atomic(site) => flow.looks.contains(&site) || waits_alone(flow, site),
+        _ => false,
+    })
+}
+
+/// Returns the places of the steps that are wanted.
+fn places_of(flow: &Flow, wanted: &dyn Fn(&Step) -> bool) -> Vec<StepPlace> {
+    let blocks = flow.blocks.iter().enumerate();
+    let of = blocks.flat_map(|(block, of)| of.steps.iter().enumerate().map(move |(at, s)| ((block, at), s)));
+    of.filter(|(_, step)| wanted(step)).map(|(place, _)| place).collect()
+}
+
+/// True if threads look on some way to an access whether others have told them something.
+fn may_be_looked_for(flow: &Flow, access: u32) -> bool {
+    let anywhere = Walk { back: true, stops: |_| false };
+    let Some(&to) = places(flow).get(&access) else { return false };
+    looks(flow).into_iter().any(|look| reaches(flow, look, to, anywhere))
+}
+
+/// True if threads look before an access whether others have told them something. Each way to the access leads through
+/// a look, through a barrier behind one, or into a loop with both: a ring's first turns need no look.
 fn is_looked_for(flow: &Flow, access: u32) -> bool {
     let places = places(flow);
     let Some(&to) = places.get(&access) else { return false };
-    let each = |wanted: &dyn Fn(&Step) -> bool| -> Vec<StepPlace> {
-        let blocks = flow.blocks.iter().enumerate();
-        let of =
-            blocks.flat_map(|(block, of)| of.steps.iter().enumerate().map(move |(at, s)| ((block, at), s)));
-        of.filter(|(_, step)| wanted(step)).map(|(place, _)| place).collect()
-    };
-    let looks = each(&|step| match *step {
-        Step::Atomic(site) => flow.looks.contains(&site) || waits_alone(flow, site),
-        _ => false,
-    });
+    let looks = looks(flow);
     let in_iteration = Walk { back: false, stops: |_| false };
-    let barriers = each(&|step| *step == Step::Barrier).into_iter();
+    let barriers = places_of(flow, &|step| *step == Step::Barrier).into_iter();
     let behind =
         barriers.filter(|&barrier| looks.iter().any(|&look| reaches(flow, look, barrier, in_iteration)));
     let told: BTreeSet<StepPlace> = behind.chain(looks.iter().copied()).collect();
