@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Session;
 use crate::backend::module::Kernel;
-use crate::host::child::WaitingChild;
+use crate::host::child::{self, WaitingChild};
 use crate::prove::reach::{Footprint, Span};
 
 /// The most children at a time. Each may hold a copy of the memory that was written since.
@@ -26,7 +26,7 @@ const FEWEST_ACCESSES: u64 = 1 << 17;
 /// Time after which a child is given up.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// A launch in reserve.
+/// A launch in reserve, and the child that can check it.
 pub struct Reserve {
     operation: u64,
     kernel: &'static Kernel,
@@ -51,7 +51,7 @@ impl Session {
         accesses >= FEWEST_ACCESSES
             && self.reserves.lock().len() < MOST
             && !self.stops_in_debugger()
-            && crate::host::child::may_fork(self.backend().worker_threads() + self.idle_threads()).is_ok()
+            && child::may_fork(self.backend().worker_threads() + self.idle_threads()).is_ok()
     }
 
     /// Keeps a launch in reserve until the host has waited for it.
