@@ -285,7 +285,7 @@ fn run(session: &'static Session, executor: &Executor, launch: &KernelLaunch<'_>
     if let Some(footprint) = begun.reserve.take() {
         match in_reserve(session, executor, launch, code, &begun) {
             Ok(child) => session.keep_in_reserve(begun.record.operation, launch.kernel, footprint, child),
-            Err(_) => session.check_all(&mut begun),
+            Err(_) => session.check_all(&mut begun, &footprint),
         }
     }
     let checks = begun.wanted.as_ref().map(|wanted| session.check(launch, &begun, wanted));

@@ -289,8 +289,9 @@ impl Session {
         }
     }
 
-    /// A launch that was to be kept in reserve, but is not: all its sites are checked.
-    pub fn check_all(&self, begun: &mut BegunLaunch) {
+    /// A launch with this footprint was to be kept in reserve, but is not: all its sites are checked.
+    pub fn check_all(&self, begun: &mut BegunLaunch, footprint: &Footprint) {
+        self.repeat_before(&mut self.overlapped.lock(), begun.record.kernel, footprint, &[]);
         let decision = Decision::unproved(begun.record.kernel);
         let mut state = self.state.lock();
         let counts = state.counts.entry(begun.record.kernel.key).or_default();

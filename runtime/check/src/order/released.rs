@@ -1,4 +1,5 @@
 //! What the value of an atomic location carries: who may have written it, and what a thread that acquires it learns.
+//! The value of a grid's barrier has phases.
 
 use smallvec::SmallVec;
 

@@ -7,8 +7,8 @@
 //!
 //! A `SyncVar` holds the value of a location ([`Released`]): who wrote it ([`Head`]), and what a reader learns
 //! ([`Carried`]). The variable of a grid's barrier has phases beside it ([`Phases`]). It also has a log of the atomic
-//! operations on the location ([`crate::order::observed`]). A location gets a variable when something is released on it. In
-//! launches that keep logs, any atomic operation makes one while there are few.
+//! operations on the location ([`crate::order::observed`]). A location gets a variable when something is released on
+//! it. In launches that keep logs, any atomic operation makes one while there are few.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
