@@ -31,5 +31,5 @@ macro_rules! kernels {
 }
 kernels!(saxpy stencil march nbody kmeans insertion fields matmul registers transpose convolution reduction bitonic
     walsh fft wavelet guarded lastblock cocluster em scan sweeps diagonals binomial warpsums softmax warpscan compact
-    tails copied awaited spmv scatter levels boxes radix hash histogram updates update rounds blur pixels search runs
+    tails copied awaited spmv scatter levels boxes radix hash histogram updates update rounds stacks blur pixels search runs
     alignment lu paths);

@@ -50,7 +50,19 @@ const FAMILIES: [(&str, &[&str]); 8] = [
     // Addresses that memory or a computation gives. Nothing is proved of `update` and `rounds`.
     (
         "irregular",
-        &["spmv", "scatter", "levels", "boxes", "radix", "hash", "histogram", "updates", "update", "rounds"],
+        &[
+            "spmv",
+            "scatter",
+            "levels",
+            "boxes",
+            "radix",
+            "hash",
+            "histogram",
+            "updates",
+            "update",
+            "rounds",
+            "stacks",
+        ],
     ),
     ("bytes", &["blur", "pixels", "search", "runs"]),
     ("launches", &["alignment", "lu", "paths"]),

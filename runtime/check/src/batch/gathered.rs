@@ -84,7 +84,7 @@ impl CheckedItems<'_> {
     pub(super) fn runs(&self, block: &mut impl BatchChecks, runs: &[GatheredRun]) {
         let size = self.size as usize;
         let record = self.record(block);
-        let mut gathered = RunsOfRegion::default();
+        let (mut gathered, mut checked) = (RunsOfRegion::default(), CheckedWords::default());
         for run in runs {
             let (first, Range { start: address, end }) = (run.first, run.bytes());
             if address >= end || !self.is_checked(block, first) {
@@ -111,6 +111,10 @@ impl CheckedItems<'_> {
                 let to = end.min(region + region::BYTES);
                 let (from, words) = (address / GRANULE % REGION_WORDS, (to - address) / GRANULE);
                 let access = RegionRecord::of_thread(record, first.thread(), from, words);
+                if !checked.adds(region, first, access.mask) {
+                    address = to;
+                    continue;
+                }
                 if !gathered.add(region, access, first.left_equal()) {
                     gathered.check(block, self);
                     let left_equal = first.left_equal();
@@ -120,6 +124,40 @@ impl CheckedItems<'_> {
             }
         }
         gathered.check(block, self);
+    }
+}
+
+/// Which words the runs of a batch accessed already, of some regions: a region and a thread have one place. To
+/// check a word again would change nothing: the same thread accesses it by the same instruction, between the same two
+/// barriers.
+#[derive(Default)]
+struct CheckedWords([WordsOfRegion; 1 << Self::BITS]);
+
+/// Words of a region that a thread accessed. Writes say the same of the values in memory.
+#[derive(Clone, Copy, Default)]
+struct WordsOfRegion {
+    region: usize,
+    /// The thread and what a write says of values; without an address.
+    by: u64,
+    words: u32,
+}
+
+impl CheckedWords {
+    const BITS: u32 = 5;
+
+    /// Adds words of a region. False if it has them already.
+    #[inline]
+    fn adds(&mut self, region: usize, by: GatheredItem, words: u32) -> bool {
+        let by = by.0 - by.address() as u64;
+        // Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4).
+        let hash = (region as u64 ^ by).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let place = &mut self.0[(hash >> (u64::BITS - Self::BITS)) as usize];
+        if (place.region, place.by) != (region, by) {
+            *place = WordsOfRegion { region, by, words: 0 };
+        }
+        let adds = words & !place.words != 0;
+        place.words |= words;
+        adds
     }
 }
 

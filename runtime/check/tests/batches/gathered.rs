@@ -41,11 +41,13 @@ fn accesses(random: &mut Random, threads: u64, base: usize, bytes: usize, size: 
     let mut at = anywhere(random) + misaligned as usize;
     let mut runs = Vec::new();
     for t in 0..threads {
-        for _ in 0..1 + random.below(6) / 5 {
+        for _ in 0..1 + random.below(6) / 4 {
             match random.below(12) {
                 0 => at = anywhere(random) + misaligned as usize,
                 // It also accesses what another thread has accessed.
                 1 => at = at.saturating_sub((random.below(8) * size) as usize).max(base),
+                // It accesses again what it has accessed last.
+                2 => at = runs.last().map_or(at, |last: &GatheredRun| last.first.address()),
                 _ => {}
             }
             let count = if equal { longest } else { random.below(longest) };
@@ -170,6 +172,8 @@ fn a_word_is_read_by_the_thread_of_its_run() {
     // Two threads have read word 5.
     assert_eq!(races(&[(0, 0, 6), (1, 5, 9)], false, (0, 5)), 1);
     assert_eq!(races(&[(0, 0, 6), (1, 5, 9)], false, (0, 4)), 0);
+    assert_eq!(races(&[(0, 0, 6), (1, 5, 9), (0, 5, 6)], false, (0, 5)), 1);
+    assert_eq!(races(&[(0, 0, 6), (0, 4, 9)], false, (1, 8)), 1);
 }
 
 #[test]
@@ -181,28 +185,36 @@ fn a_read_that_a_thread_did_not_reach_is_none() {
     assert_eq!(races(&[(64, 8, 9)], false, (2, 8)), 0);
 }
 
-/// What two threads' writes of one word say of their values: the second one's run may be of more words.
-fn same_value(size: u32, words: usize, left_equal: Option<bool>) -> Option<bool> {
+/// What is said of values where a thread writes a word and another one then writes it once for each of `left_equal`, in
+/// runs of `words`.
+fn same_values(size: u32, words: usize, left_equal: &[Option<bool>]) -> Vec<Option<bool>> {
     let checker = Checker::new();
     let launch = checker.begin_launch(two_ways::launch(1, 64), &[]);
     let mut block = Block::begin(&launch, 0, SHARED..SHARED + SHARED_BYTES);
     block.trace();
     block.write(0, GLOBAL + 8, 4, 0, None);
-    let first = GatheredItem::new(1, GLOBAL).with(left_equal);
-    let end = GatheredItem::new(0, GLOBAL + 4 * words).with(left_equal).0;
-    let addresses = Addresses::Runs(&[GatheredRun { first, end }]);
-    block.batches(&[Batch { writes: true, ..Batch::reads(1, size, addresses) }], &(0..0));
-    let races = block.take_traced();
-    assert_eq!(races.len(), 1);
-    races[0].same_value
+    let run = |&equal: &Option<bool>| GatheredRun {
+        first: GatheredItem::new(1, GLOBAL).with(equal),
+        end: GatheredItem::new(0, GLOBAL + 4 * words).with(equal).0,
+    };
+    let runs: Vec<_> = left_equal.iter().map(run).collect();
+    block.batches(&[Batch { writes: true, ..Batch::reads(1, size, Addresses::Runs(&runs)) }], &(0..0));
+    block.take_traced().iter().map(|race| race.same_value).collect()
 }
 
 #[test]
 fn writes_that_follow_each_other_say_whether_memory_held_their_values() {
     for equal in [Some(true), Some(false), None] {
-        assert_eq!(same_value(4, 8, equal), equal);
+        assert_eq!(same_values(4, 8, &[equal]), [equal]);
     }
     // Of 8 bytes that differ, these 4 may be equal.
-    assert_eq!(same_value(8, 8, Some(false)), None);
-    assert_eq!(same_value(8, 8, Some(true)), Some(true));
+    assert_eq!(same_values(8, 8, &[Some(false)]), [None]);
+    assert_eq!(same_values(8, 8, &[Some(true)]), [Some(true)]);
+}
+
+#[test]
+fn a_run_that_says_something_else_of_values_is_checked_again() {
+    assert_eq!(same_values(4, 8, &[Some(true), Some(true)]), [Some(true)]);
+    // It differs from what its own thread wrote: nothing is known of the other thread's value.
+    assert_eq!(same_values(4, 8, &[Some(true), Some(false)]), [Some(true), None]);
 }
