@@ -291,26 +291,39 @@ void appendFields(const llvm::DICompositeType *type, const std::string &path, ui
   }
 }
 
+// A line with a struct's name and size, then one for each field. Empty if the type is no struct, or unknown.
+std::string describedStruct(const llvm::DIType *bare) {
+  std::string out;
+  auto *type = llvm::dyn_cast_or_null<llvm::DICompositeType>(bare);
+  if (type && type->getTag() != llvm::dwarf::DW_TAG_array_type && type->getSizeInBits() != 0) {
+    out = type->getName().str() + "\t" + std::to_string(type->getSizeInBits() / 8) + "\n";
+    appendFields(type, "", 0, 0, out);
+  }
+  return out;
+}
+
 } // namespace
 
 extern "C" {
 
-// The struct that a parameter of a function is, or points to, from its debug info: a line with its name and
-// size, then one for each field. Empty if it is no struct, or unknown. The caller disposes of the text.
+// The struct that a parameter of a function is, or points to, from its debug info, as `describedStruct` says it. The
+// caller disposes of the text.
 char *gpurace_struct(LLVMValueRef function, unsigned index, bool behindPointer) {
-  std::string out;
+  const llvm::DIType *parameter = nullptr;
   auto *program = llvm::unwrap<llvm::Function>(function)->getSubprogram();
   if (program && program->getType()) {
     auto types = program->getType()->getTypeArray();
-    const llvm::DIType *parameter = index + 1 < types.size() ? bareType(types[index + 1]) : nullptr;
-    const llvm::DIType *bare = behindPointer ? pointee(parameter) : parameter;
-    auto *type = llvm::dyn_cast_or_null<llvm::DICompositeType>(bare);
-    if (type && type->getTag() != llvm::dwarf::DW_TAG_array_type && type->getSizeInBits() != 0) {
-      out = type->getName().str() + "\t" + std::to_string(type->getSizeInBits() / 8) + "\n";
-      appendFields(type, "", 0, 0, out);
-    }
+    if (index + 1 < types.size()) parameter = bareType(types[index + 1]);
   }
-  return LLVMCreateMessage(out.c_str());
+  return LLVMCreateMessage(describedStruct(behindPointer ? pointee(parameter) : parameter).c_str());
+}
+
+// The struct that a variable is, likewise.
+char *gpurace_struct_of_variable(LLVMValueRef variable) {
+  llvm::SmallVector<llvm::DIGlobalVariableExpression *, 1> all;
+  llvm::unwrap<llvm::GlobalVariable>(variable)->getDebugInfo(all);
+  const llvm::DIType *type = all.size() == 1 ? bareType(all[0]->getVariable()->getType()) : nullptr;
+  return LLVMCreateMessage(describedStruct(type).c_str());
 }
 
 // Removes the permission to join a product with a sum. `LLVMSetFastMathFlags` of llvm-c only adds

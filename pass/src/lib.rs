@@ -76,7 +76,7 @@ use crate::checks::{annotations, covered, flow, instrument, kept, sites, sync};
 use crate::codegen::{open, part, write};
 use crate::config::{Config, Prune};
 use crate::ir::position::Positions;
-use crate::ir::structs::KernelStructs;
+use crate::ir::structs::Structs;
 use crate::prove::{KernelFacts, Proofs};
 
 /// The blocks of a cluster, by the name of the kernel.
@@ -186,7 +186,7 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
         for kernel in &mut kernels {
             kernel.flow = flows.of_kernels.get(&kernel.name).cloned();
             for (param, structs) in
-                kernel.params.iter_mut().zip(structs.get(&kernel.name).into_iter().flatten())
+                kernel.params.iter_mut().zip(structs.of_kernels.get(&kernel.name).into_iter().flatten())
             {
                 param.pointee.clone_from(&structs.pointee);
                 param.own_type.clone_from(&structs.own);
@@ -286,12 +286,7 @@ unsafe fn find_sites(module: LLVMModuleRef, positions: &mut Positions, config: &
 /// Asks the prover about the accesses, unless it is switched off. Those that are proved keep their
 /// checks: the conditions of a proof, and other launches beside it, are known at the launch alone,
 /// which then runs the code without checks or skips single ones.
-unsafe fn prove_sites(
-    module: LLVMModuleRef,
-    sites: &Sites,
-    structs: &KernelStructs,
-    config: &Config,
-) -> Proofs {
+unsafe fn prove_sites(module: LLVMModuleRef, sites: &Sites, structs: &Structs, config: &Config) -> Proofs {
     if !config.sanitize || config.prune == Prune::Off {
         return Proofs::default();
     }

@@ -18,7 +18,7 @@ use crate::checks::annotations;
 use crate::checks::sites::AccessSite;
 use crate::codegen::open::ProvedSites;
 use crate::config::{Config, Prune};
-use crate::ir::structs::KernelStructs;
+use crate::ir::structs::Structs;
 use crate::{ir, protocol};
 
 /// Most time for one kernel while compiling. Launches are solved again with
@@ -110,7 +110,7 @@ pub struct WitnessSide {
 pub unsafe fn prove(
     module: LLVMModuleRef,
     accesses: &[AccessSite],
-    structs: &KernelStructs,
+    structs: &Structs,
     config: &Config,
 ) -> Proofs {
     // SAFETY: by contract.

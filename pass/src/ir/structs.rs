@@ -1,4 +1,4 @@
-//! The structs of kernels' parameters, from the debug info of types.
+//! The structs of kernels' parameters and of variables in constant memory, from the debug info of types.
 //!
 //! The driver asks clang for that debug info. Only reports and what is shown of proofs need it, so it is read and taken
 //! away before anything else: what is left is what clang gives optimised device code, lines.
@@ -9,10 +9,11 @@ use gpurace_abi::meta::{Field, Pointee, StructType};
 use llvm_sys::core::LLVMDisposeMessage;
 use llvm_sys::prelude::*;
 
-use crate::ir;
+use crate::ir::{self, address_space};
 
 unsafe extern "C" {
     fn gpurace_struct(function: LLVMValueRef, index: u32, behind_pointer: bool) -> *mut std::ffi::c_char;
+    fn gpurace_struct_of_variable(variable: LLVMValueRef) -> *mut std::ffi::c_char;
     fn gpurace_keep_lines(module: LLVMModuleRef);
 }
 
@@ -28,14 +29,20 @@ pub struct ParameterStructs {
     pub pointee: Option<StructType>,
 }
 
-/// The structs of each parameter of each kernel, by the kernel's name. Kernels without any have no entry.
-pub type KernelStructs = HashMap<String, Vec<ParameterStructs>>;
+/// The structs of a module.
+#[derive(Debug, Default)]
+pub struct Structs {
+    /// Those of each parameter of each kernel, by the kernel's name. Kernels without any have no entry.
+    pub of_kernels: HashMap<String, Vec<ParameterStructs>>,
+    /// Those that variables in constant memory are, by their symbols.
+    pub of_constants: HashMap<String, StructType>,
+}
 
-/// Returns the structs of the parameters of all kernels. With `strip`, nothing of the types stays in the module.
+/// Returns the structs of a module. With `strip`, nothing of the types stays in it.
 ///
 /// # Safety
 /// `module` is live.
-pub unsafe fn take(module: LLVMModuleRef, strip: bool) -> KernelStructs {
+pub unsafe fn take(module: LLVMModuleRef, strip: bool) -> Structs {
     // SAFETY: by contract.
     unsafe {
         let of_kernel = |kernel| {
@@ -44,29 +51,34 @@ pub unsafe fn take(module: LLVMModuleRef, strip: bool) -> KernelStructs {
             let is_some = structs.iter().any(|structs| *structs != ParameterStructs::default());
             is_some.then(|| (ir::name(kernel), structs))
         };
-        let found = ir::kernels(module).into_iter().filter_map(|(kernel, _)| of_kernel(kernel)).collect();
+        let of_kernels =
+            ir::kernels(module).into_iter().filter_map(|(kernel, _)| of_kernel(kernel)).collect();
+        let constants =
+            ir::globals(module).filter(|&variable| ir::space_of(variable) == Some(address_space::CONSTANT));
+        let of_constants = constants
+            .filter_map(|variable| Some((ir::name(variable), parse(gpurace_struct_of_variable(variable))?)))
+            .collect();
         if strip {
             gpurace_keep_lines(module);
         }
-        found
+        Structs { of_kernels, of_constants }
     }
 }
 
 unsafe fn structs(kernel: LLVMValueRef, index: u32) -> ParameterStructs {
-    let struct_type = |behind_pointer| {
-        // SAFETY: by contract; the message is a C string.
-        let text = unsafe {
-            let message = gpurace_struct(kernel, index, behind_pointer);
-            let text = ir::text(message);
-            LLVMDisposeMessage(message);
-            text
-        };
-        parse(&text)
-    };
+    // SAFETY: by contract.
+    let struct_type = |behind_pointer| unsafe { parse(gpurace_struct(kernel, index, behind_pointer)) };
     ParameterStructs { own: struct_type(false), pointee: struct_type(true) }
 }
 
-fn parse(text: &str) -> Option<StructType> {
+/// Reads the description of a struct, and disposes of it.
+unsafe fn parse(message: *mut std::ffi::c_char) -> Option<StructType> {
+    // SAFETY: the message is a C string, and is disposed of once.
+    let text = unsafe {
+        let text = ir::text(message);
+        LLVMDisposeMessage(message);
+        text
+    };
     let mut lines = text.lines();
     let (name, size) = lines.next()?.rsplit_once('\t')?;
     let mut fields: Vec<Field> = lines.filter_map(parse_field).collect();
@@ -99,8 +111,9 @@ mod tests {
     use super::*;
 
     /// A pointer to a struct of a struct of two floats and of an array of shorts; a pointer to floats; a struct of a
-    /// number and a pointer.
+    /// number and a pointer. A variable in constant memory that is such a struct.
     const MODULE: &str = r#"
+        @row = addrspace(4) externally_initialized global [16 x i8] zeroinitializer, !dbg !27
         define ptx_kernel void @k(ptr %p, ptr %q, ptr %r) !dbg !4 { ret void, !dbg !20 }
         !llvm.dbg.cu = !{!0}
         !llvm.module.flags = !{!2}
@@ -130,6 +143,8 @@ mod tests {
         !24 = !{!25, !26}
         !25 = !DIDerivedType(tag: DW_TAG_member, name: "n", scope: !23, file: !1, baseType: !22, size: 16)
         !26 = !DIDerivedType(tag: DW_TAG_member, name: "at", scope: !23, file: !1, baseType: !17, size: 64, offset: 64)
+        !27 = !DIGlobalVariableExpression(var: !28, expr: !DIExpression())
+        !28 = distinct !DIGlobalVariable(name: "row", scope: !0, file: !1, line: 2, type: !23, isLocal: false, isDefinition: true)
     "#;
 
     #[test]
@@ -151,7 +166,8 @@ mod tests {
                     (Some("at"), "float")
                 );
                 assert_eq!((row.field_at(2), &row.field(0).unwrap().pointee), (None, &None));
-                assert_eq!(take(module, true).len(), 1);
+                let taken = take(module, true);
+                assert_eq!((taken.of_kernels.len(), taken.of_constants["row"].name.as_str()), (1, "Row"));
                 // The lines and the function's name stay, the types do not.
                 assert_eq!(structs(kernel, 0), ParameterStructs::default());
                 let text = ir::text(llvm_sys::core::LLVMPrintModuleToString(module));

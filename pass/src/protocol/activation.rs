@@ -18,28 +18,24 @@ use crate::analysis::{address, aggregates};
 use crate::checks::sites::Access;
 use crate::ir;
 use crate::ir::parameters::argument_layout;
-use crate::ir::structs::ParameterStructs;
 
 /// The largest number of nested activations.
 const MAX_CALLS: u32 = 8;
 
 impl Extraction<'_> {
-    /// Evaluates a kernel. `structs` are the structs of its parameters, if there are any.
+    /// Evaluates a kernel.
     ///
     /// # Safety
     /// `kernel` is a live function of the module.
     ///
     /// # Errors
     /// The reason why nothing is known of the kernel.
-    pub unsafe fn kernel(
-        &mut self,
-        kernel: LLVMValueRef,
-        structs: &[ParameterStructs],
-    ) -> Result<Frame, String> {
+    pub unsafe fn kernel(&mut self, kernel: LLVMValueRef) -> Result<Frame, String> {
         let mut arguments = Vec::new();
         let mut read_only_copies = Vec::new();
         // SAFETY: by contract.
         unsafe {
+            let structs = self.structs.of_kernels.get(&ir::name(kernel)).map_or(&[][..], Vec::as_slice);
             let (places, _) = argument_layout(self.facts.module, kernel);
             for (index, (param, mut place)) in ir::params(kernel).into_iter().zip(places).enumerate() {
                 if place.name.is_empty() {

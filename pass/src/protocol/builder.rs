@@ -7,7 +7,7 @@ use gpurace_protocol::expr::{
     Axis, BinOp, Cast, CmpOp, Expr, ExprId, LoopId, OpaqueId, ParamId, VarId, Width,
 };
 use gpurace_protocol::protocol::{
-    Last, Object, ObjectId, ObjectKind, Opaque, Param, Protocol, SiteId, Ticket, Uniform,
+    ConstantVariable, Last, Object, ObjectId, ObjectKind, Opaque, Param, Protocol, SiteId, Ticket, Uniform,
 };
 
 /// The largest depth of an expression. Deeper ones become opaque.
@@ -238,6 +238,16 @@ impl Builder {
             params.push(Param { name: name.to_owned(), width, offset, pointer });
             ParamId(params.len() as u32 - 1)
         })
+    }
+
+    /// The place of a variable in constant memory behind the arguments.
+    pub fn constant_variable(&mut self, symbol: &str, size: u64) -> u32 {
+        let constants = &mut self.protocol.constants;
+        let at = constants.iter().position(|known| known.symbol == symbol).unwrap_or_else(|| {
+            constants.push(ConstantVariable { symbol: symbol.to_owned(), size });
+            constants.len() - 1
+        });
+        ConstantVariable::place(at)
     }
 
     /// A scalar parameter's value.

@@ -28,7 +28,7 @@ pub fn compact(protocol: &mut Protocol) {
     let params = std::mem::take(&mut protocol.params);
     let opaques = std::mem::take(&mut protocol.opaques);
     let objects = std::mem::take(&mut protocol.objects);
-    // Parameters keep their order.
+    // Parameters keep their order, but for those in constant memory, which come last.
     let named_by_objects = |id: usize| {
         let names = |kind: &ObjectKind| match kind {
             ObjectKind::Param(of) | ObjectKind::Image(of) => *of == ParamId(id as u32),
@@ -44,7 +44,9 @@ pub fn compact(protocol: &mut Protocol) {
             _ => None,
         })
         .collect();
-    for (index, param) in params.into_iter().enumerate() {
+    let mut params: Vec<_> = params.into_iter().enumerate().collect();
+    params.sort_by_key(|(_, param)| param.is_constant());
+    for (index, param) in params {
         if in_exprs.contains(&index) || named_by_objects(index) {
             renaming.params.insert(ParamId(index as u32), ParamId(protocol.params.len() as u32));
             protocol.params.push(param);

@@ -14,6 +14,7 @@ use super::contents::{LocalId, Locals, WrittenBytes};
 use super::effects::Facts;
 use crate::analysis::regions::{Graph, Target};
 use crate::analysis::uniform::Uniformity;
+use crate::ir::structs::Structs;
 
 /// The memory that a pointer points into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,11 +182,13 @@ impl Frame {
 pub struct Extraction<'a> {
     /// The facts about the module.
     pub facts: &'a Facts<'a>,
+    /// The structs of the module.
+    pub structs: &'a Structs,
     /// The protocol under construction.
     pub b: Builder,
     /// Instructions that may still be evaluated.
     pub budget: usize,
-    /// Values loaded from read-only memory: variable, offset, width (`None`: a pointer).
+    /// Values loaded from variables that never change: variable, offset, width (`None`: a pointer).
     pub constants: HashMap<(LLVMValueRef, ExprId, Option<Width>), Value>,
     /// Values loaded from computed places of the arguments: place, width (`None`: a pointer).
     pub computed: HashMap<(ExprId, Option<Width>), Value>,
@@ -193,7 +196,8 @@ pub struct Extraction<'a> {
     pub locals: Vec<Vec<WrittenBytes>>,
     /// Functions that are being followed.
     pub active: Vec<LLVMValueRef>,
-    /// The kernel's parameters, by offset.
+    /// The kernel's parameters, and the variables in constant memory that it loads from, by their place in the
+    /// argument buffer.
     pub parameters: HashMap<u32, Param>,
 }
 

@@ -2,8 +2,9 @@
 //! kernels only read, and local memory.
 
 use gpurace_abi::context::offset;
+use gpurace_abi::meta::Param;
 use gpurace_protocol::expr::{Axis, BinOp, CmpOp, Expr, ExprId, LoopId, Width};
-use gpurace_protocol::protocol::{ObjectKind, Space, Uniform};
+use gpurace_protocol::protocol::{MOST_CONSTANT_BYTES, ObjectKind, Space, Uniform};
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::{LLVMLinkage, LLVMTypeKind};
@@ -11,7 +12,8 @@ use llvm_sys::{LLVMLinkage, LLVMTypeKind};
 use super::contents::Held;
 use super::frame::{Aim, Extraction, Frame, LoopPlace, Pointer, Root, Value};
 use super::phis::{Choices, MAX_CHOICES};
-use crate::ir;
+use crate::ir::position::source_name;
+use crate::ir::{self, address_space};
 
 impl Extraction<'_> {
     /// The result of a load from memory with known contents: the thread context, the kernel's
@@ -70,6 +72,19 @@ impl Extraction<'_> {
                 if let Some(chosen) = initial.and_then(|choices| self.one_of(&choices, width)) {
                     return Some(chosen);
                 }
+                // SAFETY: as above.
+                if let Some((start, size)) = unsafe { self.constant_at(variable) } {
+                    match at {
+                        None if width != Some(Width::W1) => {
+                            return self.computed_argument(start, pointer.offset, width);
+                        }
+                        Some(at) if at >= 0 && (at as u64).saturating_add(bytes) <= size => {
+                            let name = self.parameters[&start].name_at(at as u32);
+                            return Some(self.argument(&name, start + at as u32, width));
+                        }
+                        _ => {}
+                    }
+                }
                 let key = (variable, pointer.offset, width);
                 if let Some(known) = self.constants.get(&key) {
                     return Some(known.clone());
@@ -114,6 +129,30 @@ impl Extraction<'_> {
             },
             Root::Object(_) | Root::Private => None,
         }
+    }
+
+    /// The place of a variable in constant memory behind the arguments, and its size. `None` for a variable of which the
+    /// host does not know the address.
+    unsafe fn constant_at(&mut self, variable: LLVMValueRef) -> Option<(u32, u64)> {
+        // SAFETY: by contract.
+        let (symbol, is_known, size) = unsafe {
+            let is_known = ir::space_of(variable) == Some(address_space::CONSTANT)
+                && LLVMGetLinkage(variable) == LLVMLinkage::LLVMExternalLinkage;
+            let size = ir::alloc_size(self.facts.module, LLVMGlobalGetValueType(variable));
+            (ir::name(variable), is_known, size)
+        };
+        if !is_known || size > u64::from(MOST_CONSTANT_BYTES) {
+            return None;
+        }
+        let start = self.b.constant_variable(&symbol, size);
+        self.parameters.entry(start).or_insert_with(|| Param {
+            name: source_name(&symbol),
+            offset: start,
+            size: size as u32,
+            own_type: self.structs.of_constants.get(&symbol).cloned(),
+            ..Param::default()
+        });
+        Some((start, size))
     }
 
     /// The pointers in a table that never changes, each with the condition that it is at this place.

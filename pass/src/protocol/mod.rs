@@ -69,7 +69,7 @@ use llvm_sys::prelude::*;
 
 use crate::checks::sites::AccessSite;
 use crate::ir;
-use crate::ir::structs::{KernelStructs, ParameterStructs};
+use crate::ir::structs::Structs;
 use builder::Builder;
 use effects::Facts;
 use frame::Extraction;
@@ -79,7 +79,7 @@ use frame::Extraction;
 const MAX_INSTRUCTIONS: usize = 100_000;
 
 /// Returns the protocols of `kernels`, in their order. Sites are indices into `accesses`. `structs` give names to
-/// fields of arguments.
+/// fields of arguments and of variables in constant memory.
 ///
 /// # Safety
 /// `module` is live, normalised and without checks; the kernels and accesses
@@ -88,7 +88,7 @@ pub unsafe fn extract(
     module: LLVMModuleRef,
     kernels: &[LLVMValueRef],
     accesses: &[AccessSite],
-    structs: &KernelStructs,
+    structs: &Structs,
 ) -> Vec<Protocol> {
     // SAFETY: by contract.
     unsafe {
@@ -98,7 +98,6 @@ pub unsafe fn extract(
             .iter()
             .map(|&kernel| {
                 let name = ir::name(kernel);
-                let structs = structs.get(&name).map_or(&[][..], Vec::as_slice);
                 let mut protocol = protocol(&facts, kernel, structs);
                 protocol.kernel = name;
                 // Symbols keep objects apart until here. Users know the names of the source.
@@ -112,10 +111,11 @@ pub unsafe fn extract(
     }
 }
 
-unsafe fn protocol(facts: &Facts<'_>, kernel: LLVMValueRef, structs: &[ParameterStructs]) -> Protocol {
+unsafe fn protocol(facts: &Facts<'_>, kernel: LLVMValueRef, structs: &Structs) -> Protocol {
     let extracted = catch_unwind(AssertUnwindSafe(|| {
         let mut x = Extraction {
             facts,
+            structs,
             b: Builder::default(),
             budget: MAX_INSTRUCTIONS,
             constants: HashMap::new(),
@@ -126,7 +126,7 @@ unsafe fn protocol(facts: &Facts<'_>, kernel: LLVMValueRef, structs: &[Parameter
         };
         // SAFETY: by the caller's contract.
         unsafe {
-            let mut frame = x.kernel(kernel, structs)?;
+            let mut frame = x.kernel(kernel)?;
             x.b.protocol.body = x.statements(&mut frame)?;
         }
         let mut protocol = last::settle(&x.b.protocol, None).unwrap_or(x.b.protocol);

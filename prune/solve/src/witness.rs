@@ -48,7 +48,10 @@ pub fn threads(encoder: &mut Encoder, solution: &HashMap<Atom, i128>) -> Option<
         }
     }
     if encoder.setting.launch.is_none() {
-        for (i, param) in protocol.params.iter().enumerate() {
+        // What a witness must copy to constant memory stays unknown: no race is shown that rests on it.
+        let arguments = protocol.params.iter().take_while(|param| !param.is_constant());
+        launch.params.truncate(arguments.clone().count());
+        for (i, param) in arguments.enumerate() {
             launch.params[i] = match encoder.known_param(i as u32) {
                 Some(lin) => param.width.truncate(value(solution, &lin)? as u64),
                 // The query does not mention it: any value will do.
@@ -60,7 +63,9 @@ pub fn threads(encoder: &mut Encoder, solution: &HashMap<Atom, i128>) -> Option<
             let base = (i as u64 + 1) << 44;
             let extent = match &object.kind {
                 ObjectKind::Param(id) | ObjectKind::Image(id) => {
-                    launch.params[id.0 as usize] = base;
+                    if let Some(value) = launch.params.get_mut(id.0 as usize) {
+                        *value = base;
+                    }
                     Some(Extent { base, ..Extent::default() })
                 }
                 ObjectKind::Variable { .. } => Some(Extent { base, ..Extent::default() }),

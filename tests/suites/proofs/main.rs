@@ -23,6 +23,7 @@
 
 mod arrays;
 mod butterflies;
+mod constants;
 mod copies;
 mod covered;
 mod fields;

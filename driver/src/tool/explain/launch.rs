@@ -253,7 +253,10 @@ fn arguments(launch: &mut Launch, protocol: &Protocol, values: &HashMap<&str, &s
             pointers.insert(&param.name, extent);
         }
     }
-    for param in &protocol.params {
+    // Values in constant memory are unknown if none is given.
+    let is_given = |param: &&Param| values.contains_key(param.name.as_str());
+    let constants = protocol.params.iter().filter(|param| param.is_constant()).any(|param| is_given(&param));
+    for param in protocol.params.iter().filter(|param| constants || !param.is_constant()) {
         let value = match (pointers.get(param.name.as_str()), values.get(param.name.as_str())) {
             (Some(extent), _) if param.pointer => extent.base,
             (_, Some(text)) => number(&param.name, text, param.width.bits())?,

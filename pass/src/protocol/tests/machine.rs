@@ -30,6 +30,7 @@ use crate::codegen::{describe, image, object};
 use crate::ir::parameters::argument_layout;
 use crate::ir::position::Positions;
 use crate::ir::position::source_name;
+use crate::ir::structs::Structs;
 use crate::translate::{shared, thread_context};
 use crate::{ir, prepare, protocol, translate};
 
@@ -87,7 +88,7 @@ impl Program {
             }
             let found = sites::collect(module, &mut Positions::new(&[]));
             let kernels: Vec<_> = ir::kernels(module).into_iter().map(|(f, _)| f).collect();
-            let protocols = protocol::extract(module, &kernels, &found.accesses, &HashMap::new());
+            let protocols = protocol::extract(module, &kernels, &found.accesses, &Structs::default());
             grid_sync::unmark(module);
             if std::env::var_os("GPURACE_TEST_DUMP").is_some() {
                 eprintln!("{protocols:#?}");
@@ -415,11 +416,33 @@ impl Machine {
             bytes.copy_from_slice(&buffer[at as usize..at as usize + 8]);
             u64::from_le_bytes(bytes)
         };
-        let params = protocol.params.iter().map(|p| p.width.truncate(word(p.offset))).collect();
+        // SAFETY: the engine is live; the table is what `add_table` made.
+        let variables: HashMap<String, u64> = unsafe {
+            let table =
+                LLVMGetGlobalValueAddress(self.engine, ir::c(IMAGE_SYMBOL).as_ptr()) as *const ImageTable;
+            let entry = |(i, name): (usize, &String)| {
+                let entry = &*(*table).variables.add(i);
+                assert_eq!(CStr::from_ptr(entry.name).to_str(), Ok(name.as_str()));
+                (name.clone(), entry.address as u64)
+            };
+            self.variables.iter().enumerate().map(entry).collect()
+        };
+        let end = buffer.len() as u32 - 8;
+        let read = |at: u32, width: Width| {
+            if at < end {
+                return Some(width.truncate(word(at)));
+            }
+            let bytes = width.bits().div_ceil(8);
+            let (constant, distance) = protocol.constant_at(at, bytes)?;
+            let address = variables.get(&constant.symbol)? + u64::from(distance);
+            let mut value = [0; 8];
+            // SAFETY: the variable has these bytes.
+            unsafe { ptr::copy_nonoverlapping(address as *const u8, value.as_mut_ptr(), bytes as usize) };
+            Some(u64::from_le_bytes(value))
+        };
+        let params = protocol.params.iter().map_while(|param| read(param.offset, param.width)).collect();
         let shape = LaunchShape { grid, block, cluster: None, dynamic_shared: (SHARED / 2) as u32 };
         let mut launch = Launch { shape, params, ..Launch::default() };
-        let end = buffer.len() as u32 - 8;
-        let read = |at: u32, width: Width| (at < end).then(|| width.truncate(word(at)));
         let behind = |base| Extent { base, ..Extent::default() };
         arguments::read(protocol, &mut launch, &read, &behind);
         let mut shared = vec![0u64; SHARED / 8];
@@ -431,13 +454,8 @@ impl Machine {
                 LLVMGetGlobalValueAddress(self.engine, ir::c(IMAGE_SYMBOL).as_ptr()) as *const ImageTable;
             let run = (*(*table).kernels.add(kernel)).run.unwrap();
             let dynamic = base.add(SHARED / 2);
-            let mut variables: HashMap<String, u64> =
-                self.shared.iter().map(|(n, &at)| (n.clone(), base as u64 + u64::from(at))).collect();
-            for (i, name) in self.variables.iter().enumerate() {
-                let entry = &*(*table).variables.add(i);
-                assert_eq!(CStr::from_ptr(entry.name).to_str(), Ok(name.as_str()));
-                variables.insert(name.clone(), entry.address as u64);
-            }
+            let mut variables = variables;
+            variables.extend(self.shared.iter().map(|(n, &at)| (n.clone(), base as u64 + u64::from(at))));
             let mut threads = Vec::new();
             for thread in gpurace_protocol::race::threads(&launch) {
                 let linear = thread.linear(&launch);

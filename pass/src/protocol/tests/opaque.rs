@@ -152,10 +152,25 @@ fn trap_does_not_stand_before_what_follows() {
 
 #[test]
 fn constant_memory_is_the_same_for_all() {
-    let source = "__constant__ int limit[4]; KERNEL k(int *a) { for (int i = 0; i < limit[0]; ++i) { a[i] = 1; sync(); } a[limit[tid & 3]] = 2; }";
-    let mut groups = opaque_groups(&Program::of(source).protocol);
-    groups.sort();
-    assert_eq!(groups, [Uniform::Thread, Uniform::Grid]);
+    let source = "__constant__ int limit[4] = {3, 9, 7, 5};
+        KERNEL k(int *a) { for (int i = 0; i < limit[0]; ++i) { a[i] = 1; sync(); } a[limit[tid & 3]] = 2; }";
+    let program = Program::of(source);
+    assert_eq!(
+        opaque_groups(&program.protocol),
+        [Uniform::Thread],
+        "the first limit is a value of the launch"
+    );
+    program.assert_exact(ONE, [4, 1, 1], &[words(64)]);
+}
+
+#[test]
+fn what_lies_behind_a_variable_in_constant_memory_is_unknown() {
+    let source = "__constant__ int at[4] = {0, 8, 24, 16}, next = 40;
+        KERNEL k(int *a) { for (int i = 0; i < 4; ++i) a[at[i] + tid] = 1; }";
+    Program::of(source).assert_exact(ONE, [8, 1, 1], &[words(64)]);
+    let source = "__constant__ int at[4] = {0, 8, 24, 16}, next = 40;
+        KERNEL k(int *a) { if (at[4] == 7) a[0] = 1; }";
+    assert_eq!(opaque_groups(&Program::of(source).protocol), [Uniform::Grid]);
 }
 
 #[test]

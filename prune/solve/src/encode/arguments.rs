@@ -23,8 +23,9 @@ impl<'a> Encoder<'a> {
     ) -> Encoded<()> {
         let mut ranges = Ranges::new(self.setting.protocol, self.setting.exprs, Some(launch));
         let Some(places) = arguments::places(&mut ranges, place) else { return Ok(()) };
+        // A loop's variable ends behind the last element. What lies there is not known.
         let known = places.map(|at| Some((at, i128::from(launch.computed.value(at, width)?))));
-        let Some(known) = known.collect::<Option<Vec<_>>>() else { return Ok(()) };
+        let known: Vec<_> = known.skip_while(Option::is_none).map_while(|known| known).collect();
         let rows = rows(&known);
         if rows.len() > MOST_ROWS {
             return Ok(());

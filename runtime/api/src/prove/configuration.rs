@@ -6,9 +6,9 @@
 //! in no known allocation, all addresses stay as they are.
 
 use gpurace_protocol::arguments;
-use gpurace_protocol::expr::Width;
+use gpurace_protocol::expr::{ParamId, Width};
 use gpurace_protocol::launch::{Extent, Launch as ProverLaunch, LaunchShape};
-use gpurace_protocol::protocol::{ObjectKind, Protocol, Space};
+use gpurace_protocol::protocol::{ObjectKind, Param, Protocol, Space};
 
 use crate::backend::module::KernelLaunch;
 use crate::program::Program;
@@ -39,8 +39,10 @@ pub fn moved(mut launch: ProverLaunch, protocol: &Protocol) -> Configuration {
 
 /// A launch with the addresses that it has in this process.
 pub fn in_place(program: &Program, launch: &KernelLaunch<'_>, protocol: &Protocol) -> ProverLaunch {
-    let params: Vec<u64> =
-        protocol.params.iter().map(|param| argument(launch.args, param.offset, param.width.bits())).collect();
+    let read = |at: u32, width: Width| in_buffer(program, launch, protocol, at, width);
+    let value = |param: &Param| read(param.offset, param.width);
+    // Those in constant memory come last. They may be unknown.
+    let params: Vec<u64> = protocol.params.iter().map_while(value).collect();
     let objects: Vec<Option<Extent>> = protocol
         .objects
         .iter()
@@ -61,12 +63,31 @@ pub fn in_place(program: &Program, launch: &KernelLaunch<'_>, protocol: &Protoco
         .collect();
     let shape = LaunchShape { cluster: None, ..launch.shape };
     let mut known = ProverLaunch { shape, params, objects, ..ProverLaunch::default() };
-    let read = |at: u32, width: Width| {
-        let end = at as usize + width.bits().div_ceil(8) as usize;
-        (end <= 16 * launch.args.len()).then(|| argument(launch.args, at, width.bits()))
-    };
     arguments::read(protocol, &mut known, &read, &|base| pointed(program, base));
     known
+}
+
+/// The number of this width at a place of the argument buffer, behind which the variables in constant memory lie.
+/// `None` if it does not lie there, or in memory that this process cannot read.
+fn in_buffer(
+    program: &Program,
+    launch: &KernelLaunch<'_>,
+    protocol: &Protocol,
+    at: u32,
+    width: Width,
+) -> Option<u64> {
+    let bytes = width.bits().div_ceil(8);
+    if let Some(value) = argument(launch.args, at, bytes) {
+        return Some(value);
+    }
+    let (constant, distance) = protocol.constant_at(at, bytes)?;
+    // A GPU has memory of its own.
+    program.backend.get().own_checker().is_none().then_some(())?;
+    let address = launch.kernel.module.address_of(&constant.symbol)? + distance as usize;
+    let mut value = [0; 8];
+    // SAFETY: the variable has these bytes. An operation that writes them meanwhile has a race with the launch.
+    unsafe { std::ptr::copy_nonoverlapping(address as *const u8, value.as_mut_ptr(), bytes as usize) };
+    Some(u64::from_le_bytes(value))
 }
 
 /// The memory behind a pointer.
@@ -78,16 +99,15 @@ fn pointed(program: &Program, base: u64) -> Extent {
 /// True if an object of the kernel lies in host-visible memory, or in unknown memory.
 pub fn may_be_met_by_host(program: &Program, launch: &KernelLaunch<'_>, protocol: &Protocol) -> bool {
     let visible = |address| program.memory_at(address).is_none_or(|(kind, _)| kind.is_host_visible());
+    let value = |id: ParamId| {
+        let param = protocol.params.get(id.0 as usize)?;
+        in_buffer(program, launch, protocol, param.offset, param.width)
+    };
     protocol.objects.iter().any(|object| match &object.kind {
-        ObjectKind::Param(id) => protocol.params.get(id.0 as usize).is_none_or(|param| {
-            let base = argument(launch.args, param.offset, param.width.bits());
-            // An access through a null pointer touches nothing.
-            base != 0 && visible(base as usize)
-        }),
-        ObjectKind::Image(id) => protocol.params.get(id.0 as usize).is_none_or(|param| {
-            let handle = argument(launch.args, param.offset, param.width.bits());
-            image(program, handle).is_none_or(|extent| visible(extent.base as usize))
-        }),
+        // An access through a null pointer touches nothing.
+        ObjectKind::Param(id) => value(*id).is_none_or(|base| base != 0 && visible(base as usize)),
+        ObjectKind::Image(id) => value(*id)
+            .is_none_or(|handle| image(program, handle).is_none_or(|extent| visible(extent.base as usize))),
         ObjectKind::Variable { symbol, .. } => launch.kernel.module.address_of(symbol).is_none_or(visible),
         ObjectKind::Opaque { space, .. } => *space != Space::Shared,
         // Only the places that the launch names hold pointers, and they are not known here.
@@ -99,15 +119,10 @@ pub fn may_be_met_by_host(program: &Program, launch: &KernelLaunch<'_>, protocol
     })
 }
 
-/// `bits` bits of the arguments, zero-extended. Beyond their end there are zeros.
-fn argument(args: &[u128], offset: u32, bits: u32) -> u64 {
-    let bytes = bits.div_ceil(8) as usize;
-    (0..bytes).fold(0, |value, i| {
-        let at = offset as usize + i;
-        let word = args.get(at / 16).copied().unwrap_or_default();
-        let byte = (word >> (8 * (at % 16))) as u8;
-        value | u64::from(byte) << (8 * i)
-    })
+/// A number of up to 8 bytes of the arguments. `None` if they end before it.
+fn argument(args: &[u128], offset: u32, bytes: u32) -> Option<u64> {
+    let byte = |at: usize| Some((*args.get(at / 16)? >> (8 * (at % 16))) as u8);
+    (0..bytes as usize).rev().try_fold(0, |value, i| Some(value << 8 | u64::from(byte(offset as usize + i)?)))
 }
 
 /// Gives each allocation its new address. False if one is unknown: then all addresses stay.
@@ -154,7 +169,10 @@ fn place(launch: &mut ProverLaunch, protocol: &Protocol) -> bool {
             };
             of.then_some(extent.as_ref()).flatten().map(|extent| extent.base)
         });
-        launch.params[i] = base.unwrap_or_default();
+        // One in constant memory may be unknown.
+        if let Some(value) = launch.params.get_mut(i) {
+            *value = base.unwrap_or_default();
+        }
     }
     true
 }
@@ -230,10 +248,11 @@ mod tests {
     #[test]
     fn arguments_are_read_at_any_offset() {
         let args = [0x1122_3344_5566_7788_99aa_bbcc_ddee_ff00u128, 0x42];
-        assert_eq!(argument(&args, 0, 8), 0);
-        assert_eq!(argument(&args, 1, 16), 0xeeff);
-        assert_eq!(argument(&args, 8, 64), 0x1122_3344_5566_7788);
-        assert_eq!(argument(&args, 16, 32), 0x42);
-        assert_eq!(argument(&args, 40, 32), 0);
+        assert_eq!(argument(&args, 0, 1), Some(0));
+        assert_eq!(argument(&args, 1, 2), Some(0xeeff));
+        assert_eq!(argument(&args, 8, 8), Some(0x1122_3344_5566_7788));
+        assert_eq!(argument(&args, 16, 4), Some(0x42));
+        assert_eq!(argument(&args, 28, 4), Some(0));
+        assert_eq!(argument(&args, 30, 4), None);
     }
 }

@@ -12,7 +12,8 @@ pub struct Launch {
     /// The shape. It has no cluster: no proof depends on clusters.
     pub shape: LaunchShape,
     /// The value of each of [`Protocol::params`](crate::protocol::Protocol::params), zero-extended. The value
-    /// of a pointer is its address.
+    /// of a pointer is its address. Those of the last ones, which lie in constant memory, may be missing: then they
+    /// are not known.
     pub params: Vec<u64>,
     /// The place of each of [`Protocol::objects`](crate::protocol::Protocol::objects), if known.
     /// Shared and opaque objects have none.

@@ -27,7 +27,7 @@ pub use crate::mbarrier::{MbarrierUse, Phase, Told};
 pub use crate::scope::ScopeOf;
 
 /// Version of the serialised form; raised with each change of the types.
-pub const PROTOCOL_VERSION: u32 = 24;
+pub const PROTOCOL_VERSION: u32 = 25;
 
 /// What a kernel does to memory that threads share.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -37,8 +37,11 @@ pub struct Protocol {
     /// Every expression.
     pub exprs: Exprs,
     /// Parameters, or parts of them: scalars and pointers that expressions and
-    /// objects name.
+    /// objects name. Those in constant memory come last.
     pub params: Vec<Param>,
+    /// The variables in constant memory that the kernel loads from. They lie behind the arguments, as if they
+    /// belonged to the argument buffer: the host sets both, and kernels only read them.
+    pub constants: Vec<ConstantVariable>,
     /// Memory that accesses name.
     pub objects: Vec<Object>,
     /// Values that the protocol does not describe.
@@ -68,18 +71,60 @@ pub struct KnownShape {
     pub dynamic_shared: Option<u32>,
 }
 
-/// A kernel parameter, or a scalar or pointer part of a struct parameter.
+/// A variable in constant memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConstantVariable {
+    /// Mangled name.
+    pub symbol: String,
+    /// Bytes, at most [`MOST_CONSTANT_BYTES`].
+    pub size: u64,
+}
+
+/// Bytes of constant memory.
+pub const MOST_CONSTANT_BYTES: u32 = 1 << 16;
+
+impl ConstantVariable {
+    /// Behind all arguments: CUDA takes at most 32,764 bytes of them.
+    const FIRST: u32 = 1 << 16;
+    /// From one variable to the next. An index that leaves a variable does not reach another one.
+    const APART: u32 = 4 * MOST_CONSTANT_BYTES;
+
+    /// Where the variable of an index lies in the argument buffer.
+    pub fn place(index: usize) -> u32 {
+        Self::FIRST + index as u32 * Self::APART
+    }
+}
+
+impl Protocol {
+    /// The variable in constant memory that holds so many bytes at a place of the argument buffer, and their distance
+    /// from its start.
+    pub fn constant_at(&self, offset: u32, bytes: u32) -> Option<(&ConstantVariable, u32)> {
+        let behind = offset.checked_sub(ConstantVariable::FIRST)?;
+        let (index, distance) = (behind / ConstantVariable::APART, behind % ConstantVariable::APART);
+        let constant = self.constants.get(index as usize)?;
+        (u64::from(distance) + u64::from(bytes) <= constant.size).then_some((constant, distance))
+    }
+}
+
+/// A kernel parameter, a variable in constant memory, or a scalar or pointer part of a struct that is one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Param {
     /// The name in the source: `n`, `view.stride`.
     pub name: String,
     /// Width; pointers have 64 bits.
     pub width: Width,
-    /// Offset in the launch's argument buffer, bytes.
+    /// Offset in the launch's argument buffer, bytes. Variables in constant memory lie behind the arguments.
     pub offset: u32,
     /// True for a pointer or the handle of a texture. Only [`ObjectKind::Param`] and
     /// [`ObjectKind::Image`] use it, never an expression.
     pub pointer: bool,
+}
+
+impl Param {
+    /// True if it lies in constant memory.
+    pub fn is_constant(&self) -> bool {
+        self.offset >= ConstantVariable::FIRST
+    }
 }
 
 /// An object: index into [`Protocol::objects`].

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use crate::expr::{BinOp, Expr, ExprId, Exprs, LoopId, OpaqueId, VarId, Width};
+use crate::expr::{BinOp, Expr, ExprId, Exprs, LoopId, OpaqueId, ParamId, VarId, Width};
 use crate::fold;
 use crate::lanes::MadeSyncs;
 use crate::launch::Launch;
@@ -58,6 +58,8 @@ pub struct Open {
 pub enum OpenKind {
     /// An opaque value.
     Opaque(OpaqueId),
+    /// A value in constant memory.
+    Param(ParamId),
     /// A loop variable without a known step.
     Var(VarId),
     /// The result of this division, or remainder, of this dividend by zero. It is the same
@@ -405,7 +407,10 @@ impl<'a> Run<'a> {
             Expr::Nctaid(axis) => at(self.launch.shape.grid, axis),
             Expr::DynamicShared => self.launch.shape.dynamic_shared.into(),
             Expr::Lane => u64::from(self.thread.linear(self.launch) % WARP),
-            Expr::Param { id, .. } => self.launch.params.get(id.0 as usize).copied().unwrap_or(0),
+            Expr::Param { id, .. } => match self.launch.params.get(id.0 as usize) {
+                Some(value) => *value,
+                None => width.truncate(self.ask(OpenKind::Param(id), Uniform::Grid, Some(&[]))),
+            },
             Expr::Var { id, .. } => self.var(id).unwrap_or(0),
             Expr::Iteration(of) => {
                 self.iterations.iter().rev().find(|(id, _)| *id == of).map_or(0, |(_, k)| *k)
