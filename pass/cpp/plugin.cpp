@@ -8,6 +8,7 @@
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/LoopIterator.h"
 #include "llvm/Analysis/MemoryLocation.h"
+#include "llvm/Analysis/MemorySSA.h"
 #include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/Analysis/ScalarEvolutionExpressions.h"
 #include "llvm/Analysis/SimplifyQuery.h"
@@ -34,6 +35,10 @@
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 #include "llvm/Transforms/Utils/Local.h"
+
+#include <map>
+#include <tuple>
+#include <vector>
 
 extern "C" void gpurace_run_on_module(LLVMModuleRef module);
 
@@ -252,6 +257,22 @@ const llvm::DIType *bareType(const llvm::DIType *type) {
 
 constexpr unsigned deepestField = 4;
 
+// The analyses of one module.
+struct Analyses {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+
+  explicit Analyses(llvm::PassBuilder &builder) {
+    builder.registerLoopAnalyses(loops);
+    builder.registerFunctionAnalyses(functions);
+    builder.registerCGSCCAnalyses(components);
+    builder.registerModuleAnalyses(modules);
+    builder.crossRegisterProxies(loops, functions, components, modules);
+  }
+};
+
 // What a pointer or a reference points to, without its qualifiers; null for another type.
 const llvm::DIType *pointee(const llvm::DIType *type) {
   using namespace llvm::dwarf;
@@ -306,8 +327,8 @@ std::string describedStruct(const llvm::DIType *bare) {
 
 extern "C" {
 
-// The struct that a parameter of a function is, or points to, from its debug info, as `describedStruct` says it. The
-// caller disposes of the text.
+// The struct that a parameter of a function is, or points to, from its debug info, as `describedStruct` says
+// it. The caller disposes of the text.
 char *gpurace_struct(LLVMValueRef function, unsigned index, bool behindPointer) {
   const llvm::DIType *parameter = nullptr;
   auto *program = llvm::unwrap<llvm::Function>(function)->getSubprogram();
@@ -324,6 +345,36 @@ char *gpurace_struct_of_variable(LLVMValueRef variable) {
   llvm::unwrap<llvm::GlobalVariable>(variable)->getDebugInfo(all);
   const llvm::DIType *type = all.size() == 1 ? bareType(all[0]->getVariable()->getType()) : nullptr;
   return LLVMCreateMessage(describedStruct(type).c_str());
+}
+
+// Calls `found` with `to`, a load, and an earlier load of the same bytes that it follows on each way, where
+// nothing that may write these bytes lies between: for integers and pointers.
+void gpurace_loaded_again(LLVMValueRef function, void *to,
+                          void (*found)(void *, LLVMValueRef, LLVMValueRef)) {
+  llvm::Function &f = *llvm::unwrap<llvm::Function>(function);
+  llvm::PassBuilder builder;
+  Analyses analyses(builder);
+  auto &dominators = analyses.functions.getResult<llvm::DominatorTreeAnalysis>(f);
+  auto &memory = analyses.functions.getResult<llvm::MemorySSAAnalysis>(f).getMSSA();
+  // By start of the address, distance from it, type, and the last instruction that may have written the
+  // bytes.
+  std::map<std::tuple<llvm::Value *, int64_t, llvm::Type *, llvm::MemoryAccess *>,
+           std::vector<llvm::LoadInst *>>
+      known;
+  for (llvm::BasicBlock *block : llvm::ReversePostOrderTraversal<llvm::Function *>(&f))
+    for (llvm::Instruction &instruction : *block) {
+      auto *load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
+      if (!load || !load->isSimple()) continue;
+      if (!load->getType()->isIntegerTy() && !load->getType()->isPointerTy()) continue;
+      llvm::Value *pointer = load->getPointerOperand();
+      llvm::APInt distance(f.getDataLayout().getIndexTypeSizeInBits(pointer->getType()), 0);
+      llvm::Value *start = pointer->stripAndAccumulateConstantOffsets(f.getDataLayout(), distance, true);
+      llvm::MemoryAccess *written = memory.getWalker()->getClobberingMemoryAccess(load);
+      auto &earlier = known[{start, distance.getSExtValue(), load->getType(), written}];
+      for (llvm::LoadInst *first : earlier)
+        if (dominators.dominates(first, load)) found(to, llvm::wrap(load), llvm::wrap(first));
+      earlier.push_back(load);
+    }
 }
 
 // Removes the permission to join a product with a sum. `LLVMSetFastMathFlags` of llvm-c only adds
@@ -508,19 +559,11 @@ void gpurace_optimize(LLVMModuleRef module, LLVMTargetMachineRef machine, unsign
     manager.addPass(KeepWidths());
     manager.addPass(KeepOrder());
   });
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager components;
-  llvm::ModuleAnalysisManager modules;
-  builder.registerLoopAnalyses(loops);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerModuleAnalyses(modules);
-  builder.crossRegisterProxies(loops, functions, components, modules);
+  Analyses analyses(builder);
   llvm::StandardInstrumentations instrumentations(m.getContext(), false);
-  instrumentations.registerCallbacks(callbacks, &modules);
+  instrumentations.registerCallbacks(callbacks, &analyses.modules);
   const OptimizationLevel levels[] = {OptimizationLevel::O1, OptimizationLevel::O2, OptimizationLevel::O3};
-  builder.buildPerModuleDefaultPipeline(levels[level - 1]).run(m, modules);
+  builder.buildPerModuleDefaultPipeline(levels[level - 1]).run(m, analyses.modules);
   KeepOrder::allow(true);
 }
 }

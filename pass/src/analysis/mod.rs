@@ -11,6 +11,7 @@ pub mod loops;
 pub mod observes;
 pub mod reach;
 pub mod regions;
+pub mod reloads;
 pub mod spins;
 pub mod sync_features;
 pub mod uniform;

@@ -14,8 +14,8 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use super::control_flow::{ControlFlow, dominators, dying, postdominators};
-use super::locals;
 use super::loops::{Loop, Loops};
+use super::{locals, reloads};
 use crate::ir;
 use crate::ir::entry_calls::entry_of;
 
@@ -159,8 +159,8 @@ pub struct Graph {
     pub node_of: Vec<usize>,
     /// For each loop, its node in the region around it.
     pub node_of_loop: Vec<usize>,
-    /// For each load from a local variable that is stored to in one place, the
-    /// value stored and the block that stores it.
+    /// For each load from a local variable that is stored to in one place, the value stored and the block that stores
+    /// it. For each load of what was loaded before, the earlier load and its block.
     pub forwarded: HashMap<LLVMValueRef, (LLVMValueRef, usize)>,
 }
 
@@ -298,7 +298,8 @@ impl Graph {
                 forwarded: HashMap::new(),
             };
             graph.build_regions(&successors, &ends);
-            graph.forwarded = locals::forward_stores(&graph, &dominators(&predecessors));
+            graph.forwarded = reloads::find(function, &graph);
+            graph.forwarded.extend(locals::forward_stores(&graph, &dominators(&predecessors)));
             Ok(graph)
         }
     }

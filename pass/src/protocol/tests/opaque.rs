@@ -174,6 +174,30 @@ fn what_lies_behind_a_variable_in_constant_memory_is_unknown() {
 }
 
 #[test]
+fn what_is_loaded_again_is_one_value() {
+    let opaques = |body: &str| {
+        let source =
+            format!("struct Image {{ int width, height; }}; KERNEL k(int *a, Image *p, int *q) {{ {body} }}");
+        Program::of(&source).protocol.opaques.len()
+    };
+    assert_eq!(opaques("if (tid < p->width) a[ctaid * p->width + tid] = 1;"), 1);
+    assert_eq!(opaques("if (tid < p->width && ctaid < p->height) a[ctaid * p->width + tid] = 1;"), 2);
+    assert_eq!(
+        opaques("int w = p->width; for (int i = 0; i < 3; ++i) a[i * p->width + w] = 1;"),
+        2,
+        "`a` may be `p`"
+    );
+    // Another thread may write it behind a barrier, and this one may do so.
+    assert_eq!(opaques("if (tid < p->width) { sync(); a[ctaid * p->width + tid] = 1; }"), 2);
+    assert_eq!(opaques("if (tid < p->width) { *q = 1; a[ctaid * p->width + tid] = 1; }"), 2);
+    // Only one way leads over the first load.
+    assert_eq!(opaques("int w = 0; if (tid < 3) w = p->width; a[p->width] = w;"), 1, "`w` decides nothing");
+    assert_eq!(opaques("int w = 0; if (tid < 3) w = p->width; a[p->width + w] = 1;"), 2);
+    // Not in the same iteration.
+    assert_eq!(opaques("int w = 0; for (int i = 0; i < *q; ++i) w += p[i].width; a[p->width] = 1;"), 2);
+}
+
+#[test]
 fn unused_values_are_left_out() {
     let program =
         Program::of("KERNEL k(int *a, int n, int m) { int x = a[m] * n; if (x > m) x = x % 7; a[0] = x; }");
