@@ -269,7 +269,7 @@ fn describe(raised: Option<Raised>, lane: &Lane, memory: &BlockMemory) -> (Fault
         return (FaultKind::Trap, "trap".into());
     };
     match (raised.signal, raised.address) {
-        (libc::SIGSEGV, Some(address)) if lane.stack.guards(address) => {
+        (libc::SIGSEGV, Some(address)) if lane.stack.overflows(address, raised.stack_pointer) => {
             (FaultKind::StackOverflow, "stack overflow".into())
         }
         (libc::SIGFPE, _) => (FaultKind::Arithmetic, "arithmetic error".into()),

@@ -21,6 +21,8 @@ pub(crate) struct Raised {
     pub(crate) write: bool,
     /// The address of the instruction.
     pub(crate) instruction: usize,
+    /// The stack pointer.
+    pub(crate) stack_pointer: usize,
 }
 
 /// The device thread that runs on an OS thread.
@@ -115,6 +117,7 @@ unsafe extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, con
                     .then(|| (*info).si_addr() as usize),
                 write: is_write_fault(context),
                 instruction: context.uc_mcontext.gregs[libc::REG_RIP as usize] as usize,
+                stack_pointer: context.uc_mcontext.gregs[libc::REG_RSP as usize] as usize,
             };
             let ended = JumpFiber::end_trapped((*running).fiber.get(), context);
             if ended {

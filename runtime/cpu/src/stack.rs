@@ -5,18 +5,24 @@
 //! | guard | shared memory | guard | guard | stack 0 | guard | stack 1 | ...
 //! ```
 //!
+//! The guards around shared memory are as wide as the largest shared memory: a wrong index of some rows too many leads
+//! into them, and not into a stack.
+//!
 //! The hot ends of page-aligned stacks of one size map to the same few cache sets. Therefore each
 //! stack starts [`COLOUR_STEP`] bytes lower in its page than the one before.
 
 use std::io;
+use std::ops::Range;
 use std::ptr::{self, NonNull};
 
 use crate::shared::SharedRoom;
 
-/// Unmapped bytes below each stack, and around shared memory.
+/// Unmapped bytes below each stack, and around the shared memory of a block in a cluster.
 pub(crate) const GUARD: usize = 32 << 10;
-/// The guards before and behind shared memory.
-const SHARED_GUARDS: usize = 2 * GUARD;
+/// Unmapped bytes on each side of shared memory.
+const SHARED_GUARD: usize = 256 << 10;
+/// Bytes below the stack pointer that code may use: the red zone of the ABI.
+const RED_ZONE: usize = 128;
 /// Bytes by which the start of each stack is lower in its page than that of the one before.
 const COLOUR_STEP: usize = 128;
 /// The least room for shared memory of a slab, in bytes.
@@ -48,8 +54,14 @@ pub(crate) struct SlabStack {
 
 impl SlabStack {
     /// True if `address` lies in the guard pages below the stack.
-    pub(crate) fn guards(&self, address: usize) -> bool {
+    fn guards(&self, address: usize) -> bool {
         (self.guard..self.guard + GUARD).contains(&address)
+    }
+
+    /// True if an access to `address` shows that the stack has grown into its guard pages. A wrong index may lead there
+    /// too, far below the stack pointer.
+    pub(crate) fn overflows(&self, address: usize, stack_pointer: usize) -> bool {
+        self.guards(address) && address + RED_ZONE >= stack_pointer
     }
 
     /// True if a stack pointer lies in this stack or its guard pages.
@@ -76,7 +88,7 @@ impl Slab {
         // later launches too.
         let shared_bytes = shared_bytes.max(LEAST_SHARED).next_multiple_of(PAGE);
         let stacks = Self::stacks_for(stacks);
-        let len = SHARED_GUARDS + shared_bytes + stacks * (GUARD + stack_bytes);
+        let len = 2 * SHARED_GUARD + shared_bytes + stacks * (GUARD + stack_bytes);
         // SAFETY: a fresh anonymous mapping; nothing is overlaid.
         let base = unsafe {
             libc::mmap(
@@ -94,7 +106,7 @@ impl Slab {
         let Some(base) = NonNull::new(base.cast::<u8>()) else {
             return Err(io::Error::other("mapping at address 0"));
         };
-        let shared = SharedRoom::new(base.as_ptr() as usize + GUARD, shared_bytes);
+        let shared = SharedRoom::new(base.as_ptr() as usize + SHARED_GUARD, shared_bytes);
         let slab = Self { base, len, shared, stacks, stack_bytes };
         for i in 0..stacks {
             slab.open(slab.stack_offset(i), stack_bytes)?;
@@ -119,7 +131,7 @@ impl Slab {
 
     /// Offset of the lowest usable byte of stack `i`.
     fn stack_offset(&self, i: usize) -> usize {
-        SHARED_GUARDS + self.shared.bytes() + i * (GUARD + self.stack_bytes) + GUARD
+        2 * SHARED_GUARD + self.shared.bytes() + i * (GUARD + self.stack_bytes) + GUARD
     }
 
     /// True if the slab is large enough for such a block.
@@ -157,9 +169,15 @@ impl Slab {
         unsafe { self.shared.open(bytes) }
     }
 
+    /// The addresses of the room for shared memory, of the guards around it and of that below the first stack.
+    pub(crate) fn shared_and_guards(&self) -> Range<usize> {
+        let base = self.base.as_ptr() as usize;
+        base..base + self.stack_offset(0)
+    }
+
     /// Start and size of the memory of all stacks, guards included.
     pub(crate) fn local_range(&self) -> (usize, usize) {
-        let start = SHARED_GUARDS + self.shared.bytes();
+        let start = 2 * SHARED_GUARD + self.shared.bytes();
         (self.base.as_ptr() as usize + start, self.len - start)
     }
 }
@@ -198,6 +216,9 @@ mod tests {
             let lowest = s.guard + GUARD;
             assert!(s.top() - lowest >= 64 << 10);
             assert!(s.guards(lowest - 1) && !s.guards(lowest));
+            // The stack grows below the stack pointer; what lies far below it is no part of the stack.
+            assert!(s.overflows(lowest - 8, lowest) && s.overflows(lowest - 4, lowest - 4096));
+            assert!(!s.overflows(lowest - 4, lowest + 4096) && !s.overflows(lowest, lowest));
             // SAFETY: both bytes belong to the stack.
             unsafe {
                 (lowest as *mut u8).write(1);
@@ -210,6 +231,11 @@ mod tests {
         }
         // SAFETY: 1000 bytes of shared memory were asked for.
         unsafe { ((shared + 999) as *mut u8).write(1) };
+        let around = slab.shared_and_guards();
+        assert!(
+            around.contains(&(shared + 1000 + SHARED_GUARD))
+                && !around.contains(&(slab.stack(0).guard + GUARD))
+        );
         let (start, len) = slab.local_range();
         assert!((start..start + len).contains(&(slab.stack(39).top() - 1)));
         assert!(!(start..start + len).contains(&(shared + 999)));

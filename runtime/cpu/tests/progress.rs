@@ -185,6 +185,30 @@ fn a_wait_without_end_is_ended() {
     }
 }
 
+/// Every thread waits for a flag that nobody sets. It gives way at two places in turn, as the loops of `cuda::barrier` do.
+unsafe extern "C" fn waits_at_two_places(ctx: *mut ThreadCtx, args: *const u8) {
+    // SAFETY: the launch passes flag.
+    unsafe {
+        let mut place = 0u64;
+        while word(ctx, arg::<u32>(args, 0)).load(Ordering::Acquire) == 0 {
+            place = std::hint::black_box(1 - place);
+            __gpurace_nanosleep(ctx, 100);
+        }
+    }
+}
+
+#[test]
+fn a_wait_that_gives_way_at_two_places_is_ended_too() {
+    let executor = executor(2);
+    let mut flag = vec![0u32; 1];
+    let begun = std::time::Instant::now();
+    let run = kernel(waits_at_two_places, 2, 64).buffer(&mut flag);
+    let fault = run.on(&executor).expect_err("endless wait");
+    assert_eq!(fault.kind, FaultKind::EndlessWait);
+    // The executor's limit is 400 ms. A thread whose state stays new gets 60 of them.
+    assert!(begun.elapsed().as_secs() < 12, "{:?}", begun.elapsed());
+}
+
 /// Counts to a number in a loop of atomics that is longer than the limit on waits.
 unsafe extern "C" fn long_count(ctx: *mut ThreadCtx, args: *const u8) {
     // SAFETY: the launch passes counter, microseconds.

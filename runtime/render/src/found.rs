@@ -252,7 +252,9 @@ pub(crate) fn launch(race: &Race, launch: &Launch) -> String {
 /// Returns the message for a fault.
 pub(crate) fn fault(fault: &Fault) -> String {
     let distance = words::fault_distance(fault).map(|distance| format!(" The address is {distance}."));
-    format!("Fault: {}.{}{}", fault.message, distance.unwrap_or_default(), replay(fault.seed))
+    let hint = words::fault_hint(fault).map(|hint| format!(" Hint: {hint}."));
+    let [distance, hint] = [distance, hint].map(Option::unwrap_or_default);
+    format!("Fault: {}.{distance}{hint}{}", fault.message, replay(fault.seed))
 }
 
 /// Returns the message for a divergence.

@@ -26,13 +26,16 @@ pub fn left_array(launch: &LaunchRecord, kind: &FaultKind) -> Option<(schema::Ob
             Some((array.shown, Some(*distance)))
         }
         FaultKind::LeavesShared { offset } => {
-            let dynamic = u64::from(launch.shape.dynamic_shared);
-            let end = match dynamic {
-                0 => launch.kernel.meta().shared_static.into(),
-                _ => dynamic_offset(launch) + dynamic,
+            let meta = launch.kernel.meta();
+            let dynamic = launch.shape.dynamic_shared;
+            // The array at that end of shared memory. Dynamic shared memory that the launch forgets has no bytes.
+            let nearest = if *offset < 0 {
+                0
+            } else if dynamic > 0 || !meta.dynamic_shared.is_empty() {
+                dynamic_offset(launch)
+            } else {
+                u64::from(meta.shared_static).saturating_sub(1)
             };
-            // The array at that end of shared memory.
-            let nearest = offset.clamp(&0, &(end as i64 - 1)).cast_unsigned();
             let mut array = object_at(launch, nearest).shown;
             let (within, size) = (array.offset.take()?, array.size?);
             array.element = None;

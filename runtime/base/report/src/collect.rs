@@ -193,6 +193,7 @@ impl Collector {
         let mut finding = finding(CauseKind::Fault, Some(&fault.kernel), words::fault_line(&fault));
         finding.fingerprint = words::fault_fingerprint(&fault);
         finding.why.clone_from(&fault.message);
+        finding.fix.advice = words::fault_hint(&fault).map(str::to_owned);
         finding.object = fault.object.as_ref().map(words::location);
         self.faults.push(fault);
         self.add_finding(finding)

@@ -6,7 +6,7 @@ use crate::barriers::{self, Level, Relation};
 use crate::cause::{InKernel, Order};
 use crate::flags;
 use crate::hint::{self, SideFacts};
-use crate::mistakes::Mistake;
+use crate::mistakes::{self, Mistake};
 use crate::names::kernel_name;
 use crate::schema::{Access, CauseKind, Effect, Op, Race, Scope};
 use crate::updates::{self, FoundUpdate};
@@ -137,6 +137,9 @@ impl<'a> Evidence<'a> {
             Diagnosis::Operations
         } else if any(|side| side.ends_block) {
             Diagnosis::EndOfBlock
+        } else if updates::are_copies_of_one_place(race, self.facts, self.relation) {
+            // Whatever waits for the copies, bytes of two threads go to one place.
+            Diagnosis::OnePlace
         } else if any(|side| side.asynchronous) {
             let freed = self.kernel.and_then(|kernel| Mistake::of_freed(race, kernel));
             freed.map_or(Diagnosis::UnwaitedCopy, Diagnosis::Mistake)
@@ -193,12 +196,23 @@ impl<'a> Evidence<'a> {
         // A barrier of the block orders one way within an iteration. No flag is meant for the other way.
         let is_parted = race.scope <= Scope::Block
             && relation.is_some_and(|relation| relation.over_back_edge.is_some() && !relation.is_statement);
+        // An arrival at a barrier object orders what comes before it.
+        let by_arrivals = race.scope <= Scope::Block
+            && self.kernel.is_some_and(|kernel| flags::is_told_by_arrivals(kernel.flow, kernel.pair));
+        let has_fences = has_fences && !by_arrivals;
         let needs_flag = !is_parted && (has_fences || race.scope > Scope::Block || !is_sequence || !meet);
         if race.same_value == Some(true) && is_one_place && update.is_none() {
             Diagnosis::SameValue
         } else if let Some(mistake) = mistake {
             Diagnosis::Mistake(mistake)
-        } else if self.is_handed_over && needs_flag && !self.spins && (!is_change || take_turns()) {
+        } else if self.is_handed_over && by_arrivals && !is_known && self.are_looked_for() {
+            Diagnosis::Mistake(Mistake::WrongPhase)
+        } else if self.is_handed_over
+            && needs_flag
+            && !by_arrivals
+            && !self.spins
+            && (!is_change || take_turns())
+        {
             // Data that an atomic hands over may be `volatile`: that makes it no flag.
             Diagnosis::MissingFence
         } else if let Some(update) = update {
@@ -256,6 +270,11 @@ impl<'a> Evidence<'a> {
             && self.relation.is_some_and(|relation| !relation.is_sequence)
     }
 
+    /// True if threads look before each side whether others have told them something.
+    fn are_looked_for(&self) -> bool {
+        self.kernel.is_some_and(|kernel| flags::are_looked_for(kernel.flow, kernel.pair))
+    }
+
     /// True if the scopes of two atomics have both threads.
     fn scopes_reach(&self) -> bool {
         let scope = self.race.scope;
@@ -291,10 +310,13 @@ impl<'a> Evidence<'a> {
             Diagnosis::MissingFence => hint::of_flag_or_lock(race),
             Diagnosis::Branches => hint::of_branches(race),
             Diagnosis::PlainFlag => hint::of_plain_flag(race, facts),
+            Diagnosis::OnePlace if updates::are_copies_of_one_place(race, self.facts, self.relation) => {
+                hint::of_overlapping_copies(race)
+            }
             Diagnosis::Mask => hint::of_mask(race, order),
-            Diagnosis::MissingBarrier if self.is_unwaited() => of_arrival(race, order),
+            Diagnosis::MissingBarrier if self.is_unwaited() => mistakes::of_arrival(race, order),
             Diagnosis::MissingBarrier if race.kind.has(Effect::Atomic) => hint::of_barrier(race, order),
-            Diagnosis::UnwaitedCopy if self.is_in_pipeline() => {
+            Diagnosis::UnwaitedCopy if updates::are_copies_in_pipeline(self.facts, self.kernel) => {
                 hint::hint(race, facts, order)? + hint::IF_PIPELINE
             }
             Diagnosis::LoopBackEdge if race.scope == Scope::Grid => hint::of_grid_loop(race, order),
@@ -313,15 +335,6 @@ impl<'a> Evidence<'a> {
     fn is_unwaited(&self) -> bool {
         let is_in_block = self.race.scope <= Scope::Block && self.race.kind.has(Effect::Write);
         is_in_block && self.relation.is_some_and(|relation| relation.has_arrival)
-    }
-
-    /// True if a loop that waits for copies has both sides. Of two copies, the first ones stand before the loop.
-    fn is_in_pipeline(&self) -> bool {
-        let are_copies = self.facts.iter().all(|side| side.asynchronous);
-        self.kernel.is_some_and(|InKernel { flow, pair }| {
-            updates::is_in_pipeline(flow, pair)
-                || are_copies && pair.iter().any(|&site| updates::is_in_pipeline(flow, [site; 2]))
-        })
     }
 
     /// Returns what is missing, in a sentence without a full stop.
@@ -448,16 +461,6 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Returns the hint if threads arrive at a barrier object between the accesses.
-fn of_arrival(race: &Race, order: Order) -> String {
-    let second = if order.swaps { race.earlier() } else { race.later() };
-    let second = hint::position(second).unwrap_or_else(|| "the second access".to_owned());
-    format!(
-        "an arrival at a barrier object orders nothing for a thread that does not wait for its phase: before {second}, \
-         let each thread wait by the token of this arrival, or by the parity of this phase"
-    )
-}
-
 /// Returns the line of both sides, if it is one.
 fn one_line(race: &Race) -> Option<u32> {
     let [later, earlier] = race.accesses.each_ref().map(|access| (&access.file, access.line));
@@ -465,7 +468,7 @@ fn one_line(race: &Race) -> Option<u32> {
 }
 
 /// True if both sides have one source position.
-fn is_one_place(race: &Race) -> bool {
+pub(crate) fn is_one_place(race: &Race) -> bool {
     let place = |access: &Access| {
         let line = access.line?;
         Some((access.file.clone()?, line, access.column))

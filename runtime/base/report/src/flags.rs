@@ -22,6 +22,58 @@ pub fn is_handed_over(flow: &Flow, [earlier, later]: Pair, across_blocks: bool) 
     follows && is_decided(flow, [earlier, later])
 }
 
+/// True if threads of a block tell each other only by arrivals at barrier objects when they have made an access: these
+/// order what comes before them, so no fence is missing.
+pub fn is_told_by_arrivals(flow: &Flow, pair: Pair) -> bool {
+    let places = places(flow);
+    let is_arrival = |step: &Step| releases(flow, step, false).map(|site| flow.arrivals.contains(&site));
+    let told = pair.iter().filter_map(|site| places.get(site)).flat_map(|&(block, at)| {
+        let here = flow.blocks[block].steps[at + 1..].iter().filter_map(is_arrival);
+        let behind: BTreeSet<usize> =
+            successors(flow, block).flat_map(|next| reached(flow, next, true)).collect();
+        let further = behind.into_iter().flat_map(|block| &flow.blocks[block].steps);
+        here.chain(further.filter_map(is_arrival)).collect::<Vec<_>>()
+    });
+    let told: Vec<bool> = told.collect();
+    !told.is_empty() && told.iter().all(|is_arrival| *is_arrival)
+}
+
+/// True if threads look before each of two accesses whether others have told them something, and a thread that makes
+/// both looks between them.
+pub fn are_looked_for(flow: &Flow, pair: Pair) -> bool {
+    let places = places(flow);
+    let Some([a, b]) = pair
+        .iter()
+        .map(|site| places.get(site).copied())
+        .collect::<Option<Vec<_>>>()
+        .and_then(|both| <[StepPlace; 2]>::try_from(both).ok())
+    else {
+        return false;
+    };
+    let looks: BTreeSet<StepPlace> = looks(flow).into_iter().collect();
+    pair.iter().all(|&site| is_looked_for(flow, site))
+        && !reaches_without(flow, a, b, &looks)
+        && !reaches_without(flow, b, a, &looks)
+}
+
+/// True if a way within an iteration leads from one step to another, and none of these steps lies on it.
+fn reaches_without(flow: &Flow, from: StepPlace, to: StepPlace, steps: &BTreeSet<StepPlace>) -> bool {
+    let mut entered = BTreeSet::new();
+    let mut pending = vec![(from.0, from.1 + 1)];
+    while let Some((block, first)) = pending.pop() {
+        let end = flow.blocks[block].steps.len();
+        let stop = (first..end).find(|&at| steps.contains(&(block, at))).unwrap_or(end);
+        if block == to.0 && (first..stop).contains(&to.1) {
+            return true;
+        }
+        if stop == end {
+            let next = successors(flow, block).filter(|&next| next > block && entered.insert(next));
+            pending.extend(next.map(|next| (next, 0)));
+        }
+    }
+    false
+}
+
 /// True if threads may exclude each other from an access that they all make. Before it a thread claims something by an
 /// atomic that changes memory, or waits in a loop of atomics alone. Behind it, it gives that back by an atomic. One that
 /// only decides where its own thread goes gives nothing back, such as that which claims an entry of a table.
@@ -57,14 +109,17 @@ pub fn may_exclude(flow: &Flow, pair: Pair) -> bool {
 
 /// True if a release comes before an access that it should come after: a thread comes to the other access by what an
 /// atomic has read, and no release follows until then. A thread that makes both makes the other one later in an
-/// iteration.
+/// iteration, or before the release: then it passes on what it has taken.
 pub fn is_released_early(flow: &Flow, [given, taken]: Pair, across_blocks: bool) -> bool {
     let places = places(flow);
     let Some(&at) = places.get(&given) else { return false };
     let in_iteration = Walk { back: false, stops: |_| false };
-    if places.get(&taken).is_some_and(|&taken| reaches(flow, taken, at, in_iteration)) {
-        return false;
-    }
+    let is_behind = |release: u32, site: u32| {
+        let (from, to) = (places.get(&site), places.get(&release));
+        from.zip(to).is_some_and(|(&from, &to)| reaches(flow, from, to, in_iteration))
+    };
+    // Who takes first gives on what it makes of that: the release stands between the two.
+    let takes_first = places.get(&taken).is_some_and(|&taken| reaches(flow, taken, at, in_iteration));
     let mut pending = vec![(at.0, at.1 + 1)];
     let mut entered = BTreeSet::new();
     while let Some((block, first)) = pending.pop() {
@@ -81,7 +136,9 @@ pub fn is_released_early(flow: &Flow, [given, taken]: Pair, across_blocks: bool)
     let steps = flow.blocks.iter().flat_map(|block| &block.steps);
     let mut released = steps.filter_map(|step| releases(flow, step, across_blocks));
     let comes_before = |site| places.get(&site).is_some_and(|&release| reaches(flow, release, at, before));
-    released.any(comes_before) && is_decided(flow, [given, taken]) && may_be_looked_for(flow, taken)
+    released.any(|release| comes_before(release) && (!takes_first || is_behind(release, taken)))
+        && is_decided(flow, [given, taken])
+        && may_be_looked_for(flow, taken)
 }
 
 /// True if a thread frees bytes for those who write them, and reads them only then: a release comes before the read on
@@ -537,8 +594,14 @@ mod tests {
                 assert!(!early(&text.replace(from, to), false), "{text}: {to}");
             }
         }
-        // A thread waits, loads, and stores what the next one should wait for.
+        // A thread waits, loads, and stores what the next one should wait for. With the release between the two, it
+        // stores too late.
         assert!(!early("u 1: L1 x5\nd 1,2: L3 x6\nu: L4 a1 L5 a0", false));
+        let chain = "u 1: L1\nd 1,2: L3 x6\nu: L4 a1 L5 x7 a0";
+        assert!(early(chain, true) && early(chain, false));
+        assert!(
+            !early(&chain.replace("x7 a0", "a0 x7"), true) && !early(&chain.replace("x7", "B x7 B"), true)
+        );
         // A counter is added to, and the sum decides who reads: nobody waits.
         assert!(!early("d 1,2: L1 x5 L2 a0 L3\nu 2: L4 a1\nu:", false));
         // Another thread adds nothing until the counter has changed.
@@ -547,6 +610,23 @@ mod tests {
         // A look is no release.
         let told = Flow { looks: vec![2], ..flow("u 1,2:\n 4: L1 a0 L2 x2\nd 2,3: L5 x3\n 4: L6 a1\nu:") };
         assert!(!is_handed_over(&told, [0, 1], false));
+    }
+
+    #[test]
+    fn who_is_told_by_arrivals_lacks_no_fence() {
+        let of = |text: &str| Flow { looks: vec![6, 8], arrivals: vec![5, 7], ..flow(text) };
+        let told = |text: &str| is_told_by_arrivals(&of(text), [0, 1]);
+        let looked = |text: &str| are_looked_for(&of(text), [0, 1]);
+        // A thread stores, arrives, waits and loads, in rounds.
+        let rounds = "u 1:\nu 2: L1 a0 L2 x5\nd 2,3: L2 x6\nu 4: L3 a1 L4 x7\nd 4,5: L4 x8\nu 1,6:\nu:";
+        assert!(told(rounds) && looked(rounds));
+        // An atomic tells of something, too, or nobody arrives.
+        assert!(!told(&rounds.replace("a1", "a1 x9")) && !told(&rounds.replace("x5", "").replace("x7", "")));
+        // Some threads do not wait.
+        assert!(!looked(&rounds.replace("u 2: L1", " 2,3: L1")));
+        // One thread stores and another one loads. Who stores does not look.
+        let two = "u 1,3:\nd 1,2: L1 x6\n 5: L2 a0 x5\nd 3,4: L3 x8\n 5: L4 a1 x7\nu:";
+        assert!(told(two) && looked(two) && !looked(&two.replace("u 1,3:", "u 2,3:")));
     }
 
     #[test]

@@ -88,43 +88,11 @@ pub(crate) fn of_branches(race: &Race) -> String {
 }
 
 /// Returns ` at line 5 and at line 7`.
-fn places(race: &Race) -> String {
+pub(crate) fn places(race: &Race) -> String {
     match [race.earlier(), race.later()].map(position) {
         [Some(a), Some(b)] => format!(" at {a} and at {b}"),
         _ => String::new(),
     }
-}
-
-/// Returns the hint if two accesses of one iteration use one stage of a buffer.
-pub(crate) fn of_stage(race: &Race) -> String {
-    let barrier = if race.scope == Scope::Warp { "__syncwarp()" } else { "__syncthreads()" };
-    let places = places(race);
-    format!(
-        "the accesses{places} use one stage of the buffer in each iteration, and the loop's barrier only parts \
-         iterations: let one of them use another stage; if both are meant for this one, put a {barrier} between them"
-    )
-}
-
-/// Returns the hint if a release comes before the access that it should pass on. `is_earlier` tells which side this is.
-pub(crate) fn of_early_release(race: &Race, is_earlier: bool) -> String {
-    let given = if is_earlier { race.earlier() } else { race.later() };
-    let effect = if is_earlier { race.kind.earlier() } else { race.kind.later() }.as_str();
-    let at = position(given).map_or_else(String::new, |at| format!(" at {at}"));
-    let fence = if race.scope > Scope::Cluster { ", with a __threadfence() between the two" } else { "" };
-    format!(
-        "an atomic, or an arrival at a barrier, passes on what comes before it: put the {effect}{at} before the \
-         release{fence}"
-    )
-}
-
-/// Returns the hint if a loop reads bytes and then looks whether they have changed meanwhile.
-pub(crate) fn of_look_afterwards(race: &Race) -> String {
-    let read = if race.kind.later() == Effect::Read { race.later() } else { race.earlier() };
-    let read = position(read).map_or_else(String::new, |at| format!(" at {at}"));
-    format!(
-        "the read{read} may meet a write, and the loop looks only afterwards whether it did: make both accesses \
-         atomic (atomicExch(&x, value) and atomicAdd(&x, 0), or a relaxed cuda::atomic_ref)"
-    )
 }
 
 /// Returns the hint if blocks that meet in a loop do not meet before its next iteration.
@@ -136,6 +104,15 @@ pub(crate) fn of_grid_loop(race: &Race, order: Order) -> String {
     format!(
         "a block comes to {then} in the next iteration while another one is still at {first}: put a `grid.sync()` at \
          the end of the loop too, or use two buffers in turn"
+    )
+}
+
+/// Returns the hint if several threads copy to the same bytes.
+pub(crate) fn of_overlapping_copies(race: &Race) -> String {
+    let at = position(race.later()).map_or_else(String::new, |at| format!(" at {at}"));
+    format!(
+        "several threads copy to the same bytes{at}, and only one value stays, however long they wait: give each bytes \
+         of its own (the index, or its swizzle, is wrong)"
     )
 }
 

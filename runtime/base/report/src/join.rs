@@ -8,6 +8,8 @@ use crate::diagnosis::side_name;
 use crate::fix;
 use crate::flags;
 use crate::hint;
+use crate::missing::one_would_do;
+use crate::mistakes::Mistake;
 use crate::schema::{Access, CauseKind, Effect, Finding, Fix, Op, Race, RaceKind, Report, Scope};
 use crate::updates;
 use crate::words;
@@ -33,6 +35,8 @@ pub type Traces<'a> = HashMap<&'a str, Vec<InKernel<'a>>>;
 ///   become atomic;
 /// - what a flag or a lock of too narrow a scope lets race, on other objects too;
 /// - what lacks a barrier within the iterations of one loop, and from one iteration to the next;
+/// - what one barrier would order, on several objects, though no line has a place for it;
+/// - what arrivals and waits at barrier objects do not order, on several objects;
 /// - what blocks of one branch may tell those of another one of by a plain flag: both objects lack order between
 ///   blocks;
 ///
@@ -57,6 +61,7 @@ pub fn join(report: &mut Report, traces: &Traces<'_>) {
             }
             let same_object = known.object == finding.object;
             match (finding.cause, known.cause) {
+                (Other, Other) if are_wrong_phases([finding, known]) => true,
                 (MissingBarrier | MissingFence | Other, Other) if is_told_of(finding, known, traces) => true,
                 (MissingBarrier | LoopBackEdge, Other) => {
                     let updates = updated(report, known);
@@ -86,7 +91,9 @@ pub fn join(report: &mut Report, traces: &Traces<'_>) {
                         .map(|finding| finding.fingerprint.split_once(':').unwrap_or_default());
                     // A fix of one alone would leave races of the other.
                     let has_fix = [finding, known].iter().any(|finding| finding.fix.diff.is_some());
-                    !has_fix && !own.is_empty() && own == other
+                    !has_fix
+                        && (!own.is_empty() && own == other
+                            || lack_one_barrier(report, [finding, known], traces))
                 }
                 _ => false,
             }
@@ -95,6 +102,9 @@ pub fn join(report: &mut Report, traces: &Traces<'_>) {
             match report.findings[into].cause {
                 UnorderedOperations => join_mended(report, at, into),
                 _ if is_of_back_edge(report, into, at, traces) => join_into(report, into, at),
+                _ if are_one_on_objects(report, [&report.findings[at], &report.findings[into]], traces) => {
+                    join_mended(report, at, into);
+                }
                 _ => join_with_advice(report, at, into, traces),
             }
         }
@@ -111,6 +121,29 @@ fn is_of_back_edge(report: &Report, within: usize, next: usize, traces: &Traces<
     (within.cause, next.cause) == (CauseKind::MissingBarrier, CauseKind::LoopBackEdge)
         && !of(within, traces).is_empty()
         && of(within, traces).iter().all(both_ways)
+}
+
+/// True if one mistake shows in two findings on different objects: barrier objects that order neither, or a barrier.
+fn are_one_on_objects(report: &Report, both: [&Finding; 2], traces: &Traces<'_>) -> bool {
+    both[0].object != both[1].object && (are_wrong_phases(both) || lack_one_barrier(report, both, traces))
+}
+
+/// True if barrier objects order the races of neither finding.
+fn are_wrong_phases(both: [&Finding; 2]) -> bool {
+    let suffix = format!(":{}", Mistake::WrongPhase.words());
+    both.iter().all(|finding| finding.fingerprint.ends_with(&suffix))
+}
+
+/// True if one barrier of the block would order the races of both findings.
+fn lack_one_barrier(report: &Report, both: [&Finding; 2], traces: &Traces<'_>) -> bool {
+    let [one, other] = both.map(|finding| of(finding, traces));
+    let Some(flow) = one.first().map(|race| race.flow) else { return false };
+    let pairs: Vec<_> = one.iter().chain(other).map(|race| race.pair).collect();
+    let is_in_block = |finding: &&Finding| report.races_of(finding).all(|race| race.scope <= Scope::Block);
+    both.iter().all(|finding| fix::may_need_barriers(finding) && is_in_block(finding))
+        && !other.is_empty()
+        && one.iter().chain(other).all(|race| std::ptr::eq(race.flow, flow))
+        && one_would_do(flow, &pairs, Level::Block)
 }
 
 /// True if one event would order races of both findings: the earlier and the later side are the same launches or

@@ -142,6 +142,24 @@ pub fn missing(
     Some(Missing { lines, in_every_launch: true, parted })
 }
 
+/// True if one barrier would order all races of a kernel, at some place that all threads of a block reach together,
+/// whether or not a statement can stand there.
+pub fn one_would_do(flow: &Flow, pairs: &[Pair], level: Level) -> bool {
+    let blocks = flow.blocks.iter().enumerate().filter(|(_, block)| block.uniform);
+    // Only before an access, and at the end of a basic block, does it make a difference.
+    let places = blocks.flat_map(|(at, block)| {
+        let is_place = move |step: &usize| {
+            block.steps.get(*step).is_none_or(|step| matches!(step, Step::Access(_) | Step::Atomic(_)))
+        };
+        (0..=block.steps.len()).filter(is_place).map(move |step| (at, step))
+    });
+    let parts_all = |place: StepPlace| {
+        let parted = Parted::new(flow, &[place], level);
+        pairs.iter().all(|&pair| parted.parts(pair))
+    };
+    pairs.len() <= MOST_PAIRS && places.take(MOST_CANDIDATES).any(parts_all)
+}
+
 /// Returns the lines before which a barrier may stand in all kernels, the best first.
 fn candidates(
     all: &[Unordered<'_>],

@@ -2,8 +2,8 @@
 
 use gpurace_abi::flow::{Flow, Step};
 
-use crate::barriers::Relation;
-use crate::cause::InKernel;
+use crate::barriers::{Pair, Relation};
+use crate::cause::{InKernel, Order};
 use crate::flags;
 use crate::hint;
 use crate::paths::{Walk, innermost_loop, places, reaches};
@@ -20,6 +20,9 @@ pub enum Mistake {
         /// This access is the earlier side.
         is_earlier: bool,
     },
+    /// Threads arrive and wait at a barrier object, but its phase does not order them: it counts too few arrivals, or
+    /// they use another object or phase.
+    WrongPhase,
     /// A loop reads bytes, and then looks by an atomic whether they have changed meanwhile.
     LookAfterwards,
 }
@@ -45,7 +48,9 @@ impl Mistake {
         // What one iteration leaves to the next one, no release of the iteration tells of.
         let in_one_turn = relation.is_some_and(|relation| match race.scope {
             Scope::Warp | Scope::Block | Scope::Cluster => relation.over_back_edge.is_none(),
-            Scope::Grid | Scope::Device | Scope::System => !relation.is_sequence,
+            Scope::Grid | Scope::Device | Scope::System => {
+                !relation.is_sequence || comes_first(flow, [given[1], given[0]])
+            }
         });
         let across_blocks = race.scope > Scope::Cluster;
         // A reader may also hand bytes over to a writer.
@@ -77,6 +82,7 @@ impl Mistake {
         match self {
             Self::WrongStage => "wrong stage",
             Self::EarlyRelease { .. } => "early release",
+            Self::WrongPhase => "wrong phase",
             Self::LookAfterwards => words::MISSING_ATOMIC,
         }
     }
@@ -91,6 +97,9 @@ impl Mistake {
                 let [given, other] = [is_earlier, !is_earlier].map(|side| words::effect_at(race, side));
                 format!("{given} comes after the release that should order it before {other}")
             }
+            Self::WrongPhase => {
+                format!("arrivals and waits at a barrier object do not order {first} before {second}")
+            }
             Self::LookAfterwards => format!("{first} and {second} are not ordered, and not both atomic"),
         }
     }
@@ -98,11 +107,66 @@ impl Mistake {
     /// Returns advice.
     pub fn hint(self, race: &Race) -> String {
         match self {
-            Self::WrongStage => hint::of_stage(race),
-            Self::EarlyRelease { is_earlier } => hint::of_early_release(race, is_earlier),
-            Self::LookAfterwards => hint::of_look_afterwards(race),
+            Self::WrongStage => of_stage(race),
+            Self::EarlyRelease { is_earlier } => of_early_release(race, is_earlier),
+            Self::WrongPhase => OF_PHASE.to_owned(),
+            Self::LookAfterwards => of_look_afterwards(race),
         }
     }
+}
+
+/// Returns the hint if two accesses of one iteration use one stage of a buffer.
+fn of_stage(race: &Race) -> String {
+    let barrier = if race.scope == Scope::Warp { "__syncwarp()" } else { "__syncthreads()" };
+    let places = hint::places(race);
+    format!(
+        "the accesses{places} use one stage of the buffer in each iteration, and the loop's barrier only parts \
+         iterations: let one of them use another stage; if both are meant for this one, put a {barrier} between them"
+    )
+}
+
+/// Returns the hint if a release comes before the access that it should pass on. `is_earlier` tells which side this is.
+fn of_early_release(race: &Race, is_earlier: bool) -> String {
+    let given = if is_earlier { race.earlier() } else { race.later() };
+    let effect = if is_earlier { race.kind.earlier() } else { race.kind.later() }.as_str();
+    let at = hint::position(given).map_or_else(String::new, |at| format!(" at {at}"));
+    let fence = if race.scope > Scope::Cluster { ", with a __threadfence() between the two" } else { "" };
+    format!(
+        "an atomic, or an arrival at a barrier, passes on what comes before it: put the {effect}{at} before the \
+         release{fence}"
+    )
+}
+
+/// Returns the hint if threads arrive at a barrier object between the accesses.
+pub(crate) fn of_arrival(race: &Race, order: Order) -> String {
+    let second = if order.swaps { race.earlier() } else { race.later() };
+    let second = hint::position(second).unwrap_or_else(|| "the second access".to_owned());
+    format!(
+        "an arrival at a barrier object orders nothing for a thread that does not wait for its phase: before {second}, \
+         let each thread wait by the token of this arrival, or by the parity of this phase"
+    )
+}
+
+/// The hint if the phase of a barrier object does not order threads.
+const OF_PHASE: &str = "a phase ends once as many threads have arrived as init() counts: let it count each arrival, and let \
+                                   those who arrive and those who wait use the same barrier object, stage and parity";
+
+/// Returns the hint if a loop reads bytes and then looks whether they have changed meanwhile.
+fn of_look_afterwards(race: &Race) -> String {
+    let read = if race.kind.later() == Effect::Read { race.later() } else { race.earlier() };
+    let read = hint::position(read).map_or_else(String::new, |at| format!(" at {at}"));
+    format!(
+        "the read{read} may meet a write, and the loop looks only afterwards whether it did: make both accesses \
+         atomic (atomicExch(&x, value) and atomicAdd(&x, 0), or a relaxed cuda::atomic_ref)"
+    )
+}
+
+/// True if a thread that makes both accesses makes the first one earlier in an iteration.
+fn comes_first(flow: &Flow, pair: Pair) -> bool {
+    let places = places(flow);
+    let [first, second] = pair.map(|site| places.get(&site).copied());
+    let in_iteration = Walk { back: false, stops: |_| false };
+    first.zip(second).is_some_and(|(first, second)| reaches(flow, first, second, in_iteration))
 }
 
 /// True if both accesses use one stage of a buffer in an iteration of a loop, and the loop has one barrier, in each

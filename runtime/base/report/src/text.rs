@@ -237,6 +237,7 @@ impl TextRenderer<'_> {
             text.line(format_args!("  The address is {distance}"));
         }
         text.schedule(fault.seed);
+        text.hint(words::fault_hint(fault));
         // One loop ran all threads of the block. A seed runs each by itself.
         text.hint(fault.line.is_none().then_some("GPURACE_OPTIONS=seed=1 may show the line and the thread"));
         text.out

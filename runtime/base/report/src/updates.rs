@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use gpurace_abi::flow::{Flow, Step, Update};
 
-use crate::barriers::Pair;
+use crate::barriers::{Pair, Relation};
 use crate::cause::InKernel;
+use crate::diagnosis::is_one_place;
 use crate::hint::SideFacts;
 use crate::paths::{Walk, is_one_statement, loops, places, reaches, reversed};
-use crate::schema::Race;
+use crate::schema::{Race, RaceKind};
 
 /// What a race has to do with an update: one thread reads bytes and then changes them, and so does another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +74,24 @@ pub fn is_copy_waited_for(race: &Race, facts: [SideFacts; 2], kernel: InKernel<'
         [false, true] => is_waited(kernel.flow, first, second),
         _ => false,
     }
+}
+
+/// True if several threads copy to the same bytes by one statement, and no loop lets one of them come later.
+pub fn are_copies_of_one_place(race: &Race, facts: [SideFacts; 2], relation: Option<Relation>) -> bool {
+    let [later, earlier] = &race.accesses;
+    facts.iter().all(|side| side.asynchronous)
+        && race.kind == RaceKind::WriteWrite
+        && is_one_place(race)
+        && (later.thread, later.block) != (earlier.thread, earlier.block)
+        && relation.is_none_or(|relation| relation.over_back_edge.is_none())
+}
+
+/// True if a loop that waits for copies has both sides. Of two copies, the first ones stand before the loop.
+pub fn are_copies_in_pipeline(facts: [SideFacts; 2], kernel: Option<InKernel<'_>>) -> bool {
+    let are_copies = facts.iter().all(|side| side.asynchronous);
+    kernel.is_some_and(|InKernel { flow, pair }| {
+        is_in_pipeline(flow, pair) || are_copies && pair.iter().any(|&site| is_in_pipeline(flow, [site; 2]))
+    })
 }
 
 /// True if a loop has both accesses and a wait for copies.

@@ -15,7 +15,7 @@ pub(crate) use divergence::divergence_why;
 pub use divergence::{
     divergence_fingerprint, divergence_hint, divergence_kind, divergence_line, divergence_threads,
 };
-pub use fault::{fault_distance, fault_fingerprint, fault_line};
+pub use fault::{fault_distance, fault_fingerprint, fault_hint, fault_line};
 
 /// True if the access is an instruction of a kernel.
 pub fn in_kernel(op: Op) -> bool {

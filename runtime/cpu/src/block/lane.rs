@@ -46,8 +46,8 @@ pub(crate) struct Lane {
     pub(crate) site: Option<u32>,
     /// The result of the collective that it waited in.
     pub(crate) result: u64,
-    /// Digest of its private state when it last yielded.
-    pub(crate) digest: u64,
+    /// Digests of its private state, as it was at the last times that it yielded with another one.
+    pub(crate) digests: [u64; 4],
     /// Digest of the calls that led to its question which lanes are active.
     pub(crate) asked_from: u64,
     /// Calls of `__gpurace_ignore(1)` without a matching call with 0.

@@ -62,12 +62,15 @@ impl BlockMemory {
         self.slab.local_range()
     }
 
-    /// The bytes from the start of shared memory to an address in the guards beside it.
+    /// The bytes from the start of shared memory to an address in the guards beside it. A block without shared memory
+    /// has guards where it would be.
     pub(crate) fn guarded_offset(&self, address: usize) -> Option<i64> {
         let (start, bytes) = self.shared;
-        let guarded = (start - GUARD..start).contains(&address)
-            || (0..GUARD).contains(&address.wrapping_sub(start + bytes));
-        (guarded && bytes > 0).then(|| address as i64 - start as i64)
+        let own = self.slab.shared_and_guards();
+        // That of a block in a cluster lies elsewhere.
+        let around = if own.contains(&start) { own } else { start - GUARD..start + bytes + GUARD };
+        let is_guarded = around.contains(&address) && !(start..start + bytes).contains(&address);
+        is_guarded.then(|| address as i64 - start as i64)
     }
 
     /// Start and size of shared memory.

@@ -166,7 +166,7 @@ impl Block {
             sync: 0,
             site: None,
             result: 0,
-            digest: 0,
+            digests: [0; 4],
             asked_from: 0,
             ignoring: 0,
             in_atomic: 0,
@@ -236,7 +236,7 @@ impl Block {
             lane.ctx.executor[slot::LOCAL_BYTES] = ptr::without_provenance_mut(local_bytes);
             lane.state = LaneState::Fresh;
             lane.site = None;
-            lane.digest = 0;
+            lane.digests = [0; 4];
             lane.ignoring = 0;
             lane.in_atomic = 0;
             lane.slowness = b.rng.as_mut().map_or(0, |rng| 1 + rng.below(3));

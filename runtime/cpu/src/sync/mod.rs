@@ -91,8 +91,10 @@ pub(crate) unsafe fn give_way(ctx: *mut ThreadCtx, digest: u64) {
             (*ctx).executor[slot::COUNTDOWN] = std::ptr::without_provenance_mut(usize::MAX);
             return;
         }
-        if (*lane).digest != digest {
-            (*lane).digest = digest;
+        // A loop may give way at several places: then it comes back to the state that the thread had there.
+        if !(*lane).digests.contains(&digest) {
+            (*lane).digests.rotate_right(1);
+            (*lane).digests[0] = digest;
             (*b).moved = true;
         }
         (*lane).state = LaneState::Yielded;

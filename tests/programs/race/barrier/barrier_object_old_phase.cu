@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-barrier
+//@[racy] findings: wrong-phase|missing-barrier
 // The racy program waits for the phase that its first arrival was for, which is
 // over at once the second time.
 #include <cuda/barrier>

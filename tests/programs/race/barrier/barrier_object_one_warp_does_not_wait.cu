@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-fence
+//@[racy] findings: missing-barrier
 // All threads arrive at a `cuda::barrier` in each round. What the others learn there, the
 // warp that does not wait does not know.
 #include <cuda/barrier>

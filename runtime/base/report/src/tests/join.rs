@@ -237,6 +237,25 @@ fn two_writes_leave_one_value_whatever_the_order() {
 }
 
 #[test]
+fn one_barrier_that_no_line_has_a_place_for_orders_two_objects() {
+    let two = |scope| {
+        let of = |object, read| (MissingBarrier, [(Read, read), (Write, 4)], object, scope);
+        report(&[of("as", 5), of("bs", 6)])
+    };
+    // Both tiles are stored before they are read.
+    let tiles = flow("u 1: L4 a0 a2 L5 a1 a3\nu:");
+    let pairs: [&[Pair]; 2] = [&[[0, 1]], &[[2, 3]]];
+    assert_eq!(joined_as(two(Scope::Block), &tiles, &pairs), [(MissingBarrier, 2)]);
+    // No barrier of a block orders several blocks. Two objects need two barriers if each is stored and read in turn, and
+    // none is possible where threads part.
+    assert_eq!(joined_as(two(Scope::Grid), &tiles, &pairs).len(), 2);
+    let in_turn = flow("u 1: L4 a0 L5 a1 L6 a2 L7 a3\nu:");
+    assert_eq!(joined_as(two(Scope::Block), &in_turn, &pairs).len(), 2);
+    let apart = flow("u 1,2:\n 2: L4 a0 a2 L5 a1 a3\nu:");
+    assert_eq!(joined_as(two(Scope::Block), &apart, &pairs).len(), 2);
+}
+
+#[test]
 fn what_one_block_may_tell_another_one_of_is_one_finding() {
     let told = (MissingBarrier, [(Read, 9), (Write, 6)], "value", Scope::Grid);
     let flag = |scope| (MissingBarrier, [(Read, 8), (Write, 7)], "flag", scope);

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{location, plural};
 use crate::names::kernel_name;
-use crate::schema::Fault;
+use crate::schema::{Fault, ObjectKind};
 
 /// Returns what stays as it is when lines move. Addresses differ from run to run.
 pub fn fault_fingerprint(fault: &Fault) -> String {
@@ -37,4 +37,14 @@ pub fn fault_distance(fault: &Fault) -> Option<String> {
             format!("{bytes} {side} {object}")
         }
     })
+}
+
+/// Returns advice on a fault, if there is any.
+pub fn fault_hint(fault: &Fault) -> Option<&'static str> {
+    let object = fault.object.as_ref()?;
+    let is_forgotten = object.kind == ObjectKind::Shared && object.size == Some(0);
+    is_forgotten.then_some(
+        "the launch asks for no dynamic shared memory: give its size in bytes as the third value of \
+         <<<blocks, threads, bytes>>>",
+    )
 }
