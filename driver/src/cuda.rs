@@ -92,6 +92,12 @@ impl Toolkit {
         let dirs = ["include", "include/cccl"].into_iter().take(1 + usize::from(apart));
         dirs.map(|dir| self.path.join(dir))
     }
+
+    /// True if a file is one of its headers, by whatever path.
+    pub fn has(&self, file: &Path) -> bool {
+        let real = |path: &Path| std::fs::canonicalize(path).ok();
+        real(file).zip(real(&self.path.join("include"))).is_some_and(|(file, dir)| file.starts_with(dir))
+    }
 }
 
 /// The reason why clang 22 cannot use a folder as a toolkit.

@@ -12,10 +12,21 @@ use crate::{dialect, project};
 const SINCE: Version = Version { major: 13, minor: 0 };
 
 /// Functions that are gone.
-const GONE: [&str; 9] = [
+const GONE: [&str; 20] = [
+    "cudaGraphAddDependencies_v2",
+    "cudaGraphAddNode_v2",
+    "cudaGraphGetEdges_v2",
+    "cudaGraphNodeGetDependencies_v2",
+    "cudaGraphNodeGetDependentNodes_v2",
+    "cudaGraphRemoveDependencies_v2",
     "cudaLaunchCooperativeKernelMultiDevice",
+    "cudaMemAdvise_v2",
+    "cudaMemPrefetchAsync_v2",
     "cudaSetDoubleForDevice",
     "cudaSetDoubleForHost",
+    "cudaStreamGetCaptureInfo_v2",
+    "cudaStreamGetCaptureInfo_v3",
+    "cudaStreamUpdateCaptureDependencies_v2",
     "cudaThreadExit",
     "cudaThreadGetCacheConfig",
     "cudaThreadGetLimit",
@@ -210,6 +221,7 @@ mod tests {
         for (text, name) in [
             ("void f() { cudaThreadSynchronize(); }", "cudaThreadSynchronize"),
             ("CHECK(cudaThreadExit ());", "cudaThreadExit"),
+            ("x = cudaStreamGetCaptureInfo_v2(s, &state);", "cudaStreamGetCaptureInfo_v2"),
             ("cudaMemPrefetchAsync(p, n * f(1, 2), 0);", "cudaMemPrefetchAsync"),
             ("x = cudaGraphAddDependencies(g, &a,\n &b, 1);", "cudaGraphAddDependencies"),
             ("cudaGraphAddNode(&n, g, d, {1, 2}, &p);", "cudaGraphAddNode"),

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use crate::args::{Args, InputKind, SaveTemps};
 use crate::config::Cpu;
-use crate::cuda::{self, Origin};
+use crate::cuda::{self, Origin, Toolkit};
 use crate::diagnostic::{Error, Exit, note, temporary_folder};
 use crate::plan::{self, Step};
 use crate::toolchain::{self, Driver, Toolchain, World};
@@ -97,7 +97,10 @@ fn explain_compilation(args: &Args, toolchain: &Toolchain, driver: Driver) {
     let sources = headers::sources(args);
     let mut errors = project::explain(&sources, &headers::include_folders(args), toolchain.toolkit.as_ref());
     if toolchain.toolkit.as_ref().is_some_and(|found| cuda13::is_since(found.version)) {
-        errors.extend(cuda13::explain(&sources));
+        // Folders of `-I` may hold CUDA's own headers.
+        let is_theirs = |path: &Path| toolchain.toolkit.as_ref().is_some_and(|found| found.has(path));
+        let own: Vec<_> = sources.iter().filter(|(path, _)| !is_theirs(path)).cloned().collect();
+        errors.extend(cuda13::explain(&own));
         errors.extend(cuda13::explain_standard(&sources, &args.standard()));
     }
     if !args.defines("__NVCC__") {
@@ -146,11 +149,15 @@ pub(crate) fn find(args: &mut Args, driver: Driver) -> Result<Toolchain, Error> 
     if builds {
         adapted_headers.extend(headers::sources_to_adapt(args));
     }
+    let hides = |toolkit: &&Toolkit| builds && headers::hides_cuda_header(args, &toolkit.path);
+    let hidden_header = toolkit.as_ref().filter(hides).and_then(|_| toolchain::resource_dir(&compiler.path));
+    let hidden_header = hidden_header.map(|resources| resources.join("include").join(headers::CUDA_HEADER));
     Ok(Toolchain {
         compiler,
         installation,
         toolkit,
         adapted_headers,
+        hidden_header,
         system_prefixes,
         cpu: Cpu::of_this_machine(),
         work_dir: env::current_dir().unwrap_or_default(),

@@ -19,6 +19,25 @@ const BARRIERS: [&str; 3] = [
     "include/cccl/cuda/__barrier/barrier_block_scope.h",
 ];
 
+/// The header of the driver API, which clang reads before each CUDA source. nvcc reads it only where a source asks.
+pub const CUDA_HEADER: &str = "cuda.h";
+
+/// True if a folder of the user has another [`CUDA_HEADER`], which clang would read in place of CUDA's.
+pub fn hides_cuda_header(args: &Args, toolkit: &Path) -> bool {
+    let real = |path: PathBuf| std::fs::canonicalize(path).ok();
+    let theirs = real(toolkit.join("include").join(CUDA_HEADER));
+    let folders = [include_folders(args), folders(args, "-isystem")].concat();
+    folders.iter().filter_map(|folder| real(folder.join(CUDA_HEADER))).any(|found| Some(found) != theirs)
+}
+
+/// Returns a file system for clang's `-ivfsoverlay`, in which a header of the toolkit stands where clang looks first.
+/// Unlike `-remap-file`, it lets clang name the toolkit's file among the dependencies.
+pub fn overlay(place: &Path, toolkit: &Path) -> String {
+    let header = toolkit.join("include").join(CUDA_HEADER);
+    let file = serde_json::json!({ "type": "file", "name": place, "external-contents": header });
+    serde_json::json!({ "version": 0, "roots": [file] }).to_string()
+}
+
 /// Returns the headers of a toolkit that clang cannot read as they are.
 pub fn to_adapt(toolkit: &Path) -> Vec<PathBuf> {
     BARRIERS
@@ -58,17 +77,19 @@ pub fn sources(args: &Args) -> Vec<(PathBuf, String)> {
 
 /// The folders of `-iquote`, then those of `-I`.
 pub fn include_folders(args: &Args) -> Vec<PathBuf> {
-    let folders = |option: &str| -> Vec<PathBuf> {
-        let of_item = |item: &Item| match item {
-            Item::Option { words, .. } => {
-                let text: String = words.iter().map(|word| word.to_string_lossy()).collect();
-                text.strip_prefix(option).map(PathBuf::from)
-            }
-            Item::Input(_) => None,
-        };
-        args.items.iter().filter_map(of_item).collect()
+    [folders(args, "-iquote"), folders(args, "-I")].concat()
+}
+
+/// The folders that an option names.
+fn folders(args: &Args, option: &str) -> Vec<PathBuf> {
+    let of_item = |item: &Item| match item {
+        Item::Option { words, .. } => {
+            let text: String = words.iter().map(|word| word.to_string_lossy()).collect();
+            text.strip_prefix(option).map(PathBuf::from)
+        }
+        Item::Input(_) => None,
     };
-    [folders("-iquote"), folders("-I")].concat()
+    args.items.iter().filter_map(of_item).collect()
 }
 
 /// The names in the lines `#include "name"`.
@@ -124,6 +145,28 @@ mod tests {
         let own = "struct barrier {\n  ~barrier() { f(); }\n};\n";
         assert_eq!(adapt(Path::new("src/barrier.h"), own), None);
         assert!(adapt_toolkit(own).is_some());
+    }
+
+    #[test]
+    fn only_another_header_hides_that_of_cuda() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = |name: &str| {
+            let folder = root.path().join(name);
+            std::fs::create_dir_all(&folder).unwrap();
+            folder
+        };
+        let theirs = folder("cuda/include").join("cuda.h");
+        std::fs::write(&theirs, "").unwrap();
+        std::os::unix::fs::symlink(&theirs, folder("links").join("cuda.h")).unwrap();
+        std::fs::write(folder("own").join("cuda.h"), "").unwrap();
+        folder("empty");
+        let hides = |option: &str, name: &str| {
+            let folder = root.path().join(name).display().to_string();
+            let args = Args::parse([option, &folder, "-c", "a.cu"].map(Into::into).into()).unwrap();
+            hides_cuda_header(&args, &root.path().join("cuda"))
+        };
+        assert!(["-I", "-iquote", "-isystem"].into_iter().all(|option| hides(option, "own")));
+        assert!(["links", "empty", "cuda/include"].into_iter().all(|name| !hides("-I", name)));
     }
 
     #[test]

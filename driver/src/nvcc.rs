@@ -244,7 +244,7 @@ impl Meaning {
             Joined(option) => out.push(format!("{option}{value}").into()),
             Next(option) => out.extend([option.into(), value.into()]),
             Linker => out.push(format!("-Wl,{}", parts(value).join(",")).into()),
-            Parts => out.extend(parts(value).into_iter().map(of_gcc).map(OsString::from)),
+            Parts => out.extend(parts(value).into_iter().filter_map(of_gcc).map(OsString::from)),
             Arch => out.extend(gpu_arch(value).map(option_of_arch)),
             Gencode => {
                 let arch = value.split(',').find_map(|part| part.trim_matches('"').strip_prefix("arch="));
@@ -296,9 +296,15 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_digit())
 }
 
-/// Returns clang's word for one of GCC, nvcc's host compiler, that clang does not know.
-fn of_gcc(word: String) -> String {
-    if word == "-export-dynamic" { "-rdynamic".to_owned() } else { word }
+/// Returns clang's word for one of GCC, nvcc's host compiler. `None` for those that make errors of GCC's warnings:
+/// clang warns of other things, also in device code, which GCC does not read.
+fn of_gcc(word: String) -> Option<String> {
+    match word.as_str() {
+        "-export-dynamic" => Some("-rdynamic".to_owned()),
+        "-Werror" | "-pedantic-errors" => None,
+        _ if word.starts_with("-Werror=") => None,
+        _ => Some(word),
+    }
 }
 
 /// Returns the host compiler's words in a value of `-Xcompiler`. Commas and spaces separate them, unless
@@ -359,6 +365,7 @@ mod tests {
         becomes("-Xcompiler -fPIC,-Wall", "-fPIC -Wall");
         becomes("-Xcompiler=-fopenmp --compiler-options -O2", "-fopenmp -O2");
         becomes("-Xcompiler -export-dynamic,-Wall", "-rdynamic -Wall");
+        becomes("-Xcompiler -Wall,-Werror,-Werror=sign-compare,-O2 -Werror", "-Wall -O2 -Werror");
         becomes("-Xcompiler -Wl\\,-z\\,now", "-Wl,-z,now");
         becomes("-Xcompiler ,\"-Wall\",\"-fPIC\"", "-Wall -fPIC");
         assert_eq!(parts("\"-DNAME=a b\" '-g'"), ["-DNAME=a b", "-g"]);

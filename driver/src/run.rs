@@ -59,6 +59,7 @@ fn run_step(step: &Step, program: &str, response_file: &Path) -> Result<Exit, Er
             return diagnostics(file, *errors || settings.is_some_and(|settings| settings.werror));
         }
         Step::Header { from, to } => adapt(from, to)?,
+        Step::Overlay { text, to } => write(to, text)?,
         Step::Gpu { ptx, sass, files, source, failure } => {
             gpu::make(ptx, sass.as_ref(), files, response_file)
                 .or_else(|why| gpu::failed(&why, source, files, *failure))?;

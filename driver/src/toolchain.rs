@@ -82,6 +82,8 @@ pub struct Toolchain {
     pub toolkit: Option<Toolkit>,
     /// Toolkit headers and sources that clang reads in an adapted copy.
     pub adapted_headers: Vec<PathBuf>,
+    /// Where clang looks for CUDA's `cuda.h` first, if it would then find one of the program's own.
+    pub hidden_header: Option<PathBuf>,
     /// Folders of headers that are not the user's.
     pub system_prefixes: Vec<PathBuf>,
     /// The highest processor level that this machine supports.
@@ -306,7 +308,7 @@ fn not_found(what: &str, places: &[PathBuf]) -> Error {
 }
 
 /// Returns the folder of clang's own headers: `../lib/clang/22`, seen from the real program.
-fn resource_dir(clang: &Path) -> Option<PathBuf> {
+pub fn resource_dir(clang: &Path) -> Option<PathBuf> {
     let real = fs::canonicalize(clang).ok()?;
     let dir = real.parent()?.parent()?.join(format!("lib/clang/{LLVM_MAJOR}"));
     dir.is_dir().then_some(dir)

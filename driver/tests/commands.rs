@@ -289,6 +289,8 @@ fn a_folder_looks_like_a_toolkit() {
         ("include/cuda.h", "share/gpurace/cuda/include/cuda.h"),
         ("lib/libcudart.so", "lib/gpurace/libgpurace_rt.so"),
         ("lib64/stubs/libcuda.so", "lib/gpurace/libgpurace_rt.so"),
+        ("targets/x86_64-linux/include/cuda.h", "share/gpurace/cuda/include/cuda.h"),
+        ("targets/x86_64-linux/lib/libcudart.so", "lib/gpurace/libgpurace_rt.so"),
     ] {
         assert_eq!(fs::canonicalize(checked.join(file)).unwrap(), base.join(real));
     }

@@ -24,6 +24,7 @@ fn toolchain() -> Toolchain {
             origin: Origin::Own,
         }),
         adapted_headers: Vec::new(),
+        hidden_header: None,
         system_prefixes: vec!["/usr/include".into()],
         cpu: Cpu::V3,
         work_dir: "/src".into(),
@@ -157,6 +158,19 @@ fn clang_reads_adapted_headers_in_their_place() {
     assert_eq!(said.matches(option).count(), 4, "{said}");
     let host_only = plan_with("-fsanitize=gpurace a.o -o app", &adapting);
     assert!(!host_only.steps.iter().any(|step| copies(&step)));
+}
+
+#[test]
+fn cuda_s_header_goes_before_one_of_the_program() {
+    let hiding = Toolchain { hidden_header: Some("/clang/include/cuda.h".into()), ..toolchain() };
+    let plan = plan_with("-fsanitize=gpurace a.cu b.cu -o app", &hiding);
+    let Step::Overlay { text, .. } = &plan.steps[0] else { panic!("{}", plan.render()) };
+    assert!(
+        text.contains(r#""name":"/clang/include/cuda.h""#) && text.contains("/cuda/include/cuda.h"),
+        "{text}"
+    );
+    assert_eq!(plan.render().matches("\"-ivfsoverlay\" \"/scratch/gpurace-overlay.json\"").count(), 4);
+    assert!(!plan_with("-fsanitize=gpurace a.cu", &toolchain()).render().contains("overlay"));
 }
 
 /// Like nvcc. The C++ driver links the library itself, so that it also follows `-stdlib=libc++`.

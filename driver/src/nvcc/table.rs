@@ -35,6 +35,7 @@ const WHOLE: &str = "gpurace checks objects and programs: compile with `-c`, or 
 const SCRIPT: &str = "hand a script to the linker: `-Xlinker -T,FILE`";
 const NOT_RUN: &str = "this tool of nvcc is not run";
 const CLANG: &str = "clang has it too";
+const HOST: &str = "the host compiler is clang itself, whose warnings are not GCC's";
 const NAME: &str = "clang's name for it";
 const IEEE: &str = "arithmetic always follows IEEE 754";
 const STEPS: &str = "about nvcc's own steps";
@@ -128,7 +129,7 @@ pub const TABLE: &[Row] = &[
     row(&["r", "host-relocatable-link"], Words(&["-r"]), NAME),
     valued(&["frandom-seed"], "7", Joined("-frandom-seed="), CLANG),
     // Arguments for other tools.
-    valued(&["Xcompiler", "compiler-options"], "-fPIC,-Wall", Parts, "the host compiler is clang itself"),
+    valued(&["Xcompiler", "compiler-options"], "-fPIC,-Wall,-Werror", Parts, HOST),
     valued(&["Xlinker", "linker-options"], "-rpath,/x", Linker, NAME),
     valued(&["Xarchive", "archive-options"], "-q", Nothing, NOT_RUN),
     valued(&["Xptxas", "ptxas-options"], "-v", Nothing, NOT_RUN),

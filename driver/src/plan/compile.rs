@@ -7,6 +7,7 @@ use crate::args::{Input, Role, SaveTemps};
 use crate::config::{self, Cpu, PassConfig};
 use crate::cuda::Version;
 use crate::flags::Exec;
+use crate::headers;
 use crate::toolchain::{COMPATIBILITY_HEADER, FALLBACK_HEADERS};
 
 /// How nvcc says that lambdas may be for the device.
@@ -46,9 +47,19 @@ impl Planner<'_> {
         all.map(move |(index, from)| (from, copy(index, from)))
     }
 
+    /// The file with [`headers::overlay`].
+    fn overlay(&self) -> PathBuf {
+        self.work.join("gpurace-overlay.json")
+    }
+
+    /// Returns the steps that make headers for clang.
     pub(super) fn header_steps(&self) -> Vec<Step> {
         let step = |(from, to): (&PathBuf, PathBuf)| Step::Header { from: from.clone(), to };
-        self.headers().map(step).collect()
+        let toolkit = self.toolchain.toolkit.as_ref();
+        let overlay = self.toolchain.hidden_header.as_ref().zip(toolkit).map(|(place, toolkit)| {
+            Step::Overlay { text: headers::overlay(place, &toolkit.path), to: self.overlay() }
+        });
+        self.headers().map(step).chain(overlay).collect()
     }
 
     /// Adds the folders of the toolkit's headers that clang does not add itself.
@@ -84,6 +95,10 @@ impl Planner<'_> {
         for (from, to) in self.headers() {
             command.args(["-Xclang", "-remap-file", "-Xclang"]);
             command.arg(joined(&format!("{};", from.display()), &to));
+        }
+        if self.toolchain.hidden_header.is_some() {
+            command.arg("-ivfsoverlay");
+            command.arg(self.overlay());
         }
         self.debug_info(command);
         // Each step gets options that only another step uses. clang 22 warns of CUDA 13, which it can parse.

@@ -41,6 +41,13 @@ pub enum Step {
         /// The copy.
         to: PathBuf,
     },
+    /// Write a file system for clang, in which CUDA's headers go before those of the same name.
+    Overlay {
+        /// The file's text.
+        text: String,
+        /// The file.
+        to: PathBuf,
+    },
     /// Write the container: host image, description, proofs, code for GPUs.
     Container {
         /// The host image, if there is one.
@@ -197,6 +204,7 @@ impl Step {
             Step::Header { from, to } => {
                 format!(" # header \"{}\": from \"{}\"\n", to.display(), from.display())
             }
+            Step::Overlay { to, .. } => format!(" # file system \"{}\"\n", to.display()),
             Step::Container { image, meta, proofs, gpus, output, .. } => {
                 let mut line = format!(" # container \"{}\":", output.display());
                 let mut add = |what: &str, path: &Path| {

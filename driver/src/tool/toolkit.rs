@@ -82,6 +82,11 @@ fn fill(
     }
     put_link(&cuda.join("nvvm"), &folder.join("nvvm"))?;
     put_link(Path::new("lib64"), &folder.join("lib"))?;
+    // NVIDIA's own folders lie there, and some builds name them.
+    let targets = folder.join("targets/x86_64-linux");
+    fs::create_dir_all(&targets)?;
+    put_link(Path::new("../../include"), &targets.join("include"))?;
+    put_link(Path::new("../../lib64"), &targets.join("lib"))?;
     // gpurace's headers stand for those that the toolkit lacks.
     let (theirs, ours) = (cuda.join("include"), own.include_dir.join(FALLBACK_HEADERS));
     for from in [&ours, &theirs] {

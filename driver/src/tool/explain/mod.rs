@@ -194,7 +194,7 @@ fn compile(file: &Path, clang: &[OsString]) -> Result<Vec<Known>, Error> {
     let (mut steps, mut compiles, mut files) = (Vec::new(), false, None);
     for step in whole.steps {
         match step {
-            Step::Header { .. } => steps.push(step),
+            Step::Header { .. } | Step::Overlay { .. } => steps.push(step),
             Step::Clang(_) if !compiles => {
                 compiles = true;
                 steps.push(step);

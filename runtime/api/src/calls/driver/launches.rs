@@ -16,9 +16,9 @@ use crate::work::launches::{LaunchAttributes, LaunchRequest, launch, read_attrib
 use crate::work::streams::with_own_default;
 
 /// Markers in `extra`.
-const END: usize = 0;
-const BUFFER_POINTER: usize = 1;
-const BUFFER_SIZE: usize = 2;
+pub(super) const END: usize = 0;
+pub(super) const BUFFER_POINTER: usize = 1;
+pub(super) const BUFFER_SIZE: usize = 2;
 
 /// The part of a launch's call that is on the stack: the address to return to, and the arguments behind the first six,
 /// which are in registers.
@@ -160,7 +160,7 @@ extern "C" fn launch_kernel<const COOPERATIVE: bool, const OWN_DEFAULT: bool>(
 ///
 /// # Safety
 /// As [`arguments`].
-unsafe fn submit(
+pub(super) unsafe fn submit(
     process: &Process,
     function: *const c_void,
     config: &cudaLaunchConfig_t,

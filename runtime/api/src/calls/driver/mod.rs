@@ -15,6 +15,7 @@
 //! | [`modules`] | modules and libraries from files and memory |
 //! | [`functions`] | attributes of kernels, occupancy |
 //! | [`launches`] | launches |
+//! | [`old_launches`] | launches as they were before `cuLaunchKernel` |
 //! | [`tensor_maps`] | maps for copies of tensors |
 //! | [`entry_points`] | functions by name, names of errors |
 //! | [`refused`] | functions that are not supported |
@@ -29,6 +30,7 @@ pub mod graphs;
 pub mod launches;
 pub mod memory;
 pub mod modules;
+pub mod old_launches;
 pub mod pointers;
 pub mod pools;
 pub mod refused;

@@ -17,9 +17,8 @@ refuse! {
         cuGreenCtxCreate cuGreenCtxDestroy cuGreenCtxGetDevResource cuGreenCtxGetId cuGreenCtxRecordEvent
         cuGreenCtxStreamCreate cuGreenCtxWaitEvent cuStreamGetGreenCtx;
     "affinities of contexts": cuCtxGetExecAffinity;
-    "functions that CUDA has deprecated": cuCtxAttach cuCtxDetach cuDeviceGetProperties cuFuncSetBlockShape
-        cuFuncSetSharedSize cuLaunch cuLaunchCooperativeKernelMultiDevice cuLaunchGrid cuLaunchGridAsync
-        cuParamSetSize cuParamSetTexRef cuParamSetf cuParamSeti cuParamSetv;
+    "functions that CUDA has deprecated": cuCtxAttach cuCtxDetach cuDeviceGetProperties
+        cuLaunchCooperativeKernelMultiDevice cuParamSetTexRef;
     "texture and surface references": cuModuleGetSurfRef cuModuleGetTexRef cuSurfRefGetArray
         cuSurfRefSetArray cuTexRefCreate cuTexRefDestroy cuTexRefGetAddressMode cuTexRefGetAddress_v2
         cuTexRefGetArray cuTexRefGetBorderColor cuTexRefGetFilterMode cuTexRefGetFlags cuTexRefGetFormat
