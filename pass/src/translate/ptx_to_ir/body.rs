@@ -42,6 +42,8 @@ pub struct Body<'a> {
     pub(super) blamed: Option<String>,
     /// True if the block's reserved shared memory is used.
     pub(super) reserved_shared: bool,
+    /// It reads or sets the carry flag.
+    pub(super) uses_carry: bool,
 }
 
 impl Body<'_> {
@@ -111,7 +113,10 @@ impl Body<'_> {
             Operand::F64(pattern) if bits == 32 => (f64::from_bits(*pattern) as f32).to_bits().to_string(),
             Operand::F64(pattern) if bits == 64 => pattern.to_string(),
             Operand::F64(_) | Operand::Vector(_) | Operand::Sink => return Err(Refused),
-            Operand::Carry => self.value("load i1, ptr %cc"),
+            Operand::Carry => {
+                self.uses_carry = true;
+                self.value("load i1, ptr %cc")
+            }
             Operand::Special(register) => special::read(self, register, bits)?,
             Operand::Symbol(name) => {
                 let pointer = self.symbol(name)?;
@@ -170,6 +175,7 @@ impl Body<'_> {
         match operand {
             Operand::Sink => Ok(()),
             Operand::Carry => {
+                self.uses_carry = true;
                 self.line(format_args!("store i1 {value}, ptr %cc"));
                 Ok(())
             }

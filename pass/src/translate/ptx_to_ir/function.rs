@@ -42,6 +42,8 @@ pub struct WrittenFunction {
     pub symbols: BTreeMap<String, u32>,
     /// True if it uses [`super::special::RESERVED_SHARED`].
     pub reserved_shared: bool,
+    /// True if its last parameter is the place of the caller's carry flag.
+    pub uses_carry: bool,
 }
 
 /// The definition of function `name` for an asm. `None` if the call has other types than the constraints.
@@ -58,6 +60,7 @@ pub fn write(asm: &Asm, name: &str, types: &Types, find_symbol: Symbols) -> Opti
         function: name,
         blamed: None,
         reserved_shared: false,
+        uses_carry: false,
     };
     body.enter(types)?;
     for (i, block) in asm.blocks.iter().enumerate() {
@@ -72,7 +75,8 @@ pub fn write(asm: &Asm, name: &str, types: &Types, find_symbol: Symbols) -> Opti
     }
     body.line(format_args!("b{}:", asm.blocks.len()));
     body.leave(types)?;
-    let arguments: Vec<_> = types.arguments.iter().enumerate().map(|(i, t)| format!("{t} %a{i}")).collect();
+    let arguments = types.arguments.iter().enumerate().map(|(i, t)| format!("{t} %a{i}"));
+    let arguments: Vec<_> = arguments.chain(body.uses_carry.then(|| "ptr %cc".to_owned())).collect();
     let text = format!(
         "define {} @\"{name}\"({}) nounwind alwaysinline {{\nentry:\n{}{}}}\n{}",
         types.result(),
@@ -86,6 +90,7 @@ pub fn write(asm: &Asm, name: &str, types: &Types, find_symbol: Symbols) -> Opti
         refused: body.refused,
         symbols: body.symbols,
         reserved_shared: body.reserved_shared,
+        uses_carry: body.uses_carry,
     })
 }
 
@@ -128,7 +133,6 @@ impl Body<'_> {
             let bits = reg.ty.bits();
             self.line(format_args!("%r{i} = alloca i{bits}\nstore i{bits} 0, ptr %r{i}"));
         }
-        self.line("%cc = alloca i1\nstore i1 false, ptr %cc");
         let operands: Vec<_> = self.asm.operands.clone();
         for (i, operand) in operands.iter().enumerate() {
             let Some(argument) = operand.argument else { continue };

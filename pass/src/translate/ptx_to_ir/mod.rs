@@ -10,6 +10,9 @@
 //! [`gpurace_abi::entry::Entry::Unsupported`] with its name. A launch that reaches the call ends; the
 //! compilation does not, and no value is wrong.
 //!
+//! The carry flag of `add.cc` and its like lasts from one asm to the next: numbers of many words are added by an asm for
+//! each word. So each function of the program has one flag.
+//!
 //! Approximate instructions (`ex2.approx`, `rcp.approx`, ...) return the host's results, which are more
 //! exact than a GPU's. Asynchronous copies happen at once, so a group is done when it is committed.
 
@@ -93,18 +96,21 @@ pub unsafe fn lower_ptx(module: LLVMModuleRef) -> Vec<String> {
         if order.is_empty() {
             return Vec::new();
         }
-        let functions = write_all(module, &order, &mut refused);
-        link(module, &functions);
+        let Written { text, use_carry } = write_all(module, &order, &mut refused);
+        link(module, &text);
+        let mut carries = HashMap::new();
         for (n, key) in order.iter().enumerate() {
             let function = LLVMGetNamedFunction(module, ir::c(&name(n)).as_ptr());
             // The linker leaves out internal functions that nothing calls yet.
             LLVMSetLinkage(function, LLVMLinkage::LLVMInternalLinkage);
             for &call in &calls[key] {
-                replace(call, function);
+                let carry = use_carry.contains(&n).then(|| carry_of(&mut carries, call));
+                replace(call, function, carry);
             }
         }
-        // The pass's only failure is an unknown name, and this one is known.
-        let _ = run_passes(module, "always-inline", ptr::null_mut());
+        let passes = if carries.is_empty() { "always-inline" } else { "always-inline,function(mem2reg)" };
+        // The passes' only failure is an unknown name, and these are known.
+        let _ = run_passes(module, passes, ptr::null_mut());
         super::remove_unused(module);
     }
     refused.into_iter().collect()
@@ -134,11 +140,37 @@ unsafe fn key(call: LLVMValueRef) -> Key {
     }
 }
 
+/// The functions for all asms.
+struct Written {
+    /// Their definitions, with those of the building blocks that they call.
+    text: String,
+    /// The numbers of those that take the place of a carry flag.
+    use_carry: BTreeSet<usize>,
+}
+
+/// The carry flag of the function that makes a call: clear when the function begins.
+unsafe fn carry_of(carries: &mut HashMap<LLVMValueRef, LLVMValueRef>, call: LLVMValueRef) -> LLVMValueRef {
+    // SAFETY: by `lower_ptx`'s contract.
+    unsafe {
+        let function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(call));
+        *carries.entry(function).or_insert_with(|| {
+            let flag = LLVMInt1TypeInContext(LLVMGetTypeContext(LLVMTypeOf(call)));
+            let builder = LLVMCreateBuilderInContext(LLVMGetTypeContext(flag));
+            LLVMPositionBuilderBefore(builder, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(function)));
+            let carry = LLVMBuildAlloca(builder, flag, c"".as_ptr());
+            LLVMBuildStore(builder, LLVMConstNull(flag), carry);
+            LLVMDisposeBuilder(builder);
+            carry
+        })
+    }
+}
+
 /// Writes the functions for all asms, with the building blocks that they call.
-unsafe fn write_all(module: LLVMModuleRef, keys: &[Key], refused: &mut BTreeSet<String>) -> String {
+unsafe fn write_all(module: LLVMModuleRef, keys: &[Key], refused: &mut BTreeSet<String>) -> Written {
     let mut definitions = BTreeMap::new();
     let mut symbols: BTreeMap<String, u32> = BTreeMap::new();
     let mut reserved_shared = false;
+    let mut use_carry = BTreeSet::new();
     let find_symbol = |name: &str| {
         let name = ir::c(name);
         // SAFETY: by `lower_ptx`'s contract.
@@ -163,6 +195,7 @@ unsafe fn write_all(module: LLVMModuleRef, keys: &[Key], refused: &mut BTreeSet<
                 refused.extend(written.refused);
                 symbols.extend(written.symbols);
                 reserved_shared |= written.reserved_shared;
+                use_carry.extend(written.uses_carry.then_some(n));
                 written.text
             }
             Err(why) => {
@@ -181,7 +214,7 @@ unsafe fn write_all(module: LLVMModuleRef, keys: &[Key], refused: &mut BTreeSet<
     if reserved_shared {
         text += &special::reserved_shared();
     }
-    text
+    Written { text, use_carry }
 }
 
 /// Parses the functions, promotes their registers and links them in.
@@ -196,13 +229,14 @@ unsafe fn link(module: LLVMModuleRef, text: &str) {
     }
 }
 
-/// Calls `function` in place of an asm call.
-unsafe fn replace(call: LLVMValueRef, function: LLVMValueRef) {
+/// Calls `function` in place of an asm call, with the place of a carry flag if it takes one.
+unsafe fn replace(call: LLVMValueRef, function: LLVMValueRef, carry: Option<LLVMValueRef>) {
     // SAFETY: by `lower_ptx`'s contract; the types are those that the function was written for.
     unsafe {
         let builder = LLVMCreateBuilderInContext(LLVMGetTypeContext(LLVMTypeOf(call)));
         LLVMPositionBuilderBefore(builder, call);
-        let arguments: Vec<_> = (0..LLVMGetNumArgOperands(call)).map(|i| LLVMGetOperand(call, i)).collect();
+        let arguments = (0..LLVMGetNumArgOperands(call)).map(|i| LLVMGetOperand(call, i));
+        let arguments: Vec<_> = arguments.chain(carry).collect();
         let new = ir::call(builder, function, &arguments);
         LLVMInstructionSetDebugLoc(new, LLVMInstructionGetDebugLoc(call));
         LLVMReplaceAllUsesWith(call, new);
