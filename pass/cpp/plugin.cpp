@@ -541,7 +541,7 @@ void gpurace_mark_parallel(LLVMValueRef body, LLVMValueRef *latches, unsigned co
   }
 }
 
-// Runs LLVM's default passes of a level from 1 to 3, with vectorisation. Before it, two loops are made of one
+// Runs LLVM's default passes of level 1 or 2, with vectorisation. Before it, two loops are made of one
 // whose branch all threads take alike: only then is it vectorised over the threads.
 void gpurace_optimize(LLVMModuleRef module, LLVMTargetMachineRef machine, unsigned level) {
   using llvm::OptimizationLevel;
@@ -562,7 +562,7 @@ void gpurace_optimize(LLVMModuleRef module, LLVMTargetMachineRef machine, unsign
   Analyses analyses(builder);
   llvm::StandardInstrumentations instrumentations(m.getContext(), false);
   instrumentations.registerCallbacks(callbacks, &analyses.modules);
-  const OptimizationLevel levels[] = {OptimizationLevel::O1, OptimizationLevel::O2, OptimizationLevel::O3};
+  const OptimizationLevel levels[] = {OptimizationLevel::O1, OptimizationLevel::O2};
   builder.buildPerModuleDefaultPipeline(levels[level - 1]).run(m, analyses.modules);
   KeepOrder::allow(true);
 }

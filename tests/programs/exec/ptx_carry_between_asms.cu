@@ -1,6 +1,7 @@
 // Numbers of several words, word by word: the carry goes from one asm to the next, also out of inlined functions and
 // around a loop that the compiler unrolls.
-#include <cstdio>
+#include "check.h"
+
 __device__ __forceinline__ unsigned add_cc(unsigned a, unsigned b) {
     unsigned r;
     asm volatile("add.cc.u32 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
@@ -41,24 +42,25 @@ __global__ void sums(unsigned* out) {
     out[t * 8 + 7] = d0 ^ d1;
 }
 int main() {
-    unsigned *out, wrong = 0, got[64 * 8];
-    cudaMalloc(&out, sizeof got);
-    sums<<<1, 64>>>(out);
-    cudaMemcpy(got, out, sizeof got, cudaMemcpyDeviceToHost);
+    Buffer<unsigned> out(64 * 8);
+    sums<<<1, 64>>>(out.device);
+    SYNC();
+    out.download();
+    bool right = true;
     for (unsigned t = 0; t < 64; ++t) {
+        const unsigned* got = out.host + t * 8;
         unsigned a[4] = {~0u - t, ~0u, t % 3 ? ~0u : 5, 7 * t}, b[4] = {t % 5, 0, 0, t % 2 ? ~0u : 9};
         unsigned long long carry = 0;
         for (int i = 0; i < 4; ++i) {
             carry += (unsigned long long)a[i] + b[i];
-            wrong += got[t * 8 + i] != (unsigned)carry;
+            right &= got[i] == (unsigned)carry;
             carry >>= 32;
         }
-        wrong += got[t * 8 + 4] != carry;
+        right &= got[4] == carry;
         unsigned long long product = (unsigned long long)a[0] * (t + 3) + ~t + ((unsigned long long)t << 32);
-        wrong += got[t * 8 + 5] != (unsigned)product || got[t * 8 + 6] != (unsigned)(product >> 32);
+        right &= got[5] == (unsigned)product && got[6] == (unsigned)(product >> 32);
         unsigned long long difference = (100ull << 32 | t) - (1ull << 32 | 20);
-        wrong += got[t * 8 + 7] != ((unsigned)difference ^ (unsigned)(difference >> 32));
+        right &= got[7] == ((unsigned)difference ^ (unsigned)(difference >> 32));
     }
-    printf("%u wrong\n", wrong);
-    return wrong != 0;
+    return finish(right);
 }
