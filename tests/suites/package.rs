@@ -88,8 +88,14 @@ fn a_renamed_folder_works() -> Result<(), Failed> {
     symlink(workspace().join(".cache/cuda-13.0"), prefix.join("share/gpurace/cuda"))?;
 
     let source = prefix.join("share/doc/gpurace/examples/reduction/reduction.cu");
+    // The toolkit is that of the folder, whatever the environment names.
+    let packed = |program: &str| {
+        let mut command = Command::new(prefix.join(program));
+        command.env_remove("CUDA_PATH").env_remove("CUDA_HOME");
+        command
+    };
     let gclang = || {
-        let mut gclang = Command::new(prefix.join("bin/gclang++"));
+        let mut gclang = packed("bin/gclang++");
         gclang.args(["-fsanitize=gpurace", "-Wno-gpurace"]).arg(&source).args(["-o", "app"]);
         gclang
     };
@@ -104,7 +110,7 @@ fn a_renamed_folder_works() -> Result<(), Failed> {
     let checked = run_checked(&folder.join("app"), &[], "", &folder)?;
     assert_eq!((checked.outcome.status, checked.report?.races.len()), (Some(66), 1));
 
-    let said = succeed(Command::new(prefix.join("bin/gpurace")).arg("doctor"), &folder).stdout;
+    let said = succeed(packed("bin/gpurace").arg("doctor"), &folder).stdout;
     assert!(
         !said.contains(&checkout) && said.contains("an other place/lib/gpurace/libgpurace_rt.so"),
         "{said}"

@@ -3,11 +3,12 @@
 
 use std::collections::HashMap;
 
+use gpurace_protocol::arguments::ConstantVariable;
 use gpurace_protocol::expr::{
     Axis, BinOp, Cast, CmpOp, Expr, ExprId, LoopId, OpaqueId, ParamId, VarId, Width,
 };
 use gpurace_protocol::protocol::{
-    ConstantVariable, Last, Object, ObjectId, ObjectKind, Opaque, Param, Protocol, SiteId, Ticket, Uniform,
+    Last, Object, ObjectId, ObjectKind, Opaque, Param, Protocol, SiteId, Ticket, Uniform,
 };
 
 /// The largest depth of an expression. Deeper ones become opaque.

@@ -3,8 +3,9 @@
 
 use gpurace_abi::context::offset;
 use gpurace_abi::meta::Param;
+use gpurace_protocol::arguments::MOST_CONSTANT_BYTES;
 use gpurace_protocol::expr::{Axis, BinOp, CmpOp, Expr, ExprId, LoopId, Width};
-use gpurace_protocol::protocol::{MOST_CONSTANT_BYTES, ObjectKind, Space, Uniform};
+use gpurace_protocol::protocol::{ObjectKind, Space, Uniform};
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::{LLVMLinkage, LLVMTypeKind};

@@ -1,5 +1,6 @@
-//! What a launch's threads read of its arguments at places that they compute: elements of arrays in
-//! structs that are passed by value, such as `meta.addresses[depth][tensor]`.
+//! The argument buffer of a launch, as protocols see it: behind the arguments lie the variables in constant memory. Also
+//! what threads read of it at places that they compute: elements of arrays in structs that are passed by value, such as
+//! `meta.addresses[depth][tensor]`, and elements of tables in constant memory.
 //!
 //! A launch has only the elements that the protocol's places can name. The other bytes of the
 //! argument buffer may be padding, or elements that the host has not set.
@@ -11,11 +12,53 @@ use serde::{Deserialize, Serialize};
 use crate::expr::{BinOp, Cast, Expr, ExprId, Exprs, Width};
 use crate::launch::{Extent, Launch};
 use crate::place::Place;
-use crate::protocol::{ObjectKind, Protocol};
+use crate::protocol::{ObjectKind, Param, Protocol};
 use crate::range::{Ranges, View};
 
 /// The largest number of places that one expression may name.
 const MOST: i128 = 2048;
+
+/// A variable in constant memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConstantVariable {
+    /// Mangled name.
+    pub symbol: String,
+    /// Bytes, at most [`MOST_CONSTANT_BYTES`].
+    pub size: u64,
+}
+
+/// Bytes of constant memory.
+pub const MOST_CONSTANT_BYTES: u32 = 1 << 16;
+
+impl ConstantVariable {
+    /// Behind all arguments: CUDA takes at most 32,764 bytes of them.
+    const FIRST: u32 = 1 << 16;
+    /// From one variable to the next. An index that leaves a variable does not reach another one.
+    const APART: u32 = 4 * MOST_CONSTANT_BYTES;
+
+    /// Where the variable of an index lies in the argument buffer.
+    pub fn place(index: usize) -> u32 {
+        Self::FIRST + index as u32 * Self::APART
+    }
+}
+
+impl Protocol {
+    /// The variable in constant memory that holds so many bytes at a place of the argument buffer, and their distance
+    /// from its start.
+    pub fn constant_at(&self, offset: u32, bytes: u32) -> Option<(&ConstantVariable, u32)> {
+        let behind = offset.checked_sub(ConstantVariable::FIRST)?;
+        let (index, distance) = (behind / ConstantVariable::APART, behind % ConstantVariable::APART);
+        let constant = self.constants.get(index as usize)?;
+        (u64::from(distance) + u64::from(bytes) <= constant.size).then_some((constant, distance))
+    }
+}
+
+impl Param {
+    /// True if it lies in constant memory.
+    pub fn is_constant(&self) -> bool {
+        self.offset >= ConstantVariable::FIRST
+    }
+}
 
 /// Elements of the argument buffer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

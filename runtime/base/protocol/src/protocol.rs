@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 pub use gpurace_abi::scope::Scope;
 
+use crate::arguments::ConstantVariable;
 use crate::expr::{ExprId, Exprs, LoopId, ParamId, VarId, Width};
 pub use crate::mbarrier::{MbarrierUse, Phase, Told};
 pub use crate::scope::ScopeOf;
@@ -71,41 +72,6 @@ pub struct KnownShape {
     pub dynamic_shared: Option<u32>,
 }
 
-/// A variable in constant memory.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ConstantVariable {
-    /// Mangled name.
-    pub symbol: String,
-    /// Bytes, at most [`MOST_CONSTANT_BYTES`].
-    pub size: u64,
-}
-
-/// Bytes of constant memory.
-pub const MOST_CONSTANT_BYTES: u32 = 1 << 16;
-
-impl ConstantVariable {
-    /// Behind all arguments: CUDA takes at most 32,764 bytes of them.
-    const FIRST: u32 = 1 << 16;
-    /// From one variable to the next. An index that leaves a variable does not reach another one.
-    const APART: u32 = 4 * MOST_CONSTANT_BYTES;
-
-    /// Where the variable of an index lies in the argument buffer.
-    pub fn place(index: usize) -> u32 {
-        Self::FIRST + index as u32 * Self::APART
-    }
-}
-
-impl Protocol {
-    /// The variable in constant memory that holds so many bytes at a place of the argument buffer, and their distance
-    /// from its start.
-    pub fn constant_at(&self, offset: u32, bytes: u32) -> Option<(&ConstantVariable, u32)> {
-        let behind = offset.checked_sub(ConstantVariable::FIRST)?;
-        let (index, distance) = (behind / ConstantVariable::APART, behind % ConstantVariable::APART);
-        let constant = self.constants.get(index as usize)?;
-        (u64::from(distance) + u64::from(bytes) <= constant.size).then_some((constant, distance))
-    }
-}
-
 /// A kernel parameter, a variable in constant memory, or a scalar or pointer part of a struct that is one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Param {
@@ -118,13 +84,6 @@ pub struct Param {
     /// True for a pointer or the handle of a texture. Only [`ObjectKind::Param`] and
     /// [`ObjectKind::Image`] use it, never an expression.
     pub pointer: bool,
-}
-
-impl Param {
-    /// True if it lies in constant memory.
-    pub fn is_constant(&self) -> bool {
-        self.offset >= ConstantVariable::FIRST
-    }
 }
 
 /// An object: index into [`Protocol::objects`].
