@@ -1,7 +1,7 @@
 //! Loads that yield what the same thread has loaded from the same bytes before.
 //!
-//! LLVM says that nothing between the two loads may write these bytes. If another thread does, it has a race with one
-//! of the loads: a barrier or a fence counts as an instruction that may write.
+//! LLVM's memory SSA shows that this thread writes nothing to these bytes between the two loads. A barrier or a fence
+//! counts as a write. So another thread that writes there has a race with one of the loads.
 
 use std::collections::HashMap;
 use std::ffi::c_void;

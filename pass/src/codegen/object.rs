@@ -128,8 +128,8 @@ pub unsafe fn keep_frame_pointers(module: LLVMModuleRef) {
     }
 }
 
-/// Optimises the module at one of clang's levels. LLVM's third level only unrolls more here. On long chains of minima
-/// that this makes of short loops, the vectoriser of LLVM 22 takes hours (`exec/least_found_by_one_thread`).
+/// Optimises the module at one of clang's levels. The second one stands for the third one, which unrolls
+/// more: the vectoriser of LLVM 22 takes hours for long chains of minima (`exec/least_found_by_one_thread`).
 ///
 /// # Safety
 /// `module` is live and retargeted to `machine`.
