@@ -374,7 +374,7 @@ pub fn no_toolkit_error(found: &cuda::Found) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use gpurace_tests::toolchain::write_program;
 
     use super::*;
 
@@ -389,8 +389,7 @@ mod tests {
 
     fn program(path: &Path, prints: &str) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, format!("#!/bin/sh\necho '{prints}'\n")).unwrap();
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        write_program(path, format!("#!/bin/sh\necho '{prints}'\n")).unwrap();
     }
 
     /// An error's text with the temporary folder's name taken out.

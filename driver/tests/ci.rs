@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use gpurace_report::schema::{Device, Report};
+use gpurace_tests::toolchain::write_program;
 use yaml_rust2::{Yaml, YamlLoader};
 
 /// Makes a folder with the programs `clean`, `racy` and `racier`, which write reports as checked programs do.
@@ -42,8 +42,7 @@ case $options in *:exitcode=0*) exit 0 ;; esac
 }
 
 fn script(path: &Path, text: &str) {
-    fs::write(path, format!("#!/bin/sh\n{text}")).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    write_program(path, format!("#!/bin/sh\n{text}")).unwrap();
 }
 
 /// A command in this folder, with no variables of a CI that runs this test.

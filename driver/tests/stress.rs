@@ -2,11 +2,11 @@
 //! and the path of its report from the options.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output};
 
 use gpurace_report::schema::{Device, Report};
+use gpurace_tests::toolchain::write_program;
 
 /// Makes a folder with `app`. Seeds 3 and 5 find the same race, and seed 5 finds another one. With the
 /// argument `fail`, seed 4 ends with status 9.
@@ -43,9 +43,7 @@ if [ "$1" = fail ] && [ "$seed" = 4 ]; then echo "wrong sum" >&2; exit 9; fi
 }
 
 fn script(dir: &Path, text: &str) {
-    let app = dir.join("app");
-    fs::write(&app, format!("#!/bin/sh\n{text}")).unwrap();
-    fs::set_permissions(&app, fs::Permissions::from_mode(0o755)).unwrap();
+    write_program(&dir.join("app"), format!("#!/bin/sh\n{text}")).unwrap();
 }
 
 fn stress(dir: &Path, own: Option<&str>, args: &[&str]) -> Output {

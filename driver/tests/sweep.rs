@@ -1,7 +1,6 @@
 //! Tests `gpurace sweep`. A shell script takes the place of a checked program, as in the tests of `gpurace stress`.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -10,6 +9,7 @@ use gpurace_driver::tool::runs::Outcome;
 use gpurace_driver::tool::sweep::matrix;
 use gpurace_driver::tool::sweep::results::Results;
 use gpurace_report::schema::{Device, Report};
+use gpurace_tests::toolchain::write_program;
 
 /// One race, seen once.
 fn racy() -> Report {
@@ -49,8 +49,7 @@ exit 0
 }
 
 fn script(path: &Path, text: &str) {
-    fs::write(path, format!("#!/bin/sh\n{text}")).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    write_program(path, format!("#!/bin/sh\n{text}")).unwrap();
 }
 
 fn command(dir: &Path, args: &[&str]) -> Command {

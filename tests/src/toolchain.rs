@@ -69,6 +69,29 @@ pub fn work_folder(test: &str) -> Result<PathBuf, String> {
     Ok(folder)
 }
 
+/// Writes a program that the caller can run at once.
+///
+/// Another process writes the file. If this one did, a child that another thread forks meanwhile would hold the file
+/// open until its own `exec`, and a file that is open for writing cannot be run (`ETXTBSY`).
+///
+/// # Errors
+/// Returns the error of the file system, or what `install` printed.
+pub fn write_program(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), String> {
+    let source = PathBuf::from(format!("{}.source", path.display()));
+    std::fs::write(&source, bytes).map_err(|e| format!("{}: {e}", source.display()))?;
+    let installed = Command::new("install")
+        .args(["-m", "755"])
+        .args([&source, path])
+        .output()
+        .map_err(|e| format!("install: {e}"))?;
+    std::fs::remove_file(&source).map_err(|e| format!("{}: {e}", source.display()))?;
+    if installed.status.success() {
+        Ok(())
+    } else {
+        Err(String::from_utf8_lossy(&installed.stderr).into_owned())
+    }
+}
+
 /// The result of a process.
 #[derive(Clone, Debug)]
 pub struct Outcome {

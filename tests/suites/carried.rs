@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use gpurace_tests::toolchain::{Outcome, has_gpu, mock_driver, run, work_folder, workspace};
+use gpurace_tests::toolchain::{Outcome, has_gpu, mock_driver, run, work_folder, workspace, write_program};
 
 /// Packs one benchmark and no program, once. Returns the folder.
 fn packed() -> &'static Path {
@@ -61,9 +61,7 @@ fn what_checks_cost_is_put_in_a_table() {
         ),
     ];
     for (name, text) in stubs {
-        let stub = bin.join(name);
-        std::fs::write(&stub, format!("#!/bin/sh\n{text}")).unwrap();
-        std::fs::set_permissions(&stub, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        write_program(&bin.join(name), format!("#!/bin/sh\n{text}")).unwrap();
     }
     let log = folder.join("stub.log");
     let path = std::env::var("PATH").unwrap();

@@ -4,7 +4,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use gpurace_tests::toolchain::{Checked, Outcome, compile, run, run_checked, tool, work_folder};
+use gpurace_tests::toolchain::{
+    Checked, Outcome, compile, run, run_checked, tool, work_folder, write_program,
+};
 
 const RACY: &str = "\
 __global__ void race(int* out) { out[0] = threadIdx.x; }
@@ -81,8 +83,7 @@ fn damaged_device_code_is_refused_by_name() {
         let mut damaged = whole.clone();
         damaged[container + at] ^= 0xff;
         let path = folder.join(format!("damaged_{at}"));
-        std::fs::write(&path, damaged).unwrap();
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        write_program(&path, damaged).unwrap();
         let outcome = with_options(&path, "device=cpu", &folder);
         assert!(outcome.stderr.contains("damaged gpurace device code"), "byte {at}: {}", outcome.stderr);
         assert_eq!(outcome.status, Some(209), "cudaErrorNoKernelImageForDevice: {}", outcome.stderr);
