@@ -111,3 +111,48 @@ int main(int, char** argv) {
     // The eleventh struct is the first of the sums.
     assert_eq!(run("11", "behind"), (1, true));
 }
+
+/// Sizes in device memory meet the conditions of proofs that were made while compiling.
+#[test]
+fn sizes_in_memory_bound_an_index() {
+    let source = r#"
+#include <cstdlib>
+struct Image { int width, height; };
+__device__ Image image;
+__global__ void of_variable(float* out) {
+    int x = threadIdx.x, y = blockIdx.x;
+    if (x < image.width && y < image.height) out[y * image.width + x] = x;
+}
+__global__ void of_pointer(const Image* image, const float* in, float* out) {
+    int x = threadIdx.x, y = blockIdx.x;
+    if (x < image->width && y < image->height) out[y * image->width + x] = in[y * image->width + x];
+}
+// Rows are as wide as the image is high.
+__global__ void turned(const Image* image, float* out) {
+    int x = threadIdx.x, y = blockIdx.x;
+    if (x < image->width && y < image->height) out[y * image->height + x] = x;
+}
+int main(int, char** argv) {
+    int which = atoi(argv[1]);
+    Image *pointer, shape{48, which == 5 ? 16 : 60};
+    float *a, *b;
+    cudaMalloc(&pointer, 16384);
+    cudaMalloc(&a, 16384);
+    cudaMalloc(&b, 16384);
+    cudaMemset(a, 0, 16384);
+    cudaMemcpy(pointer, &shape, sizeof shape, cudaMemcpyHostToDevice);
+    cudaMemcpyToSymbol(image, &shape, sizeof shape);
+    switch (which) {
+    case 0: of_variable<<<64, 64>>>(a); break;
+    case 1: of_pointer<<<64, 64>>>(pointer, a, b); break;
+    // The result lies behind the size, then one element behind the input.
+    case 2: of_pointer<<<64, 64>>>(pointer, a, (float*)(pointer + 1)); break;
+    case 3: of_pointer<<<64, 64>>>(pointer, a, a + 1); break;
+    case 4: turned<<<64, 64>>>(pointer, a); break;
+    case 5: turned<<<64, 64>>>(pointer, a); break;
+    }
+    return cudaDeviceSynchronize();
+}
+"#;
+    super::compare(source, "proofs_sizes_in_memory", 0..=5, &[0, 1, 2, 4], &[0, 1, 2, 4]);
+}

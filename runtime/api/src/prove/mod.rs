@@ -248,7 +248,7 @@ impl Prover {
         let in_place = configuration::in_place(program, launch, &proofs.protocol);
         // SAFETY: the launch's allocations are in use. This backend's memory is the process's.
         let contents = unsafe { looks.look(&proofs.protocol, in_place) };
-        self.decide_with_contents(decision, &mut known, kernel, (proofs, configuration, contents), checks)
+        self.decide_with_contents(decision, &mut known, kernel, (ready, configuration, contents), checks)
     }
 
     /// Adds the sites that what is known of loaded values shows.
@@ -257,7 +257,7 @@ impl Prover {
         decision: Arc<Decision>,
         known: &mut KnownLaunches,
         kernel: &Kernel,
-        (proofs, mut configuration, contents): (&KernelProofs, Configuration, Vec<Contents>),
+        (ready, mut configuration, contents): (&Proofs, Configuration, Vec<Contents>),
         checks: u64,
     ) -> Arc<Decision> {
         configuration.launch.contents = contents;
@@ -267,8 +267,10 @@ impl Prover {
             remembered
         } else {
             let mut more = Decision::clone(&decision);
-            if known.solves_more(checks) {
-                known.spent += self.solve(&mut more, kernel, proofs, &configuration);
+            // Bounds of loaded values may meet conditions.
+            more.add_at_launch(kernel, &ready.decide(kernel, &configuration.launch));
+            if !more.is_bare() && known.solves_more(checks) {
+                known.spent += self.solve(&mut more, kernel, &ready.of_kernel, &configuration);
                 known.solved += 1;
                 known.fruitful += usize::from(more != *decision);
             }
