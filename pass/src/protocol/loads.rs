@@ -98,7 +98,7 @@ impl Extraction<'_> {
                     }
                     None => {
                         let uniform = if varies.is_none() { uniform } else { Uniform::Thread };
-                        let kind = ObjectKind::Opaque { space: Space::Generic, uniform };
+                        let kind = ObjectKind::Opaque { space: Space::Generic, uniform, loaded_by: None };
                         let object = self.b.object("a pointer loaded from constant memory", kind);
                         Value::from(self.pointer_to(Root::Object(object)))
                     }
@@ -256,7 +256,8 @@ impl Extraction<'_> {
         };
         match at {
             Some(at) if !self.b.is_fixed_in(at, inner) => {
-                let kind = ObjectKind::Opaque { space: Space::Generic, uniform: Uniform::Thread };
+                let kind =
+                    ObjectKind::Opaque { space: Space::Generic, uniform: Uniform::Thread, loaded_by: None };
                 Root::Object(self.b.object("a pointer of another iteration", kind))
             }
             _ => root,

@@ -4,12 +4,13 @@ use std::rc::Rc;
 
 use gpurace_abi::entry::Entry;
 use gpurace_protocol::expr::{BinOp, Cast, Expr, Width};
-use gpurace_protocol::protocol::{ObjectKind, Space, Uniform};
+use gpurace_protocol::protocol::{ObjectKind, SiteId, Space, Uniform};
 use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use super::frame::{Extraction, Frame, LoopPlace, Pointer, Root, Value};
+use super::values::is_plain_load;
 use crate::analysis::{address, aggregates};
 use crate::ir::entry_calls::{CONTEXT_FUNCTION, EntryCall};
 use crate::ir::{self, address_space};
@@ -83,7 +84,11 @@ impl Extraction<'_> {
                 Some(LLVMOpcode::LLVMCall) => "a pointer returned by a function",
                 _ => "a pointer of unknown origin",
             };
-            let object = self.b.object(name, ObjectKind::Opaque { space, uniform });
+            let loaded_by = match self.facts.sites(value) {
+                [site] if is_plain_load(value) => Some(SiteId(*site)),
+                _ => None,
+            };
+            let object = self.b.object(name, ObjectKind::Opaque { space, uniform, loaded_by });
             let made = Rc::new(self.pointer_to(Root::Object(object)));
             f.pointers.insert(value, Rc::clone(&made));
             made

@@ -71,7 +71,8 @@ impl Extraction<'_> {
             Root::Object(object) => Some(&self.b.protocol.objects[object.0 as usize].kind),
             _ => None,
         };
-        let anything = ObjectKind::Opaque { space: Space::Generic, uniform: Uniform::Thread };
+        let anything =
+            ObjectKind::Opaque { space: Space::Generic, uniform: Uniform::Thread, loaded_by: None };
         let any = || matches!(kind(other), Some(ObjectKind::Slot { .. } | ObjectKind::Opaque { .. }));
         known == other || kind(known) == Some(&anything) && any()
     }

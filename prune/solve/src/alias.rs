@@ -34,7 +34,7 @@ pub fn alias(setting: Setting, a: ObjectId, b: ObjectId) -> Alias {
     let opaque = |why: &str| Alias::Unknown(format!("{why} `{}`", objects[a.0 as usize].name));
     if a == b {
         return match x {
-            ObjectKind::Opaque { uniform, space } => {
+            ObjectKind::Opaque { uniform, space, .. } => {
                 let needed = if *space == Space::Shared { Uniform::Block } else { Uniform::Grid };
                 if *uniform >= needed {
                     Alias::Same(0)

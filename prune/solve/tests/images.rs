@@ -88,7 +88,10 @@ fn a_texture_and_a_surface_of_one_array() {
 fn a_texture_beside_a_pointer_from_memory() {
     let mut k = Kernel::new("loaded");
     let texture = k.image("texture");
-    let loaded = k.object("loaded", ObjectKind::Opaque { space: Space::Generic, uniform: Uniform::Grid });
+    let loaded = k.object(
+        "loaded",
+        ObjectKind::Opaque { space: Space::Generic, uniform: Uniform::Grid, loaded_by: None },
+    );
     let (at, i) = (texel(&mut k), k.gid());
     k.access_bytes(Op::Read, texture, at, 4);
     k.write(loaded, i);

@@ -55,7 +55,7 @@ fn protocol() -> Protocol {
         object("tile", ObjectKind::Shared { size: 256 }),
         object("slot", ObjectKind::Slot { at }),
         object("v", ObjectKind::Variable { symbol: "v".to_owned(), size: 64 }),
-        object("?", ObjectKind::Opaque { space: Space::Global, uniform: Uniform::Grid }),
+        object("?", ObjectKind::Opaque { space: Space::Global, uniform: Uniform::Grid, loaded_by: None }),
     ];
     let access = |site, op, object, offset| {
         Stmt::Access(Access { site: SiteId(site), op, object: ObjectId(object), offset, size: four })

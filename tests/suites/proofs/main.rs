@@ -39,6 +39,7 @@ mod rounds;
 mod rows;
 mod swapped;
 mod warnings;
+mod words;
 
 use std::path::{Path, PathBuf};
 

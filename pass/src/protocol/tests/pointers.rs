@@ -302,7 +302,7 @@ fn linked_list_is_opaque_in_each_iteration() {
     let uniform = gpurace_protocol::protocol::Uniform::Thread;
     let space = gpurace_protocol::protocol::Space::Generic;
     assert_eq!(kinds.len(), 2);
-    assert!(kinds.contains(&&ObjectKind::Opaque { space, uniform }), "{kinds:?}");
+    assert!(kinds.contains(&&ObjectKind::Opaque { space, uniform, loaded_by: None }), "{kinds:?}");
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn protocol_with(seed: u64, lanes: bool) -> Protocol {
             _ if g.wild == 2 => {
                 let space = g.r.pick(&[Space::Global, Space::Shared, Space::Generic]);
                 let uniform = g.r.pick(&[Uniform::Grid, Uniform::Block, Uniform::Thread]);
-                g.k.object("unknown", ObjectKind::Opaque { space, uniform })
+                g.k.object("unknown", ObjectKind::Opaque { space, uniform, loaded_by: None })
             }
             _ => g.k.dynamic("dynamic"),
         };

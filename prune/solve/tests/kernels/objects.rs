@@ -188,7 +188,10 @@ fn unseen_code_keeps_what_it_can_reach() {
 fn opaque_pointers_meet_everything_of_their_space() {
     let mut k = Kernel::new("opaque");
     let (s, x) = (k.shared("s", 4096), k.pointer("x"));
-    let any = k.object("*table", ObjectKind::Opaque { space: Space::Global, uniform: Uniform::Thread });
+    let any = k.object(
+        "*table",
+        ObjectKind::Opaque { space: Space::Global, uniform: Uniform::Thread, loaded_by: None },
+    );
     let (t, i) = (k.tid(), k.gid());
     k.write(s, t);
     k.write(x, i);

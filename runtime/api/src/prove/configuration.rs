@@ -8,7 +8,8 @@
 use gpurace_protocol::arguments;
 use gpurace_protocol::expr::{ParamId, Width};
 use gpurace_protocol::launch::{Extent, Launch as ProverLaunch, LaunchShape};
-use gpurace_protocol::protocol::{ObjectKind, Param, Protocol, Space};
+use gpurace_protocol::loaded;
+use gpurace_protocol::protocol::{ObjectKind, Protocol, Space};
 
 use crate::backend::module::KernelLaunch;
 use crate::program::Program;
@@ -39,18 +40,83 @@ pub fn moved(mut launch: ProverLaunch, protocol: &Protocol) -> Configuration {
 
 /// A launch with the addresses that it has in this process.
 pub fn in_place(program: &Program, launch: &KernelLaunch<'_>, protocol: &Protocol) -> ProverLaunch {
-    let read = |at: u32, width: Width| in_buffer(program, launch, protocol, at, width);
-    let value = |param: &Param| read(param.offset, param.width);
-    // Those in constant memory come last. They may be unknown.
-    let params: Vec<u64> = protocol.params.iter().map_while(value).collect();
-    let objects: Vec<Option<Extent>> = protocol
-        .objects
-        .iter()
-        .map(|object| match &object.kind {
-            ObjectKind::Param(id) => params.get(id.0 as usize).map(|&base| pointed(program, base)),
-            ObjectKind::Image(id) => image(program, *params.get(id.0 as usize)?),
+    let mut buffer = Buffer { program, launch, protocol, params: Vec::new() };
+    for param in &protocol.params {
+        // Those behind the arguments come last. They may be unknown. One may lie in the memory behind another one.
+        let Some(value) = buffer.read(param.offset, param.width) else { break };
+        buffer.params.push(value);
+    }
+    let objects = protocol.objects.iter().map(|object| buffer.memory_of(&object.kind)).collect();
+    let shape = LaunchShape { cluster: None, ..launch.shape };
+    let params = buffer.params.clone();
+    let mut known = ProverLaunch { shape, params, objects, ..ProverLaunch::default() };
+    let read = |at: u32, width: Width| buffer.read(at, width);
+    arguments::read(protocol, &mut known, &read, &|base| pointed(program, base));
+    known
+}
+
+/// A launch with the addresses that it has in this process, if it changes none of the words of memory that the protocol
+/// has for arguments, and if its pointers among these lead to known memory.
+pub fn unchanged(program: &Program, launch: &KernelLaunch<'_>, protocol: &Protocol) -> Option<ProverLaunch> {
+    let known = in_place(program, launch, protocol);
+    let is_known = |extent: &Extent| extent.allocation.is_some() || extent.base == 0;
+    let is_loaded = |at: u32| protocol.loaded_at(at).is_some();
+    let params = protocol.objects.iter().zip(&known.objects).all(|(object, extent)| match object.kind {
+        ObjectKind::Param(id) if is_loaded(protocol.params[id.0 as usize].offset) => {
+            extent.as_ref().is_some_and(is_known)
+        }
+        _ => true,
+    });
+    let computed = &known.computed.pointers;
+    let slots = computed.iter().all(|(at, extent)| !is_loaded(*at) || is_known(extent));
+    (params && slots && loaded::is_unchanged(protocol, &known)).then_some(known)
+}
+
+/// The argument buffer of a launch. Behind the arguments lie variables in constant memory and words of other memory.
+struct Buffer<'a> {
+    program: &'a Program,
+    launch: &'a KernelLaunch<'a>,
+    protocol: &'a Protocol,
+    /// The values of the protocol's first parameters.
+    params: Vec<u64>,
+}
+
+impl Buffer<'_> {
+    /// The number of this width at a place. `None` if it does not lie there, or in memory that this process cannot
+    /// read.
+    fn read(&self, at: u32, width: Width) -> Option<u64> {
+        let bytes = width.bits().div_ceil(8);
+        if let Some(value) = argument(self.launch.args, at, bytes) {
+            return Some(value);
+        }
+        // A GPU has memory of its own.
+        self.program.backend.get().own_checker().is_none().then_some(())?;
+        let address = match self.protocol.loaded_at(at) {
+            None => {
+                let (constant, distance) = self.protocol.constant_at(at, bytes)?;
+                self.launch.kernel.module.address_of(&constant.symbol)? + distance as usize
+            }
+            Some((object, distance)) => {
+                let extent = self.memory_of(&self.protocol.objects.get(object.0 as usize)?.kind)?;
+                let (start, end) = extent.allocation?;
+                let address = extent.base.checked_add(distance.into())?;
+                (start <= address && address.checked_add(bytes.into())? <= end).then_some(address as usize)?
+            }
+        };
+        let mut value = [0; 8];
+        // SAFETY: the allocation has these bytes. An operation that writes them meanwhile has a race with the launch.
+        unsafe { std::ptr::copy_nonoverlapping(address as *const u8, value.as_mut_ptr(), bytes as usize) };
+        Some(u64::from_le_bytes(value))
+    }
+
+    /// The memory of an object, if it is global memory whose place the launch knows.
+    fn memory_of(&self, kind: &ObjectKind) -> Option<Extent> {
+        let param = |id: &ParamId| self.params.get(id.0 as usize).copied();
+        match kind {
+            ObjectKind::Param(id) => param(id).map(|base| pointed(self.program, base)),
+            ObjectKind::Image(id) => image(self.program, param(id)?),
             ObjectKind::Variable { symbol, size } => {
-                let base = launch.kernel.module.address_of(symbol)? as u64;
+                let base = self.launch.kernel.module.address_of(symbol)? as u64;
                 Some(Extent { base, allocation: Some((base, base + size)), guard: 0 })
             }
             ObjectKind::GridBarrier
@@ -59,35 +125,8 @@ pub fn in_place(program: &Program, launch: &KernelLaunch<'_>, protocol: &Protoco
             | ObjectKind::DynamicShared
             | ObjectKind::Unshared
             | ObjectKind::Opaque { .. } => None,
-        })
-        .collect();
-    let shape = LaunchShape { cluster: None, ..launch.shape };
-    let mut known = ProverLaunch { shape, params, objects, ..ProverLaunch::default() };
-    arguments::read(protocol, &mut known, &read, &|base| pointed(program, base));
-    known
-}
-
-/// The number of this width at a place of the argument buffer, behind which the variables in constant memory lie.
-/// `None` if it does not lie there, or in memory that this process cannot read.
-fn in_buffer(
-    program: &Program,
-    launch: &KernelLaunch<'_>,
-    protocol: &Protocol,
-    at: u32,
-    width: Width,
-) -> Option<u64> {
-    let bytes = width.bits().div_ceil(8);
-    if let Some(value) = argument(launch.args, at, bytes) {
-        return Some(value);
+        }
     }
-    let (constant, distance) = protocol.constant_at(at, bytes)?;
-    // A GPU has memory of its own.
-    program.backend.get().own_checker().is_none().then_some(())?;
-    let address = launch.kernel.module.address_of(&constant.symbol)? + distance as usize;
-    let mut value = [0; 8];
-    // SAFETY: the variable has these bytes. An operation that writes them meanwhile has a race with the launch.
-    unsafe { std::ptr::copy_nonoverlapping(address as *const u8, value.as_mut_ptr(), bytes as usize) };
-    Some(u64::from_le_bytes(value))
 }
 
 /// The memory behind a pointer.
@@ -96,21 +135,20 @@ fn pointed(program: &Program, base: u64) -> Extent {
     Extent { base, allocation: extent(program, at), guard: program.backend.get().guard(at) }
 }
 
-/// True if an object of the kernel lies in host-visible memory, or in unknown memory.
-pub fn may_be_met_by_host(program: &Program, launch: &KernelLaunch<'_>, protocol: &Protocol) -> bool {
-    let visible = |address| program.memory_at(address).is_none_or(|(kind, _)| kind.is_host_visible());
-    let value = |id: ParamId| {
-        let param = protocol.params.get(id.0 as usize)?;
-        in_buffer(program, launch, protocol, param.offset, param.width)
-    };
-    protocol.objects.iter().any(|object| match &object.kind {
+/// True if an object of the kernel lies in host-visible memory, or in unknown memory. The launch has the addresses of
+/// this process.
+pub fn may_be_met_by_host(program: &Program, protocol: &Protocol, launch: &ProverLaunch) -> bool {
+    let visible = |base: u64| {
+        let memory = program.memory_at(base as usize);
         // An access through a null pointer touches nothing.
-        ObjectKind::Param(id) => value(*id).is_none_or(|base| base != 0 && visible(base as usize)),
-        ObjectKind::Image(id) => value(*id)
-            .is_none_or(|handle| image(program, handle).is_none_or(|extent| visible(extent.base as usize))),
-        ObjectKind::Variable { symbol, .. } => launch.kernel.module.address_of(symbol).is_none_or(visible),
+        base != 0 && memory.is_none_or(|(kind, _)| kind.is_host_visible())
+    };
+    protocol.objects.iter().zip(&launch.objects).any(|(object, extent)| match &object.kind {
+        ObjectKind::Param(_) | ObjectKind::Image(_) | ObjectKind::Variable { .. } => {
+            extent.is_none_or(|extent| visible(extent.base))
+        }
         ObjectKind::Opaque { space, .. } => *space != Space::Shared,
-        // Only the places that the launch names hold pointers, and they are not known here.
+        // The launch knows the pointers at these places only if there are few places.
         ObjectKind::Slot { .. } => true,
         ObjectKind::GridBarrier
         | ObjectKind::Shared { .. }

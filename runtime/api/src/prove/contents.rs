@@ -20,6 +20,12 @@ const SIGNIFICANT: u32 = 6;
 #[derive(Default)]
 pub struct Looks {
     wanted: Vec<Wanted>,
+    use_so_far: Usefulness,
+}
+
+/// Whether looks at a kernel's memory have helped.
+#[derive(Default)]
+pub struct Usefulness {
     /// Number of launches in a row for which nothing more was proved.
     in_vain: usize,
     has_helped: bool,
@@ -29,6 +35,19 @@ pub struct Looks {
 /// it.
 const MOST_IN_VAIN: [usize; 2] = [3, 16];
 
+impl Usefulness {
+    /// True if another look may help.
+    pub fn is_worth_it(&self) -> bool {
+        self.in_vain < MOST_IN_VAIN[usize::from(self.has_helped)]
+    }
+
+    /// Says whether a look has proved more.
+    pub fn note(&mut self, helped: bool) {
+        self.has_helped |= helped;
+        self.in_vain = if helped { 0 } else { self.in_vain + 1 };
+    }
+}
+
 impl Looks {
     /// What is worth a look in a kernel. `is_open` says which sites are not proved for all launches.
     pub fn new(protocol: &Protocol, is_open: impl Fn(SiteId) -> bool) -> Self {
@@ -37,13 +56,12 @@ impl Looks {
 
     /// True if a launch is worth a look.
     pub fn are_worth_it(&self) -> bool {
-        !self.wanted.is_empty() && self.in_vain < MOST_IN_VAIN[usize::from(self.has_helped)]
+        !self.wanted.is_empty() && self.use_so_far.is_worth_it()
     }
 
     /// Says whether what was found has proved more.
     pub fn have_helped(&mut self, helped: bool) {
-        self.has_helped |= helped;
-        self.in_vain = if helped { 0 } else { self.in_vain + 1 };
+        self.use_so_far.note(helped);
     }
 
     /// Returns what is known of the values that a launch loads. The launch has the addresses of this process, and all

@@ -8,6 +8,7 @@
 //! | [`decision`] | what is decided about the sites of a launch |
 //! | [`configuration`] | a launch as the prover sees it, the same in every run of the program |
 //! | [`cache`] | answers that are kept on disk between runs |
+//! | [`known`] | the launches of a kernel that a decision is known of |
 //! | [`general`] | proofs for all launches of a kernel that have some values in common |
 //! | [`contents`] | what is known of the values that a launch loads |
 //! | [`reach`] | which memory a launch touches, for launches that others may overlap |
@@ -24,6 +25,9 @@
 //!                 and test the conditions of these proofs at later launches that have them too
 //!           else: solve with the launch's values         ──► bare, or checked without proved sites
 //!           else: look at the indices that the launch loads, and solve with what is known of them
+//!
+//!           a launch that loads words of memory (`p->width`, `p->data`) and does not change them:
+//!           the same, with these words as arguments
 //! ```
 //!
 //! A program whose kernels are proved by their conditions never loads the solver. If the library is
@@ -34,9 +38,11 @@ pub mod configuration;
 pub mod contents;
 pub mod decision;
 pub mod general;
+pub mod known;
 pub mod reach;
 pub mod solver;
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
@@ -44,65 +50,64 @@ use std::time::Duration;
 
 use gpurace_abi::ablation::{self, Mechanism};
 use gpurace_options::{CacheDir, Options};
-use gpurace_protocol::common::Common;
-use gpurace_protocol::contents::Contents;
 use gpurace_protocol::launch::Launch as ProverLaunch;
+use gpurace_protocol::loaded;
 use gpurace_protocol::protocol::{Protocol, SiteId};
-use gpurace_protocol::repeat::Repeat;
 use gpurace_protocol::run::{Open, Run, Thread, ThreadWork};
 use gpurace_protocol::touched;
-use gpurace_protocol::verdict::Verdict;
+use gpurace_protocol::verdict::{Verdict, Verdicts};
 use gpurace_protocol::wire::{self, KernelProofs};
 use parking_lot::{Mutex, RwLock};
-use rustc_hash::FxHashMap;
 
 use crate::backend::module::{Kernel, KernelLaunch};
 use crate::host::notes::Notes;
 use crate::program::Program;
 use crate::prove::cache::{Cache, Key, LaunchAnswer};
 use crate::prove::configuration::Configuration;
-use crate::prove::contents::Looks;
+use crate::prove::contents::{Looks, Usefulness};
 use crate::prove::decision::Proofs;
-use crate::prove::general::{General, Generals};
-use crate::prove::reach::{Footprint, FootprintValues, Reach};
+use crate::prove::general::General;
+use crate::prove::known::{KnownLaunches, View};
+use crate::prove::reach::{Footprint, Reach, Reaches};
 use crate::prove::solver::LaunchSolver;
 
 pub use crate::prove::decision::{Decision, SiteFate};
 
-/// Configurations of one kernel that are remembered. One more, and all are forgotten.
-const MOST_REMEMBERED: usize = 4096;
-/// What the solver may cost for one kernel beyond what the kernel's checks cost, before another configuration is
-/// solved. Configurations that are not solved are decided by conditions alone.
-const FIRST_BUDGET: Duration = Duration::from_millis(500);
-/// The cost of a check, rather too low. Measured: 1 to 20 ns.
-const CHECK: Duration = Duration::from_nanos(5);
-/// Configurations of one kernel that are solved if solving has not helped yet.
-const FRUITLESS: usize = 6;
 /// The most statements of a thread that are counted: about a millisecond.
 const MOST_STATEMENTS: u64 = 1 << 14;
 
 /// What is known of a kernel, and the decisions on its launches.
 #[derive(Default)]
 pub struct KernelProver {
-    proofs: OnceLock<Option<Proofs>>,
-    /// Lists the accesses of its launches, if they follow from its protocol alone.
-    repeat: OnceLock<Option<Arc<Repeat>>>,
+    view: OnceLock<Option<View>>,
+    /// The same for launches that do not change the words of memory that they load.
+    with_words: OnceLock<Option<WithWords>>,
+    reaches: Reaches,
     /// A launch of it had to be repeated. Later launches that others may overlap are checked.
     pub was_repeated: AtomicBool,
-    known: Mutex<KnownLaunches>,
+}
+
+/// The kernel for launches that do not change the words of memory that they load.
+struct WithWords {
+    protocol: Protocol,
+    view: OnceLock<View>,
+    reaches: Reaches,
+    use_so_far: Mutex<Usefulness>,
 }
 
 impl KernelProver {
     /// The kernel's protocol, if its proofs have been read.
     pub fn protocol(&self) -> Option<&Protocol> {
-        Some(&self.proofs.get()?.as_ref()?.of_kernel.protocol)
+        Some(&self.view.get()?.as_ref()?.proofs.of_kernel.protocol)
     }
 
     /// The remembered launches for which this holds, in the order of their values.
     pub fn launches(&self, wanted: impl Fn(&ProverLaunch) -> bool) -> Vec<ProverLaunch> {
-        let known = self.known.lock();
-        let all = known.decisions.keys().chain(known.values.keys());
-        let mut launches: Vec<_> = all.filter(|launch| wanted(launch)).cloned().collect();
+        let mut all = self.reaches.launches();
+        if let Some(Some(view)) = self.view.get() {
+            all.extend(view.known.lock().decisions.keys().cloned());
+        }
+        let mut launches: Vec<_> = all.into_iter().filter(|launch| wanted(launch)).collect();
         launches.sort_by(|a, b| a.params.cmp(&b.params));
         launches.dedup();
         launches
@@ -117,45 +122,6 @@ impl KernelProver {
         };
         let unreached = launches.iter().map(|launch| touched::unreached(protocol, launch));
         unreached.reduce(|a, b| &a & &b).unwrap_or_default()
-    }
-}
-
-#[derive(Default)]
-struct KnownLaunches {
-    decisions: FxHashMap<ProverLaunch, Arc<Decision>>,
-    values: FxHashMap<ProverLaunch, Arc<FootprintValues>>,
-    /// Number of configurations that were solved.
-    solved: usize,
-    /// What that cost, in the solver's units: the same in every run, also if the answers were kept.
-    spent: Duration,
-    /// Number of those for which the solver proved more than the conditions did.
-    fruitful: usize,
-    /// Proofs for launches that have values in common.
-    general: Generals,
-    /// The memory that launches load indices from.
-    looks: Option<Looks>,
-}
-
-impl KnownLaunches {
-    /// The decision about a launch, if it is remembered.
-    fn remembered(&self, launch: &ProverLaunch) -> Option<Arc<Decision>> {
-        let decision = self.decisions.get(launch).cloned();
-        decision.filter(|_| ablation::is_on(Mechanism::RememberedDecisions))
-    }
-
-    fn remember(&mut self, launch: &ProverLaunch, decision: Decision) -> Arc<Decision> {
-        let decision = Arc::new(decision);
-        if self.decisions.len() == MOST_REMEMBERED {
-            self.decisions.clear();
-        }
-        self.decisions.insert(launch.clone(), decision.clone());
-        decision
-    }
-
-    /// True if another configuration is worth solving, after this number of checks in the kernel.
-    fn solves_more(&self, checks: u64) -> bool {
-        let checks = Duration::from_nanos(checks.saturating_mul(CHECK.as_nanos() as u64));
-        self.spent <= FIRST_BUDGET.max(checks) && (self.fruitful > 0 || self.solved < FRUITLESS)
     }
 }
 
@@ -204,9 +170,16 @@ impl Prover {
     /// True if a launch may touch host-visible memory, as far as its kernel's protocol says.
     pub fn may_be_met_by_host(&self, program: &Program, launch: &KernelLaunch<'_>) -> bool {
         let prover = self.of_kernel(launch.kernel);
-        let proofs = prover.proofs.get_or_init(|| self.read(launch.kernel)).as_ref();
         // Without a protocol all of it is checked, whatever memory it is in.
-        proofs.is_some_and(|of| configuration::may_be_met_by_host(program, launch, &of.of_kernel.protocol))
+        let Some(view) = prover.view.get_or_init(|| self.read(launch.kernel)) else { return false };
+        let protocol = &view.proofs.of_kernel.protocol;
+        match self.words(program, launch, &prover, protocol) {
+            Some((words, in_place)) => configuration::may_be_met_by_host(program, &words.protocol, &in_place),
+            None => {
+                let in_place = configuration::in_place(program, launch, protocol);
+                configuration::may_be_met_by_host(program, protocol, &in_place)
+            }
+        }
     }
 
     /// Decides about a launch as if no other operation overlapped it. `checks` is the number of checks in the kernel's
@@ -214,53 +187,121 @@ impl Prover {
     pub fn decide(&self, program: &Program, launch: &KernelLaunch<'_>, checks: u64) -> Arc<Decision> {
         let kernel = launch.kernel;
         let prover = self.of_kernel(kernel);
-        let Some(ready) = prover.proofs.get_or_init(|| self.read(kernel)) else {
+        let Some(view) = prover.view.get_or_init(|| self.read(kernel)) else {
             return Arc::new(Decision::unproved(kernel));
         };
-        let proofs = &ready.of_kernel;
-        let configuration = configuration::of(program, launch, &proofs.protocol);
+        let protocol = &view.proofs.of_kernel.protocol;
+        let configuration = configuration::of(program, launch, protocol);
         let asks = kernel.module.solves_at_launch() && !self.budget.is_zero();
+        let looks = asks && program.backend.get().own_checker().is_none();
+        let words = OnceCell::new();
+        let words = || words.get_or_init(|| self.words(program, launch, &prover, protocol)).as_ref();
         // The lock is held while solving: another thread with the same launch waits for the answer.
-        let mut known = prover.known.lock();
+        let mut known = view.known.lock();
         let decision = known.remembered(&configuration.launch).unwrap_or_else(|| {
-            let mut decision = ready.decide(kernel, &configuration.launch);
-            if asks {
-                let launch = (proofs, &configuration);
+            let mut decision = view.proofs.decide(kernel, &configuration.launch);
+            if !decision.is_bare() && asks && words().is_none() {
+                let launch = (&view.proofs.of_kernel, &configuration);
                 self.decide_beyond_conditions(&mut decision, &mut known, kernel, launch, checks);
             }
             if !decision.is_bare() && kernel.meta().sync.uses_atomics {
-                decision.work = work(&proofs.protocol, &configuration.launch, 0);
+                decision.work = work(protocol, &configuration.launch, 0);
             }
             known.remember(&configuration.launch, decision)
         });
-        if !asks || decision.is_bare() || program.backend.get().own_checker().is_some() {
+        if decision.is_bare() || !looks {
             return decision;
         }
-        let looks = known.looks.get_or_insert_with(|| {
-            let verdicts = &proofs.verdicts.sites;
-            let proved = verdicts.iter().filter(|site| site.verdict == Verdict::Proved).map(|site| site.site);
-            let proved: BTreeSet<_> = proved.collect();
-            Looks::new(&proofs.protocol, |site| !proved.contains(&site))
-        });
-        if !looks.are_worth_it() {
-            return decision;
+        match words() {
+            Some((words, in_place)) => {
+                drop(known);
+                self.decide_with_words(decision, words, kernel, in_place, checks)
+            }
+            None => {
+                let in_place = || configuration::in_place(program, launch, protocol);
+                let launch = (&view.proofs, configuration, in_place);
+                self.decide_with_contents(decision, &mut known, kernel, launch, checks)
+            }
         }
-        let in_place = configuration::in_place(program, launch, &proofs.protocol);
-        // SAFETY: the launch's allocations are in use. This backend's memory is the process's.
-        let contents = unsafe { looks.look(&proofs.protocol, in_place) };
-        self.decide_with_contents(decision, &mut known, kernel, (ready, configuration, contents), checks)
     }
 
-    /// Adds the sites that what is known of loaded values shows.
+    /// The kernel for launches that do not change the words of memory that they load, and the launch with these words.
+    /// `None` if the kernel loads no such words, if the launch changes them, or if it is not worth the effort.
+    fn words<'p>(
+        &self,
+        program: &Program,
+        launch: &KernelLaunch<'_>,
+        prover: &'p KernelProver,
+        protocol: &Protocol,
+    ) -> Option<(&'p WithWords, ProverLaunch)> {
+        // A GPU has memory of its own.
+        let asks = launch.kernel.module.solves_at_launch() && !self.budget.is_zero();
+        (asks && program.backend.get().own_checker().is_none()).then_some(())?;
+        let words = prover.with_words.get_or_init(|| {
+            let protocol = loaded::as_arguments(protocol)?;
+            let (view, reaches, use_so_far) = Default::default();
+            Some(WithWords { protocol, view, reaches, use_so_far })
+        });
+        let words = words.as_ref().filter(|words| words.use_so_far.lock().is_worth_it())?;
+        Some((words, configuration::unchanged(program, launch, &words.protocol)?))
+    }
+
+    /// Adds the sites that are proved with the words of memory that a launch loads.
+    fn decide_with_words(
+        &self,
+        decision: Arc<Decision>,
+        words: &WithWords,
+        kernel: &Kernel,
+        in_place: &ProverLaunch,
+        checks: u64,
+    ) -> Arc<Decision> {
+        let view = words.view.get_or_init(|| {
+            let (proofs, cost) = self.ask_for_all(words.protocol.clone(), self.budget);
+            let unproved =
+                || KernelProofs { protocol: words.protocol.clone(), verdicts: Verdicts::default() }.into();
+            let view = View::from(proofs.unwrap_or_else(unproved));
+            view.known.lock().spent = cost;
+            view
+        });
+        let configuration = configuration::moved(in_place.clone(), &words.protocol);
+        let mut known = view.known.lock();
+        let more = known.remembered(&configuration.launch).unwrap_or_else(|| {
+            let mut more = Decision::clone(&decision);
+            more.add_at_launch(kernel, &view.proofs.decide(kernel, &configuration.launch));
+            let launch = (&view.proofs.of_kernel, &configuration);
+            self.decide_beyond_conditions(&mut more, &mut known, kernel, launch, checks);
+            known.remember(&configuration.launch, more)
+        });
+        let more = if more.is_bare() {
+            more
+        } else {
+            let launch = (&view.proofs, configuration, || in_place.clone());
+            self.decide_with_contents(more, &mut known, kernel, launch, checks)
+        };
+        words.use_so_far.lock().note(more != decision);
+        more
+    }
+
+    /// Adds the sites that what is known of loaded values shows. `in_place` returns the launch with its addresses.
     fn decide_with_contents(
         &self,
         decision: Arc<Decision>,
         known: &mut KnownLaunches,
         kernel: &Kernel,
-        (ready, mut configuration, contents): (&Proofs, Configuration, Vec<Contents>),
+        (proofs, mut configuration, in_place): (&Proofs, Configuration, impl FnOnce() -> ProverLaunch),
         checks: u64,
     ) -> Arc<Decision> {
-        configuration.launch.contents = contents;
+        let KernelProofs { protocol, verdicts } = &proofs.of_kernel;
+        let looks = known.looks.get_or_insert_with(|| {
+            let proved = verdicts.sites.iter().filter(|site| site.verdict == Verdict::Proved);
+            let proved: BTreeSet<_> = proved.map(|site| site.site).collect();
+            Looks::new(protocol, |site| !proved.contains(&site))
+        });
+        if !looks.are_worth_it() {
+            return decision;
+        }
+        // SAFETY: the launch's allocations are in use. This backend's memory is the process's.
+        configuration.launch.contents = unsafe { looks.look(protocol, in_place()) };
         let more = if configuration.launch.contents.is_empty() {
             decision.clone()
         } else if let Some(remembered) = known.remembered(&configuration.launch) {
@@ -268,9 +309,9 @@ impl Prover {
         } else {
             let mut more = Decision::clone(&decision);
             // Bounds of loaded values may meet conditions.
-            more.add_at_launch(kernel, &ready.decide(kernel, &configuration.launch));
+            more.add_at_launch(kernel, &proofs.decide(kernel, &configuration.launch));
             if !more.is_bare() && known.solves_more(checks) {
-                known.spent += self.solve(&mut more, kernel, &ready.of_kernel, &configuration);
+                known.spent += self.solve(&mut more, kernel, &proofs.of_kernel, &configuration);
                 known.solved += 1;
                 known.fruitful += usize::from(more != *decision);
             }
@@ -303,7 +344,9 @@ impl Prover {
         }
         let before = decision.clone();
         if let Some((common, budget)) = known.general.next(&proofs.protocol, launch) {
-            let (general, cost) = self.solve_general(common, &proofs.protocol, budget.min(self.budget));
+            let protocol = common.protocol(&proofs.protocol);
+            let (proofs, cost) = self.ask_for_all(protocol, budget.min(self.budget));
+            let general = proofs.map(|proofs| General { common, proofs });
             known.spent += cost;
             if let Some(general) = &general {
                 decision.add_at_launch(kernel, &general.proofs.decide(kernel, launch));
@@ -323,34 +366,24 @@ impl Prover {
     pub fn reach(&self, program: &Program, launch: &KernelLaunch<'_>) -> Reach {
         let kernel = launch.kernel;
         let prover = self.of_kernel(kernel);
-        let Some(proofs) = prover.proofs.get_or_init(|| self.read(kernel)) else {
+        let Some(view) = prover.view.get_or_init(|| self.read(kernel)) else {
             return Reach { footprint: Footprint::ANYTHING, repeat: None, accesses: 0 };
         };
-        let proofs = &proofs.of_kernel;
-        let sync = &kernel.meta().sync;
-        // A repetition tells the checker only of barriers of the block and of whole warps.
-        let more = sync.partial_masks || sync.named_barriers || sync.fences || sync.observes;
-        let more = more || sync.async_copies || sync.clusters || sync.annotated;
-        let repeat = prover.repeat.get_or_init(|| {
-            let repeat = (!more).then(|| Repeat::of(&proofs.protocol)).flatten();
-            repeat.map(Arc::new)
-        });
-        let (in_place, configuration) = reach::places(program, launch, &proofs.protocol);
-        let mut known = prover.known.lock();
-        if known.values.len() == MOST_REMEMBERED {
-            known.values.clear();
+        let protocol = &view.proofs.of_kernel.protocol;
+        match self.words(program, launch, &prover, protocol) {
+            Some((words, in_place)) => words.reaches.of(kernel, &words.protocol, in_place),
+            None => {
+                let in_place = configuration::in_place(program, launch, protocol);
+                prover.reaches.of(kernel, protocol, in_place)
+            }
         }
-        let values = known.values.entry(configuration.launch).or_insert_with_key(|launch| {
-            Arc::new(FootprintValues::of(launch, &proofs.protocol, repeat.as_deref()))
-        });
-        values.reach(&in_place, repeat.as_ref())
     }
 
     /// The proofs of a kernel. `None` if it has none, or if they cannot be read.
-    fn read(&self, kernel: &Kernel) -> Option<Proofs> {
+    fn read(&self, kernel: &Kernel) -> Option<View> {
         let bytes = kernel.module.proofs_of(kernel.name.to_str().ok()?)?;
         match wire::kernel_proofs(bytes) {
-            Ok(proofs) => Some(proofs.into()),
+            Ok(proofs) => Some(Proofs::from(proofs).into()),
             Err(error) => {
                 let name = &kernel.demangled;
                 self.notes.add(format!("proofs of `{name}` not used, all of it is checked: {error}"));
@@ -393,15 +426,8 @@ impl Prover {
         Duration::from_millis(answer.cost_ms)
     }
 
-    /// Proofs for all launches that have these values in common, and what the solver's answer cost, now or when it
-    /// was found.
-    fn solve_general(
-        &self,
-        common: Common,
-        protocol: &Protocol,
-        budget: Duration,
-    ) -> (Option<General>, Duration) {
-        let protocol = common.protocol(protocol);
+    /// Proofs for all launches that a protocol describes, and what the solver's answer cost, now or when it was found.
+    fn ask_for_all(&self, protocol: Protocol, budget: Duration) -> (Option<Proofs>, Duration) {
         let place = self.kept(&protocol, None, budget);
         let kept = place.and_then(|(cache, key)| wire::answer(&cache.get(&key)?, &protocol).ok());
         let answer = kept.or_else(|| {
@@ -412,8 +438,8 @@ impl Prover {
             Some(answer)
         });
         let Some(answer) = answer else { return (None, Duration::ZERO) };
-        let proofs = KernelProofs { protocol, verdicts: answer.verdicts }.into();
-        (Some(General { common, proofs }), Duration::from_millis(answer.cost_ms))
+        let proofs = KernelProofs { protocol, verdicts: answer.verdicts };
+        (Some(proofs.into()), Duration::from_millis(answer.cost_ms))
     }
 
     /// Where the cache keeps an answer.
@@ -437,28 +463,4 @@ fn work(protocol: &Protocol, launch: &ProverLaunch, open: u64) -> ThreadWork {
     let middle = Thread { ctaid: middle(launch.shape.grid), tid: middle(launch.shape.block) };
     let counted = [Thread::default(), middle].map(|thread| run.count(thread, MOST_STATEMENTS));
     counted.into_iter().flatten().max_by_key(|work| work.statements).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn solving_costs_a_first_budget_or_as_much_as_the_checks() {
-        let fruitful = |ms| KnownLaunches {
-            spent: Duration::from_millis(ms),
-            solved: 9,
-            fruitful: 1,
-            ..KnownLaunches::default()
-        };
-        assert!(fruitful(0).solves_more(0) && fruitful(500).solves_more(0));
-        assert!(!fruitful(501).solves_more(0));
-        // 100 million checks cost half a second, and 400 million two.
-        assert!(!fruitful(501).solves_more(100_000_000));
-        assert!(fruitful(2000).solves_more(400_000_000) && !fruitful(2001).solves_more(400_000_000));
-        assert!(fruitful(2000).solves_more(u64::MAX));
-        let fruitless = |solved| KnownLaunches { solved, ..KnownLaunches::default() };
-        assert!(fruitless(FRUITLESS - 1).solves_more(0));
-        assert!(!fruitless(FRUITLESS).solves_more(u64::MAX));
-    }
 }

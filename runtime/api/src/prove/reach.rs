@@ -2,16 +2,18 @@
 //! can be repeated for the checker after it has run without checks.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use gpurace_protocol::launch::Launch as ProverLaunch;
 use gpurace_protocol::protocol::Protocol;
 use gpurace_protocol::repeat::Repeat;
 use gpurace_protocol::touched::{self, Part};
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
 
 use super::{configuration, work};
-use crate::backend::module::KernelLaunch;
-use crate::program::Program;
+use crate::backend::module::Kernel;
+use crate::prove::known::MOST_REMEMBERED;
 
 /// Bytes of a region: accesses to one region must reach the checker in their order.
 const REGION: usize = 128;
@@ -85,6 +87,42 @@ pub struct Repeatable {
     pub cost: u64,
 }
 
+/// What launches of a kernel do to memory that other operations can reach, by one protocol.
+#[derive(Default)]
+pub struct Reaches {
+    /// Lists the accesses of its launches, if they follow from its protocol alone.
+    repeat: OnceLock<Option<Arc<Repeat>>>,
+    values: Mutex<FxHashMap<ProverLaunch, Arc<FootprintValues>>>,
+}
+
+impl Reaches {
+    /// The reach of a launch with its addresses.
+    pub fn of(&self, kernel: &Kernel, protocol: &Protocol, in_place: ProverLaunch) -> Reach {
+        let sync = &kernel.meta().sync;
+        // A repetition tells the checker only of barriers of the block and of whole warps.
+        let more = sync.partial_masks || sync.named_barriers || sync.fences || sync.observes;
+        let more = more || sync.async_copies || sync.clusters || sync.annotated;
+        let repeat = self.repeat.get_or_init(|| {
+            let repeat = (!more).then(|| Repeat::of(protocol)).flatten();
+            repeat.map(Arc::new)
+        });
+        let configuration = configuration::moved(in_place.clone(), protocol);
+        let mut values = self.values.lock();
+        if values.len() == MOST_REMEMBERED {
+            values.clear();
+        }
+        let values = values
+            .entry(configuration.launch)
+            .or_insert_with_key(|launch| Arc::new(FootprintValues::of(launch, protocol, repeat.as_deref())));
+        values.reach(&Arc::new(in_place), repeat.as_ref())
+    }
+
+    /// The launches that are known.
+    pub fn launches(&self) -> Vec<ProverLaunch> {
+        self.values.lock().keys().cloned().collect()
+    }
+}
+
 /// The part of a launch's footprint that does not depend on where its memory lies.
 #[derive(Debug)]
 pub struct FootprintValues {
@@ -139,15 +177,4 @@ fn span(part: &Part, launch: &ProverLaunch) -> Option<Span> {
     };
     let bytes = usize::try_from(start).ok()?..usize::try_from(end).ok()?;
     Some(Span { bytes, writes: part.writes })
-}
-
-/// The launch with its addresses, and the configuration that its decisions are remembered by.
-pub fn places(
-    program: &Program,
-    launch: &KernelLaunch<'_>,
-    protocol: &Protocol,
-) -> (Arc<ProverLaunch>, configuration::Configuration) {
-    let in_place = configuration::in_place(program, launch, protocol);
-    let moved = configuration::moved(in_place.clone(), protocol);
-    (Arc::new(in_place), moved)
 }

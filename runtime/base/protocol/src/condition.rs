@@ -9,7 +9,7 @@ use crate::bounds::{self, Bounds};
 use crate::expr::{ExprId, Exprs, Width};
 use crate::launch::Launch;
 use crate::place::Place;
-use crate::protocol::{ObjectId, ObjectKind, Protocol};
+use crate::protocol::{ObjectId, ObjectKind, Protocol, Space};
 use crate::range::{Range, Ranges, View};
 use crate::uniform::uniform_value;
 use crate::validate::Malformed;
@@ -115,6 +115,34 @@ impl<'a> ConditionTest<'a> {
         }
     }
 
+    /// True if no access of the launch changes these bytes of global memory, counted from an address.
+    pub fn is_unchanged(&self, base: u64, bytes: Range) -> bool {
+        let bytes = Range::new(i128::from(base) + bytes.lo, i128::from(base) + bytes.hi);
+        let lies_apart = |reached: &Reached| reached.bytes.hi < bytes.lo || bytes.hi < reached.bytes.lo;
+        let mut writes = self.places().iter().filter(|(place, _)| place.access.op.writes());
+        writes.all(|access| {
+            let object = self.protocol.objects.get(access.0.access.object.0 as usize);
+            match object.map(|object| &object.kind) {
+                Some(
+                    ObjectKind::GridBarrier
+                    | ObjectKind::Shared { .. }
+                    | ObjectKind::DynamicShared
+                    | ObjectKind::Unshared
+                    | ObjectKind::Opaque { space: Space::Shared, .. },
+                ) => true,
+                _ => [false, true].into_iter().any(|each_pointer| {
+                    self.reached(access, each_pointer).is_some_and(|all| all.iter().all(lies_apart))
+                }),
+            }
+        })
+    }
+
+    fn places(&self) -> &[(Place<'a>, OnceCell<Range>)] {
+        self.places.get_or_init(|| {
+            Place::all(self.protocol).into_iter().map(|place| (place, OnceCell::new())).collect()
+        })
+    }
+
     fn ranges(&self) -> &Ranges<'a> {
         self.ranges.get_or_init(|| Ranges::new(self.protocol, self.exprs, Some(self.launch)))
     }
@@ -137,9 +165,7 @@ impl<'a> ConditionTest<'a> {
     /// If an object has memory of its own, its accesses must be shown to stay there: beyond it lies an
     /// object that may be the other one.
     fn apart(&self, a: ObjectId, b: ObjectId) -> bool {
-        let places = self.places.get_or_init(|| {
-            Place::all(self.protocol).into_iter().map(|place| (place, OnceCell::new())).collect()
-        });
+        let places = self.places();
         let computed = [a, b].iter().any(|object| is_computed(self.protocol, *object));
         // What an access may touch depends on its pointer: `if (i < m.view[k].n) m.view[k].data[i]`.
         [false, true].into_iter().any(|each_pointer| {

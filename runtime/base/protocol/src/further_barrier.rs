@@ -389,8 +389,11 @@ mod tests {
     #[test]
     fn what_the_protocol_leaves_open_decides_nothing() {
         let mut open = halving(0, Expr::Ntid(Axis::X));
-        open.objects[0].kind =
-            ObjectKind::Opaque { space: crate::protocol::Space::Shared, uniform: Uniform::Thread };
+        open.objects[0].kind = ObjectKind::Opaque {
+            space: crate::protocol::Space::Shared,
+            uniform: Uniform::Thread,
+            loaded_by: None,
+        };
         assert_eq!(meets(&open), None);
         let mut unending = halving(0, Expr::Ntid(Axis::X));
         let Stmt::If { then, .. } = &mut unending.body[0] else { panic!() };

@@ -20,6 +20,7 @@
 //! | [`constants`] | protocols with constants in place of known values |
 //! | [`last`] | values that loops leave |
 //! | [`contents`] | what is known of values that a launch loads from memory that it does not change |
+//! | [`loaded`] | words of memory that a launch does not change, as arguments of it |
 //! | [`bounds`] | where accesses lie within the memory of their object |
 //! | [`condition`] | conditions on a launch, which proofs need |
 //! | [`uniform`] | values that all threads of a launch share |
@@ -47,6 +48,7 @@ pub mod interval;
 pub mod lanes;
 pub mod last;
 pub mod launch;
+pub mod loaded;
 pub mod mbarrier;
 pub mod named;
 pub mod place;

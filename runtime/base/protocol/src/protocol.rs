@@ -24,11 +24,12 @@ pub use gpurace_abi::scope::Scope;
 
 use crate::arguments::ConstantVariable;
 use crate::expr::{ExprId, Exprs, LoopId, ParamId, VarId, Width};
+use crate::loaded::LoadedFrom;
 pub use crate::mbarrier::{MbarrierUse, Phase, Told};
 pub use crate::scope::ScopeOf;
 
 /// Version of the serialised form; raised with each change of the types.
-pub const PROTOCOL_VERSION: u32 = 25;
+pub const PROTOCOL_VERSION: u32 = 26;
 
 /// What a kernel does to memory that threads share.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -43,6 +44,9 @@ pub struct Protocol {
     /// The variables in constant memory that the kernel loads from. They lie behind the arguments, as if they
     /// belonged to the argument buffer: the host sets both, and kernels only read them.
     pub constants: Vec<ConstantVariable>,
+    /// Objects whose memory lies behind those, as far as places name it. The protocol describes only launches that do
+    /// not change what is named ([`crate::loaded`]).
+    pub loaded: Vec<LoadedFrom>,
     /// Memory that accesses name.
     pub objects: Vec<Object>,
     /// Values that the protocol does not describe.
@@ -150,6 +154,8 @@ pub enum ObjectKind {
         /// The group whose threads all see the same pointer while the kernel runs. It is
         /// [`Uniform::Thread`] for a pointer that is loaded in a loop.
         uniform: Uniform,
+        /// The plain load that yields the whole pointer.
+        loaded_by: Option<SiteId>,
     },
 }
 
