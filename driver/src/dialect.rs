@@ -1,5 +1,5 @@
 //! What nvcc accepts in a source and clang does not. gclang gives clang an adapted copy of such a source, or of a
-//! header that it includes in quotes, with the same lines.
+//! header of the project that it includes, with the same lines.
 //!
 //! - `#define UNROLL #pragma unroll`: nvcc obeys a pragma that a macro expands to. The copy has `_Pragma`.
 //! - `kernel<< <grid, block> >>()`: nvcc accepts spaces within `<<<` and `>>>`. The copy has none.
@@ -246,7 +246,7 @@ pub fn end_of_text(bytes: &[u8], at: usize) -> Option<usize> {
     let end = match bytes[at] {
         b'/' if bytes[at..].starts_with(b"//") => end_of(bytes, at, b"\n"),
         b'/' if bytes[at..].starts_with(b"/*") => end_of(bytes, at + 2, b"*/"),
-        // Raw strings are rare, and none of the rules matters in the text behind them.
+        b'"' if let Some(end) = end_of_raw(bytes, at) => end,
         quote @ (b'"' | b'\'') => end_of_literal(bytes, at, quote),
         _ => return None,
     };
@@ -276,6 +276,17 @@ fn close_up(bracket: &mut [u8], sign: u8) {
 fn end_of(bytes: &[u8], from: usize, mark: &[u8]) -> usize {
     let rest = bytes.get(from..).unwrap_or_default();
     rest.windows(mark.len()).position(|found| found == mark).map_or(bytes.len(), |at| from + at + mark.len())
+}
+
+/// The place behind a raw string, such as `R"x(a "b" c)x"`, whose quote is at this place.
+fn end_of_raw(bytes: &[u8], quote: usize) -> Option<usize> {
+    let prefix = bytes[..quote].iter().rev().take_while(|byte| is_word(**byte)).count();
+    if !matches!(&bytes[quote - prefix..quote], b"R" | b"u8R" | b"uR" | b"UR" | b"LR") {
+        return None;
+    }
+    let open = bytes[quote..].iter().position(|byte| *byte == b'(')?;
+    let end = [b")", &bytes[quote + 1..quote + open], b"\""].concat();
+    Some(end_of(bytes, quote + open, &end))
 }
 
 /// Returns the place behind a literal in these quotes.
@@ -367,6 +378,10 @@ mod tests {
         becomes(
             "asm(\"{.reg .u16 %al, %_b, %$c, %d; mov.b32 {%al, %_b}, %1;}\" : \"=r\"(r) : \"r\"(a));",
             "asm(\"{.reg .u16 %%al, %%_b, %%$c, %%d; mov.b32 {%%al, %%_b}, %1;}\" : \"=r\"(r) : \"r\"(a));",
+        );
+        becomes(
+            "asm(R\"({mov.u32 %0, %laneid; // \"a\" )\n :})\" : \"=r\"(r)); asm(R\"x(%clock %0)\")x\" : \"=r\"(r));",
+            "asm(R\"({mov.u32 %0, %%laneid; // \"a\" )\n :})\" : \"=r\"(r)); asm(R\"x(%%clock %0)\")x\" : \"=r\"(r));",
         );
         becomes(
             "asm(\"st.b32 [%0], %1;\" : : \"r\"(a(1)) // first\n \"r\"(b) \"r\"(c), \"r\"(d) : \"memory\");",
