@@ -123,7 +123,7 @@ fn run_command(command: &ToolCommand, response_file: &Path) -> Result<Exit, Erro
     status.map(exit_of).map_err(|error| cannot_run(command, &error))
 }
 
-/// True if clang finds no error in the sources of a command when it also gets these options. It writes and says nothing.
+/// True if clang finds no error in the sources of a command when it also gets these options. It says nothing.
 pub fn reads_with(command: &ToolCommand, options: &[&str]) -> bool {
     let mut process = std::process::Command::new(&command.program);
     process.envs(command.env.iter().map(|(name, value)| (name, value)));
