@@ -1,9 +1,11 @@
 //! What nvcc accepts in a source and clang does not. gclang gives clang an adapted copy of such a source, or of a
-//! header that it includes in quotes, with the same lines.
+//! header of the project that it includes, with the same lines.
 //!
 //! - `#define UNROLL #pragma unroll`: nvcc obeys a pragma that a macro expands to. The copy has `_Pragma`.
 //! - `kernel<< <grid, block> >>()`: nvcc accepts spaces within `<<<` and `>>>`. The copy has none.
-//! - `asm("mov.u64 %0, %globaltimer;" : "=l"(t))`: nvcc takes the `%` of a register for itself. The copy has `%%`.
+//! - `kernel<<<grid, {32, 8}>>>()`: nvcc takes a list in braces for a `dim3`. The copy has that name.
+//! - `asm("mov.u64 %0, %globaltimer;" : "=l"(t))`: nvcc takes the `%` of a register for itself, also of one that the
+//!   `asm` declares. The copy has `%%`.
 //! - `asm("add.u32 %0, %1, %2;" : "=r"(c) : "r"(a) "r"(b))`: nvcc needs no comma between operands. The copy has it.
 
 use std::ops::Range;
@@ -45,7 +47,7 @@ fn pragma_of_macro(line: &str) -> Option<String> {
     is_plain.then(|| format!("#define {name} _Pragma(\"{quoted}\"){end}"))
 }
 
-/// Closes up the brackets of launches. The text outside comments and literals keeps its columns elsewhere.
+/// Closes up the brackets of launches, and names the type of their lists in braces. All else in the text stays.
 fn launches(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = bytes.to_vec();
@@ -53,12 +55,14 @@ fn launches(text: &str) -> String {
     let mut open = false;
     // The single `<` since `<<<` that nothing has closed: `> > >` may close templates.
     let mut templates = 0_usize;
+    let mut shape = Shape::default();
+    let mut lists = Vec::new();
     while at < bytes.len() {
         at = match bytes[at] {
             _ if let Some(end) = end_of_text(bytes, at) => end,
             b'<' if let Some(end) = bracket(bytes, at, b'<') => {
                 close_up(&mut out[at..end], b'<');
-                (open, templates) = (true, 0);
+                (open, templates, shape) = (true, 0, Shape::default());
                 end
             }
             b'>' if open
@@ -66,6 +70,7 @@ fn launches(text: &str) -> String {
                 && let Some(end) = bracket(bytes, at, b'>') =>
             {
                 close_up(&mut out[at..end], b'>');
+                lists.append(&mut shape.lists);
                 open = false;
                 end
             }
@@ -76,43 +81,52 @@ fn launches(text: &str) -> String {
                     b'>' => templates.saturating_sub(1),
                     _ => templates,
                 };
+                if open {
+                    shape.read(at, sign, templates > 0);
+                }
                 at + 1
             }
         };
     }
-    // Only ASCII characters changed places.
-    String::from_utf8(out).unwrap_or_else(|_| text.to_owned())
+    // Only ASCII characters changed places. The last list comes first, so that the places of the others hold.
+    let mut out = String::from_utf8(out).unwrap_or_else(|_| text.to_owned());
+    for at in lists.into_iter().rev() {
+        out.insert_str(at, "::dim3");
+    }
+    out
 }
 
-/// The special registers of PTX, or how the names of several begin (PTX ISA, "Special Registers").
-const REGISTERS: [&str; 24] = [
-    "tid",
-    "ntid",
-    "laneid",
-    "warpid",
-    "nwarpid",
-    "ctaid",
-    "nctaid",
-    "smid",
-    "nsmid",
-    "gridid",
-    "is_explicit_cluster",
-    "clusterid",
-    "nclusterid",
-    "cluster_",
-    "lanemask_",
-    "clock",
-    "pm",
-    "envreg",
-    "globaltimer",
-    "reserved_smem_",
-    "total_smem_size",
-    "aggr_smem_size",
-    "dynamic_smem_size",
-    "current_graph_exec",
-];
+/// The two first arguments between the brackets of a launch.
+#[derive(Default)]
+struct Shape {
+    /// How many brackets of other kinds are open.
+    depth: usize,
+    /// Commas outside of these.
+    commas: usize,
+    /// True behind the start of an argument.
+    has_begun: bool,
+    /// Where an argument is a list in braces.
+    lists: Vec<usize>,
+}
 
-/// Doubles the `%` before special registers in the text of each `asm` that has operands, and separates the operands.
+impl Shape {
+    /// Takes the next character outside comments and literals.
+    fn read(&mut self, at: usize, sign: u8, in_template: bool) {
+        if sign == b'{' && !self.has_begun && self.commas < 2 {
+            self.lists.push(at);
+        }
+        let is_between = self.depth == 0 && sign == b',' && !in_template;
+        self.commas += usize::from(is_between);
+        self.has_begun = !is_between && (self.has_begun || !sign.is_ascii_whitespace());
+        match sign {
+            b'(' | b'[' | b'{' => self.depth += 1,
+            b')' | b']' | b'}' => self.depth = self.depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+}
+
+/// Doubles the `%` before registers in the text of each `asm` that has operands, and separates the operands.
 fn assembly(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
@@ -174,23 +188,32 @@ fn operands(bytes: &[u8], keyword: usize) -> Option<Assembly> {
     }
 }
 
-/// The text from `start` to the end of an `asm`, with `%%` for the `%` of each special register in its literals, and
-/// with all commas.
+/// The text from `start` to the end of an `asm`, with `%%` for the `%` of each register in its literals, and with all
+/// commas.
 fn adapt_assembly(bytes: &[u8], start: usize, Assembly { end, literals, commas }: &Assembly) -> Vec<u8> {
     let mut out = Vec::with_capacity(end - start);
     for at in start..*end {
         if commas.contains(&at) {
             out.push(b',');
         }
-        let is_register = || REGISTERS.iter().any(|name| bytes[at + 1..].starts_with(name.as_bytes()));
         let is_doubled = || bytes[at - 1] == b'%';
         let in_literal = || literals.iter().any(|literal| literal.contains(&at));
-        if bytes[at] == b'%' && in_literal() && !is_doubled() && is_register() {
+        if bytes[at] == b'%' && in_literal() && !is_doubled() && names_register(&bytes[at + 1..*end]) {
             out.push(b'%');
         }
         out.push(bytes[at]);
     }
     out
+}
+
+/// True if a register's name stands behind a `%`. A letter and a digit, or a letter and a name in brackets, are an
+/// operand and how clang shall write it.
+fn names_register(text: &[u8]) -> bool {
+    match text {
+        [first, second, ..] if first.is_ascii_alphabetic() => !second.is_ascii_digit() && *second != b'[',
+        [b'_' | b'$', ..] => true,
+        _ => false,
+    }
 }
 
 fn is_word(byte: u8) -> bool {
@@ -223,7 +246,7 @@ pub fn end_of_text(bytes: &[u8], at: usize) -> Option<usize> {
     let end = match bytes[at] {
         b'/' if bytes[at..].starts_with(b"//") => end_of(bytes, at, b"\n"),
         b'/' if bytes[at..].starts_with(b"/*") => end_of(bytes, at + 2, b"*/"),
-        // Raw strings are rare, and none of the rules matters in the text behind them.
+        b'"' if let Some(end) = end_of_raw(bytes, at) => end,
         quote @ (b'"' | b'\'') => end_of_literal(bytes, at, quote),
         _ => return None,
     };
@@ -253,6 +276,17 @@ fn close_up(bracket: &mut [u8], sign: u8) {
 fn end_of(bytes: &[u8], from: usize, mark: &[u8]) -> usize {
     let rest = bytes.get(from..).unwrap_or_default();
     rest.windows(mark.len()).position(|found| found == mark).map_or(bytes.len(), |at| from + at + mark.len())
+}
+
+/// The place behind a raw string, such as `R"x(a "b" c)x"`, whose quote is at this place.
+fn end_of_raw(bytes: &[u8], quote: usize) -> Option<usize> {
+    let prefix = bytes[..quote].iter().rev().take_while(|byte| is_word(**byte)).count();
+    if !matches!(&bytes[quote - prefix..quote], b"R" | b"u8R" | b"uR" | b"UR" | b"LR") {
+        return None;
+    }
+    let open = bytes[quote..].iter().position(|byte| *byte == b'(')?;
+    let end = [b")", &bytes[quote + 1..quote + open], b"\""].concat();
+    Some(end_of(bytes, quote + open, &end))
 }
 
 /// Returns the place behind a literal in these quotes.
@@ -304,8 +338,14 @@ mod tests {
         becomes("k <<<g, b >> > (p);", "k <<<g, b >>>  (p);");
         becomes("k<<<n < 5 ? 1 : 1 << n, g->x >> >(p);", "k<<<n < 5 ? 1 : 1 << n, g->x >>> (p);");
         becomes("k<<<A<B<C<int> > >::n, 32>> >(p);", "k<<<A<B<C<int> > >::n, 32>>> (p);");
+        becomes("k<<<g, {32, n, 1}, 0, s>>>(p);", "k<<<g, ::dim3{32, n, 1}, 0, s>>>(p);");
+        becomes("k<< <{g}, /* b */\n {f(2, 3)} >>>(p);", "k<<< ::dim3{g}, /* b */\n ::dim3{f(2, 3)} >>>(p);");
+        becomes("k<A<1, 2>><<<A<1, 2>::n, {4}>>>(p);", "k<A<1, 2>><<<A<1, 2>::n, ::dim3{4}>>>(p);");
         for same in [
             "k<<<1, 32>>>(p);",
+            "k<<<dim3{1, 2}, f({3}, {4}), {5}, {}>>>(p); f({6}, {7});",
+            // No launch.
+            "a <<< {",
             "std::cout << a << b;",
             "A<B<C<int> > > x;",
             "k<<<A<B<C<int> > >::n, 32>>>(p);",
@@ -336,6 +376,14 @@ mod tests {
             "__asm__ (\"mov.u32 %0, %%tid.x;\\n\"\n \"add.u32 %0, %0, %%laneid;\" : \"+r\"(f(x)) :: );",
         );
         becomes(
+            "asm(\"{.reg .u16 %al, %_b, %$c, %d; mov.b32 {%al, %_b}, %1;}\" : \"=r\"(r) : \"r\"(a));",
+            "asm(\"{.reg .u16 %%al, %%_b, %%$c, %%d; mov.b32 {%%al, %%_b}, %1;}\" : \"=r\"(r) : \"r\"(a));",
+        );
+        becomes(
+            "asm(R\"({mov.u32 %0, %laneid; // \"a\" )\n :})\" : \"=r\"(r)); asm(R\"x(%clock %0)\")x\" : \"=r\"(r));",
+            "asm(R\"({mov.u32 %0, %%laneid; // \"a\" )\n :})\" : \"=r\"(r)); asm(R\"x(%%clock %0)\")x\" : \"=r\"(r));",
+        );
+        becomes(
             "asm(\"st.b32 [%0], %1;\" : : \"r\"(a(1)) // first\n \"r\"(b) \"r\"(c), \"r\"(d) : \"memory\");",
             "asm(\"st.b32 [%0], %1;\" : : \"r\"(a(1)), // first\n \"r\"(b), \"r\"(c), \"r\"(d) : \"memory\");",
         );
@@ -344,6 +392,7 @@ mod tests {
             "printf(\"a\", f(b) \"c\");",
             "asm(\"mov.u64 %0, %%globaltimer;\" : \"=l\"(t));",
             "asm(\"add.u32 %0, %1, %r2;\" : \"=r\"(a) : \"r\"(b));",
+            "asm(\"add.u32 %0, %[b], %c[b]; // %= %{ 5% %\" : \"=r\"(a) : [b] \"r\"(b));",
             // Without operands, each `%` stands for itself.
             "asm(\"mov.u32 r, %clock;\");",
             "printf(\"%clocks\", 'a'); // asm(\"%tid\" : x)",

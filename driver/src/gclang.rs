@@ -9,7 +9,7 @@ use crate::args::{Args, InputKind, SaveTemps};
 use crate::config::Cpu;
 use crate::cuda::{self, Origin, Toolkit};
 use crate::diagnostic::{Error, Exit, note, temporary_folder};
-use crate::plan::{self, Step};
+use crate::plan::{self, Step, ToolCommand};
 use crate::toolchain::{self, Driver, Toolchain, World};
 use crate::{cuda13, dialect, flags, headers, libraries, nvcc, part, project, refuse, response, run};
 
@@ -83,8 +83,11 @@ fn explain_failure(args: &Args, toolchain: &Toolchain, driver: Driver, steps: &[
         return;
     }
     // clang's first step compiles.
-    if steps.iter().take(succeeded).all(|step| !matches!(step, Step::Clang(_))) {
-        explain_compilation(args, toolchain, driver);
+    let is_first = steps.iter().take(succeeded).all(|step| !matches!(step, Step::Clang(_)));
+    if let Some(Step::Clang(command)) = steps.get(succeeded)
+        && is_first
+    {
+        explain_compilation(args, toolchain, driver, command);
     }
     // clang and the linker name only the first file that they miss.
     if let Err(error) = libraries::check_host(&toolchain.compiler.path) {
@@ -92,8 +95,8 @@ fn explain_failure(args: &Args, toolchain: &Toolchain, driver: Driver, steps: &[
     }
 }
 
-/// Says why clang may refuse a source that nvcc accepts.
-fn explain_compilation(args: &Args, toolchain: &Toolchain, driver: Driver) {
+/// Says why clang may refuse a source that nvcc accepts. `failed` is the run of clang.
+fn explain_compilation(args: &Args, toolchain: &Toolchain, driver: Driver, failed: &ToolCommand) {
     let sources = headers::sources(args);
     let mut errors = project::explain(&sources, &headers::include_folders(args), toolchain.toolkit.as_ref());
     if toolchain.toolkit.as_ref().is_some_and(|found| cuda13::is_since(found.version)) {
@@ -103,13 +106,23 @@ fn explain_compilation(args: &Args, toolchain: &Toolchain, driver: Driver) {
         errors.extend(cuda13::explain(&own));
         errors.extend(cuda13::explain_standard(&sources, &args.standard()));
     }
-    if !args.defines("__NVCC__") {
-        errors.extend(dialect::asks_for_nvcc(&sources));
+    if !args.defines("__NVCC__")
+        && let Some(error) = dialect::asks_for_nvcc(&sources)
+        && run::reads_with(failed, &[plan::DEFINES_NVCC])
+    {
+        errors.push(error);
+    }
+    if errors.is_empty() && run::reads_with(failed, &[DELAYS_TEMPLATES]) {
+        let what = "clang finds errors also in templates that nothing uses, unlike nvcc";
+        errors.push(Error::new(what).hint(format!("to look at used ones only, add `{DELAYS_TEMPLATES}`")));
     }
     for error in errors {
         error.print(driver.name());
     }
 }
+
+/// Makes clang look at a template's body when something uses it.
+const DELAYS_TEMPLATES: &str = "-fdelayed-template-parsing";
 
 /// Finds the tools that this command line needs, and no others. Leaves out architectures that the toolkit lacks.
 pub(crate) fn find(args: &mut Args, driver: Driver) -> Result<Toolchain, Error> {

@@ -22,6 +22,9 @@ const BARRIERS: [&str; 3] = [
 /// The header of the driver API, which clang reads before each CUDA source. nvcc reads it only where a source asks.
 pub const CUDA_HEADER: &str = "cuda.h";
 
+/// A header that each toolkit's folder of headers has.
+const RUNTIME_HEADER: &str = "cuda_runtime_api.h";
+
 /// True if a folder of the user has another [`CUDA_HEADER`], which clang would read in place of CUDA's.
 pub fn hides_cuda_header(args: &Args, toolkit: &Path) -> bool {
     let real = |path: PathBuf| std::fs::canonicalize(path).ok();
@@ -47,15 +50,18 @@ pub fn to_adapt(toolkit: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Returns the CUDA sources that clang cannot read as they are, and such headers that they include by `#include "..."`.
+/// Returns the CUDA sources that clang cannot read as they are, and such headers of the project that they include.
 pub fn sources_to_adapt(args: &Args) -> Vec<PathBuf> {
     let sources = sources(args).into_iter();
     sources.filter(|(path, text)| adapt(path, text).is_some()).map(|(path, _)| path).collect()
 }
 
-/// Returns the CUDA sources, and the headers that they include by `#include "..."`, with their texts.
+/// Returns the CUDA sources with their texts, and the headers that they include: by `#include "..."`, or by
+/// `#include <...>` from a folder that the command line names and that is no toolkit's.
 pub fn sources(args: &Args) -> Vec<(PathBuf, String)> {
     let folders = include_folders(args);
+    let mut own = [self::folders(args, "-I"), self::folders(args, "-isystem")].concat();
+    own.retain(|folder| !folder.join(RUNTIME_HEADER).is_file());
     let sources = args.inputs().filter(|input| input.kind() == InputKind::Cuda);
     let mut waiting: Vec<PathBuf> = sources.map(|input| PathBuf::from(&input.path)).collect();
     waiting.reverse();
@@ -65,10 +71,13 @@ pub fn sources(args: &Args) -> Vec<(PathBuf, String)> {
         if !seen.insert(std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone())) {
             continue;
         }
-        for name in quoted_includes(&text) {
+        for name in names_between(&text, '"', '"') {
             let beside = path.parent().map(|folder| folder.join(name));
             let places = beside.into_iter().chain(folders.iter().map(|folder| folder.join(name)));
             waiting.extend(places.into_iter().find(|place| place.is_file()));
+        }
+        for name in names_between(&text, '<', '>') {
+            waiting.extend(own.iter().map(|folder| folder.join(name)).find(|place| place.is_file()));
         }
         found.push((path, text));
     }
@@ -92,11 +101,11 @@ fn folders(args: &Args, option: &str) -> Vec<PathBuf> {
     args.items.iter().filter_map(of_item).collect()
 }
 
-/// The names in the lines `#include "name"`.
-pub fn quoted_includes(text: &str) -> impl Iterator<Item = &str> {
-    text.lines().filter_map(|line| {
+/// The names in the lines `#include "name"` or `#include <name>`, by the signs before and after the name.
+pub fn names_between(text: &str, before: char, after: char) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(move |line| {
         let rest = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("include")?;
-        rest.trim_start().strip_prefix('"')?.split_once('"').map(|(name, _)| name)
+        rest.trim_start().strip_prefix(before)?.split_once(after).map(|(name, _)| name)
     })
 }
 
@@ -179,17 +188,22 @@ mod tests {
             path
         };
         let launch = "k<< <1, 2>> >();\n";
-        let source = file("src/a.cu", "#include \"b.h\"\n # include \"far.h\" // far\n#include <other.h>\n");
+        let source = file("src/a.cu", "#include \"b.h\"\n # include \"far.h\" // far\n#include <own.h>\n");
         let beside = file("src/b.h", &format!("#include \"b.h\"\n#include \"c.h\"\n{launch}"));
         let deeper = file("src/c.h", launch);
         let far = file("include/far.h", launch);
         file("include/b.h", launch);
-        file("include/other.h", launch);
-        let folder = root.path().join("include").display().to_string();
-        let args =
-            Args::parse(["-I", &folder, "-c", &source.display().to_string()].map(Into::into).into()).unwrap();
-        let found: BTreeSet<PathBuf> = sources_to_adapt(&args).into_iter().collect();
-        assert_eq!(found, [beside, deeper, far].into());
+        // Names in angle brackets are not beside their includer, and a toolkit's headers are not the project's.
+        file("src/own.h", launch);
+        file("cuda/own.h", launch);
+        file("cuda/cuda_runtime_api.h", "");
+        let own = file("include/own.h", &format!("#include <sys.h>\n{launch}"));
+        let system = file("system/sys.h", launch);
+        let folder = |name: &str| root.path().join(name).display().to_string();
+        let words = ["-I", &folder("cuda"), "-I", &folder("include"), "-isystem", &folder("system"), "-c"];
+        let words = words.into_iter().map(Into::into).chain([source.into()]).collect();
+        let found: BTreeSet<PathBuf> = sources_to_adapt(&Args::parse(words).unwrap()).into_iter().collect();
+        assert_eq!(found, [beside, deeper, far, own, system].into());
     }
 
     #[test]

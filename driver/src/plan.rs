@@ -34,6 +34,9 @@ pub use gpu::{Failure, GpuFiles, checks_on, too_old};
 pub use preprocess::preprocesses;
 pub use step::{LONGEST_COMMAND, Plan, Step, ToolCommand};
 
+/// Makes our header define nvcc's own macro, behind what CUDA's headers do for nvcc alone.
+pub const DEFINES_NVCC: &str = "-D__GPURACE_NVCC__=1";
+
 /// The architecture of device code if the user names none.
 pub const DEFAULT_GPU_ARCH: &str = "sm_80";
 

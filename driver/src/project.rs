@@ -21,7 +21,7 @@ use gpurace_report::words::plural;
 use crate::clang_options::{is_cuda_source, is_source};
 use crate::cuda::Toolkit;
 use crate::diagnostic::Error;
-use crate::headers::quoted_includes;
+use crate::headers::names_between;
 use crate::{cuda13, device_code, dialect, libraries, nvcc, response};
 
 /// A build system, by the files that a project has in its folder.
@@ -324,7 +324,7 @@ impl Project<'_> {
                 self.found.add(path, line, what);
             }
         }
-        for name in quoted_includes(&text) {
+        for name in names_between(&text, '"', '"') {
             let places = [path.parent(), Some(self.folder)];
             let mut places = places.into_iter().flatten().map(|folder| folder.join(name));
             if let Some(header) = places.find(|place| place.is_file()) {

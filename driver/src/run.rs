@@ -123,6 +123,16 @@ fn run_command(command: &ToolCommand, response_file: &Path) -> Result<Exit, Erro
     status.map(exit_of).map_err(|error| cannot_run(command, &error))
 }
 
+/// True if clang finds no error in the sources of a command when it also gets these options. It says nothing.
+pub fn reads_with(command: &ToolCommand, options: &[&str]) -> bool {
+    let mut process = std::process::Command::new(&command.program);
+    process.envs(command.env.iter().map(|(name, value)| (name, value)));
+    process.args(&command.args).args(["-fsyntax-only", "-w"]).args(options);
+    process.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // A system refuses a command that is too long.
+    process.status().is_ok_and(|status| status.success())
+}
+
 fn exit_of(status: ExitStatus) -> Exit {
     match (status.code(), status.signal()) {
         (Some(0), _) => Exit::Success,

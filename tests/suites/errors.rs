@@ -100,3 +100,29 @@ fn a_report_that_cannot_be_written_is_said() {
     assert!(outcome.stderr.contains("/nonexistent/report.json"), "{}", outcome.stderr);
     assert_ne!(outcome.status, Some(0));
 }
+
+#[test]
+fn what_nvcc_alone_accepts_is_named_where_it_is_the_cause() {
+    let said = |test: &str, text: &str| {
+        let source = work_folder(&format!("errors_source_{test}")).unwrap().join("k.cu");
+        std::fs::write(&source, text).unwrap();
+        let args = ["-fsanitize=gpurace", "-fgpurace-exec=cpu", "-c", source.to_str().unwrap()];
+        let outcome = gclang(test, &args);
+        assert_eq!(outcome.status, Some(1), "{}", outcome.stderr);
+        let ours = outcome.stderr.lines().filter(|line| line.starts_with("gclang++: ")).map(str::to_owned);
+        ours.collect::<Vec<_>>().join("; ")
+    };
+    let unused = "template<class T> struct A { void f() { absent = 1; } };\n";
+    let used = format!("{unused}template struct A<int>;\n");
+    let asks = "#ifndef __NVCC__\n#error not nvcc\n#endif\n";
+    assert_eq!(
+        said("unused", unused),
+        "gclang++: error: clang finds errors also in templates that nothing uses, unlike nvcc; \
+         gclang++: hint: to look at used ones only, add `-fdelayed-template-parsing`"
+    );
+    assert_eq!(said("used", &used), "");
+    assert!(said("nvcc", asks).ends_with("hint: if the source needs it, add `-D__NVCC__`"));
+    // The macro does not help.
+    assert_eq!(said("neither", &format!("{asks}int x = absent;\n")), "");
+    assert_eq!(said("none", "#ifdef __NVCC__\n#endif\nint x = absent;\n"), "");
+}

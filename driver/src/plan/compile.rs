@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{CudaInputFiles, DEFAULT_GPU_ARCH, Planner, Step, ToolCommand, clang_command, joined, stem};
+use super::{
+    CudaInputFiles, DEFAULT_GPU_ARCH, DEFINES_NVCC, Planner, Step, ToolCommand, clang_command, joined, stem,
+};
 use crate::args::{Input, Role, SaveTemps};
 use crate::config::{self, Cpu, PassConfig};
 use crate::cuda::Version;
@@ -88,8 +90,7 @@ impl Planner<'_> {
             // CMake compiles a source of this name to learn which compiler it has.
             let is_cmakes = |input: &Input| input.path.to_string_lossy().ends_with("CMakeCUDACompilerId.cu");
             if !self.args.inputs().any(is_cmakes) {
-                // Our header defines it, behind what CUDA's headers do for nvcc alone.
-                command.arg("-D__GPURACE_NVCC__=1");
+                command.arg(DEFINES_NVCC);
             }
         }
         for (from, to) in self.headers() {
