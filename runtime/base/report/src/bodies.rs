@@ -14,13 +14,16 @@ pub(crate) struct Body {
     pub has_braces: bool,
 }
 
-/// Words of statements that this module does not follow, or by which threads skip the end of a body.
-const UNKNOWN: [&str; 8] = ["continue", "do", "switch", "case", "default", "goto", "try", "asm"];
+/// Words of statements that this module does not follow.
+const UNKNOWN: [&str; 7] = ["do", "switch", "case", "default", "goto", "try", "asm"];
 
 /// Returns the body of the loop that a line begins with. `None` for other lines, for a body with braces on several
 /// lines, and where the text alone does not show where the body ends.
 pub(crate) fn body_of(text: &str, line: u32) -> Option<Body> {
     let start = (1..).zip(line_starts(text)).find_map(|(number, at)| (number == line).then_some(at))?;
+    if !text[start..].trim_start().starts_with(['f', 'w']) {
+        return None;
+    }
     let code = code(text);
     let scan = Scan(&code);
     let start = scan.blank(start);
@@ -42,6 +45,7 @@ pub(crate) fn body_of(text: &str, line: u32) -> Option<Body> {
     if body.len() <= 1
         || code[start..end].contains(&b'#')
         || words(body, &UNKNOWN)
+        || is_skipped(body)
         || words(nested, &["for", "while"])
         || has_braces && !is_line(&code[start..end])
     {
@@ -75,6 +79,26 @@ pub(crate) fn with_last(text: &str, line_start: usize, body: &Body, statement: &
         _ => format!("{indent}    "),
     };
     vec![open, (line_end + 1, format!("{deeper}{statement}{newline}{indent}}}{newline}"))]
+}
+
+/// True if a thread may go on with the next iteration of a loop before the end of this body. A `continue` of a loop
+/// within the body is no such way.
+pub(crate) fn may_be_left(body: &str) -> bool {
+    is_skipped(&code(body))
+}
+
+fn is_skipped(body: &[u8]) -> bool {
+    let scan = Scan(body);
+    let mut at = 0;
+    while at < body.len() {
+        let word = scan.word(at);
+        at = match word {
+            b"continue" => return true,
+            b"for" | b"while" => scan.statement(at).unwrap_or(at + word.len()),
+            _ => at + word.len().max(1),
+        };
+    }
+    false
 }
 
 /// The bytes at which the lines of a text start.
@@ -259,6 +283,31 @@ mod tests {
         ] {
             assert_eq!(with_barrier(text).as_deref(), Some(wanted), "{text}");
         }
+    }
+
+    #[test]
+    fn an_inner_loop_may_have_continue() {
+        for body in [
+            "a();\nfor (;;) {\n if (c) continue;\n}\nb();",
+            "while (a) continue;",
+            "a(); // continue",
+            "continued();",
+        ] {
+            assert!(!may_be_left(body), "{body}");
+        }
+        for body in [
+            "if (c) continue;",
+            "for (;;) a();\ncontinue;",
+            "do { continue; } while (c);",
+            "for (;;) {\n continue;",
+        ] {
+            assert!(may_be_left(body), "{body}");
+        }
+        let inner = "for (;;)\n  for (;;)\n    if (c) continue;";
+        assert_eq!(
+            with_barrier(inner).as_deref(),
+            Some("for (;;) {\n  for (;;)\n    if (c) continue;\n  B;\n}")
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::ops::Range;
 use similar::TextDiff;
 
 use crate::barriers::{Level, Pair};
-use crate::bodies::{body_of, line_starts, with_last};
+use crate::bodies::{body_of, line_starts, may_be_left, with_last};
 use crate::missing::{Insertion, Line, Missing, Unordered, missing};
 use crate::schema::{Finding, Scope};
 use crate::sources::Sources;
@@ -239,7 +239,8 @@ fn kind_of_line(lines: &[&str], line: u32) -> Option<Line> {
 }
 
 /// Returns the indices of the lines between the braces of a loop, given the line of the closing one, which has nothing
-/// else. `None` for other lines, and for a loop that has `continue`: threads could skip what stands at its end.
+/// else. `None` for other lines, and for a loop that has a `continue` of its own: threads could skip what stands at its
+/// end.
 fn loop_around(lines: &[&str], line: u32) -> Option<Range<usize>> {
     let end = (line as usize).checked_sub(1)?;
     if code(lines.get(end)?) != "}" {
@@ -259,8 +260,7 @@ fn loop_around(lines: &[&str], line: u32) -> Option<Range<usize>> {
     };
     let is_loop =
         LOOPS.contains(&first_word(head)) && behind_parentheses(head).is_some_and(|behind| behind == rest);
-    let skips = |line: &&str| code(line).split(|c: char| !is_word(c)).any(|word| word == "continue");
-    (is_loop && !lines[start..end].iter().any(skips)).then_some(start + 1..end)
+    (is_loop && !may_be_left(&lines[start + 1..end].join("\n"))).then_some(start + 1..end)
 }
 
 /// The number of braces around each line, by its number.
@@ -428,6 +428,7 @@ mod tests {
         assert!(is_end("x();\nfor (;;) {\nif (a) {\nb();\n} else { c(); }\nm = n; // {\n}"));
         assert!(is_end("x();\nwhile (a) {\nb();\n#pragma {\n}  // over"));
         assert!(is_end("x();\nfor (;;)  // all\n\n{\nb();\n}"));
+        assert!(is_end("for (;;) {\nfor (;;) {\nif (a) continue;\n}\nb();\n}"));
         // An `if`, a function, a loop over an `if`, code beside the brace, a loop that threads go on with early.
         for text in [
             "if (a) {\nb();\n}",
