@@ -44,7 +44,7 @@ pub struct Related<'a> {
 pub struct Change<'a> {
     /// The file, as the report names it.
     pub file: &'a str,
-    /// The change, as a unified diff that only inserts lines.
+    /// The change, as a unified diff.
     pub diff: &'a str,
     /// The change in words.
     pub advice: Option<&'a str>,

@@ -138,16 +138,17 @@ impl Renderer<'_> {
         }
     }
 
-    /// Returns the change of the source that a finding has, as insertions.
+    /// Returns the change of the source that a finding has.
     fn fix(&self, finding: &Finding, race: &Race) -> Option<Value> {
         let found::Change { file, diff, advice } = Found::Race(finding, race).change()?;
-        let insertions = fix::insertions(diff).into_iter().map(|(line, text)| {
-            json!({
-                "deletedRegion": { "startLine": line, "startColumn": 1, "endColumn": 1 },
-                "insertedContent": { "text": text },
-            })
-        });
-        let replacements: Vec<Value> = insertions.collect();
+        let replacement = |fix::Edit { line, removed, text }| {
+            let mut deleted = json!({ "startLine": line, "startColumn": 1, "endColumn": 1 });
+            if removed > 0 {
+                deleted["endLine"] = line.saturating_add(removed).into();
+            }
+            json!({ "deletedRegion": deleted, "insertedContent": { "text": text } })
+        };
+        let replacements: Vec<Value> = fix::edits(diff).into_iter().map(replacement).collect();
         Some(json!({
             "description": { "text": advice },
             "artifactChanges": [{ "artifactLocation": self.artifact(file), "replacements": replacements }],

@@ -167,7 +167,7 @@ fn rendered(report: &Report) -> usize {
     ];
     for finding in &report.findings {
         if let Some(diff) = &finding.fix.diff {
-            let _ = (fix::insertions(diff), fix::insertions_that_fit(diff, "a\nb\n"));
+            let _ = (fix::edits(diff), fix::edits_that_fit(diff, "a\nb\n"));
         }
     }
     texts.iter().map(String::len).sum()

@@ -43,12 +43,13 @@ pub fn actions(
 fn edit(mending: &Mending, documents: &Documents, versioned: bool) -> Option<lsp::WorkspaceEdit> {
     let text = documents.text(&mending.key)?;
     let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
-    let edits: Vec<lsp::TextEdit> = fix::insertions_that_fit(&mending.diff, &text)?
+    let edits: Vec<lsp::TextEdit> = fix::edits_that_fit(&mending.diff, &text)?
         .into_iter()
-        .map(|(line, inserted)| {
-            let at = lsp::Position { line: line.saturating_sub(1), character: 0 };
-            let new_text = inserted.trim_end_matches(['\r', '\n']).to_owned() + end;
-            lsp::TextEdit { range: lsp::Range { start: at, end: at }, new_text }
+        .map(|fix::Edit { line, removed, text }| {
+            let before = |line: u32| lsp::Position { line: line.saturating_sub(1), character: 0 };
+            let range = lsp::Range { start: before(line), end: before(line.saturating_add(removed)) };
+            let new_text = text.lines().flat_map(|line| [line, end]).collect();
+            lsp::TextEdit { range, new_text }
         })
         .collect();
     if edits.is_empty() {

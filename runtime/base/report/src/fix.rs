@@ -6,7 +6,8 @@ use std::ops::Range;
 use similar::TextDiff;
 
 use crate::barriers::{Level, Pair};
-use crate::missing::{Line, Missing, Unordered, missing};
+use crate::bodies::{body_of, line_starts, may_be_left, with_last};
+use crate::missing::{Insertion, Line, Missing, Unordered, missing};
 use crate::schema::{Finding, Scope};
 use crate::sources::Sources;
 
@@ -50,20 +51,21 @@ pub fn barriers(
     let text = sources.text(file)?;
     let old: Vec<&str> = text.split_inclusive('\n').collect();
     let depths = depths(&old);
-    let depth = |line: u32| depths.get(line as usize).copied().unwrap_or_default();
-    let Missing { lines, in_every_launch, parted } =
-        missing(kernels, level, |line| kind_of_line(&old, line), depth)?;
-    let lines: BTreeSet<u32> = lines.into_iter().map(|line| above_pragmas(&old, line)).collect();
-    let mut new = String::new();
-    for (number, line) in (1..).zip(&old) {
-        if lines.contains(&number) {
-            let like = loop_around(&old, number).and_then(|body| old.get(body.start)).unwrap_or(line);
-            let indent = &like[..like.len() - like.trim_start().len()];
-            let end = if line.ends_with("\r\n") { "\r\n" } else { "\n" };
-            new.extend([indent, statement, end]);
-        }
-        new.push_str(line);
-    }
+    let depth = |one: Insertion| {
+        let braces = depths.get(one.line() as usize).copied().unwrap_or_default();
+        braces + usize::from(matches!(one, Insertion::BodyEnd(_)))
+    };
+    let kind = |one: Insertion| match one {
+        Insertion::Before(line) => kind_of_line(&old, line),
+        Insertion::BodyEnd(line) => body_of(&text, line).map(|_| Line::LoopEnd),
+    };
+    let Missing { insertions, in_every_launch, parted } = missing(kernels, level, kind, depth)?;
+    let above = |one: Insertion| match one {
+        Insertion::Before(line) => Insertion::Before(above_pragmas(&old, line)),
+        Insertion::BodyEnd(_) => one,
+    };
+    let insertions: BTreeSet<Insertion> = insertions.into_iter().map(above).collect();
+    let new = inserted(&text, &old, &insertions, statement)?;
     let diff = TextDiff::from_lines(&*text, &*new);
     let name = file.trim_start_matches('/');
     let diff = diff
@@ -71,13 +73,55 @@ pub fn barriers(
         .context_radius(CONTEXT)
         .header(&format!("a/{name}"), &format!("b/{name}"))
         .to_string();
-    let named: Vec<String> = lines.iter().map(u32::to_string).collect();
-    let places = if named.len() == 1 { "line" } else { "lines" };
-    let mut advice = format!("insert `{statement}` before {places} {} of {file}", listed(&named));
+    let mut advice = format!("insert `{statement}` {} of {file}", places(&insertions));
     if !in_every_launch {
         advice.push_str(" (tried on this run's launches)");
     }
-    Some(Barriers { diff, advice, barriers: lines.len(), parted })
+    Some(Barriers { diff, advice, barriers: insertions.len(), parted })
+}
+
+/// Returns a text, which has these lines, with a new statement at each of these places.
+fn inserted(text: &str, lines: &[&str], all: &BTreeSet<Insertion>, statement: &str) -> Option<String> {
+    let starts: Vec<usize> = line_starts(text).collect();
+    // The end of an inner loop comes before that of the outer one.
+    let mut changes = Vec::new();
+    for one in all.iter().rev() {
+        let at = *starts.get(one.line().checked_sub(1)? as usize)?;
+        match *one {
+            Insertion::Before(number) => {
+                let line = *lines.get(number as usize - 1)?;
+                let like = loop_around(lines, number)
+                    .and_then(|body| lines.get(body.start))
+                    .copied()
+                    .unwrap_or(line);
+                let indent = &like[..like.len() - like.trim_start().len()];
+                let end = if line.ends_with("\r\n") { "\r\n" } else { "\n" };
+                changes.push((at, [indent, statement, end].concat()));
+            }
+            Insertion::BodyEnd(line) => {
+                changes.extend(with_last(text, at, &body_of(text, line)?, statement));
+            }
+        }
+    }
+    changes.sort_by_key(|(at, _)| *at);
+    let mut new = text.to_owned();
+    for (at, inserted) in changes.iter().rev() {
+        new.insert_str(*at, inserted);
+    }
+    Some(new)
+}
+
+/// Returns `before lines 5 and 8` or `at the end of the body of the loop at line 8, in braces,`.
+fn places(all: &BTreeSet<Insertion>) -> String {
+    let (before, ends): (Vec<Insertion>, _) = all.iter().partition(|one| matches!(one, Insertion::Before(_)));
+    let named = |all: &[Insertion]| {
+        let names: Vec<String> = all.iter().map(|one| one.line().to_string()).collect();
+        format!("{} {}", if names.len() == 1 { "line" } else { "lines" }, listed(&names))
+    };
+    let before = (!before.is_empty()).then(|| format!("before {}", named(&before)));
+    let loops = if ends.len() == 1 { "the loop" } else { "each loop" };
+    let ends = (!ends.is_empty()).then(|| format!("as the last statement of {loops} at {}", named(&ends)));
+    before.into_iter().chain(ends).collect::<Vec<_>>().join(" and ")
 }
 
 /// Returns `25`, `25 and 26` or `25, 26 and 27`.
@@ -100,35 +144,54 @@ pub fn may_need_barriers(finding: &Finding) -> bool {
     matches!(finding.cause, MissingBarrier | LoopBackEdge | Mask)
 }
 
-/// Returns the lines that a unified diff inserts, each with the number of the old line that it comes before.
-pub fn insertions(diff: &str) -> Vec<(u32, String)> {
-    let mut found = Vec::new();
+/// A change of some lines.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Edit {
+    /// The first old line that it removes, or the one before which it inserts.
+    pub line: u32,
+    /// The number of old lines that it removes.
+    pub removed: u32,
+    /// The new lines.
+    pub text: String,
+}
+
+/// Returns the changes that a unified diff makes.
+pub fn edits(diff: &str) -> Vec<Edit> {
+    let mut found: Vec<Edit> = Vec::new();
     let mut line = 0_u32;
+    let mut goes_on = false;
     for text in diff.lines().skip_while(|text| !text.starts_with("@@")) {
         if let Some(header) = text.strip_prefix("@@ -") {
-            let digits = header.find(|c: char| !c.is_ascii_digit()).unwrap_or(header.len());
-            line = header[..digits].parse().unwrap_or_default();
-        } else if let Some(inserted) = text.strip_prefix('+') {
-            found.push((line, format!("{inserted}\n")));
-        } else if !text.starts_with('\\') {
+            line = first_number(header).unwrap_or_default();
+        }
+        let is_change = text.starts_with(['+', '-']);
+        if is_change && !goes_on {
+            found.push(Edit { line, ..Edit::default() });
+        }
+        match found.last_mut().filter(|_| is_change) {
+            Some(edit) if text.starts_with('+') => edit.text.extend([&text[1..], "\n"]),
+            Some(edit) => edit.removed += 1,
+            None => (),
+        }
+        if !text.starts_with(['+', '@', '\\']) {
             line = line.saturating_add(1);
         }
+        goes_on = is_change || goes_on && text.starts_with('\\');
     }
     found
 }
 
-/// Returns the [`insertions`] of a unified diff if it fits `text`: each line that the diff does not insert stands in
-/// the text at the same place. A diff that also removes lines does not fit.
-pub fn insertions_that_fit(diff: &str, text: &str) -> Option<Vec<(u32, String)>> {
+/// Returns the [`edits`] of a unified diff if it fits `text`: each line that the diff keeps or removes stands in the
+/// text at the same place.
+pub fn edits_that_fit(diff: &str, text: &str) -> Option<Vec<Edit>> {
     let lines: Vec<&str> = text.lines().collect();
     let mut at = 0_usize;
     let mut is_in_text = false;
     for line in diff.lines().skip_while(|line| !line.starts_with("@@")) {
         if let Some(header) = line.strip_prefix("@@ -") {
-            let digits = header.find(|c: char| !c.is_ascii_digit()).unwrap_or(header.len());
-            at = header[..digits].parse::<usize>().ok()?.checked_sub(1)?;
-        } else if let Some(kept) = line.strip_prefix(' ') {
-            if lines.get(at)?.trim_end_matches('\r') != kept.trim_end_matches('\r') {
+            at = first_number(header)?.checked_sub(1)? as usize;
+        } else if let Some(old) = line.strip_prefix([' ', '-']) {
+            if lines.get(at)?.trim_end_matches('\r') != old.trim_end_matches('\r') {
                 return None;
             }
             (at, is_in_text) = (at + 1, true);
@@ -136,7 +199,12 @@ pub fn insertions_that_fit(diff: &str, text: &str) -> Option<Vec<(u32, String)>>
             return None;
         }
     }
-    is_in_text.then(|| insertions(diff))
+    is_in_text.then(|| edits(diff))
+}
+
+/// The number that a text begins with.
+fn first_number(text: &str) -> Option<u32> {
+    text[..text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len())].parse().ok()
 }
 
 /// Returns what a line begins with. `None` if no statement of its own can stand before it. The text decides, so the
@@ -171,7 +239,8 @@ fn kind_of_line(lines: &[&str], line: u32) -> Option<Line> {
 }
 
 /// Returns the indices of the lines between the braces of a loop, given the line of the closing one, which has nothing
-/// else. `None` for other lines, and for a loop that has `continue`: threads could skip what stands at its end.
+/// else. `None` for other lines, and for a loop that has a `continue` of its own: threads could skip what stands at its
+/// end.
 fn loop_around(lines: &[&str], line: u32) -> Option<Range<usize>> {
     let end = (line as usize).checked_sub(1)?;
     if code(lines.get(end)?) != "}" {
@@ -191,8 +260,7 @@ fn loop_around(lines: &[&str], line: u32) -> Option<Range<usize>> {
     };
     let is_loop =
         LOOPS.contains(&first_word(head)) && behind_parentheses(head).is_some_and(|behind| behind == rest);
-    let skips = |line: &&str| code(line).split(|c: char| !is_word(c)).any(|word| word == "continue");
-    (is_loop && !lines[start..end].iter().any(skips)).then_some(start + 1..end)
+    (is_loop && !may_be_left(&lines[start + 1..end].join("\n"))).then_some(start + 1..end)
 }
 
 /// The number of braces around each line, by its number.
@@ -246,15 +314,49 @@ fn is_word(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{above_pragmas, insertions, insertions_that_fit, kind_of_line};
-    use crate::missing::Line;
+    use std::collections::BTreeSet;
+
+    use super::{Edit, above_pragmas, edits, edits_that_fit, inserted, kind_of_line, places};
+    use crate::missing::{Insertion, Line};
+
+    fn inserts(line: u32, text: &str) -> Edit {
+        Edit { line, removed: 0, text: text.to_owned() }
+    }
+
+    #[test]
+    fn statements_stand_before_lines_and_at_the_ends_of_bodies() {
+        let text = "x();\nfor (;;)\n  for (;;)\n    a();\nfor (;;) b();\n";
+        let lines: Vec<&str> = text.split_inclusive('\n').collect();
+        let all = BTreeSet::from([2, 3, 5].map(Insertion::BodyEnd));
+        let new = inserted(text, &lines, &all, "B;").unwrap();
+        let wanted = "x();\nfor (;;) {\n  for (;;) {\n    a();\n    B;\n  }\n  B;\n}\nfor (;;) { b(); B; }\n";
+        assert_eq!(new, wanted);
+        assert_eq!(places(&all), "as the last statement of each loop at lines 2, 3 and 5");
+        let both = BTreeSet::from([Insertion::BodyEnd(5), Insertion::Before(5)]);
+        let new = inserted(text, &lines, &both, "B;").unwrap();
+        assert!(new.ends_with("a();\nB;\nfor (;;) { b(); B; }\n"), "{new}");
+        assert_eq!(places(&both), "before line 5 and as the last statement of the loop at line 5");
+        assert_eq!(inserted(text, &lines, &BTreeSet::from([Insertion::BodyEnd(4)]), "B;"), None);
+    }
+
+    #[test]
+    fn a_diff_says_which_lines_it_changes() {
+        let diff = "@@ -2,3 +2,4 @@\n a\n-b\n+c\n+d\n e\n-f\n\\ No newline at end of file\n+f\n";
+        let wanted = [
+            Edit { line: 3, removed: 1, text: "c\nd\n".to_owned() },
+            Edit { line: 5, removed: 1, text: "f\n".to_owned() },
+        ];
+        assert_eq!(edits(diff), wanted);
+        assert_eq!(edits_that_fit(diff, "x\na\nb\ne\nf"), Some(wanted.to_vec()));
+        assert_eq!(edits_that_fit(diff, "x\na\nc\ne\nf"), None);
+    }
 
     #[test]
     fn a_diff_says_before_which_lines_it_inserts() {
         let diff =
             "--- a/k.cu\n+++ b/k.cu\n@@ -5,3 +5,4 @@\n x\n+  barrier();\n y\n z\n@@ -20,1 +21,2 @@\n+b\n w\n";
-        assert_eq!(insertions(diff), [(6, "  barrier();\n".to_owned()), (20, "b\n".to_owned())]);
-        assert_eq!(insertions("nothing"), []);
+        assert_eq!(edits(diff), [inserts(6, "  barrier();\n"), inserts(20, "b\n")]);
+        assert_eq!(edits("nothing"), []);
     }
 
     #[test]
@@ -268,23 +370,22 @@ mod tests {
     fn a_diff_fits_the_text_that_it_is_of_alone() {
         let diff =
             "--- a/k.cu\n+++ b/k.cu\n@@ -2,2 +2,3 @@\n x\n+  barrier();\n y\n\\ No newline at end of file\n";
-        let wanted = Some(vec![(3, "  barrier();\n".to_owned())]);
+        let wanted = Some(vec![inserts(3, "  barrier();\n")]);
         for text in ["a\nx\ny", "a\r\nx\r\ny\r\n", "other\nx\ny\nz\n"] {
-            assert_eq!(insertions_that_fit(diff, text), wanted, "{text}");
+            assert_eq!(edits_that_fit(diff, text), wanted, "{text}");
         }
         for text in ["", "a\nx\n", "a\nx\n y\n", "new\na\nx\ny\n", "a\nx\nbarrier();\ny\n"] {
-            assert_eq!(insertions_that_fit(diff, text), None, "{text}");
+            assert_eq!(edits_that_fit(diff, text), None, "{text}");
         }
-        // These would remove a line, say nothing of the text, or are damaged.
+        // These say nothing of the text, or are damaged.
         for diff in [
-            "@@ -2,2 +2,2 @@\n x\n-y\n+z\n",
             "@@ -1,0 +1,1 @@\n+x\n",
             "@@ -0,0 +1,1 @@\n x\n",
             "@@ -99999999999999999999 @@\n x\n",
             "@@ -4294967295 @@\n x\n",
             "",
         ] {
-            assert_eq!(insertions_that_fit(diff, "a\nx\ny\n"), None, "{diff}");
+            assert_eq!(edits_that_fit(diff, "a\nx\ny\n"), None, "{diff}");
         }
     }
 
@@ -327,6 +428,7 @@ mod tests {
         assert!(is_end("x();\nfor (;;) {\nif (a) {\nb();\n} else { c(); }\nm = n; // {\n}"));
         assert!(is_end("x();\nwhile (a) {\nb();\n#pragma {\n}  // over"));
         assert!(is_end("x();\nfor (;;)  // all\n\n{\nb();\n}"));
+        assert!(is_end("for (;;) {\nfor (;;) {\nif (a) continue;\n}\nb();\n}"));
         // An `if`, a function, a loop over an `if`, code beside the brace, a loop that threads go on with early.
         for text in [
             "if (a) {\nb();\n}",

@@ -10,6 +10,7 @@
 //! | [`barriers`] | which barriers part two accesses |
 //! | [`missing`] | where new barriers would part them |
 //! | [`fix`] | changes of the source |
+//! | `bodies` | where the body of a loop without braces ends |
 //! | [`join`] | findings that the whole run shows to be one |
 //! | [`merge`] | how to join several reports |
 //! | [`mistakes`] | wrong stages, early releases, late looks |
@@ -29,6 +30,7 @@
 
 pub mod barriers;
 pub mod baseline;
+mod bodies;
 pub mod cause;
 pub mod collect;
 pub mod coverage;

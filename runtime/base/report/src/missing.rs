@@ -48,6 +48,15 @@ pub struct NewBarrier {
     pub ends_iteration: bool,
 }
 
+/// Where a new statement may stand in the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Insertion {
+    /// Before a line.
+    Before(u32),
+    /// At the end of the body of the loop that begins with this line. Nothing but the statement, and braces, is new.
+    BodyEnd(u32),
+}
+
 /// What a line of the source, before which a statement of its own can stand, begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line {
@@ -55,28 +64,28 @@ pub enum Line {
     Statement,
     /// The head of a loop.
     LoopHead,
-    /// The brace that ends the body of a loop. The body has no `continue`.
+    /// The brace that ends the body of a loop, or its last statement. The body has no `continue`.
     LoopEnd,
 }
 
 /// Barriers that order all races.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// The lines of the source before which they stand, in their order.
-    pub lines: Vec<u32>,
+    /// Where they stand, in the order of the lines.
+    pub insertions: Vec<Insertion>,
     /// They do so in every launch of the kernels. Otherwise in the launches of this run.
     pub in_every_launch: bool,
     /// Of several barriers, what each one alone parts: the closest accesses, and the index of their kernel.
     pub parted: Vec<(usize, Pair)>,
 }
 
-/// Returns barriers that order all races. All threads of a block reach each of the places together. `kind` is
-/// that of a line; `None` if no statement can stand before the line. `depth` is the number of braces around it.
+/// Returns barriers that order all races. All threads of a block reach each of the places together. `kind` says what a
+/// statement would stand before; `None` if no statement can stand there. `depth` is the number of braces around it.
 pub fn missing(
     all: &[Unordered<'_>],
     level: Level,
-    kind: impl Fn(u32) -> Option<Line>,
-    depth: impl Fn(u32) -> usize,
+    kind: impl Fn(Insertion) -> Option<Line>,
+    depth: impl Fn(Insertion) -> usize,
 ) -> Option<Missing> {
     if all.iter().map(|kernel| kernel.pairs.len()).sum::<usize>() > MOST_PAIRS {
         return None;
@@ -89,12 +98,12 @@ pub fn missing(
     if all.iter().any(|kernel| alone(kernel.flow)) {
         return None;
     }
-    let of_lines: Vec<PlacesOfLines> = all.iter().map(|kernel| places_of_lines(kernel, &kind)).collect();
-    let lines = candidates(all, &of_lines, &kind)?;
-    // The races that new barriers before some lines leave.
-    let left = |lines: &[u32]| -> Vec<(usize, Pair)> {
+    let known: Vec<Places> = all.iter().map(|kernel| places_of(kernel, &kind)).collect();
+    let insertions = candidates(all, &known, &kind)?;
+    // The races that new barriers leave.
+    let left = |new: &[Insertion]| -> Vec<(usize, Pair)> {
         let of_kernel = |(at, kernel): (usize, &Unordered<'_>)| {
-            let added = lines.iter().filter_map(|line| of_lines[at].get(line)).flatten();
+            let added = new.iter().filter_map(|one| known[at].get(one)).flatten();
             let parted = Parted::new(kernel.flow, &added.copied().collect::<Vec<_>>(), level);
             let left = kernel.pairs.iter().filter(|pair| !parted.parts(**pair));
             left.map(|&pair| (at, pair)).collect::<Vec<_>>()
@@ -102,34 +111,34 @@ pub fn missing(
         all.iter().enumerate().flat_map(of_kernel).collect()
     };
     // Outside of loops and conditions a barrier is cheaper, and easier to understand.
-    let mut by_depth = lines.clone();
-    by_depth.sort_by_key(|line| depth(*line));
-    if let Some(&line) = by_depth.iter().find(|&&line| left(&[line]).is_empty()) {
-        return Some(Missing { lines: vec![line], in_every_launch: true, parted: Vec::new() });
+    let mut by_depth = insertions.clone();
+    by_depth.sort_by_key(|one| depth(*one));
+    if let Some(&one) = by_depth.iter().find(|&&one| left(&[one]).is_empty()) {
+        return Some(Missing { insertions: vec![one], in_every_launch: true, parted: Vec::new() });
     }
-    let barriers = |line: u32| {
-        let left = left(&[line]);
+    let barriers = |one: Insertion| {
+        let left = left(&[one]);
         let barriers = |(at, kernel): (usize, &Unordered<'_>)| {
             let of_place = |&place: &StepPlace| new_barrier(kernel.flow, place, level);
-            let places = of_lines[at].get(&line)?;
+            let places = known[at].get(&one)?;
             let barriers: Vec<NewBarrier> = places.iter().map(of_place).collect::<Option<_>>()?;
             let pairs = left.iter().filter(|(of, _)| *of == at).map(|(_, pair)| *pair);
             let pairs: Vec<Pair> = pairs.collect();
             let reaches = |pair: &Pair| barriers.iter().any(|barrier| barrier.reaches(*pair));
             pairs.iter().all(reaches).then_some((barriers, pairs))
         };
-        Some((line, all.iter().enumerate().map(barriers).collect::<Option<Vec<_>>>()?))
+        Some((one, all.iter().enumerate().map(barriers).collect::<Option<Vec<_>>>()?))
     };
-    let mut tried = lines.iter().filter_map(|&line| barriers(line)).take(MOST_RUNS);
+    let mut tried = insertions.iter().filter_map(|&one| barriers(one)).take(MOST_RUNS);
     let runs_clean = |new: Vec<(Vec<NewBarrier>, Vec<Pair>)>| {
         all.iter().zip(new).all(|(kernel, (barriers, pairs))| kernel.runs_with(&barriers, pairs))
     };
-    if let Some(line) = tried.find_map(|(line, new)| runs_clean(new).then_some(line)) {
-        return Some(Missing { lines: vec![line], in_every_launch: false, parted: Vec::new() });
+    if let Some(one) = tried.find_map(|(one, new)| runs_clean(new).then_some(one)) {
+        return Some(Missing { insertions: vec![one], in_every_launch: false, parted: Vec::new() });
     }
-    let lines = several(&by_depth, |lines| left(lines).len())?;
-    let parted = lines.iter().filter_map(|line| {
-        let others: Vec<u32> = lines.iter().copied().filter(|other| other != line).collect();
+    let insertions = several(&by_depth, |new| left(new).len())?;
+    let parted = insertions.iter().filter_map(|one| {
+        let others: Vec<Insertion> = insertions.iter().copied().filter(|other| other != one).collect();
         let distance = |&(at, pair): &(usize, Pair)| {
             let places = places(all[at].flow);
             let place = |site| places.get(&site).copied().unwrap_or_default();
@@ -139,7 +148,7 @@ pub fn missing(
         left(&others).into_iter().min_by_key(distance)
     });
     let parted = parted.collect();
-    Some(Missing { lines, in_every_launch: true, parted })
+    Some(Missing { insertions, in_every_launch: true, parted })
 }
 
 /// True if one barrier would order all races of a kernel, at some place that all threads of a block reach together,
@@ -160,33 +169,49 @@ pub fn one_would_do(flow: &Flow, pairs: &[Pair], level: Level) -> bool {
     pairs.len() <= MOST_PAIRS && places.take(MOST_CANDIDATES).any(parts_all)
 }
 
-/// Returns the lines before which a barrier may stand in all kernels, the best first.
+/// Returns where a barrier may stand in all kernels, the best first.
 fn candidates(
     all: &[Unordered<'_>],
-    places: &[PlacesOfLines],
-    kind: &impl Fn(u32) -> Option<Line>,
-) -> Option<Vec<u32>> {
-    let is_together = |(at, line): (usize, &u32)| {
-        let own = places[at].get(line);
+    places: &[Places],
+    kind: &impl Fn(Insertion) -> Option<Line>,
+) -> Option<Vec<Insertion>> {
+    let is_together = |(at, one): (usize, &Insertion)| {
+        let own = places[at].get(one);
         own.is_some_and(|own| own.iter().all(|(block, _)| all[at].flow.blocks[*block].uniform))
     };
-    let in_all = |line: &&u32| (0..all.len()).all(|at| is_together((at, line)));
+    let in_all = |one: &&Insertion| (0..all.len()).all(|at| is_together((at, one)));
     let is_own = |line: u32| {
         let steps = all.iter().flat_map(|kernel| &kernel.flow.blocks).flat_map(|block| &block.steps);
         steps.into_iter().any(|step| *step == Step::Line(line))
     };
-    let lines = places.first()?.keys().filter(in_all);
-    let mut lines: Vec<_> = lines
-        .filter_map(|&line| {
+    let mut found: Vec<_> = places
+        .first()?
+        .keys()
+        .filter(in_all)
+        .filter_map(|&one| {
             // Whoever reads the kernel sees what its own lines order. A barrier right before the later access is what a
             // programmer would write, so later lines come first. The end of a loop's body follows them: there the
-            // optimiser may have left no statement's line.
-            let is_end = kind(line)? == Line::LoopEnd;
-            Some((!is_own(line), is_end, Reverse(line)))
+            // optimiser may have left no statement's line. Where braces would be new, too, it is the last choice, and
+            // the outer one of two loops comes first.
+            let is_end = kind(one)? == Line::LoopEnd;
+            let order = match one {
+                Insertion::Before(line) => (false, Reverse(line), 0),
+                Insertion::BodyEnd(line) => (true, Reverse(0), line),
+            };
+            Some((!is_own(one.line()), is_end, order, one))
         })
         .collect();
-    lines.sort_unstable();
-    (lines.len() <= MOST_CANDIDATES).then(|| lines.into_iter().map(|(.., Reverse(line))| line).collect())
+    found.sort_unstable();
+    (found.len() <= MOST_CANDIDATES).then(|| found.into_iter().map(|(.., one)| one).collect())
+}
+
+impl Insertion {
+    /// The line that it names.
+    pub fn line(self) -> u32 {
+        match self {
+            Self::Before(line) | Self::BodyEnd(line) => line,
+        }
+    }
 }
 
 impl Unordered<'_> {
@@ -220,21 +245,21 @@ impl NewBarrier {
     }
 }
 
-/// Returns lines before which barriers order all races, as few as a greedy search finds: the next one is the line, or
-/// the two lines, that leave the fewest races. `left` says how many.
-fn several(lines: &[u32], left: impl Fn(&[u32]) -> usize) -> Option<Vec<u32>> {
+/// Returns where barriers order all races, as few as a greedy search finds: the next one is the barrier, or the two
+/// barriers, that leave the fewest races. `left` says how many.
+fn several(all: &[Insertion], left: impl Fn(&[Insertion]) -> usize) -> Option<Vec<Insertion>> {
     let mut chosen = Vec::new();
     let mut open = left(&chosen);
     while open > 0 {
-        let with = |more: &[u32]| -> Vec<u32> { chosen.iter().chain(more).copied().collect() };
-        let one = lines.iter().map(|&line| with(&[line]));
-        let two = lines
+        let with = |more: &[Insertion]| -> Vec<Insertion> { chosen.iter().chain(more).copied().collect() };
+        let one = all.iter().map(|&one| with(&[one]));
+        let two = all
             .iter()
             .enumerate()
-            .filter(|_| lines.len() <= MOST_FOR_TWO)
-            .flat_map(|(at, &later)| lines[at + 1..].iter().map(move |&earlier| [later, earlier]));
-        let fewest = |tried: Vec<Vec<u32>>| {
-            let counted = tried.into_iter().map(|lines| (left(&lines), lines));
+            .filter(|_| all.len() <= MOST_FOR_TWO)
+            .flat_map(|(at, &later)| all[at + 1..].iter().map(move |&earlier| [later, earlier]));
+        let fewest = |tried: Vec<Vec<Insertion>>| {
+            let counted = tried.into_iter().map(|new| (left(&new), new));
             counted.min_by_key(|(count, _)| *count).filter(|(count, _)| *count < open)
         };
         (open, chosen) = fewest(one.collect()).or_else(|| fewest(two.map(|two| with(&two)).collect()))?;
@@ -243,13 +268,13 @@ fn several(lines: &[u32], left: impl Fn(&[u32]) -> usize) -> Option<Vec<u32>> {
         }
     }
     // A later barrier may do what an earlier one was chosen for.
-    for line in chosen.clone() {
-        let rest: Vec<u32> = chosen.iter().copied().filter(|&other| other != line).collect();
+    for one in chosen.clone() {
+        let rest: Vec<Insertion> = chosen.iter().copied().filter(|&other| other != one).collect();
         if left(&rest) == 0 {
             chosen = rest;
         }
     }
-    chosen.sort_unstable();
+    chosen.sort_unstable_by_key(|one| (one.line(), *one));
     Some(chosen)
 }
 
@@ -294,8 +319,8 @@ fn new_barrier(flow: &Flow, (at, step): StepPlace, level: Level) -> Option<NewBa
     Some(NewBarrier { level, precedes, loops: loops.len(), ends_iteration: ended.is_some() })
 }
 
-/// The places before lines: one in the kernel, or one in each call of a function.
-type PlacesOfLines = HashMap<u32, Vec<StepPlace>>;
+/// The places of new statements: one in the kernel, or one in each call of a function.
+type Places = HashMap<Insertion, Vec<StepPlace>>;
 
 /// Returns the first step of each line, in the kernel and in each call.
 fn first_of_lines(kernel: &Unordered<'_>) -> HashMap<(u32, Option<u32>), StepPlace> {
@@ -310,46 +335,79 @@ fn first_of_lines(kernel: &Unordered<'_>) -> HashMap<(u32, Option<u32>), StepPla
     first
 }
 
-/// Returns the places before each line. Before the head of a loop is before the loop, and no place if the loop is not
-/// the line's own.
-fn places_of_lines(kernel: &Unordered<'_>, kind: &impl Fn(u32) -> Option<Line>) -> PlacesOfLines {
-    let flow = kernel.flow;
-    let reverse = reversed(flow);
-    let before = |(line, call): (u32, Option<u32>), (block, at): StepPlace| {
-        if kind(line) != Some(Line::LoopHead) {
-            return Some((block, at));
-        }
-        let all: Vec<_> = loops(flow, &reverse).filter(|(_, blocks)| blocks.contains(&block)).collect();
-        // An outer loop has earlier lines. So has one of whose head nothing is left but a step.
-        let lines = |blocks: &BTreeSet<usize>| {
-            let steps = blocks.iter().flat_map(|&block| &flow.blocks[block].steps);
-            steps.filter_map(|step| line_in(*step, call)).min()
+/// Returns the places of all new statements that the source has room for.
+fn places_of(kernel: &Unordered<'_>, kind: &impl Fn(Insertion) -> Option<Line>) -> Places {
+    let reverse = reversed(kernel.flow);
+    let loops: Vec<_> = loops(kernel.flow, &reverse).collect();
+    let mut places: HashMap<Insertion, Option<Vec<StepPlace>>> = HashMap::new();
+    for ((line, call), first) in first_of_lines(kernel) {
+        let is_head = kind(Insertion::Before(line)) == Some(Line::LoopHead);
+        let before = if is_head {
+            before_loop(kernel.flow, &loops, &reverse, (line, call), first)
+        } else {
+            Some(first)
         };
-        match all.iter().find(|(_, blocks)| lines(blocks) >= Some(line)) {
-            None => Some((block, at)),
-            Some((header, _)) => {
-                let outer = &mut reverse[*header].iter().copied().filter(|from| from < header);
-                let from = outer.next().filter(|_| outer.next().is_none())?;
-                let is_only_way = flow.blocks[from].next.len() == 1;
-                is_only_way.then(|| (from, flow.blocks[from].steps.len()))
-            }
+        let end = kind(Insertion::BodyEnd(line)).map(|_| end_of_body(kernel.flow, &loops, (line, call)));
+        for (one, place) in [(Insertion::Before(line), Some(before)), (Insertion::BodyEnd(line), end)] {
+            let Some(place) = place else { continue };
+            let known = places.entry(one).or_insert_with(|| Some(Vec::new()));
+            *known = known.take().and_then(|mut known| {
+                known.push(place?);
+                Some(known)
+            });
         }
-    };
-    let mut places: HashMap<u32, Option<Vec<StepPlace>>> = HashMap::new();
-    for (at, first) in first_of_lines(kernel) {
-        let place = before(at, first);
-        let known = places.entry(at.0).or_insert_with(|| Some(Vec::new()));
-        *known = known.take().and_then(|mut known| {
-            known.push(place?);
-            Some(known)
-        });
     }
-    let known = |(line, places): (u32, Option<Vec<StepPlace>>)| {
+    let known = |(one, places): (Insertion, Option<Vec<StepPlace>>)| {
         let mut places = places?;
         places.sort_unstable();
-        Some((line, places))
+        Some((one, places))
     };
     places.into_iter().filter_map(known).collect()
+}
+
+/// The header and the blocks of a loop.
+type Loop = (usize, BTreeSet<usize>);
+
+/// Returns the first line of the kernel, or of this call, that a loop has.
+fn first_line(flow: &Flow, blocks: &BTreeSet<usize>, call: Option<u32>) -> Option<u32> {
+    let steps = blocks.iter().flat_map(|&block| &flow.blocks[block].steps);
+    steps.filter_map(|step| line_in(*step, call)).min()
+}
+
+/// Returns the place before a loop, given the line of its head and that line's first step. If the loop is not the
+/// line's own, this is no place. If the line has no loop any more, it is before the line.
+fn before_loop(
+    flow: &Flow,
+    loops: &[Loop],
+    reverse: &[Vec<usize>],
+    (line, call): (u32, Option<u32>),
+    first: StepPlace,
+) -> Option<StepPlace> {
+    let mut around = loops.iter().filter(|(_, blocks)| blocks.contains(&first.0));
+    // An outer loop has earlier lines. So has one of whose head nothing is left but a step.
+    let Some((header, _)) = around.find(|(_, blocks)| first_line(flow, blocks, call) >= Some(line)) else {
+        return Some(first);
+    };
+    let outer = &mut reverse[*header].iter().copied().filter(|from| from < header);
+    let from = outer.next().filter(|_| outer.next().is_none())?;
+    let is_only_way = flow.blocks[from].next.len() == 1;
+    is_only_way.then(|| (from, flow.blocks[from].steps.len()))
+}
+
+/// Returns the place behind the body of a loop, before what its head does for the next iteration, given the head's
+/// line. `None` if the line has no loop any more, or several ways lead back to its start.
+fn end_of_body(flow: &Flow, loops: &[Loop], (line, call): (u32, Option<u32>)) -> Option<StepPlace> {
+    let own = loops.iter().filter(|(_, blocks)| first_line(flow, blocks, call) == Some(line));
+    let (header, blocks) = own.min_by_key(|(_, blocks)| blocks.len())?;
+    let back =
+        &mut blocks.iter().copied().filter(|&block| flow.blocks[block].next.contains(&(*header as u32)));
+    let latch = back.next().filter(|_| back.next().is_none())?;
+    let steps = &flow.blocks[latch].steps;
+    let body = steps.iter().rposition(|step| line_in(*step, call).is_some_and(|own| own != line));
+    // A head with a line of its own begins there. One that shares the body's line has no place of its own: its
+    // accesses in this block count as the body's.
+    let head = body.and_then(|body| steps[body..].iter().position(|step| line_in(*step, call) == Some(line)));
+    Some((latch, body.zip(head).map_or(steps.len(), |(body, head)| body + head)))
 }
 
 /// Returns the line of the kernel, or of this call, that begins at a step.
@@ -366,12 +424,14 @@ mod tests {
     use super::*;
     use crate::barriers::tests::flow;
 
-    fn any(_: u32) -> Option<Line> {
-        Some(Line::Statement)
+    use Insertion::{Before, BodyEnd};
+
+    fn any(one: Insertion) -> Option<Line> {
+        matches!(one, Before(_)).then_some(Line::Statement)
     }
 
     /// No line is within braces.
-    fn flat(_: u32) -> usize {
+    fn flat(_: Insertion) -> usize {
         0
     }
 
@@ -394,10 +454,19 @@ mod tests {
         missing(
             &all,
             Level::Block,
-            |line| if Some(line) == head { Some(Line::LoopHead) } else { any(line) },
+            |one| if head.map(Before) == Some(one) { Some(Line::LoopHead) } else { any(one) },
             flat,
         )
-        .map(|found| found.lines)
+        .map(lines)
+    }
+
+    /// The lines of barriers, all of which stand before lines.
+    fn lines(found: Missing) -> Vec<u32> {
+        found
+            .insertions
+            .iter()
+            .map(|one| if let Before(line) = one { *line } else { unreachable!() })
+            .collect()
     }
 
     #[test]
@@ -439,19 +508,49 @@ mod tests {
         let tiled = "u 1: L1\nu 2,3: L6\n 2,3: L7 a0\nu 1,4: B L9 a1 L20\nu:";
         let flow = flow(tiled);
         let found = |pairs: &[Pair], end: u32| {
-            let kind = |line| match line {
-                6 | 7 => Some(Line::LoopHead),
-                _ if line == end => Some(Line::LoopEnd),
-                _ => any(line),
+            let kind = |one| match one {
+                Before(6 | 7) => Some(Line::LoopHead),
+                _ if one == Before(end) => Some(Line::LoopEnd),
+                _ => any(one),
             };
             let all = [unordered(&flow, pairs, &|_, _| false)];
-            missing(&all, Level::Block, kind, flat).map(|found| found.lines)
+            missing(&all, Level::Block, kind, flat).map(lines)
         };
         assert_eq!(found(&[[1, 0]], 20), Some(vec![20]));
         assert_eq!(found(&[[0, 0]], 20), None);
         // Before a statement comes first.
         assert_eq!(found(&[[1, 0]], 21), Some(vec![20]));
         assert_eq!(fix("u 1: L1\nu 1,2: L5 a0 B L9 a1 L20\nu:", &[[1, 0]]), Some(vec![20]));
+    }
+
+    #[test]
+    fn the_end_of_a_body_without_braces_is_a_place_if_there_is_no_other() {
+        let fix = |text: &str, pairs: &[Pair]| {
+            let flow = flow(text);
+            let kind = |one| match one {
+                BodyEnd(2) => Some(Line::LoopEnd),
+                Before(2) => Some(Line::LoopHead),
+                Before(3 | 7) | BodyEnd(_) => None,
+                _ => any(one),
+            };
+            let all = [unordered(&flow, pairs, &|_, _| false)];
+            missing(&all, Level::Block, kind, flat).map(|found| found.insertions)
+        };
+        // A barrier begins each iteration, in the loop's head or in a function; the body is line 3, or in line 2.
+        let end = Some(vec![BodyEnd(2)]);
+        assert_eq!(fix("u 1: L1\nu 1,2: L2 B L3 a0 L2\nu: L7 a1", &[[0, 1]]), end);
+        assert_eq!(fix("u 1: L1\nu 1,2: L2 B a0\nu: L7 a1", &[[0, 1]]), end);
+        assert_eq!(fix("u 1: L1\nu 2,3: L2\nu 1: L2 B a0\nu: L7 a1", &[[0, 1]]), end);
+        // Before what the head does for the next iteration.
+        let head = "u 1: L1\nu 1,2: L2 B L3 a0 L2 a1\nu: L7";
+        assert_eq!(fix(head, &[[0, 1]]), end);
+        assert_eq!(fix(head, &[[1, 1]]), None);
+        // Before a statement comes first.
+        assert_eq!(fix("u 1: L1\nu 1,2: L2 B L3 a0 L2\nu: L4 a1", &[[0, 1]]), Some(vec![Before(4)]));
+        // Some threads leave the loop alone; the line has no loop; two ways lead back.
+        assert_eq!(fix("u 1: L1\n 1,2: L2 B L3 a0 L2\nu: L7 a1", &[[0, 1]]), None);
+        assert_eq!(fix("u 1: L1\nu 1,2: L1 L2 B L3 a0 L2\nu: L7 a1", &[[0, 1]]), None);
+        assert_eq!(fix("u 1: L1\nu 1,2: L2 B L3 a0\nu 1,3: L3\nu: L7 a1", &[[0, 1]]), None);
     }
 
     #[test]
@@ -500,16 +599,16 @@ mod tests {
         let flow = flow(text);
         let of = |pairs: &[Pair]| {
             let all = [unordered(&flow, pairs, &|_, _| false)];
-            missing(&all, Level::Block, any, flat).map(|found| (found.lines, found.parted))
+            missing(&all, Level::Block, any, flat).map(|found| (found.parted.clone(), lines(found)))
         };
         let each = [[0, 1], [1, 2], [2, 3], [3, 4]];
         // Each barrier parts neighbours. Farther accesses need none of their own.
         let far = [each.as_slice(), &[[0, 4], [1, 3]]].concat();
         let parted = each.map(|pair| (0, pair)).to_vec();
-        assert_eq!(of(&far), Some((vec![2, 3, 4, 5], parted)));
-        assert_eq!(of(&[[0, 2], [1, 2], [4, 3]]), Some((vec![3, 5], vec![(0, [1, 2]), (0, [4, 3])])));
+        assert_eq!(of(&far), Some((parted, vec![2, 3, 4, 5])));
+        assert_eq!(of(&[[0, 2], [1, 2], [4, 3]]), Some((vec![(0, [1, 2]), (0, [4, 3])], vec![3, 5])));
         // One barrier for all is the least, wherever it stands.
-        assert_eq!(of(&[[0, 4], [1, 2], [0, 3]]), Some((vec![3], Vec::new())));
+        assert_eq!(of(&[[0, 4], [1, 2], [0, 3]]), Some((Vec::new(), vec![3])));
         assert_eq!(of(&[[0, 1], [1, 2], [2, 2]]), None);
     }
 
@@ -518,9 +617,15 @@ mod tests {
         let (one, two) = (flow("u: L17 a0 L18 a1"), flow("u 1: L17 a0\n : L18 a1"));
         let of = |flow| unordered(flow, &[[0, 1]], &|_, _| false);
         let found = missing(&[of(&one)], Level::Block, any, flat);
-        assert_eq!(found, Some(Missing { lines: vec![18], in_every_launch: true, parted: Vec::new() }));
+        assert_eq!(
+            found,
+            Some(Missing { insertions: vec![Before(18)], in_every_launch: true, parted: Vec::new() })
+        );
         assert_eq!(missing(&[of(&one), of(&two)], Level::Block, any, flat), None);
-        assert_eq!(missing(&[of(&one)], Level::Block, |line| any(line).filter(|_| line != 18), flat), None);
+        assert_eq!(
+            missing(&[of(&one)], Level::Block, |one| any(one).filter(|_| one != Before(18)), flat),
+            None
+        );
     }
 
     #[test]
@@ -534,7 +639,7 @@ mod tests {
                     Unordered { in_functions, ..unordered(flow, pairs, &|_, _| false) }
                 })
                 .collect();
-            missing(&all, Level::Block, any, flat).map(|found| found.lines)
+            missing(&all, Level::Block, any, flat).map(lines)
         };
         let once = "u: L20 I7.1 a0 I8.1 a1 L21";
         let twice = "u: L20 I7.1 a0 I8.1 a1 B L21 I7.2 a2 I8.2 a3 B";
@@ -561,9 +666,9 @@ mod tests {
         let in_functions = HashMap::from([(0, BTreeSet::from([7, 8]))]);
         let pairs = [[0, 1], [2, 3]];
         let all = [Unordered { in_functions, ..unordered(&flow, &pairs, &|_, _| false) }];
-        let head = |line| if line == 8 { Some(Line::LoopHead) } else { any(line) };
-        assert_eq!(missing(&all, Level::Block, head, flat).map(|found| found.lines), Some(vec![8]));
-        assert_eq!(places_of_lines(&all[0], &head)[&8], [(0, 3), (2, 3)]);
+        let head = |one| if one == Before(8) { Some(Line::LoopHead) } else { any(one) };
+        assert_eq!(missing(&all, Level::Block, head, flat).map(lines), Some(vec![8]));
+        assert_eq!(places_of(&all[0], &head)[&Before(8)], [(0, 3), (2, 3)]);
     }
 
     #[test]
@@ -580,8 +685,8 @@ mod tests {
             let in_functions = HashMap::from([(0, BTreeSet::from([7]))]);
             let all = [Unordered { in_kernel: false, in_functions, ..unordered(&flow, &pairs, &runs_clean) }];
             let found =
-                missing(&all, Level::Block, any, flat).map(|found| (found.lines, found.in_every_launch));
-            assert_eq!(found, (clean.len() == 2).then_some((vec![7], false)));
+                missing(&all, Level::Block, any, flat).map(|found| (found.in_every_launch, lines(found)));
+            assert_eq!(found, (clean.len() == 2).then_some((false, vec![7])));
         }
     }
 
@@ -589,14 +694,14 @@ mod tests {
     fn outside_of_a_loop_is_better() {
         // The first iteration reads what was stored before the loop; a barrier ends each iteration.
         let text = "u 1: L5 a0 L6\nu 2,3: L7\nu 1: L8 a1 L9 B\nu:";
-        let fix = |depth: fn(u32) -> usize| {
+        let fix = |depth: fn(Insertion) -> usize| {
             let flow = flow(text);
-            let kind = |line| if line == 7 { Some(Line::LoopHead) } else { any(line) };
+            let kind = |one| if one == Before(7) { Some(Line::LoopHead) } else { any(one) };
             missing(&[unordered(&flow, &[[0, 1]], &|_, _| false)], Level::Block, kind, depth)
         };
-        let lines = |depth| fix(depth).map(|found| found.lines);
-        assert_eq!(lines(|line| usize::from(line > 7)), Some(vec![7]));
-        assert_eq!(lines(flat), Some(vec![8]));
+        let fix = |depth| fix(depth).map(lines);
+        assert_eq!(fix(|one| usize::from(one.line() > 7)), Some(vec![7]));
+        assert_eq!(fix(flat), Some(vec![8]));
     }
 
     #[test]
@@ -609,7 +714,7 @@ mod tests {
             true
         };
         let found = missing(&[unordered(&flow, &pairs, &runs_clean)], Level::Block, any, flat);
-        let wanted = Missing { lines: vec![4], in_every_launch: false, parted: Vec::new() };
+        let wanted = Missing { insertions: vec![Before(4)], in_every_launch: false, parted: Vec::new() };
         assert_eq!(found, Some(wanted));
     }
 
@@ -631,8 +736,8 @@ mod tests {
                 answer
             };
             let all = [unordered(&flow, &[[0, 1]], &runs_clean)];
-            let found = missing(&all, Level::Block, |line| any(line).filter(|_| line == 18), flat);
-            let wanted = Missing { lines: vec![18], in_every_launch: false, parted: Vec::new() };
+            let found = missing(&all, Level::Block, |one| any(one).filter(|_| one == Before(18)), flat);
+            let wanted = Missing { insertions: vec![Before(18)], in_every_launch: false, parted: Vec::new() };
             assert_eq!(found, answer.then_some(wanted));
             let precedes = BTreeSet::from([0, 1]);
             let wanted = NewBarrier { level: Level::Block, precedes, loops: 1, ends_iteration: false };
