@@ -301,6 +301,11 @@ const ANSWERS: &[(&str, &str)] = &[
         "use an index that differs between all threads of a block; a launch with `blockDim.y == 1` may be proved as it is",
     ),
     (
+        "a pointer loaded from memory",
+        "none needed if no other load decides where the pointer lies, and a launch does not change it; else use a pointer \
+         that is a parameter of the kernel",
+    ),
+    (
         "may see different addresses in",
         "use a pointer that is a parameter or a variable, with an index that differs between threads",
     ),

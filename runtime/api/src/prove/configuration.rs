@@ -8,7 +8,6 @@
 use gpurace_protocol::arguments;
 use gpurace_protocol::expr::{ParamId, Width};
 use gpurace_protocol::launch::{Extent, Launch as ProverLaunch, LaunchShape};
-use gpurace_protocol::loaded;
 use gpurace_protocol::protocol::{ObjectKind, Protocol, Space};
 
 use crate::backend::module::KernelLaunch;
@@ -55,9 +54,9 @@ pub fn in_place(program: &Program, launch: &KernelLaunch<'_>, protocol: &Protoco
     known
 }
 
-/// A launch with the addresses that it has in this process, if it changes none of the words of memory that the protocol
-/// has for arguments, and if its pointers among these lead to known memory.
-pub fn unchanged(program: &Program, launch: &KernelLaunch<'_>, protocol: &Protocol) -> Option<ProverLaunch> {
+/// A launch with the addresses that it has in this process, if the pointers among its words of memory lead to known
+/// memory.
+pub fn with_words(program: &Program, launch: &KernelLaunch<'_>, protocol: &Protocol) -> Option<ProverLaunch> {
     let known = in_place(program, launch, protocol);
     let is_known = |extent: &Extent| extent.allocation.is_some() || extent.base == 0;
     let is_loaded = |at: u32| protocol.loaded_at(at).is_some();
@@ -69,7 +68,7 @@ pub fn unchanged(program: &Program, launch: &KernelLaunch<'_>, protocol: &Protoc
     });
     let computed = &known.computed.pointers;
     let slots = computed.iter().all(|(at, extent)| !is_loaded(*at) || is_known(extent));
-    (params && slots && loaded::is_unchanged(protocol, &known)).then_some(known)
+    (params && slots).then_some(known)
 }
 
 /// The argument buffer of a launch. Behind the arguments lie variables in constant memory and words of other memory.

@@ -58,6 +58,7 @@ use gpurace_protocol::touched;
 use gpurace_protocol::verdict::{Verdict, Verdicts};
 use gpurace_protocol::wire::{self, KernelProofs};
 use parking_lot::{Mutex, RwLock};
+use rustc_hash::FxHashMap;
 
 use crate::backend::module::{Kernel, KernelLaunch};
 use crate::host::notes::Notes;
@@ -67,7 +68,7 @@ use crate::prove::configuration::Configuration;
 use crate::prove::contents::{Looks, Usefulness};
 use crate::prove::decision::Proofs;
 use crate::prove::general::General;
-use crate::prove::known::{KnownLaunches, View};
+use crate::prove::known::{KnownLaunches, MOST_REMEMBERED, View};
 use crate::prove::reach::{Footprint, Reach, Reaches};
 use crate::prove::solver::LaunchSolver;
 
@@ -92,6 +93,8 @@ struct WithWords {
     protocol: Protocol,
     view: OnceLock<View>,
     reaches: Reaches,
+    /// Whether launches leave the words as they are.
+    unchanged: Mutex<FxHashMap<ProverLaunch, bool>>,
     use_so_far: Mutex<Usefulness>,
 }
 
@@ -104,6 +107,9 @@ impl KernelProver {
     /// The remembered launches for which this holds, in the order of their values.
     pub fn launches(&self, wanted: impl Fn(&ProverLaunch) -> bool) -> Vec<ProverLaunch> {
         let mut all = self.reaches.launches();
+        if let Some(Some(words)) = self.with_words.get() {
+            all.extend(words.reaches.launches());
+        }
         if let Some(Some(view)) = self.view.get() {
             all.extend(view.known.lock().decisions.keys().cloned());
         }
@@ -239,11 +245,20 @@ impl Prover {
         (asks && program.backend.get().own_checker().is_none()).then_some(())?;
         let words = prover.with_words.get_or_init(|| {
             let protocol = loaded::as_arguments(protocol)?;
-            let (view, reaches, use_so_far) = Default::default();
-            Some(WithWords { protocol, view, reaches, use_so_far })
+            let (view, reaches, unchanged, use_so_far) = Default::default();
+            Some(WithWords { protocol, view, reaches, unchanged, use_so_far })
         });
         let words = words.as_ref().filter(|words| words.use_so_far.lock().is_worth_it())?;
-        Some((words, configuration::unchanged(program, launch, &words.protocol)?))
+        let in_place = configuration::with_words(program, launch, &words.protocol)?;
+        let configuration = configuration::moved(in_place.clone(), &words.protocol);
+        let mut unchanged = words.unchanged.lock();
+        if unchanged.len() == MOST_REMEMBERED {
+            unchanged.clear();
+        }
+        let is_unchanged = unchanged
+            .entry(configuration.launch)
+            .or_insert_with_key(|launch| loaded::is_unchanged(&words.protocol, launch));
+        is_unchanged.then_some((words, in_place))
     }
 
     /// Adds the sites that are proved with the words of memory that a launch loads.
