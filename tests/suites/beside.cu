@@ -1,6 +1,6 @@
 // Runs kernels and copies on several streams. Each argument is one operation: a letter for its kind, and
 // five letters, from `a`, for the stream, two buffers, an offset and a size. The prover knows the accesses
-// of all kernels but `through` and `count`.
+// of all kernels but `through`, `count`, `tidy` and `untidy`.
 __global__ void fill(int* a, int n, int v) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) a[i] = v;
@@ -50,6 +50,19 @@ __global__ void count(int* a, int* b) {
     atomicAdd(a, 1);
     b[i] = i;
 }
+// What a launch adds to `a` is not repeated for the checker. `untidy` forgets a barrier.
+template <bool tidy> __device__ void sum(int* a, const int* b) {
+    __shared__ int tile[64];
+    int t = threadIdx.x;
+    tile[t] = b[t];
+    for (int s = 32; s > 0; s /= 2) {
+        if (tidy || s != 32) __syncthreads();
+        if (t < s) tile[t] += tile[t + s];
+    }
+    if (t == 0) atomicAdd(a, tile[0]);
+}
+__global__ void tidy(int* a, const int* b) { sum<true>(a, b); }
+__global__ void untidy(int* a, const int* b) { sum<false>(a, b); }
 __global__ void again(int* a, const int* b, int times) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     for (int k = 0; k < times; k++) a[i] += b[i];
@@ -114,6 +127,12 @@ int main(int argc, char** argv) {
             break;
         case 'n':
             count<<<1, 32, 0, stream>>>(a, b);
+            break;
+        case 's':
+            tidy<<<1, 64, 0, stream>>>(a, b);
+            break;
+        case 'u':
+            untidy<<<1, 64, 0, stream>>>(a, b);
             break;
         case 'l':
             again<<<2, 64, 0, stream>>>(a, b, 200000);

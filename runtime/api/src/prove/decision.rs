@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use gpurace_abi::meta::Space;
 use gpurace_check::ProvedSites;
 use gpurace_protocol::condition::{AnyLaunch, Condition, ConditionTest};
 use gpurace_protocol::launch::Launch as ProverLaunch;
@@ -40,6 +41,18 @@ impl Decision {
         Self { fates: vec![SiteFate::Checked; kernel.meta().sites.len()], ..Self::default() }
     }
 
+    /// What remains of the decision on a launch where others or the host may overlap it: they do not reach shared memory.
+    #[must_use]
+    pub fn beside_others(&self, kernel: &Kernel) -> Self {
+        let mut beside = Self { work: self.work, ..Self::unproved(kernel) };
+        for (site, fate) in kernel.meta().sites.iter().zip(&self.fates) {
+            if *fate != SiteFate::Checked && is_in_shared_memory(kernel, *site) {
+                beside.add(kernel, *site, *fate);
+            }
+        }
+        beside
+    }
+
     /// True if no site needs a check.
     pub fn is_bare(&self) -> bool {
         !self.fates.contains(&SiteFate::Checked)
@@ -72,6 +85,11 @@ impl Decision {
             self.proved.insert(site);
         }
     }
+}
+
+/// True if a site certainly touches shared memory.
+pub fn is_in_shared_memory(kernel: &Kernel, site: u32) -> bool {
+    kernel.module.meta.sites.get(site as usize).is_some_and(|site| site.space == Space::Shared)
 }
 
 /// The proofs of a kernel for all launches that its protocol describes, ready to be tested on one of them.

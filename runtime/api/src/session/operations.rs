@@ -17,6 +17,7 @@ use crate::order::{OperationOrder, StreamId, TransferOrder};
 use crate::program::named_regions::NamedRegions;
 use crate::program::python_stacks::PythonStackId;
 use crate::prove::Decision;
+use crate::prove::decision::is_in_shared_memory;
 use crate::prove::reach::{Footprint, Reach, Repeatable, Span};
 use crate::session::launch_record::LaunchRecord;
 use crate::session::overlapped::{self, BareLaunch, OverlappedOperations};
@@ -192,9 +193,8 @@ impl Session {
         met_by_host: bool,
     ) -> (Arc<Decision>, Option<Footprint>) {
         let kernel = launch.kernel;
-        let unproved = || (Arc::new(Decision::unproved(kernel)), None);
         if !ablation::is_on(Mechanism::BareBesideOthers) {
-            return unproved();
+            return (Arc::new(Decision::unproved(kernel)), None);
         }
         let Reach { footprint, repeat, accesses } = self.prover.reach(&self.program, launch);
         let met = self.prover.of_kernel(kernel).was_repeated.load(Ordering::Relaxed)
@@ -230,7 +230,12 @@ impl Session {
         if ordered.overlaps {
             overlapped.add_checked(operation, footprint, &ordered.unordered);
         }
-        unproved()
+        let has_shared = kernel.meta().sites.iter().any(|site| is_in_shared_memory(kernel, *site));
+        let decision = match has_shared {
+            true => self.decide(launch).beside_others(kernel),
+            false => Decision::unproved(kernel),
+        };
+        (Arc::new(decision), None)
     }
 
     /// Repeats the bare launches that the checker must know before a checked launch with this footprint.
