@@ -16,8 +16,8 @@ use crate::prove::decision::Proofs;
 const MOST: usize = 4;
 /// A general question may cost as many times what the last launch cost alone.
 const TIMES_ALONE: u32 = 8;
-/// It may always cost this much.
-const LEAST_BUDGET: Duration = Duration::from_millis(100);
+/// It may always cost this much, and so may one about all launches of a kernel.
+pub const LEAST_BUDGET: Duration = Duration::from_millis(100);
 
 /// Proofs for the launches that have some values in common.
 pub struct General {

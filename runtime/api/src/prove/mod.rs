@@ -67,7 +67,7 @@ use crate::prove::cache::{Cache, Key, LaunchAnswer};
 use crate::prove::configuration::Configuration;
 use crate::prove::contents::{Looks, Usefulness};
 use crate::prove::decision::Proofs;
-use crate::prove::general::General;
+use crate::prove::general::{General, LEAST_BUDGET};
 use crate::prove::known::{KnownLaunches, MOST_REMEMBERED, View};
 use crate::prove::reach::{Footprint, Reach, Reaches};
 use crate::prove::solver::LaunchSolver;
@@ -271,7 +271,7 @@ impl Prover {
         checks: u64,
     ) -> Arc<Decision> {
         let view = words.view.get_or_init(|| {
-            let (proofs, cost) = self.ask_for_all(words.protocol.clone(), self.budget);
+            let (proofs, cost) = self.ask_for_all(words.protocol.clone(), LEAST_BUDGET.min(self.budget));
             let unproved =
                 || KernelProofs { protocol: words.protocol.clone(), verdicts: Verdicts::default() }.into();
             let view = View::from(proofs.unwrap_or_else(unproved));
