@@ -294,6 +294,18 @@ fn pointer_from_memory_is_opaque() {
 }
 
 #[test]
+fn a_pointer_knows_the_plain_load_that_yields_it() {
+    for (parameter, is_known) in [("int **a", true), ("int *volatile *a", false)] {
+        let program = Program::of(&format!("KERNEL k({parameter}) {{ a[0][tid] = 1; }}"));
+        let loads = program.protocol.objects.iter().filter_map(|object| match object.kind {
+            ObjectKind::Opaque { loaded_by, .. } => Some(loaded_by.is_some()),
+            _ => None,
+        });
+        assert_eq!(loads.collect::<Vec<_>>(), [is_known], "{parameter}");
+    }
+}
+
+#[test]
 fn linked_list_is_opaque_in_each_iteration() {
     let source = "struct Node { int value; Node *next; };
         KERNEL k(Node *n) { for (; n; n = n->next) n->value = 1; }";
