@@ -51,7 +51,7 @@ pub fn alias(setting: Setting, a: ObjectId, b: ObjectId) -> Alias {
     }
     match (x, y) {
         (ObjectKind::Opaque { space, .. }, other) | (other, ObjectKind::Opaque { space, .. }) => {
-            if may_lie_in(other, *space) {
+            if other.may_lie_in(*space) {
                 let (a, b) = (&objects[a.0 as usize].name, &objects[b.0 as usize].name);
                 Alias::Unknown(format!("`{a}` and `{b}` may be the same memory"))
             } else {
@@ -143,18 +143,4 @@ fn lie_apart(setting: Setting, launch: &Launch, a: ObjectId, b: ObjectId) -> boo
         (Some((_, None)), Some((_, None))) => true,
         _ => false,
     }
-}
-
-/// True if an object may lie in the space.
-pub fn may_lie_in(kind: &ObjectKind, space: Space) -> bool {
-    let own = match kind {
-        ObjectKind::Param(_)
-        | ObjectKind::Slot { .. }
-        | ObjectKind::Image(_)
-        | ObjectKind::Variable { .. } => Space::Global,
-        ObjectKind::Shared { .. } | ObjectKind::DynamicShared => Space::Shared,
-        ObjectKind::Opaque { space, .. } => *space,
-        ObjectKind::Unshared | ObjectKind::GridBarrier => return false,
-    };
-    own == space || own == Space::Generic || space == Space::Generic
 }

@@ -41,7 +41,7 @@ use self::once::Once;
 use self::parts::Parts;
 use self::rings::Ring;
 use crate::Options;
-use crate::alias::{Alias, alias, may_lie_in};
+use crate::alias::{Alias, alias};
 use crate::candidates::candidates;
 use crate::counted::{counted, with_ranges};
 use crate::encode::{Setting, Wrap};
@@ -319,7 +319,7 @@ impl<'a> Prover<'a> {
             let touched = self
                 .unknowns
                 .iter()
-                .find(|unknown| unknown.touches.is_some_and(|space| may_lie_in(kind, space)));
+                .find(|unknown| unknown.touches.is_some_and(|space| kind.may_lie_in(space)));
             if let Some(unknown) = touched {
                 let why = format!("{} may touch the same memory", unknown.why);
                 self.fail(i, i, Failure::Why(why));

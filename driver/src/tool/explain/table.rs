@@ -302,7 +302,7 @@ const ANSWERS: &[(&str, &str)] = &[
     ),
     (
         "a pointer loaded from memory",
-        "none needed if no other load decides where the pointer lies, and a launch does not change it; else use a pointer \
+        "none needed if a launch does not change the pointer, and no loop decides where it lies; else use a pointer \
          that is a parameter of the kernel",
     ),
     (

@@ -25,7 +25,7 @@ use gpurace_protocol::place::Place;
 use gpurace_protocol::protocol::{ObjectKind, Protocol, Uniform};
 
 use super::Prover;
-use crate::alias::{Alias, alias, may_lie_in};
+use crate::alias::{Alias, alias};
 
 /// A value of which the prover supposes that threads read it alike.
 #[derive(Clone, Debug)]
@@ -107,7 +107,7 @@ impl Prover<'_> {
     pub(super) fn ordered_with_writes(&mut self, read: usize) -> Option<BTreeSet<Condition>> {
         let object = self.places[read].access.object;
         let kind = &self.setting.protocol.objects[object.0 as usize].kind;
-        if self.unknowns.iter().any(|unknown| unknown.touches.is_some_and(|space| may_lie_in(kind, space))) {
+        if self.unknowns.iter().any(|unknown| unknown.touches.is_some_and(|space| kind.may_lie_in(space))) {
             return None;
         }
         let mut conditions = BTreeSet::new();

@@ -7,7 +7,7 @@ use gpurace_protocol::expr::LoopId;
 use gpurace_protocol::protocol::Op;
 
 use super::Prover;
-use crate::alias::{Alias, alias, may_lie_in};
+use crate::alias::{Alias, alias};
 use crate::counted::Counted;
 use crate::tickets::{Counter, Counters};
 
@@ -36,7 +36,7 @@ impl Prover<'_> {
             counter.conditions.extend(handed.iter().find(|told| told.value == *value)?.conditions.clone());
         }
         let kind = &self.setting.protocol.objects[counter.object.0 as usize].kind;
-        if self.unknowns.iter().any(|unknown| unknown.touches.is_some_and(|space| may_lie_in(kind, space))) {
+        if self.unknowns.iter().any(|unknown| unknown.touches.is_some_and(|space| kind.may_lie_in(space))) {
             return None;
         }
         let additions: BTreeSet<usize> = counter.additions.iter().map(|(_, of)| of.number).collect();

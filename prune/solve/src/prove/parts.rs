@@ -18,7 +18,6 @@ use gpurace_protocol::range::{Range, Ranges, View};
 
 use super::Prover;
 use super::phases::Step;
-use crate::alias::may_lie_in;
 use crate::encode::Setting;
 
 /// The bytes of an mbarrier.
@@ -76,7 +75,7 @@ impl<'a> Prover<'a> {
             }
             let is_reached = |place: &Place<'_>| {
                 let kind = &protocol.objects[place.access.object.0 as usize].kind;
-                matches!(kind, ObjectKind::Opaque { .. }) && may_lie_in(kind, Space::Shared)
+                matches!(kind, ObjectKind::Opaque { .. }) && kind.may_lie_in(Space::Shared)
             };
             if self.places.iter().any(is_reached) || self.unknowns.iter().any(|of| of.touches.is_some()) {
                 continue;

@@ -122,18 +122,10 @@ impl<'a> ConditionTest<'a> {
         let mut writes = self.places().iter().filter(|(place, _)| place.access.op.writes());
         writes.all(|access| {
             let object = self.protocol.objects.get(access.0.access.object.0 as usize);
-            match object.map(|object| &object.kind) {
-                Some(
-                    ObjectKind::GridBarrier
-                    | ObjectKind::Shared { .. }
-                    | ObjectKind::DynamicShared
-                    | ObjectKind::Unshared
-                    | ObjectKind::Opaque { space: Space::Shared, .. },
-                ) => true,
-                _ => [false, true].into_iter().any(|each_pointer| {
+            object.is_some_and(|object| !object.kind.may_lie_in(Space::Global))
+                || [false, true].into_iter().any(|each_pointer| {
                     self.reached(access, each_pointer).is_some_and(|all| all.iter().all(lies_apart))
-                }),
-            }
+                })
         })
     }
 

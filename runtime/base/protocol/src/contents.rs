@@ -395,18 +395,10 @@ fn is_unchanged(protocol: &Protocol, launch: &Launch, object: ObjectId) -> bool 
         places.iter().filter(|place| place.access.op.writes()).map(|place| place.access.object).collect();
     let test = ConditionTest::new(protocol, &protocol.exprs, launch, None);
     !may_touch_global(&protocol.body)
-        && written.into_iter().all(|other| match protocol.objects[other.0 as usize].kind {
-            ObjectKind::Param(_)
-            | ObjectKind::Slot { .. }
-            | ObjectKind::Image(_)
-            | ObjectKind::Variable { .. } => {
-                other != object && test.holds(&Condition::Disjoint(object.min(other), object.max(other)))
-            }
-            ObjectKind::Opaque { space, .. } => space == Space::Shared,
-            ObjectKind::GridBarrier
-            | ObjectKind::Shared { .. }
-            | ObjectKind::DynamicShared
-            | ObjectKind::Unshared => true,
+        && written.into_iter().all(|other| match &protocol.objects[other.0 as usize].kind {
+            kind if !kind.may_lie_in(Space::Global) => true,
+            ObjectKind::Opaque { .. } => false,
+            _ => other != object && test.holds(&Condition::Disjoint(object.min(other), object.max(other))),
         })
 }
 

@@ -52,8 +52,8 @@ impl Protocol {
     }
 }
 
-/// The protocol of a kernel for launches that do not change the words that they load at places that no load decides.
-/// `None` if there are no such words.
+/// The protocol of a kernel for launches that do not change the words that they load. No loop decides where such a word
+/// lies, and other loads do only if they are of such words too. `None` if there are no such words.
 pub fn as_arguments(protocol: &Protocol) -> Option<Protocol> {
     let places = Place::all(protocol);
     let mut words = Words { made: protocol.clone(), params: HashMap::new() };

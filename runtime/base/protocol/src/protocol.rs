@@ -159,6 +159,19 @@ pub enum ObjectKind {
     },
 }
 
+impl ObjectKind {
+    /// True if an object may lie in memory of this kind.
+    pub fn may_lie_in(&self, space: Space) -> bool {
+        let own = match self {
+            Self::Param(_) | Self::Slot { .. } | Self::Image(_) | Self::Variable { .. } => Space::Global,
+            Self::Shared { .. } | Self::DynamicShared => Space::Shared,
+            Self::Opaque { space, .. } => *space,
+            Self::Unshared | Self::GridBarrier => return false,
+        };
+        own == space || own == Space::Generic || space == Space::Generic
+    }
+}
+
 /// The memory that an opaque object may lie in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Space {

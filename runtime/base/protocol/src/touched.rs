@@ -35,14 +35,8 @@ pub fn parts(protocol: &Protocol, launch: &Launch) -> Option<Vec<Part>> {
         let image = match protocol.objects.get(access.object.0 as usize).map(|object| &object.kind) {
             Some(ObjectKind::Param(_) | ObjectKind::Variable { .. }) => false,
             Some(ObjectKind::Image(_)) => true,
-            Some(
-                ObjectKind::GridBarrier
-                | ObjectKind::Shared { .. }
-                | ObjectKind::DynamicShared
-                | ObjectKind::Unshared
-                | ObjectKind::Opaque { space: Space::Shared, .. },
-            ) => continue,
-            Some(ObjectKind::Opaque { .. } | ObjectKind::Slot { .. }) | None => return None,
+            Some(kind) if !kind.may_lie_in(Space::Global) => continue,
+            _ => return None,
         };
         let bytes = if image {
             None
