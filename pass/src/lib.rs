@@ -70,7 +70,7 @@ use llvm_sys::prelude::*;
 use crate::checks::covered::Spared;
 use crate::checks::flow::Flows;
 use crate::checks::grid_sync;
-use crate::checks::sites::Sites;
+use crate::checks::sites::{ConstantMemory, Sites};
 use crate::checks::skipped::{self, Skippable};
 use crate::checks::{annotations, covered, flow, instrument, kept, sites, sync};
 use crate::codegen::{open, part, write};
@@ -280,7 +280,11 @@ unsafe fn copy_unchecked(
 /// Finds the accesses, if any are to be checked.
 unsafe fn find_sites(module: LLVMModuleRef, positions: &mut Positions, config: &Config) -> Sites {
     // SAFETY: by `compile`'s contract.
-    if config.sanitize { unsafe { sites::collect(module, positions) } } else { Sites::default() }
+    if config.sanitize {
+        unsafe { sites::collect(module, positions, ConstantMemory::IsChecked) }
+    } else {
+        Sites::default()
+    }
 }
 
 /// Asks the prover about the accesses, unless it is switched off. Those that are proved keep their

@@ -13,7 +13,8 @@
 //!   locals.
 //! * *parameter*: it starts at a `byval` parameter or in the parameter space, which is the thread's
 //!   own copy.
-//! * *constant memory*: it starts at a variable in constant memory, which kernels cannot write.
+//! * *constant memory*: it starts at a variable in constant memory that the host cannot name. A variable that it can
+//!   name is skipped where launches are compared with nothing else ([`ConstantMemory`]): kernels cannot write it.
 //! * *annotated*: the source marks its function as not to be checked
 //!   ([`crate::checks::annotations`]). Only this reason rests on the user's word. An atomic access
 //!   keeps its check, which also gives the checker its order.
@@ -119,6 +120,9 @@ pub struct Sites {
     pub skipped: Vec<Skipped>,
 }
 
+/// The reason to skip a read of constant memory.
+const CONSTANT_MEMORY: &str = "constant memory";
+
 /// Most values that an address is followed through.
 const MOST_STEPS: usize = 64;
 
@@ -127,17 +131,29 @@ const MOST_STEPS: usize = 64;
 enum Base {
     Shared,
     Global,
+    /// A variable in constant memory that the host can name.
+    Constant,
     Skip(&'static str),
     /// The thread context, which holds the special registers.
     ThreadContext,
     Unknown,
 }
 
+/// What becomes of reads of variables in constant memory that the host can name. Only an operation beside the launch
+/// can write them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConstantMemory {
+    /// They are sites.
+    IsChecked,
+    /// They are skipped.
+    IsSkipped,
+}
+
 /// Finds the accesses of `module`.
 ///
 /// # Safety
 /// `module` is live and normalised.
-pub unsafe fn collect(module: LLVMModuleRef, positions: &mut Positions) -> Sites {
+pub unsafe fn collect(module: LLVMModuleRef, positions: &mut Positions, constants: ConstantMemory) -> Sites {
     let mut out = Sites::default();
     let mut skipped: HashMap<&'static str, u32> = HashMap::new();
     // SAFETY: by contract.
@@ -159,8 +175,12 @@ pub unsafe fn collect(module: LLVMModuleRef, positions: &mut Positions) -> Sites
                             *skipped.entry(reason).or_default() += 1;
                             continue;
                         }
+                        Base::Constant if constants == ConstantMemory::IsSkipped => {
+                            *skipped.entry(CONSTANT_MEMORY).or_default() += 1;
+                            continue;
+                        }
                         Base::Shared => Space::Shared,
-                        Base::Global => Space::Global,
+                        Base::Global | Base::Constant => Space::Global,
                         Base::Unknown => Space::Generic,
                     };
                     let asynchronous = matches!(access, Access::AsyncRead { .. } | Access::AsyncWrite { .. });
@@ -343,7 +363,10 @@ unsafe fn variable_of(pointer: LLVMValueRef) -> Option<String> {
         let starts = address::starts(pointer, MOST_STEPS, |_| false)?;
         let &[start] = &starts[..] else { return None };
         let is_variable = !LLVMIsAGlobalVariable(start).is_null()
-            && matches!(ir::space_of(start), Some(address_space::SHARED | address_space::GLOBAL));
+            && matches!(
+                ir::space_of(start),
+                Some(address_space::SHARED | address_space::GLOBAL | address_space::CONSTANT)
+            );
         is_variable.then(|| source_name(&ir::name(start)))
     }
 }
@@ -381,7 +404,8 @@ unsafe fn base_of_start(value: LLVMValueRef, in_kernel: bool) -> Base {
         let by_space = match ir::space_of(value) {
             Some(address_space::SHARED) => Some(Base::Shared),
             Some(address_space::GLOBAL) => Some(Base::Global),
-            Some(address_space::CONSTANT) => Some(Base::Skip("constant memory")),
+            Some(address_space::CONSTANT) if ir::is_constant_of_host(value) => Some(Base::Constant),
+            Some(address_space::CONSTANT) => Some(Base::Skip(CONSTANT_MEMORY)),
             Some(address_space::LOCAL) => Some(Base::Skip("local memory")),
             Some(address_space::PARAM) => Some(Base::Skip("parameter")),
             _ => None,

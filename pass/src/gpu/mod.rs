@@ -32,7 +32,7 @@ use llvm_sys::prelude::*;
 use llvm_sys::{LLVMAttributeFunctionIndex, LLVMLinkage, LLVMVisibility};
 
 use crate::analysis::reach;
-use crate::checks::sites;
+use crate::checks::sites::{self, ConstantMemory};
 use crate::codegen::{self, describe, image, object};
 use crate::config::{Config, Gpu};
 use crate::ir;
@@ -145,7 +145,8 @@ unsafe fn check(
 ) -> Result<ModuleMeta, String> {
     // SAFETY: by `write`'s contract.
     unsafe {
-        let mut found = sites::collect(module, positions);
+        // On a GPU, launches are compared with no other operation.
+        let mut found = sites::collect(module, positions, ConstantMemory::IsSkipped);
         let hooked = hooks::insert(module, &found.accesses, positions);
         let functions = found.accesses.iter().map(|a| a.function).chain(hooked.functions);
         let functions: Vec<_> = functions.map(|f| ir::name(f)).collect();

@@ -24,7 +24,7 @@ use std::ffi::{CStr, CString};
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::target::*;
-use llvm_sys::{LLVMAttributeFunctionIndex, LLVMAttributeIndex, LLVMOpcode};
+use llvm_sys::{LLVMAttributeFunctionIndex, LLVMAttributeIndex, LLVMLinkage, LLVMOpcode};
 
 /// Address spaces of NVPTX (LLVM, "User Guide for NVPTX Back-end").
 pub mod address_space {
@@ -180,6 +180,16 @@ pub unsafe fn space_of(value: LLVMValueRef) -> Option<u32> {
         let ty = LLVMTypeOf(value);
         matches!(LLVMGetTypeKind(ty), llvm_sys::LLVMTypeKind::LLVMPointerTypeKind)
             .then(|| LLVMGetPointerAddressSpace(ty))
+    }
+}
+
+/// True for a variable in constant memory that the host can name.
+pub unsafe fn is_constant_of_host(value: LLVMValueRef) -> bool {
+    // SAFETY: by contract.
+    unsafe {
+        !LLVMIsAGlobalVariable(value).is_null()
+            && space_of(value) == Some(address_space::CONSTANT)
+            && LLVMGetLinkage(value) == LLVMLinkage::LLVMExternalLinkage
     }
 }
 

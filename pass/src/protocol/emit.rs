@@ -284,12 +284,7 @@ impl Extraction<'_> {
             offset = self.tame(offset);
         }
         for aim in &pointer.aims {
-            let object = match aim.root {
-                Root::Object(object) => object,
-                Root::Arguments(_) | Root::Constant(_) | Root::Context | Root::Private | Root::Local(_) => {
-                    self.b.object("memory of the thread alone", p::ObjectKind::Unshared)
-                }
-            };
+            let object = self.object_of(aim.root);
             let is_shared = |kind: &p::ObjectKind| {
                 matches!(kind, p::ObjectKind::Shared { .. } | p::ObjectKind::DynamicShared)
             };

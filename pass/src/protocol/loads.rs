@@ -13,8 +13,8 @@ use llvm_sys::{LLVMLinkage, LLVMTypeKind};
 use super::contents::Held;
 use super::frame::{Aim, Extraction, Frame, LoopPlace, Pointer, Root, Value};
 use super::phis::{Choices, MAX_CHOICES};
+use crate::ir;
 use crate::ir::position::source_name;
-use crate::ir::{self, address_space};
 
 impl Extraction<'_> {
     /// The result of a load from memory with known contents: the thread context, the kernel's
@@ -137,10 +137,8 @@ impl Extraction<'_> {
     unsafe fn constant_at(&mut self, variable: LLVMValueRef) -> Option<(u32, u64)> {
         // SAFETY: by contract.
         let (symbol, is_known, size) = unsafe {
-            let is_known = ir::space_of(variable) == Some(address_space::CONSTANT)
-                && LLVMGetLinkage(variable) == LLVMLinkage::LLVMExternalLinkage;
             let size = ir::alloc_size(self.facts.module, LLVMGlobalGetValueType(variable));
-            (ir::name(variable), is_known, size)
+            (ir::name(variable), ir::is_constant_of_host(variable), size)
         };
         if !is_known || size > u64::from(MOST_CONSTANT_BYTES) {
             return None;

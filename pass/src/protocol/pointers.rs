@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use gpurace_abi::entry::Entry;
 use gpurace_protocol::expr::{BinOp, Cast, Expr, Width};
-use gpurace_protocol::protocol::{ObjectKind, SiteId, Space, Uniform};
+use gpurace_protocol::protocol::{ObjectId, ObjectKind, SiteId, Space, Uniform};
 use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
@@ -51,9 +51,25 @@ impl Extraction<'_> {
             let kind = match space {
                 address_space::SHARED if shared::is_dynamic(value) => ObjectKind::DynamicShared,
                 address_space::SHARED => ObjectKind::Shared { size },
-                _ => ObjectKind::Variable { symbol: symbol.clone(), size },
+                _ => ObjectKind::Variable { symbol: symbol.clone(), size, constant: false },
             };
             Some(Root::Object(self.b.object(&symbol, kind)))
+        }
+    }
+
+    /// The object that an access to a root touches.
+    pub fn object_of(&mut self, root: Root) -> ObjectId {
+        match root {
+            Root::Object(object) => object,
+            // SAFETY: roots are live while the protocol is made.
+            Root::Constant(variable) if unsafe { ir::is_constant_of_host(variable) } => unsafe {
+                let symbol = ir::name(variable);
+                let size = ir::alloc_size(self.facts.module, LLVMGlobalGetValueType(variable));
+                self.b.object(&symbol, ObjectKind::Variable { symbol: symbol.clone(), size, constant: true })
+            },
+            Root::Arguments(_) | Root::Constant(_) | Root::Context | Root::Private | Root::Local(_) => {
+                self.b.object("memory of the thread alone", ObjectKind::Unshared)
+            }
         }
     }
 

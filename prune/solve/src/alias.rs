@@ -50,6 +50,8 @@ pub fn alias(setting: Setting, a: ObjectId, b: ObjectId) -> Alias {
         };
     }
     match (x, y) {
+        (ObjectKind::Variable { constant: true, .. }, _)
+        | (_, ObjectKind::Variable { constant: true, .. }) => Alias::Never,
         (ObjectKind::Opaque { space, .. }, other) | (other, ObjectKind::Opaque { space, .. }) => {
             if other.may_lie_in(*space) {
                 let (a, b) = (&objects[a.0 as usize].name, &objects[b.0 as usize].name);

@@ -54,7 +54,7 @@ fn protocol() -> Protocol {
         object("out", ObjectKind::Param(ParamId(0))),
         object("tile", ObjectKind::Shared { size: 256 }),
         object("slot", ObjectKind::Slot { at }),
-        object("v", ObjectKind::Variable { symbol: "v".to_owned(), size: 64 }),
+        object("v", ObjectKind::Variable { symbol: "v".to_owned(), size: 64, constant: false }),
         object("?", ObjectKind::Opaque { space: Space::Global, uniform: Uniform::Grid, loaded_by: None }),
     ];
     let access = |site, op, object, offset| {

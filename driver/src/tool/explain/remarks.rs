@@ -45,7 +45,7 @@ pub fn of_first_warp(protocol: &Protocol, launch: &Launch) -> HashMap<u32, Vec<S
                 let degree = together.map(|touches| conflict(&touches)).max().unwrap_or(1);
                 (degree > 1).then(|| format!("{degree}-way bank conflict"))
             }
-            ObjectKind::Param(_) | ObjectKind::Variable { .. } => {
+            ObjectKind::Param(_) | ObjectKind::Variable { constant: false, .. } => {
                 let base = launch.objects[first.object as usize].map_or(0, |extent| extent.base);
                 let sectors = together.map(|touches| sectors(base, &touches));
                 sectors.max_by_key(|(used, needed)| used - needed).filter(|(used, needed)| used > needed).map(
@@ -54,8 +54,9 @@ pub fn of_first_warp(protocol: &Protocol, launch: &Launch) -> HashMap<u32, Vec<S
                     },
                 )
             }
-            // Only the hardware knows the order of texels.
+            // Only the hardware knows the order of texels. Constant memory has a cache of its own.
             ObjectKind::Unshared
+            | ObjectKind::Variable { constant: true, .. }
             | ObjectKind::Opaque { .. }
             | ObjectKind::Slot { .. }
             | ObjectKind::Image(_)

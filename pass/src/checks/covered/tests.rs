@@ -2,7 +2,7 @@
 //! that has a check of its own.
 
 use super::*;
-use crate::checks::sites;
+use crate::checks::sites::{self, ConstantMemory};
 use crate::ir::position::Positions;
 
 /// The pairs of a kernel's body, read and what stands for it, by their numbers
@@ -62,7 +62,7 @@ fn of<T>(body: &str, found: impl FnOnce(LLVMModuleRef, &[AccessSite], &Spared) -
     .replace("BARRIER", "call void @__gpurace_barrier(i32 0, i32 0, i32 7)");
     // SAFETY: the module is live.
     ir::testing::with_module(&text, |module| unsafe {
-        let accesses = sites::collect(module, &mut Positions::new(&[])).accesses;
+        let accesses = sites::collect(module, &mut Positions::new(&[]), ConstantMemory::IsChecked).accesses;
         let spared = spared(&accesses);
         found(module, &accesses, &spared)
     })

@@ -3,7 +3,7 @@
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
-use crate::checks::sites;
+use crate::checks::sites::{self, ConstantMemory};
 use crate::gpu::{builtins, hooks};
 use crate::ir;
 use crate::ir::position::Positions;
@@ -26,7 +26,7 @@ pub fn checked(text: &str) -> String {
         unsafe {
             builtins::define(module);
             let mut positions = Positions::new(&[]);
-            let found = sites::collect(module, &mut positions);
+            let found = sites::collect(module, &mut positions, ConstantMemory::IsSkipped);
             hooks::insert(module, &found.accesses, &mut positions);
         }
         printed(module)

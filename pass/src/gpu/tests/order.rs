@@ -3,7 +3,7 @@
 use llvm_sys::core::*;
 
 use super::harness::{checked, checked_asm, line, stand_in_turn};
-use crate::checks::sites;
+use crate::checks::sites::{self, ConstantMemory};
 use crate::gpu::hooks;
 use crate::ir::position::Positions;
 use crate::ir::testing::with_module;
@@ -193,7 +193,7 @@ fn features(body: &str) -> gpurace_abi::meta::SyncFeatures {
     // SAFETY: live.
     with_module(&text, |module| unsafe {
         let mut positions = Positions::new(&[]);
-        let found = sites::collect(module, &mut positions);
+        let found = sites::collect(module, &mut positions, ConstantMemory::IsSkipped);
         hooks::insert(module, &found.accesses, &mut positions);
         let kernel = LLVMGetNamedFunction(module, c"k".as_ptr());
         crate::analysis::reach::of_kernels(module, &[kernel])[0].features

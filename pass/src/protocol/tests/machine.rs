@@ -25,7 +25,7 @@ use crate::analysis::reach;
 use crate::checks::grid_sync;
 use crate::checks::instrument;
 use crate::checks::kept;
-use crate::checks::sites::{self, AccessSite};
+use crate::checks::sites::{self, AccessSite, ConstantMemory};
 use crate::codegen::{describe, image, object};
 use crate::ir::parameters::argument_layout;
 use crate::ir::position::Positions;
@@ -86,7 +86,7 @@ impl Program {
             if std::env::var_os("GPURACE_TEST_DUMP").is_some() {
                 LLVMDumpModule(module);
             }
-            let found = sites::collect(module, &mut Positions::new(&[]));
+            let found = sites::collect(module, &mut Positions::new(&[]), ConstantMemory::IsChecked);
             let kernels: Vec<_> = ir::kernels(module).into_iter().map(|(f, _)| f).collect();
             let protocols = protocol::extract(module, &kernels, &found.accesses, &Structs::default());
             grid_sync::unmark(module);
@@ -272,6 +272,17 @@ impl Ran {
     pub fn is_own(&self, event: &Event) -> bool {
         let shared = self.dynamic - SHARED as u64 / 2;
         event.2 == 0 || (shared..shared + SHARED as u64).contains(&event.2)
+    }
+
+    /// True for an access to one of the protocol's variables in constant memory.
+    pub fn is_in_constant_memory(&self, protocol: &Protocol, event: &Event) -> bool {
+        protocol.objects.iter().any(|object| match &object.kind {
+            ObjectKind::Variable { symbol, size, constant: true } => {
+                let start = self.variables[symbol];
+                (start..start + size).contains(&event.2)
+            }
+            _ => false,
+        })
     }
 
     /// The address of the shared variable with this name in the source.

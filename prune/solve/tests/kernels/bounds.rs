@@ -58,7 +58,7 @@ fn beside(make: impl Fn(&mut Kernel, &str) -> ObjectId) -> Protocol {
 #[test]
 fn a_store_that_leaves_its_object_may_reach_the_next() {
     let variable = |k: &mut Kernel, name: &str| {
-        k.object(name, ObjectKind::Variable { symbol: name.to_owned(), size: 256 })
+        k.object(name, ObjectKind::Variable { symbol: name.to_owned(), size: 256, constant: false })
     };
     let shared = |k: &mut Kernel, name: &str| k.shared(name, 256);
     let pointer = |k: &mut Kernel, name: &str| k.pointer(name);

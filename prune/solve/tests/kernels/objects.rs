@@ -22,6 +22,23 @@ fn objects_that_are_only_read() {
 }
 
 #[test]
+fn no_pointer_leads_to_constant_memory() {
+    let conditions = |constant: bool| {
+        let mut k = Kernel::new("filter");
+        let symbol = "coefficients".to_owned();
+        let coefficients = k.object("coefficients", ObjectKind::Variable { symbol, size: 1 << 20, constant });
+        let out = k.pointer("out");
+        let (i, any) = (k.gid(), k.opaque("value loaded from `idx`", Width::W32, Uniform::Thread, &[]));
+        k.read(coefficients, any);
+        k.write(out, i);
+        proved(k)
+    };
+    let disjoint = |conditions: &[String]| conditions.iter().any(|c| c.contains("disjoint"));
+    assert!(!disjoint(&conditions(true)));
+    assert!(disjoint(&conditions(false)));
+}
+
+#[test]
 fn two_parts_of_dynamic_shared_memory() {
     let kernel = |guarded: bool| {
         let mut k = Kernel::new("carved");

@@ -114,7 +114,7 @@ impl Buffer<'_> {
         match kind {
             ObjectKind::Param(id) => param(id).map(|base| pointed(self.program, base)),
             ObjectKind::Image(id) => image(self.program, param(id)?),
-            ObjectKind::Variable { symbol, size } => {
+            ObjectKind::Variable { symbol, size, .. } => {
                 let base = self.launch.kernel.module.address_of(symbol)? as u64;
                 Some(Extent { base, allocation: Some((base, base + size)), guard: 0 })
             }

@@ -285,6 +285,13 @@ impl Session {
                 Ok(stats) => {
                     let mut state = self.state.lock();
                     state.counts.entry(bare.kernel.key).or_default().checks += stats.checks_executed;
+                    drop(state);
+                    if bare.what.repeat.is_partial() {
+                        self.note_once(format!(
+                            "reads of constant memory by the first launches of `{}` not compared with operations beside them; races may be missed",
+                            bare.kernel.demangled
+                        ));
+                    }
                 }
                 Err(why) => self.note_once(format!(
                     "a launch of `{}` that ran without checks not known to those beside it: {why}; races with it may be missed",

@@ -29,7 +29,7 @@ pub use crate::mbarrier::{MbarrierUse, Phase, Told};
 pub use crate::scope::ScopeOf;
 
 /// Version of the serialised form; raised with each change of the types.
-pub const PROTOCOL_VERSION: u32 = 26;
+pub const PROTOCOL_VERSION: u32 = 27;
 
 /// What a kernel does to memory that threads share.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -133,8 +133,8 @@ pub enum ObjectKind {
         /// Bytes.
         size: u64,
     },
-    /// Memory that no other thread touches while the kernel runs, or that no thread writes: local
-    /// variables, arguments, constant memory. It shares bytes with no other object, and two
+    /// Memory that no other thread touches while the kernel runs, or that nobody writes: local
+    /// variables, arguments, tables of the compiler. It shares bytes with no other object, and two
     /// threads' accesses to it never conflict.
     Unshared,
     /// Dynamic shared memory: all `extern __shared__` arrays are one object.
@@ -145,6 +145,9 @@ pub enum ObjectKind {
         symbol: String,
         /// Bytes.
         size: u64,
+        /// It lies in constant memory: no thread writes it, and it shares bytes with no other object. A copy of
+        /// another stream may write it.
+        constant: bool,
     },
     /// The memory behind a pointer that the protocol does not describe. Offsets count from that
     /// pointer.
@@ -160,9 +163,10 @@ pub enum ObjectKind {
 }
 
 impl ObjectKind {
-    /// True if an object may lie in memory of this kind.
+    /// True if an object may lie in memory of this kind that threads can write.
     pub fn may_lie_in(&self, space: Space) -> bool {
         let own = match self {
+            Self::Variable { constant: true, .. } => return false,
             Self::Param(_) | Self::Slot { .. } | Self::Image(_) | Self::Variable { .. } => Space::Global,
             Self::Shared { .. } | Self::DynamicShared => Space::Shared,
             Self::Opaque { space, .. } => *space,

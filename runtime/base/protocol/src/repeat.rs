@@ -32,6 +32,7 @@ pub struct Repeat {
     /// The divisors that are not constant.
     divisors: Vec<ExprId>,
     waits: bool,
+    is_partial: bool,
 }
 
 /// An event of a block. The events come in a possible order.
@@ -58,9 +59,19 @@ pub enum Inexact {
 
 impl Repeat {
     /// The accesses of a kernel with this protocol. `None` if the protocol leaves something open, or if
-    /// anything but barriers of the block and syncs of warps orders the threads.
+    /// anything but barriers of the block and syncs of warps orders the threads. Only the places of reads of
+    /// constant memory may be open: then no such read is among the accesses.
     pub fn of(protocol: &Protocol) -> Option<Self> {
-        let body = slice(protocol, &protocol.body)?;
+        Self::with(protocol, true).or_else(|| Self::with(protocol, false))
+    }
+
+    /// True if reads of constant memory are missing.
+    pub fn is_partial(&self) -> bool {
+        self.is_partial
+    }
+
+    fn with(protocol: &Protocol, constants: bool) -> Option<Self> {
+        let body = slice(protocol, &protocol.body, constants)?;
         let mut sites = HashSet::new();
         let protocol = Protocol { body, ..protocol.clone() };
         // An instruction that may touch several objects leaves open which one it touches.
@@ -69,7 +80,7 @@ impl Repeat {
         }
         let divisors = Used::of(&protocol)?;
         let waits = holds_sync(&protocol.body);
-        Some(Self { protocol, divisors, waits })
+        Some(Self { protocol, divisors, waits, is_partial: !constants })
     }
 
     /// An estimate of the number of accesses of all threads, from those of a few threads. `None` if
@@ -146,8 +157,9 @@ fn touches(run: &mut Run<'_>, thread: Thread, fuel: u64) -> Result<Vec<Touch>, I
     if ran.asked { Err(Inexact::Open) } else { Ok(ran.touches) }
 }
 
-/// The statements of a body that access global memory or wait; `None` if they are not all known.
-fn slice(protocol: &Protocol, body: &[Stmt]) -> Option<Vec<Stmt>> {
+/// The statements of a body that access global memory or wait; `None` if they are not all known. Reads of constant
+/// memory are among them if `constants`.
+fn slice(protocol: &Protocol, body: &[Stmt], constants: bool) -> Option<Vec<Stmt>> {
     let mut out = Vec::new();
     for stmt in body {
         match stmt {
@@ -156,6 +168,7 @@ fn slice(protocol: &Protocol, body: &[Stmt]) -> Option<Vec<Stmt>> {
                 | ObjectKind::DynamicShared
                 | ObjectKind::Unshared
                 | ObjectKind::Opaque { space: Space::Shared, .. } => {}
+                ObjectKind::Variable { constant: true, .. } if !constants => {}
                 ObjectKind::Param(_) | ObjectKind::Variable { .. }
                     if matches!(access.op, Op::Read | Op::Write) =>
                 {
@@ -168,13 +181,14 @@ fn slice(protocol: &Protocol, body: &[Stmt]) -> Option<Vec<Stmt>> {
             }
             Stmt::Sync(Sync::Warp | Sync::Block) => out.push(stmt.clone()),
             Stmt::If { cond, then, otherwise } => {
-                let (then, otherwise) = (slice(protocol, then)?, slice(protocol, otherwise)?);
+                let (then, otherwise) =
+                    (slice(protocol, then, constants)?, slice(protocol, otherwise, constants)?);
                 if !then.is_empty() || !otherwise.is_empty() {
                     out.push(Stmt::If { cond: *cond, then, otherwise });
                 }
             }
             Stmt::Loop(of) => {
-                let body = slice(protocol, &of.body)?;
+                let body = slice(protocol, &of.body, constants)?;
                 if !body.is_empty() {
                     out.push(Stmt::Loop(Loop { body, ..of.clone() }));
                 }

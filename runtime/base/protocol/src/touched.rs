@@ -17,7 +17,7 @@ const TOO_WIDE: i128 = 1 << 46;
 pub struct Part {
     /// The object: a pointer's target, a device variable, an image.
     pub object: ObjectId,
-    /// First byte and end, from the object's base; `None` for the whole allocation of an image.
+    /// First byte and end, from the object's base; `None` for the object's whole allocation.
     pub bytes: Option<(i64, i64)>,
     /// True if the launch may write it.
     pub writes: bool,
@@ -32,20 +32,21 @@ pub fn parts(protocol: &Protocol, launch: &Launch) -> Option<Vec<Part>> {
     let mut parts: Vec<Part> = Vec::new();
     for place in Place::all(protocol) {
         let access = place.access;
-        let image = match protocol.objects.get(access.object.0 as usize).map(|object| &object.kind) {
-            Some(ObjectKind::Param(_) | ObjectKind::Variable { .. }) => false,
-            Some(ObjectKind::Image(_)) => true,
-            Some(kind) if !kind.may_lie_in(Space::Global) => continue,
-            _ => return None,
-        };
-        let bytes = if image {
-            None
-        } else {
-            let bytes = bounds::offsets(&ranges, &place);
-            if bytes.hi - bytes.lo >= TOO_WIDE {
-                return None;
-            }
-            Some((i64::try_from(bytes.lo).ok()?, i64::try_from(bytes.hi + 1).ok()?))
+        // No access leaves an image. An address that leaves a variable in constant memory reaches no other memory.
+        let (stays, is_whole) =
+            match protocol.objects.get(access.object.0 as usize).map(|object| &object.kind) {
+                Some(ObjectKind::Param(_)) => (false, false),
+                Some(ObjectKind::Variable { constant, .. }) => (*constant, false),
+                Some(ObjectKind::Image(_)) => (true, true),
+                Some(kind) if !kind.may_lie_in(Space::Global) => continue,
+                _ => return None,
+            };
+        let bytes = bounds::offsets(&ranges, &place);
+        let bytes = match bytes.hi - bytes.lo >= TOO_WIDE {
+            _ if is_whole => None,
+            true if stays => None,
+            true => return None,
+            false => Some((i64::try_from(bytes.lo).ok()?, i64::try_from(bytes.hi + 1).ok()?)),
         };
         add(&mut parts, Part { object: access.object, bytes, writes: access.op.writes() });
     }
