@@ -1,6 +1,6 @@
 // Runs kernels and copies on several streams. Each argument is one operation: a letter for its kind, and
 // five letters, from `a`, for the stream, two buffers, an offset and a size. The prover knows the accesses
-// of all kernels but `through`, `count`, `tidy` and `untidy`.
+// of all kernels but `through`, `tidy` and `untidy`.
 __global__ void fill(int* a, int n, int v) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) a[i] = v;
@@ -50,7 +50,17 @@ __global__ void count(int* a, int* b) {
     atomicAdd(a, 1);
     b[i] = i;
 }
-// What a launch adds to `a` is not repeated for the checker. `untidy` forgets a barrier.
+__global__ void count_in_block(int* a, int* b) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    atomicAdd_block(a, 1);
+    b[i] = i;
+}
+__global__ void count_pairs(int* a, int* b) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    atomicAdd((unsigned long long*)a, 1ull);
+    b[i] = i;
+}
+// The sum decides whether a launch adds to `a`, so it is not repeated for the checker. `untidy` forgets a barrier.
 template <bool tidy> __device__ void sum(int* a, const int* b) {
     __shared__ int tile[64];
     int t = threadIdx.x;
@@ -59,7 +69,7 @@ template <bool tidy> __device__ void sum(int* a, const int* b) {
         if (tidy || s != 32) __syncthreads();
         if (t < s) tile[t] += tile[t + s];
     }
-    if (t == 0) atomicAdd(a, tile[0]);
+    if (t == 0 && tile[0] != -1) atomicAdd(a, tile[0]);
 }
 __global__ void tidy(int* a, const int* b) { sum<true>(a, b); }
 __global__ void untidy(int* a, const int* b) { sum<false>(a, b); }
@@ -127,6 +137,12 @@ int main(int argc, char** argv) {
             break;
         case 'n':
             count<<<1, 32, 0, stream>>>(a, b);
+            break;
+        case 'm':
+            count_in_block<<<1, 32, 0, stream>>>(a, b);
+            break;
+        case 'x':
+            count_pairs<<<1, 32, 0, stream>>>(a, b);
             break;
         case 's':
             tidy<<<1, 64, 0, stream>>>(a, b);

@@ -67,6 +67,7 @@ fn kernels_that_leave_nothing_open() {
         // Accesses to shared memory concern no other launch.
         "__shared__ int t[8]; t[b[tid] & 7] = tid; sync(); a[ctaid * 8 + tid] = t[tid]",
         "__shared__ int t[8]; t[tid] = tid; sync(); __nvvm_atom_add_gen_i(&t[0], 1); a[tid] = t[0]",
+        "a[tid + 1] = 1; if (tid < n) __nvvm_atom_add_gen_i(&a[0], b[tid])",
     ] {
         can(&format!("KERNEL k(int *a, int *b, int n) {{ {body}; }}"), &[words(64), words(64), Int(5)], true);
     }
@@ -80,8 +81,9 @@ fn kernels_that_leave_something_open() {
         "if (b[tid] > 3) a[tid] = 1",
         "for (int i = 0; i < b[tid]; i++) a[i] = 1",
         "for (int i = 0; i < n; i++) { a[i] = 1; if (b[i] == 2) break; }",
-        // It orders other threads, or is no plain access.
-        "__nvvm_atom_add_gen_i(&a[0], 1)",
+        // What an atomic has read decides a place.
+        "a[__nvvm_atom_add_gen_i(&a[0], 1) & 7] = 1",
+        "*(volatile int *)&a[tid] = 1",
         // The protocol leaves open which of the two it is.
         "int *p = tid < n ? a : b; p[tid] = 1",
         "int *p = a; for (int i = 0; i < n; i++) p = p == a ? b : a; p[tid] = 1",

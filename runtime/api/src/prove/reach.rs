@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use gpurace_protocol::launch::Launch as ProverLaunch;
 use gpurace_protocol::protocol::Protocol;
 use gpurace_protocol::repeat::Repeat;
-use gpurace_protocol::touched::{self, Part};
+use gpurace_protocol::touched::{self, Manner, Part};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
@@ -23,8 +23,8 @@ const REGION: usize = 128;
 pub struct Span {
     /// The bytes.
     pub bytes: Range<usize>,
-    /// It may write them.
-    pub writes: bool,
+    /// How it touches them.
+    pub manner: Manner,
 }
 
 /// All memory that an operation may touch and other operations can reach. `None`: any memory.
@@ -38,7 +38,7 @@ impl Footprint {
     /// True if an access of one may conflict with an access of the other.
     pub fn conflicts(&self, other: &Self) -> bool {
         self.any(other, |a, b| {
-            (a.writes || b.writes) && a.bytes.start < b.bytes.end && b.bytes.start < a.bytes.end
+            a.manner.conflicts(b.manner) && a.bytes.start < b.bytes.end && b.bytes.start < a.bytes.end
         })
     }
 
@@ -52,7 +52,7 @@ impl Footprint {
 
     /// True if it may touch any of these bytes.
     pub fn touches(&self, bytes: &Range<usize>) -> bool {
-        let those = Self(Some(vec![Span { bytes: bytes.clone(), writes: true }]));
+        let those = Self(Some(vec![Span { bytes: bytes.clone(), manner: Manner::Writes }]));
         self.conflicts(&those)
     }
 
@@ -176,5 +176,5 @@ fn span(part: &Part, launch: &ProverLaunch) -> Option<Span> {
         (None, None) => return None,
     };
     let bytes = usize::try_from(start).ok()?..usize::try_from(end).ok()?;
-    Some(Span { bytes, writes: part.writes })
+    Some(Span { bytes, manner: part.manner })
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use gpurace_abi::ablation::{self, Mechanism};
 use gpurace_check::{Clusters, HostAccess, KernelKey, LaunchInfo, Touched, Transfer};
+use gpurace_protocol::touched::Manner;
 use gpurace_report::schema::Divergence;
 
 use super::Session;
@@ -262,7 +263,7 @@ impl Session {
         let unwaited = self.order.lock().unwaited();
         let span = |access: &HostAccess| Span {
             bytes: access.address..access.address.saturating_add(1),
-            writes: access.writes,
+            manner: Manner::of(access.writes),
         };
         let footprint = Footprint(Some(accesses.iter().map(span).collect()));
         self.repeat(overlapped.before(&footprint, &unwaited, false));
@@ -373,7 +374,7 @@ impl Session {
         let TransferOrder::BesideOthers(ordered) = ordered else { return };
         let transfer = transfer(ordered.settled);
         self.count_beside(&ordered);
-        let span = |t: &Touched| Span { bytes: t.bytes.clone(), writes: t.writes };
+        let span = |t: &Touched| Span { bytes: t.bytes.clone(), manner: Manner::of(t.writes) };
         let footprint = overlapped::of_transfer(touched.iter().map(span).collect());
         self.repeat(overlapped.before(&footprint, &ordered.unordered, false));
         self.checker().transfer(transfer, &ordered.unordered, touched);

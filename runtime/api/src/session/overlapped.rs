@@ -8,7 +8,7 @@
 //!
 //! A launch that may overlap others runs without checks only if its protocol says exactly what it
 //! does to global memory, its threads synchronise by barriers of the block and of whole warps
-//! alone, and nothing before it conflicts with its footprint. Only the places of reads of constant memory may be open:
+//! alone, no thread uses what an atomic has read, and nothing before it conflicts with its footprint. Only the places of reads of constant memory may be open:
 //! a repetition leaves these out, and a note says so. Once a kernel's launch had to be
 //! repeated, the kernel's later launches that others may overlap are checked.
 //!
@@ -21,11 +21,13 @@
 
 use std::ops::Range;
 
+use gpurace_abi::scope::{AtomicKind, Order as MemoryOrder};
 use gpurace_check::{Block, Checker, LaunchInfo, LaunchStats};
 use gpurace_protocol::launch::Launch as ProverLaunch;
 use gpurace_protocol::protocol::Op;
 use gpurace_protocol::repeat::{Event, Inexact};
 use gpurace_protocol::run::Touch;
+use gpurace_protocol::touched::Manner;
 
 use crate::backend::module::Kernel;
 use crate::order::Order;
@@ -230,6 +232,11 @@ impl BareLaunch {
             (Op::Write, Ok(size @ 1..=16)) => block.write(thread, address, size, site, None),
             (Op::Read, _) => block.read_range(thread, address, touch.size, site),
             (Op::Write, _) => block.write_range(thread, address, touch.size, site),
+            (Op::Atomic { scope, writes }, Ok(size)) => {
+                let kind = if writes { AtomicKind::Rmw } else { AtomicKind::Load };
+                block.atomic(thread, address, size, site, kind, scope.into(), MemoryOrder::Relaxed);
+                block.atomic_done(thread, address, size, site, kind, scope.into(), MemoryOrder::Relaxed);
+            }
             // A protocol with such accesses cannot be repeated.
             (Op::Atomic { .. } | Op::Volatile { .. } | Op::Copy { .. } | Op::Between { .. }, _) => {}
         }
@@ -241,13 +248,13 @@ pub fn of_transfer(spans: Vec<Span>) -> Footprint {
     if spans.len() <= MOST_SPANS {
         return Footprint(Some(spans));
     }
-    let hull = |writes| {
-        let alike = || spans.iter().filter(move |span| span.writes == writes);
+    let hull = |manner| {
+        let alike = || spans.iter().filter(move |span| span.manner == manner);
         let start = alike().map(|span| span.bytes.start).min()?;
         let end = alike().map(|span| span.bytes.end).max()?;
-        Some(Span { bytes: start..end, writes })
+        Some(Span { bytes: start..end, manner })
     };
-    Footprint(Some([false, true].into_iter().filter_map(hull).collect()))
+    Footprint(Some([Manner::Reads, Manner::Writes].into_iter().filter_map(hull).collect()))
 }
 
 #[cfg(test)]
@@ -256,7 +263,11 @@ mod tests {
     use crate::order::DEFAULT;
 
     fn spans(of: &[(usize, usize, bool)]) -> Footprint {
-        Footprint(Some(of.iter().map(|&(start, end, writes)| Span { bytes: start..end, writes }).collect()))
+        Footprint(Some(
+            of.iter()
+                .map(|&(start, end, writes)| Span { bytes: start..end, manner: Manner::of(writes) })
+                .collect(),
+        ))
     }
 
     #[test]
@@ -283,8 +294,13 @@ mod tests {
     #[test]
     fn many_rows_become_one_span() {
         let rows = |n: usize| (0..n).flat_map(|i| [(i * 10, i * 10 + 5, true), (1000 + i, 1001 + i, false)]);
-        let footprint =
-            |n| of_transfer(rows(n).map(|(start, end, writes)| Span { bytes: start..end, writes }).collect());
+        let footprint = |n| {
+            of_transfer(
+                rows(n)
+                    .map(|(start, end, writes)| Span { bytes: start..end, manner: Manner::of(writes) })
+                    .collect(),
+            )
+        };
         assert!(!footprint(3).conflicts(&spans(&[(6, 9, false)])));
         assert_eq!(footprint(60), spans(&[(1000, 1060, false), (0, 595, true)]));
     }

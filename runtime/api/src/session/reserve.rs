@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use gpurace_check::{HostAccess, RaceRecord};
+use gpurace_protocol::touched::Manner;
 use serde::{Deserialize, Serialize};
 
 use super::Session;
@@ -134,7 +135,7 @@ impl Reserve {
     /// True if the launch may have touched the byte of an access so that they conflict.
     fn is_met_by(&self, access: &HostAccess) -> bool {
         let bytes = access.address..access.address.saturating_add(1);
-        let of_host = Footprint(Some(vec![Span { bytes, writes: access.writes }]));
+        let of_host = Footprint(Some(vec![Span { bytes, manner: Manner::of(access.writes) }]));
         let is_gone = self.forgotten.iter().any(|gone| gone.contains(&access.address));
         !is_gone && self.footprint.conflicts(&of_host)
     }

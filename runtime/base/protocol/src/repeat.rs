@@ -60,7 +60,8 @@ pub enum Inexact {
 impl Repeat {
     /// The accesses of a kernel with this protocol. `None` if the protocol leaves something open, or if
     /// anything but barriers of the block and syncs of warps orders the threads. Only the places of reads of
-    /// constant memory may be open: then no such read is among the accesses.
+    /// constant memory may be open: then no such read is among the accesses. The kernel uses no value that an
+    /// atomic has read, and its atomics are relaxed: the caller knows that.
     pub fn of(protocol: &Protocol) -> Option<Self> {
         Self::with(protocol, true).or_else(|| Self::with(protocol, false))
     }
@@ -170,7 +171,7 @@ fn slice(protocol: &Protocol, body: &[Stmt], constants: bool) -> Option<Vec<Stmt
                 | ObjectKind::Opaque { space: Space::Shared, .. } => {}
                 ObjectKind::Variable { constant: true, .. } if !constants => {}
                 ObjectKind::Param(_) | ObjectKind::Variable { .. }
-                    if matches!(access.op, Op::Read | Op::Write) =>
+                    if matches!(access.op, Op::Read | Op::Write | Op::Atomic { .. }) =>
                 {
                     out.push(stmt.clone());
                 }

@@ -16,6 +16,17 @@ pub enum ScopeOf {
     System,
 }
 
+impl From<ScopeOf> for Scope {
+    fn from(scope: ScopeOf) -> Self {
+        match scope {
+            ScopeOf::Block => Self::Block,
+            ScopeOf::Cluster => Self::Cluster,
+            ScopeOf::Device => Self::Device,
+            ScopeOf::System => Self::System,
+        }
+    }
+}
+
 impl From<Scope> for ScopeOf {
     fn from(scope: Scope) -> Self {
         match scope {

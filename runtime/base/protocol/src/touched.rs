@@ -6,11 +6,47 @@ use std::collections::BTreeSet;
 use crate::bounds;
 use crate::launch::Launch;
 use crate::place::Place;
-use crate::protocol::{ObjectId, ObjectKind, Protocol, SiteId, Space, Stmt};
+use crate::protocol::{Access, ObjectId, ObjectKind, Op, Protocol, SiteId, Space, Stmt};
 use crate::range::Ranges;
+use crate::scope::ScopeOf;
 
 /// Byte ranges of this length or more count as unknown.
 const TOO_WIDE: i128 = 1 << 46;
+
+/// How an operation touches bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// It reads them.
+    Reads,
+    /// It may write them.
+    Writes,
+    /// It accesses them by atomics of this many bytes alone, whose scope has other launches.
+    Atomics(u64),
+}
+
+impl Manner {
+    /// How a transfer or the host touches bytes.
+    pub fn of(writes: bool) -> Self {
+        if writes { Self::Writes } else { Self::Reads }
+    }
+
+    fn of_access(protocol: &Protocol, access: &Access) -> Self {
+        match (access.op, protocol.exprs.as_const(access.size)) {
+            (Op::Atomic { scope, .. }, Some(size)) if scope >= ScopeOf::Device => Self::Atomics(size),
+            _ => Self::of(access.op.writes()),
+        }
+    }
+
+    /// True if accesses to the same bytes may race.
+    pub fn conflicts(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Reads, Self::Reads) => false,
+            // Atomics of one size are aligned, and so access all bytes of each other, or none.
+            (Self::Atomics(size), Self::Atomics(same)) => size != same,
+            _ => true,
+        }
+    }
+}
 
 /// A byte range of an object that a launch may touch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,8 +55,8 @@ pub struct Part {
     pub object: ObjectId,
     /// First byte and end, from the object's base; `None` for the object's whole allocation.
     pub bytes: Option<(i64, i64)>,
-    /// True if the launch may write it.
-    pub writes: bool,
+    /// How the launch touches it.
+    pub manner: Manner,
 }
 
 /// Returns the byte ranges of global memory that a launch may touch; `None` if they are unknown.
@@ -48,7 +84,7 @@ pub fn parts(protocol: &Protocol, launch: &Launch) -> Option<Vec<Part>> {
             true => return None,
             false => Some((i64::try_from(bytes.lo).ok()?, i64::try_from(bytes.hi + 1).ok()?)),
         };
-        add(&mut parts, Part { object: access.object, bytes, writes: access.op.writes() });
+        add(&mut parts, Part { object: access.object, bytes, manner: Manner::of_access(protocol, access) });
     }
     Some(parts)
 }
@@ -69,11 +105,11 @@ pub fn unreached(protocol: &Protocol, launch: &Launch) -> BTreeSet<SiteId> {
     &unreached - &reached
 }
 
-/// Adds a part. Overlapping and adjacent parts of one object that are alike in `writes` are merged.
+/// Adds a part. Overlapping and adjacent parts of one object that are touched alike are merged.
 fn add(parts: &mut Vec<Part>, mut new: Part) {
     loop {
         let near = |old: &Part| {
-            let alike = (old.object, old.writes) == (new.object, new.writes);
+            let alike = (old.object, old.manner) == (new.object, new.manner);
             alike
                 && match (old.bytes, new.bytes) {
                     (Some(a), Some(b)) => a.0 <= b.1 && b.0 <= a.1,
