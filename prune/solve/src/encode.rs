@@ -193,6 +193,11 @@ impl<'a> Frame<'a> {
         }
     }
 
+    /// Returns the frame of a thread in these iterations, which it may not come to.
+    pub fn uncertain(setting: Setting<'a>, side: usize, iteration: HashMap<LoopId, Lin>) -> Self {
+        Self { iteration, certain: false, ..Self::top(setting, side) }
+    }
+
     /// Adds a condition that holds.
     pub fn guard(&mut self, cond: ExprId, value: bool) {
         self.guards.push((cond, value));

@@ -9,7 +9,6 @@ mod way;
 
 use std::collections::HashMap;
 
-use gpurace_protocol::condition::Condition;
 use gpurace_protocol::expr::{Axis, ExprId, LoopId, VarId};
 use gpurace_protocol::group::Group;
 use gpurace_protocol::interval::{At, Gap, Meeting, Side};
@@ -71,16 +70,17 @@ pub struct PairFormula<'a> {
 
 impl<'a> PairFormula<'a> {
     fn of(mut encoder: Encoder<'a>, race: Vec<Formula>, candidates: &[ExprId]) -> Encoded<Self> {
-        let mut assumptions = Vec::new();
-        for cond in candidates {
-            let mut frame = Frame::top(encoder.setting, 0);
-            frame.certain = false;
-            assumptions.push(encoder.cond(&mut frame, *cond)?);
-        }
+        let assumptions = assumptions(&mut encoder, candidates)?;
         encoder.contents_facts()?;
         encoder.product_facts()?;
         Ok(Self { encoder, race, assumptions })
     }
+}
+
+/// Returns each candidate as a formula.
+pub fn assumptions(encoder: &mut Encoder, candidates: &[ExprId]) -> Encoded<Vec<Formula>> {
+    let mut frame = Frame::uncertain(encoder.setting, 0, HashMap::new());
+    candidates.iter().map(|cond| encoder.cond(&mut frame, *cond)).collect()
 }
 
 /// The two threads of a pair, and the bytes.
@@ -232,8 +232,7 @@ pub fn divergence<'a>(
         }
         conds.push(encoder.cond(&mut frame, control.cond)?);
     }
-    let (x, y) = (conds[0].clone(), conds[1].clone());
-    race.push(Formula::any([Formula::all([x.clone(), y.clone().negated()]), Formula::all([x.negated(), y])]));
+    race.push(Formula::differ(conds[0].clone(), conds[1].clone()));
     PairFormula::of(encoder, race, candidates)
 }
 
@@ -376,9 +375,4 @@ fn overlap<'a>(
     }
     let same = Formula::all([Formula::eq(&d, &Lin::constant(0))?, Formula::eq(size_a, size_b)?]);
     Ok(Formula::all([common, same.negated()]))
-}
-
-/// Returns the conditions on wrapping that a formula assumes.
-pub fn needs(formula: &PairFormula) -> Vec<Condition> {
-    formula.encoder.needs.iter().cloned().collect()
 }

@@ -376,9 +376,7 @@ fn numbers(
     drawn: &Drawn,
     addition: &Addition,
 ) -> Encoded<(Lin, Lin, Lin)> {
-    let mut frame = Frame::top(encoder.setting, drawn.side);
-    frame.certain = false;
-    frame.iteration = drawn.at.iter().cloned().collect();
+    let mut frame = Frame::uncertain(encoder.setting, drawn.side, drawn.at.iter().cloned().collect());
     let at = encoder.computed(&mut frame, addition.offset, View::Signed)?;
     let added = encoder.computed(&mut frame, addition.added, View::Signed)?;
     let after = drawn.value.plus(1, &added)?;

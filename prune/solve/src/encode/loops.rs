@@ -195,10 +195,9 @@ impl<'a> Encoder<'a> {
         last: Last,
         value: &Lin,
     ) -> Encoded<Formula> {
-        let mut entry = Frame::top(self.setting, f.side);
-        entry.certain = false;
-        entry.iteration = f.iteration.clone();
-        entry.iteration.retain(|of, _| around.contains(of));
+        let mut iteration = f.iteration.clone();
+        iteration.retain(|of, _| around.contains(of));
+        let mut entry = Frame::uncertain(self.setting, f.side, iteration);
         let loops = Rc::clone(entry.ranges.loops());
         let (Some(of), Some(guards)) = (loops.loops.get(&last.of), loops.entry.get(&last.of)) else {
             return Ok(Formula::True);

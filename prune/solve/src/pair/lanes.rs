@@ -1,5 +1,7 @@
 //! Formulas about syncs of some lanes.
 
+use std::collections::HashMap;
+
 use gpurace_protocol::expr::ExprId;
 use gpurace_protocol::group::Group;
 use gpurace_protocol::lanes::{self, LaneSets};
@@ -29,8 +31,7 @@ pub fn unnamed<'a>(
 /// in a block: a mask may depend on more than the lane then.
 pub fn no_lane<'a>(setting: Setting<'a>, value: ExprId, candidates: &[ExprId]) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, Group::Block);
-    let mut frame = Frame::top(setting, 0);
-    frame.certain = false;
+    let mut frame = Frame::uncertain(setting, 0, HashMap::new());
     let taken = encoder.computed(&mut frame, value, View::Unsigned)?;
     let is_linear = Formula::eq(&taken, &encoder.linear_tid(0)?)?;
     let beyond = Formula::le(&Lin::constant(lanes::MOST_THREADS.into()), &taken)?;

@@ -1,5 +1,7 @@
 //! Formulas about arrivals at named barriers.
 
+use std::collections::HashMap;
+
 use gpurace_protocol::expr::{ExprId, LoopId};
 use gpurace_protocol::group::Group;
 use gpurace_protocol::interval::At;
@@ -254,8 +256,7 @@ pub fn first_not_chosen<'a>(
     enter(&mut encoder, &mut race, 0, &all)?;
     let (warp, _) = encoder.warp_and_lane(0)?;
     race.push(Formula::eq(&encoder.linear_tid(1)?, &warp.times(WARP.into())?)?);
-    let mut frame = Frame::top(setting, 1);
-    frame.certain = false;
+    let mut frame = Frame::uncertain(setting, 1, HashMap::new());
     let mut chosen = Vec::new();
     for (cond, value) in &at.chosen {
         chosen.push(decided(&mut encoder, &mut frame, *cond, *value)?);

@@ -66,10 +66,7 @@ pub fn unwaited<'a>(
     let (_, odd) = encoder.divide(&phase.shifted(before.into())?, 2)?;
     let odd = Formula::eq(&odd, &Lin::constant(1))?;
     let waits_for_odd = encoder.cond(&mut second.frame, parity)?;
-    let is_its = Formula::any([
-        Formula::all([odd.clone(), waits_for_odd.clone()]),
-        Formula::all([odd.negated(), waits_for_odd.negated()]),
-    ]);
+    let is_its = Formula::alike(odd, waits_for_odd);
     race.push(Formula::all([waits, Formula::eq(&number, &other)?, is_its]).negated());
     PairFormula::of(encoder, race, candidates)
 }

@@ -34,11 +34,9 @@ pub enum Detail {
 
 /// True if a condition is about nothing that changes but what these accesses' addresses are made of, and the threads.
 pub fn is_near(exprs: &Exprs, accesses: [&Place; 2], cond: ExprId) -> bool {
-    let is_far = |node: Expr| match node {
-        Expr::Var { .. } | Expr::Opaque { .. } | Expr::Iteration(_) | Expr::Total { .. } => {
-            !accesses.iter().any(|place| exprs.mentions(place.access.offset, |of| of == node))
-        }
-        _ => false,
+    let is_far = |node: Expr| {
+        node.may_change()
+            && !accesses.iter().any(|place| exprs.mentions(place.access.offset, |of| of == node))
     };
     !exprs.mentions(cond, is_far)
 }

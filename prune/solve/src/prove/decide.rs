@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use gpurace_protocol::condition::Condition;
 use gpurace_protocol::early_exits::early_exits;
-use gpurace_protocol::expr::{Expr, ExprId};
+use gpurace_protocol::expr::{Axis, Expr, ExprId};
 use gpurace_protocol::group::Group;
 use gpurace_protocol::interval::{Control, controls, uniformity};
 use gpurace_protocol::place::Turn;
@@ -13,7 +13,7 @@ use gpurace_protocol::place::Turn;
 use super::{BesideExits, Prover};
 use crate::encode::{Encoder, Setting, Wrap};
 use crate::linear::{Encoded, Formula, Lin, TooBig};
-use crate::pair::{PairFormula, Relation, divergence, needs, reach};
+use crate::pair::{PairFormula, Relation, assumptions, divergence, reach};
 use crate::smt::{Answer, Query};
 
 /// The largest number of candidates that a query tries to drop.
@@ -130,25 +130,19 @@ impl<'a> Prover<'a> {
         about: &str,
         built: &PairFormula<'a>,
     ) -> Result<BTreeSet<Condition>, Answer> {
-        let facts: [&[Formula]; 2] = [&built.race, &built.encoder.facts];
-        let query =
-            Query { about, atoms: &built.encoder.atoms, facts: &facts, assumptions: &built.assumptions };
         // Conditions that other pairs already need cost nothing extra.
-        if !self.accepted.is_empty() {
-            let accepted: Vec<_> = self.accepted.iter().copied().collect();
-            let assumptions: Vec<_> = accepted.iter().map(|i| built.assumptions[*i].clone()).collect();
-            if let Answer::Unsat(used) = self.asker.ask(Query { assumptions: &assumptions, ..query }) {
-                let used = used.into_iter().map(|i| accepted[i]);
-                return Ok(self.conditions(built, used));
-            }
+        if !self.accepted.is_empty()
+            && let Some(used) = self.decide_simply(about, built)
+        {
+            return Ok(used);
         }
-        let mut tried = BTreeSet::new();
-        let mut core = match self.asker.ask(query) {
+        let mut left: Vec<usize> = (0..built.assumptions.len()).collect();
+        let mut core = match self.ask_assuming(about, built, &left) {
             Answer::Unsat(core) => core,
             answer => return Err(answer),
         };
         // Fewer conditions may be enough. The most demanding ones come last and are dropped first.
-        let mut left: Vec<usize> = (0..built.assumptions.len()).collect();
+        let mut tried = BTreeSet::new();
         for _ in 0..MOST_DROPS {
             let kept = core.iter().rev().find(|i| left.contains(i) && !tried.contains(*i)).copied();
             let Some(dropped) = kept else { break };
@@ -156,14 +150,12 @@ impl<'a> Prover<'a> {
             // What is more demanding and was not needed must not replace it.
             let fewer = left.iter().copied().filter(|i| *i < dropped || *i > dropped && core.contains(i));
             let fewer: Vec<_> = fewer.collect();
-            let assumptions: Vec<_> = fewer.iter().map(|i| built.assumptions[*i].clone()).collect();
-            if let Answer::Unsat(used) = self.asker.ask(Query { assumptions: &assumptions, ..query }) {
-                core = used.into_iter().map(|i| fewer[i]).collect();
-                left = fewer;
+            if let Answer::Unsat(used) = self.ask_assuming(about, built, &fewer) {
+                (core, left) = (used, fewer);
             }
         }
         self.accepted.extend(core.iter().copied());
-        Ok(self.conditions(built, core.into_iter()))
+        Ok(self.conditions(built, &core))
     }
 
     /// Like [`Self::decide`], but only with candidates that earlier proofs use.
@@ -172,23 +164,29 @@ impl<'a> Prover<'a> {
         about: &str,
         built: &PairFormula<'a>,
     ) -> Option<BTreeSet<Condition>> {
-        let facts: [&[Formula]; 2] = [&built.race, &built.encoder.facts];
         let accepted: Vec<_> = self.accepted.iter().copied().collect();
-        let assumptions: Vec<_> = accepted.iter().map(|i| built.assumptions[*i].clone()).collect();
-        let atoms = &built.encoder.atoms;
-        match self.asker.ask(Query { about, atoms, facts: &facts, assumptions: &assumptions }) {
-            Answer::Unsat(used) => {
-                let used = used.into_iter().map(|i| accepted[i]);
-                Some(self.conditions(built, used))
-            }
+        match self.ask_assuming(about, built, &accepted) {
+            Answer::Unsat(used) => Some(self.conditions(built, &used)),
             Answer::Sat(_) | Answer::Unknown(_) => None,
         }
     }
 
+    /// Returns the answer whether a formula has a solution where the `chosen` candidates hold. Without a solution, it
+    /// names those of them that it needed.
+    fn ask_assuming(&mut self, about: &str, built: &PairFormula<'a>, chosen: &[usize]) -> Answer {
+        let facts: [&[Formula]; 2] = [&built.race, &built.encoder.facts];
+        let assumptions: Vec<_> = chosen.iter().map(|i| built.assumptions[*i].clone()).collect();
+        let atoms = &built.encoder.atoms;
+        match self.asker.ask(Query { about, atoms, facts: &facts, assumptions: &assumptions }) {
+            Answer::Unsat(used) => Answer::Unsat(used.into_iter().map(|i| chosen[i]).collect()),
+            answer => answer,
+        }
+    }
+
     /// Returns the conditions of a formula without a solution: on wrapping, and these candidates.
-    fn conditions(&self, built: &PairFormula<'a>, used: impl Iterator<Item = usize>) -> BTreeSet<Condition> {
-        let mut conditions: BTreeSet<_> = needs(built).into_iter().collect();
-        conditions.extend(used.map(|i| Condition::Holds(self.candidates[i])));
+    fn conditions(&self, built: &PairFormula<'a>, used: &[usize]) -> BTreeSet<Condition> {
+        let mut conditions = built.encoder.needs.clone();
+        conditions.extend(used.iter().map(|i| Condition::Holds(self.candidates[*i])));
         conditions
     }
 
@@ -261,27 +259,20 @@ fn assumed(conditions: &BTreeSet<Condition>) -> Vec<ExprId> {
     candidates.collect()
 }
 
-fn encode_candidates<'a>(encoder: &mut Encoder<'a>, candidates: &[ExprId]) -> Encoded<Vec<Formula>> {
-    let mut all = Vec::new();
-    for cond in candidates {
-        let mut frame = crate::encode::Frame::top(encoder.setting, 0);
-        frame.certain = false;
-        all.push(encoder.cond(&mut frame, *cond)?);
-    }
-    // A race needs two threads. Only a kernel whose threads cannot differ is meant for one thread.
-    let protocol = encoder.setting.protocol;
-    let index = |node| matches!(node, Expr::Tid(_) | Expr::Ctaid(_) | Expr::Lane | Expr::Opaque { .. });
-    if !protocol.exprs.iter().any(|(_, node)| index(node)) {
-        encoder.product_facts()?;
-        return Ok(all);
-    }
-    let mut threads = Vec::new();
-    for axis in gpurace_protocol::expr::Axis::ALL {
-        for dim in [encoder.ntid(axis), encoder.nctaid(axis)] {
-            threads.push(Formula::le(&Lin::constant(2), &dim)?);
+/// Returns each candidate as a formula. Adds the fact that a launch has two threads, since a race needs them. Only a
+/// kernel whose threads cannot differ is meant for one thread.
+fn encode_candidates(encoder: &mut Encoder, candidates: &[ExprId]) -> Encoded<Vec<Formula>> {
+    let all = assumptions(encoder, candidates)?;
+    let differs = |node| matches!(node, Expr::Tid(_) | Expr::Ctaid(_) | Expr::Lane | Expr::Opaque { .. });
+    if encoder.setting.protocol.exprs.iter().any(|(_, node)| differs(node)) {
+        let mut several = Vec::new();
+        for axis in Axis::ALL {
+            for dim in [encoder.ntid(axis), encoder.nctaid(axis)] {
+                several.push(Formula::le(&Lin::constant(2), &dim)?);
+            }
         }
+        encoder.facts.push(Formula::any(several));
     }
-    encoder.facts.push(Formula::any(threads));
     encoder.product_facts()?;
     Ok(all)
 }

@@ -18,7 +18,7 @@ use gpurace_protocol::verdict::Witness;
 use super::{Failure, OUT_OF_TIME, Prover};
 use crate::accepted::completed;
 use crate::linear::Formula;
-use crate::pair::{Detail, PairFormula, Related, Relation, formula, is_near, needs};
+use crate::pair::{Detail, PairFormula, Related, Relation, formula, is_near};
 use crate::smt::{Answer, Query};
 use crate::values::{Fixed, assignments, powers_in};
 use crate::witness;
@@ -317,7 +317,7 @@ impl<'a> Prover<'a> {
         }
         let numbers = [self.places[i].number, self.places[j].number];
         let (protocol, exprs) = (self.setting.protocol, self.setting.exprs);
-        let (needs, expected) = (needs(built), self.expected.clone());
+        let (needs, expected) = (built.encoder.needs.clone(), self.expected.clone());
         let confirm = |(launch, threads): (Launch, _)| {
             let meant = expected.holds(exprs, &launch)
                 && needs.iter().all(|need| need.holds(protocol, exprs, &launch));
