@@ -47,6 +47,16 @@ impl Relation {
     /// The threads are in one warp.
     pub const SAME_WARP: Self = Self::SameLanes(LaneSets::WHOLE);
 
+    /// Returns the relation of two threads of which the group holds both. Those of a grid are in different blocks.
+    pub fn of(group: Group) -> Self {
+        match group {
+            Group::Lanes(lanes) => Self::SameLanes(lanes),
+            Group::Warps(warps) => Self::SameWarps(warps),
+            Group::Block => Self::SameBlock,
+            Group::Grid => Self::OtherBlock,
+        }
+    }
+
     /// Returns the smallest group that contains both threads.
     pub fn group(self) -> Group {
         match self {
@@ -131,8 +141,8 @@ pub fn formula<'a>(
         ways.push(way);
     }
     if let Some((of, early)) = meeting.later {
-        let (early, late) = if early == Side::A { (0, 1) } else { (1, 0) };
-        if let (Some(early), Some(late)) = (iterations.get(&(of, early)), iterations.get(&(of, late))) {
+        let [early, late] = [early, early.other()].map(|side| iterations.get(&(of, side as usize)));
+        if let (Some(early), Some(late)) = (early, late) {
             race.push(Formula::lt(early, late)?);
         }
     }
@@ -142,19 +152,7 @@ pub fn formula<'a>(
     race.push(distinct(&mut encoder, relation)?);
     if relation == Relation::OwnThread && a.number == b.number {
         // A copy does not meet itself, but the copy of another iteration.
-        let mut differ = Vec::new();
-        let counted = a.loops().filter(|of| encoder.counts_all_rounds(of.id)).last().map(|of| of.id);
-        for of in a.loops() {
-            if Some(of.id) == counted {
-                // It makes each iteration of all rounds once.
-                differ.clear();
-                let [k, l] = [0, 1].map(|side: usize| encoder.total(&ways[side].frame, of.id));
-                differ.push(Formula::eq(&k?, &l?)?.negated());
-            } else if let (Some(k), Some(l)) = (iterations.get(&(of.id, 0)), iterations.get(&(of.id, 1))) {
-                differ.push(Formula::eq(k, l)?.negated());
-            }
-        }
-        race.push(Formula::any(differ));
+        race.push(iterations_differ(&mut encoder, &ways, a)?);
     }
     for group in not_both_in {
         race.push(tiles::both_in_group(&mut encoder, *group)?.negated());
@@ -167,6 +165,28 @@ pub fn formula<'a>(
     }
 
     PairFormula::of(encoder, race, candidates)
+}
+
+/// Returns the formula that the two ways to one access lead there in different iterations of its loops.
+fn iterations_differ<'a>(
+    encoder: &mut Encoder<'a>,
+    ways: &[Way<'a>],
+    access: &Place<'a>,
+) -> Encoded<Formula> {
+    let mut differ = Vec::new();
+    let counted = access.loops().filter(|of| encoder.counts_all_rounds(of.id)).last().map(|of| of.id);
+    for of in access.loops() {
+        if Some(of.id) == counted {
+            // A thread makes each iteration of all rounds once.
+            differ.clear();
+            let [k, l] = [0, 1].map(|side: usize| encoder.total(&ways[side].frame, of.id));
+            differ.push(Formula::eq(&k?, &l?)?.negated());
+        } else {
+            let [k, l] = [0, 1].map(|side: usize| &ways[side].frame.iteration[&of.id]);
+            differ.push(Formula::eq(k, l)?.negated());
+        }
+    }
+    Ok(Formula::any(differ))
 }
 
 /// Returns the formula that a thread reaches the end of a way, in the first iterations of its loops or in any.
@@ -236,6 +256,7 @@ pub fn divergence<'a>(
     PairFormula::of(encoder, race, candidates)
 }
 
+/// Returns the formula that no barrier lies between two accesses, to which these ways lead.
 fn gap<'a>(
     encoder: &mut Encoder<'a>,
     ways: &[Way<'a>],
@@ -269,13 +290,12 @@ fn gap<'a>(
             encoder.cond(&mut frame, looped.cond)?.negated()
         }
         Gap::Few(few) => {
-            let early = if few.late == Side::A { Side::B } else { Side::A };
             let mut barriers = Lin::constant(0);
             for (of, each) in few.before.iter().chain(&few.between) {
                 barriers = barriers.plus((*each).into(), &counter(&few.late, of))?;
             }
             if let Some((of, each)) = &few.between {
-                barriers = barriers.plus(-i128::from(*each), &counter(&early, of).shifted(1)?)?;
+                barriers = barriers.plus(-i128::from(*each), &counter(&few.late.other(), of).shifted(1)?)?;
             }
             Formula::le(&barriers, &Lin::constant(few.most.into()))?
         }
@@ -285,12 +305,11 @@ fn gap<'a>(
             let later = later.minus(&encoder.total(&way(&Side::A).frame, from)?)?;
             let least = near.least.map(|least| Formula::le(&Lin::constant(least.into()), &later));
             let most = near.most.map(|most| Formula::le(&later, &Lin::constant(most.into())));
-            Formula::all([least.unwrap_or(Ok(Formula::True))?, most.unwrap_or(Ok(Formula::True))?])
+            Formula::all(least.into_iter().chain(most).collect::<Encoded<Vec<_>>>()?)
         }
         Gap::Adjacent(of) | Gap::Apart(of) => {
             let Some((_, early)) = later else { return Ok(Formula::True) };
-            let late = if early == Side::A { Side::B } else { Side::A };
-            let (early, late) = (counter(&early, of), counter(&late, of));
+            let (early, late) = (counter(&early, of), counter(&early.other(), of));
             if matches!(gap, Gap::Adjacent(_)) {
                 Formula::eq(&early.shifted(1)?, &late)?
             } else {
@@ -318,6 +337,17 @@ fn distinct(encoder: &mut Encoder, relation: Relation) -> Encoded<Formula> {
         Relation::SameLanes(_) | Relation::SameWarps(_) => {
             Formula::all([differ, tiles::both_in_group(encoder, relation.group())?])
         }
+    })
+}
+
+/// Returns the place of an object's pointer in the arguments, if it has one there.
+fn slot<'a>(encoder: &mut Encoder<'a>, way: &mut Way<'a>, kind: &ObjectKind) -> Encoded<Option<Lin>> {
+    Ok(match kind {
+        ObjectKind::Slot { at } => Some(encoder.computed(&mut way.frame, *at, View::Signed)?),
+        ObjectKind::Param(id) => {
+            Some(Lin::constant(encoder.setting.protocol.params[id.0 as usize].offset.into()))
+        }
+        _ => None,
     })
 }
 
@@ -350,22 +380,15 @@ fn overlap<'a>(
     if let Some((alike, distance)) = encoder.where_loaded_alike(&d)? {
         common.push(alike.implies(Formula::all(digits::cuts(encoder, &distance, near, race)?)));
     }
-    let slot = |encoder: &mut Encoder<'a>, way: &mut Way<'a>, place: &Place| {
-        let protocol = encoder.setting.protocol;
-        Ok(match protocol.objects[place.access.object.0 as usize].kind {
-            ObjectKind::Slot { at } => Some(encoder.computed(&mut way.frame, at, View::Signed)?),
-            ObjectKind::Param(id) => Some(Lin::constant(protocol.params[id.0 as usize].offset.into())),
-            _ => None,
-        })
-    };
-    let is_computed = |place: &Place| {
-        let kind = &encoder.setting.protocol.objects[place.access.object.0 as usize].kind;
-        matches!(kind, ObjectKind::Slot { .. })
-    };
-    if is_computed(a) || is_computed(b) {
+    let kinds = [a, b].map(|place| &encoder.setting.protocol.objects[place.access.object.0 as usize].kind);
+    if kinds.iter().any(|kind| matches!(kind, ObjectKind::Slot { .. })) {
         // Through different pointers they share no byte, or the prover has not come here.
-        if let (Some(x), Some(y)) = (slot(encoder, &mut ways[0], a)?, slot(encoder, &mut ways[1], b)?) {
-            common.push(Formula::eq(&x, &y)?);
+        let mut slots = Vec::new();
+        for (way, kind) in ways.iter_mut().zip(kinds) {
+            slots.extend(slot(encoder, way, kind)?);
+        }
+        if let [x, y] = &slots[..] {
+            common.push(Formula::eq(x, y)?);
         }
     }
     let common = Formula::all(common);

@@ -335,12 +335,7 @@ impl<'a> Encoder<'a> {
     }
 
     /// Returns the exclusive or of two bits. `known` has those of pairs.
-    fn exclusive_or(
-        &mut self,
-        known: &mut HashMap<(Lin, Lin), Lin>,
-        bit: Lin,
-        other: Lin,
-    ) -> Encoded<Lin> {
+    fn exclusive_or(&mut self, known: &mut HashMap<(Lin, Lin), Lin>, bit: Lin, other: Lin) -> Encoded<Lin> {
         let pair = (bit, other);
         if let Some(known) = known.get(&pair) {
             return Ok(known.clone());

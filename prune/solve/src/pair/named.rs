@@ -11,7 +11,7 @@ use gpurace_protocol::protocol::{Named, Test};
 use gpurace_protocol::range::View;
 
 use super::PairFormula;
-use super::way::{Way, decided, moment, walk};
+use super::way::{Way, decided, follow, moment, walk};
 use crate::encode::{Encoder, Frame, Setting};
 use crate::linear::{Encoded, Formula, Lin};
 use crate::tiles;
@@ -61,8 +61,7 @@ fn number<'a>(
     side: usize,
     (sync, way): (Named, &[Turn<'a>]),
 ) -> Encoded<Lin> {
-    let counter = |encoder: &mut Encoder<'a>, range, _| Lin::atom(encoder.fresh("iteration", range));
-    let mut way = walk(encoder, race, side, way, |_| true, |_, _| None, counter)?;
+    let mut way = follow(encoder, race, side, way)?;
     encoder.computed(&mut way.frame, sync.id, View::Unsigned)
 }
 
@@ -273,8 +272,7 @@ pub(super) fn enter<'a>(
     side: usize,
     at: &Turned<'a>,
 ) -> Encoded<(Way<'a>, Lin)> {
-    let counter = |encoder: &mut Encoder<'a>, range, _| Lin::atom(encoder.fresh("iteration", range));
-    let mut way = walk(encoder, race, side, &at.way[..at.inside], |_| true, |_, _| None, counter)?;
+    let mut way = follow(encoder, race, side, &at.way[..at.inside])?;
     let k = match way.loops.contains_key(&at.of) {
         true => encoder.total(&way.frame, at.of)?,
         false => Lin::default(),

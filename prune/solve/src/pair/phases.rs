@@ -5,7 +5,7 @@ use gpurace_protocol::group::Group;
 use gpurace_protocol::named::WarpSets;
 use gpurace_protocol::place::Turn;
 use gpurace_protocol::protocol::Test;
-use gpurace_protocol::range::Range;
+use gpurace_protocol::range::{Range, View};
 
 use super::named::{Turned, arrives, enter};
 use super::way::walk;
@@ -60,8 +60,8 @@ pub fn unwaited<'a>(
     race.push(arrives(&mut encoder, &mut first, arrival)?);
     race.push(Formula::eq(&k.shifted(shift.into())?, &l)?);
     let waits = arrives(&mut encoder, &mut second, wait)?;
-    let number = encoder.computed(&mut first.frame, arrival.number, super::View::Unsigned)?;
-    let other = encoder.computed(&mut second.frame, wait.number, super::View::Unsigned)?;
+    let number = encoder.computed(&mut first.frame, arrival.number, View::Unsigned)?;
+    let other = encoder.computed(&mut second.frame, wait.number, View::Unsigned)?;
     let (phase, _) = encoder.divide(&k, period.into())?;
     let (_, odd) = encoder.divide(&phase.shifted(before.into())?, 2)?;
     let odd = Formula::eq(&odd, &Lin::constant(1))?;

@@ -48,12 +48,23 @@ pub(super) fn reached<'a>(
     in_first: bool,
 ) -> Encoded<Vec<Formula>> {
     let mut race = Vec::new();
-    let counter = |encoder: &mut Encoder<'a>, range, _| match in_first {
-        true => Lin::constant(0),
-        false => Lin::atom(encoder.fresh("iteration", range)),
-    };
-    walk(encoder, &mut race, 0, way, |_| true, |_, _| None, counter)?;
+    if in_first {
+        walk(encoder, &mut race, 0, way, |_| true, |_, _| None, |_, _, _| Lin::constant(0))?;
+    } else {
+        follow(encoder, &mut race, 0, way)?;
+    }
     Ok(race)
+}
+
+/// Follows a way in any iterations of its loops. Adds to `race` that these run and all guards hold.
+pub(super) fn follow<'a>(
+    encoder: &mut Encoder<'a>,
+    race: &mut Vec<Formula>,
+    side: usize,
+    way: &[Turn<'a>],
+) -> Encoded<Way<'a>> {
+    let counter = |encoder: &mut Encoder<'a>, range, _| Lin::atom(encoder.fresh("iteration", range));
+    walk(encoder, race, side, way, |_| true, |_, _| None, counter)
 }
 
 /// Returns the formula that a condition has this value.
@@ -67,7 +78,8 @@ pub(super) fn decided<'a>(
     Ok(if value { holds } else { holds.negated() })
 }
 
-/// Follows the way to an access. Adds to `race` that its iterations run and those guards hold that count.
+/// Follows the way to an access. Adds to `race` that its iterations run, and that the guards hold for which `counts` is
+/// true. `fixed` gives values of loop variables, and `counter` the number of a loop's iteration, which is in a range.
 pub(super) fn walk<'a>(
     encoder: &mut Encoder<'a>,
     race: &mut Vec<Formula>,

@@ -94,12 +94,8 @@ impl<'a> Prover<'a> {
     fn decided_alike(&mut self, group: Group, controls: &[Control]) -> Result<BTreeSet<Condition>, String> {
         let protocol = self.setting.protocol;
         let mut conditions = BTreeSet::new();
-        let relation = match group {
-            Group::Lanes(lanes) => Relation::SameLanes(lanes),
-            Group::Warps(warps) => Relation::SameWarps(warps),
-            Group::Block => Relation::SameBlock,
-            Group::Grid => Relation::OtherBlock,
-        };
+        // Two threads of the grid may also be in one block.
+        let in_block = (group == Group::Grid).then_some(Relation::SameBlock);
         conditions.extend(self.part_syncs.conditions(group));
         for control in controls {
             if uniformity(protocol, self.setting.exprs, control.cond) >= group.uniform() {
@@ -107,13 +103,8 @@ impl<'a> Prover<'a> {
             }
             let differ =
                 |why: &str| format!("barriers under control that threads may decide differently{why}");
-            // Two threads of the grid may also be in one block.
-            let relations: &[Relation] = match group {
-                Group::Grid => &[Relation::OtherBlock, Relation::SameBlock],
-                _ => &[relation],
-            };
-            for relation in relations {
-                let built = divergence(self.setting, control, *relation, &self.candidates)
+            for relation in [Relation::of(group)].into_iter().chain(in_block) {
+                let built = divergence(self.setting, control, relation, &self.candidates)
                     .map_err(|TooBig| differ(": numbers too big"))?;
                 match self.decide("threads decide alike", &built) {
                     Ok(used) => conditions.extend(used),

@@ -37,6 +37,8 @@ struct Ask<'m> {
 }
 
 impl<'a> Prover<'a> {
+    /// Returns the conditions under which two accesses do not race, if the base of the second one's object is `apart`
+    /// bytes after that of the first one's.
     pub(super) fn same_object(
         &mut self,
         i: usize,
@@ -76,25 +78,12 @@ impl<'a> Prover<'a> {
         match block {
             Ok(more) => conditions.extend(more),
             Err(failure) => {
-                // Such syncs order only threads of one set of lanes or warps, so each kind of set needs a
-                // proof of its own, and so do threads that are in no set together.
                 let passes = [i, j].iter().any(|of| self.places[*of].access.op.passes() > 0);
                 let sets = if passes { Vec::new() } else { self.ordered_groups() };
                 if sets.is_empty() {
                     return Err(failure);
                 }
-                let related = Related { not_both_in: &sets, ..apart_in(Relation::SameBlock) };
-                conditions.extend(self.related(i, j, related, Group::Block)?);
-                for (at, &group) in sets.iter().enumerate() {
-                    let relation = match group {
-                        Group::Lanes(lanes) => Relation::SameLanes(lanes),
-                        Group::Warps(warps) => Relation::SameWarps(warps),
-                        Group::Block | Group::Grid => Relation::SameBlock,
-                    };
-                    let related = Related { not_both_in: &sets[..at], ..apart_in(relation) };
-                    let group = if self.align(group).is_ok() { group } else { Group::Block };
-                    conditions.extend(self.related(i, j, related, group)?);
-                }
+                conditions.extend(self.set_by_set(i, j, apart_in(Relation::SameBlock), &sets)?);
             }
         }
         if !self.not_vacuous(i, &conditions) || !self.not_vacuous(j, &conditions) {
@@ -106,10 +95,27 @@ impl<'a> Prover<'a> {
         Ok(conditions)
     }
 
-    /// Returns sets of lanes, those with few lanes first, such that each two lanes of a warp are in one
-    /// of the last: the whole warp. Those before it are the sets that syncs order. None if no sync orders
-    /// threads of a warp better than those of a block. Behind them come the sets of warps that named barriers
-    /// order, small ones first.
+    /// Returns the conditions under which threads of a block do not race, by their sets. Syncs of lanes or warps order
+    /// only threads of one set. So each kind of set needs a proof of its own, and so do threads that no set holds both.
+    fn set_by_set(
+        &mut self,
+        i: usize,
+        j: usize,
+        in_block: Related<'_>,
+        sets: &[Group],
+    ) -> Result<BTreeSet<Condition>, Failure> {
+        let apart = Related { not_both_in: sets, ..in_block };
+        let mut conditions = self.related(i, j, apart, Group::Block)?;
+        for (at, &group) in sets.iter().enumerate() {
+            let related = Related { relation: Relation::of(group), not_both_in: &sets[..at], ..in_block };
+            let group = if self.align(group).is_ok() { group } else { Group::Block };
+            conditions.extend(self.related(i, j, related, group)?);
+        }
+        Ok(conditions)
+    }
+
+    /// Returns the sets of threads that syncs order better than the barriers of the block, small ones first: sets of
+    /// lanes, then sets of warps. If there are any of lanes, the last of them is the whole warp, ordered or not.
     fn ordered_groups(&mut self) -> Vec<Group> {
         let body = &self.setting.protocol.body;
         let mut sets: Vec<LaneSets> = Vec::new();
@@ -140,31 +146,12 @@ impl<'a> Prover<'a> {
         group: Group,
     ) -> Result<BTreeSet<Condition>, Failure> {
         let mut conditions = BTreeSet::new();
-        let mut barriers = Ok(());
-        let ways = if holds_sync(&self.setting.protocol.body, self.part_syncs.barriers(group)) {
-            match self.align(group) {
-                Ok(more) => {
-                    conditions.extend(more);
-                    meetings(&self.places[i], &self.places[j], self.part_syncs.barriers(group))
-                }
-                Err(why) => {
-                    let beside = if group == Group::Block { self.align_beside_exits() } else { None };
-                    match beside {
-                        Some(beside) => {
-                            conditions.extend(beside.conditions.iter().cloned());
-                            let places = (&self.places[i], &self.places[j]);
-                            let barriers = self.part_syncs.barriers(group);
-                            meetings_beside_exits(places.0, places.1, barriers, &beside.exits)
-                        }
-                        None => {
-                            barriers = Err(why);
-                            unordered()
-                        }
-                    }
-                }
+        let (ways, barriers) = match self.between_barriers(i, j, group) {
+            Ok((ways, more)) => {
+                conditions.extend(more);
+                (ways, Ok(()))
             }
-        } else {
-            unordered()
+            Err(why) => (unordered(), Err(why)),
         };
         let in_block = related.relation != Relation::OtherBlock;
         if let Some(more) = self.ordered_once(i, j).filter(|_| in_block) {
@@ -181,6 +168,31 @@ impl<'a> Prover<'a> {
             }
         }
         Ok(conditions)
+    }
+
+    /// Returns the ways in which threads of a group meet in two accesses with no barrier of the group in between, and the
+    /// conditions for that. Else returns why the barriers order nothing.
+    fn between_barriers(
+        &mut self,
+        i: usize,
+        j: usize,
+        group: Group,
+    ) -> Result<(Vec<Meeting>, BTreeSet<Condition>), String> {
+        if !holds_sync(&self.setting.protocol.body, self.part_syncs.barriers(group)) {
+            return Ok((unordered(), BTreeSet::new()));
+        }
+        let aligned = self.align(group);
+        let beside = match group {
+            Group::Block if aligned.is_err() => self.align_beside_exits(),
+            _ => None,
+        };
+        let (a, b, barriers) = (&self.places[i], &self.places[j], self.part_syncs.barriers(group));
+        match (aligned, beside) {
+            (Err(_), Some(beside)) => {
+                Ok((meetings_beside_exits(a, b, barriers, &beside.exits), beside.conditions.clone()))
+            }
+            (aligned, _) => aligned.map(|conditions| (meetings(a, b, barriers), conditions)),
+        }
     }
 
     /// Returns the conditions of a proof that knows of loop variables only that they are powers of two.
@@ -284,6 +296,7 @@ impl<'a> Prover<'a> {
         }
     }
 
+    /// Returns the reason why a pair with a solution that is no witness has no proof.
     fn why_not(&self, i: usize, j: usize, built: &PairFormula, barriers: Result<(), String>) -> String {
         let exprs = self.setting.exprs;
         let opaque = |node: Expr| matches!(node, Expr::Opaque { .. });
