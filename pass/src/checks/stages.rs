@@ -13,9 +13,9 @@ use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
+use crate::analysis::numbers::Numbers;
 use crate::analysis::regions::Graph;
 use crate::analysis::uniform::Uniformity;
-use crate::checks::covered::Numbers;
 use crate::checks::sites::{Access, AccessSite};
 use crate::ir;
 

@@ -11,7 +11,7 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use crate::analysis::control_flow::ControlFlow;
-use crate::checks::covered::Numbers;
+use crate::analysis::numbers::Numbers;
 use crate::checks::one_thread::OneThread;
 use crate::checks::sites::{Access, AccessSite};
 use crate::ir;

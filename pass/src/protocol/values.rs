@@ -7,7 +7,7 @@ use gpurace_protocol::expr::{BinOp, Cast, ExprId, Width};
 use gpurace_protocol::protocol::{SiteId, Ticket};
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
-use llvm_sys::{LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMOpcode};
+use llvm_sys::{LLVMAtomicRMWBinOp, LLVMOpcode};
 
 use super::arithmetic::binary;
 use super::frame::{Aim, Extraction, Frame, LoopPlace, Pointer, Value, int_width};
@@ -313,11 +313,7 @@ unsafe fn address_of(pointer: LLVMValueRef, width: Width) -> Option<u32> {
 /// `value` is live.
 pub unsafe fn is_plain_load(value: LLVMValueRef) -> bool {
     // SAFETY: by contract.
-    unsafe {
-        ir::value_opcode(value) == Some(LLVMOpcode::LLVMLoad)
-            && LLVMGetVolatile(value) == 0
-            && LLVMGetOrdering(value) == LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic
-    }
+    unsafe { ir::value_opcode(value) == Some(LLVMOpcode::LLVMLoad) && ir::is_plain(value) }
 }
 
 /// The integer of this width that a pointer was made from, if the pointer holds all of it. The pointer may be part of a
