@@ -13,6 +13,7 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::{LLVMIntPredicate, LLVMLinkage};
 
+use self::warps::Warp;
 use super::Checks;
 use crate::blocks::affine_rows::AffineFunctions;
 use crate::blocks::batch;
@@ -167,10 +168,11 @@ impl BlockEntryBuilder<'_> {
                 LLVMPositionBuilderAtEnd(b, start);
                 let shared = self.shared();
                 self.indices(WARP_SIZE, |entry, first, linear| {
+                    let warp = Warp { kernel, first, linear, shared: &shared };
                     if entry.segments.parts {
-                        entry.parting_warp(kernel, point, first, linear, &shared);
+                        entry.parting_warp(point, warp);
                     } else {
-                        entry.warp(kernel, point, first, linear, &shared);
+                        entry.warp(point, warp);
                     }
                 });
                 self.go_on(point, choose);
