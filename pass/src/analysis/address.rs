@@ -151,6 +151,7 @@ pub unsafe fn start_of(module: LLVMModuleRef, pointer: LLVMValueRef) -> (Start, 
     }
 }
 
+/// What an address that is no computed one is.
 unsafe fn start(value: LLVMValueRef) -> Start {
     // SAFETY: by contract.
     unsafe {

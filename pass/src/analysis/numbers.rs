@@ -81,6 +81,7 @@ impl Numbers {
         &self.depends_on[number as usize]
     }
 
+    /// How a value is computed.
     unsafe fn form(&mut self, value: LLVMValueRef) -> Form {
         // SAFETY: by contract.
         unsafe {

@@ -121,6 +121,7 @@ impl Accessed {
     }
 }
 
+/// True if addresses of two roots may be one.
 fn may_be_one(a: AddressRoot, b: AddressRoot) -> bool {
     let shared = |root: AddressRoot| match root {
         AddressRoot::Variable(v) => {

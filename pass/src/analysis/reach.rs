@@ -50,6 +50,7 @@ pub unsafe fn of_kernels(module: LLVMModuleRef, kernels: &[LLVMValueRef]) -> Vec
     }
 }
 
+/// What a kernel reaches.
 fn reach(
     kernel: LLVMValueRef,
     own: &HashMap<LLVMValueRef, FunctionReach>,
@@ -90,6 +91,7 @@ fn reach(
     out
 }
 
+/// What a function does itself.
 unsafe fn own(module: LLVMModuleRef, function: LLVMValueRef) -> FunctionReach {
     let mut own = FunctionReach::default();
     let mut constants = HashSet::new();

@@ -62,6 +62,7 @@ pub unsafe fn mark(module: LLVMModuleRef) {
     }
 }
 
+/// Ignores the accesses of a function: the runtime is told where it begins and ends, and its instructions are marked.
 unsafe fn mark_function(function: LLVMValueRef, calls: &EntryCalls, builder: LLVMBuilderRef) {
     // SAFETY: by contract; a definition has an entry block with a terminator.
     unsafe {

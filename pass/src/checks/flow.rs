@@ -139,6 +139,7 @@ impl<'a> Known<'a> {
     }
 }
 
+/// Returns the control flow of a kernel; `None` if it is too large, or not made of loops with one entry.
 unsafe fn of_kernel(
     module: LLVMModuleRef,
     kernel: LLVMValueRef,

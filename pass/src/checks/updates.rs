@@ -108,6 +108,7 @@ struct ReadValue {
 }
 
 impl ReadValue {
+    /// Finds what depends on a read.
     unsafe fn of(read: LLVMValueRef) -> Self {
         let mut of = Self { values: HashSet::from([read]), deciding: HashSet::new() };
         let mut pending = vec![read];

@@ -162,6 +162,7 @@ impl<'a> Facts<'a> {
     }
 }
 
+/// The effect of a function that is not followed.
 fn unknown(summary: Summary, why: String) -> Effect {
     summary.unknown(why).map_or(Effect::Nothing, Effect::Unknown)
 }

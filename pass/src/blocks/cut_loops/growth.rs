@@ -60,6 +60,7 @@ impl<'a> Growth<'a> {
         }
     }
 
+    /// How much the result of an instruction grows in an iteration; `None` if that is not known.
     unsafe fn instruction(&mut self, i: LLVMValueRef) -> Option<i64> {
         // SAFETY: by contract.
         unsafe {

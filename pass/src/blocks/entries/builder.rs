@@ -51,6 +51,7 @@ pub(super) struct BlockEntryBuilder<'a> {
 }
 
 impl BlockEntryBuilder<'_> {
+    /// Builds the block entry `name` of a kernel that was cut.
     pub(super) unsafe fn build(
         module: LLVMModuleRef,
         kernel: LLVMValueRef,
@@ -125,11 +126,13 @@ impl BlockEntryBuilder<'_> {
         unsafe { in_common(self.builder, LLVMGetParam(self.function, 2), offset) }
     }
 
+    /// Adds a basic block.
     pub(super) unsafe fn new_block(&self, name: &CStr) -> LLVMBasicBlockRef {
         // SAFETY: by contract.
         unsafe { LLVMAppendBasicBlockInContext(self.context, self.function, name.as_ptr()) }
     }
 
+    /// Loads the size of the block, and the fields that are equal for all threads.
     unsafe fn load_context(&mut self) {
         // SAFETY: by contract.
         unsafe {

@@ -34,6 +34,7 @@ impl Phases {
         }
     }
 
+    /// Adds the arrays that a kernel uses, of those that [`Self::add_members`] adds.
     unsafe fn add_members_of(&mut self, variable: LLVMValueRef, kernel: LLVMValueRef, uses: &MembersUsed) {
         // SAFETY: by the caller's contract.
         unsafe {

@@ -151,6 +151,7 @@ fn qualifiers(strength: Strength, bytes: u32) -> (&'static str, String) {
     }
 }
 
+/// A load of one element or of a vector.
 fn ld(
     body: &mut Body,
     strength: Strength,
@@ -177,6 +178,7 @@ fn ld(
     body.set_all(d, ty, &values)
 }
 
+/// A store of one element or of a vector.
 fn st(body: &mut Body, strength: Strength, space: Space, ty: Ty, to: &Address, a: &[Operand]) -> Translated {
     let (n, bits) = (a.len(), ty.bits());
     if bits > 64 && strength != Strength::Weak {
@@ -236,6 +238,7 @@ impl AtOnce {
 /// Keeps the compiler from moving accesses across this place.
 const KEEP_ORDER: &str = "call void asm sideeffect \"\", \"~{memory}\"()";
 
+/// Loads a strong vector, and returns its elements.
 fn load_at_once(body: &mut Body, strength: Strength, ty: Ty, n: usize, at: &str) -> Vec<String> {
     let AtOnce { ty: whole, prefix, how, order } = AtOnce::new(strength, ty, n);
     let value = body.value(format_args!("load {prefix}{whole}, {at}{how}"));
@@ -248,6 +251,7 @@ fn load_at_once(body: &mut Body, strength: Strength, ty: Ty, n: usize, at: &str)
     body.elements(&value, n, ty.bits())
 }
 
+/// Stores a strong vector.
 fn store_at_once(body: &mut Body, strength: Strength, ty: Ty, values: &[String], at: &str) {
     let (n, bits) = (values.len(), ty.bits());
     let AtOnce { ty: whole, prefix, how, order } = AtOnce::new(strength, ty, n);
@@ -262,6 +266,7 @@ fn store_at_once(body: &mut Body, strength: Strength, ty: Ty, values: &[String],
     body.line(format_args!("store {prefix}{whole} {value}, {at}{how}"));
 }
 
+/// A read-modify-write of one element, or of each element of a vector.
 fn atom(body: &mut Body, op: &Op) -> Translated {
     let Op::Atom { op, order, scope, space, ty, d, at, b, c } = op else { return Err(Refused) };
     if ty.bits() > 64 {
