@@ -50,10 +50,12 @@ impl<'p> Used<'p> {
         Self { protocol, offsets, guards }
     }
 
+    /// All of these nodes.
     fn all(&self) -> impl Iterator<Item = Expr> {
         self.guards.iter().chain(&self.offsets).map(|id| self.protocol.exprs.get(*id))
     }
 
+    /// True if one of them is this node.
     fn has(&self, node: Expr) -> bool {
         self.all().any(|used| used == node)
     }

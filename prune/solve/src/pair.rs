@@ -79,6 +79,7 @@ pub struct PairFormula<'a> {
 }
 
 impl<'a> PairFormula<'a> {
+    /// Returns the query for a race that the encoder has encoded.
     fn of(mut encoder: Encoder<'a>, race: Vec<Formula>, candidates: &[ExprId]) -> Encoded<Self> {
         let assumptions = assumptions(&mut encoder, candidates)?;
         encoder.contents_facts()?;

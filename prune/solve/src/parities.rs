@@ -41,6 +41,7 @@ impl Parity {
         self.of.is_empty().then_some(self.flipped)
     }
 
+    /// Returns the exclusive or.
     fn plus(&self, other: &Self) -> Self {
         let (own, others) = (self.of.iter(), other.of.iter());
         let alone = |bits: &[(usize, u32)], bit| !bits.contains(bit);

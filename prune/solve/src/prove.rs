@@ -202,6 +202,7 @@ struct Found {
 }
 
 impl Found {
+    /// Returns the verdict of a site for the results of its pairs.
     fn verdict(self, site: SiteId) -> SiteVerdict {
         let mut with = None;
         let (verdict, why) = match (self.racy, self.failed) {

@@ -72,6 +72,7 @@ impl<'a> Encoder<'a> {
         Ok(formula)
     }
 
+    /// Returns a comparison as a formula.
     fn comparison(&mut self, f: &mut Frame<'a>, op: CmpOp, a: ExprId, b: ExprId) -> Encoded<Formula> {
         let exprs = self.setting.exprs;
         if exprs.width(a) == Width::W1 && matches!(op, CmpOp::Eq | CmpOp::Ne) {

@@ -266,6 +266,7 @@ impl<'a> Encoder<'a> {
         f.guards.iter().copied().filter(|(cond, _)| !exprs.mentions(*cond, inside)).collect()
     }
 
+    /// Returns the value of a variable that is multiplied in each iteration: a case for each iteration before it wraps.
     fn geometric(
         &mut self,
         f: &mut Frame<'a>,
@@ -302,6 +303,8 @@ impl<'a> Encoder<'a> {
         self.steady(f, info, value, view)
     }
 
+    /// Returns the value of a variable that is divided in each iteration: a case for each iteration, until it is 0. The
+    /// division reads it in the view `own`.
     fn halving(
         &mut self,
         f: &mut Frame<'a>,

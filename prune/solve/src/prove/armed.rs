@@ -45,6 +45,7 @@ impl<'a> Prover<'a> {
         self.armed_by(&armed, &arrivals[at], &arrivals[to])
     }
 
+    /// What is known of a named barrier that the arrivals `armed` arm: `own` arrives there in a loop, and `other` waits.
     fn armed_by(
         &mut self,
         armed: &[&Arrival<'a>],

@@ -30,6 +30,7 @@ impl Prover<'_> {
         })
     }
 
+    /// Returns the counter with the conditions under which other writes leave it alone, or only start it anew.
     fn beside_other_writes(&mut self, mut counter: Counter) -> Option<Counter> {
         let handed = self.setting.handed.get().map_or(&[][..], Vec::as_slice);
         for value in &counter.rests_on {

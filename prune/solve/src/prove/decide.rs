@@ -64,6 +64,7 @@ impl<'a> Prover<'a> {
         result
     }
 
+    /// What [`Self::align`] returns, when it is first asked.
     fn find_alignment(&mut self, group: Group) -> Result<BTreeSet<Condition>, String> {
         let controls = controls(self.setting.protocol, self.part_syncs.barriers(group), &[])?;
         self.decided_alike(group, &controls)
@@ -78,6 +79,7 @@ impl<'a> Prover<'a> {
         self.beside_exits.clone().flatten()
     }
 
+    /// What [`Self::align_beside_exits`] returns, when it is first asked.
     fn find_exits(&mut self) -> Option<BesideExits<'a>> {
         let protocol = self.setting.protocol;
         let barriers = self.part_syncs.barriers(Group::Block);

@@ -17,7 +17,7 @@ use gpurace_protocol::verdict::Witness;
 
 use super::{Failure, OUT_OF_TIME, Prover};
 use crate::accepted::completed;
-use crate::linear::Formula;
+use crate::linear::{Encoded, Formula};
 use crate::pair::{Detail, PairFormula, Related, Relation, formula, is_near};
 use crate::smt::{Answer, Query};
 use crate::values::{Fixed, assignments, powers_in};
@@ -230,70 +230,80 @@ impl<'a> Prover<'a> {
         result
     }
 
+    /// What [`Self::meeting`] returns, where hard queries may be put off.
     fn find_meeting(
         &mut self,
         ask: Ask,
         fixed: &[(VarId, Fixed)],
         barriers: Result<(), String>,
     ) -> Result<BTreeSet<Condition>, Failure> {
-        let Ask { i, j, related, meeting } = ask;
-        let places = (&self.places[i], &self.places[j]);
-        let ops = [places.0.access.op, places.1.access.op];
-        let passes = ops.iter().any(|op| op.passes() > 0);
-        let copies = ops.iter().any(|op| op.is_copy());
-        let about = format!(
-            "site {} and site {}, {:?}, {fixed:?}",
-            places.0.access.site.0, places.1.access.site.0, related.relation
-        );
-        let turns = places.0.way.iter().chain(&places.1.way);
-        let guards = turns.filter_map(|turn| match turn {
-            Turn::Branch { cond, .. } => Some(is_near(self.setting.exprs, [places.0, places.1], *cond)),
-            Turn::At { .. } | Turn::Into(_) => None,
-        });
-        let guards: BTreeSet<bool> = guards.collect();
-        let build = |detail| formula(self.setting, places, meeting, related, &self.candidates, fixed, detail);
-        // The first queries leave out conditions around the accesses. Many pairs share them, and
-        // often they are enough.
-        let mut simple = Vec::new();
-        if !guards.is_empty() {
-            simple.extend(build(Detail::Loops));
-        }
-        if guards.len() == 2 {
-            simple.extend(build(Detail::Near));
-        }
-        let Ok(mut built) = build(Detail::All) else {
-            return Err(Failure::Why("numbers too big".into()));
-        };
-        simple.retain(|simple| simple.encoder.needs.is_subset(&built.encoder.needs));
+        let Ask { i, j, related, .. } = ask;
+        let why = |why: &str| Err(Failure::Why(why.into()));
+        let Ok((simple, mut built)) = self.formulas(ask, fixed) else { return why("numbers too big") };
+        let accesses = [i, j].map(|of| self.places[of].access);
+        let [a, b] = accesses.map(|access| access.site.0);
+        let about = format!("site {a} and site {b}, {:?}, {fixed:?}", related.relation);
         for simple in simple {
             if let Some(used) = self.decide_simply(&about, &simple) {
                 return Ok(used);
             }
         }
-        match self.decide(&about, &built) {
-            Ok(used) => Ok(used),
+        let answer = match self.decide(&about, &built) {
+            Ok(used) => return Ok(used),
+            Err(answer) => answer,
+        };
+        match answer {
             // A solution here is no witness: no iteration with these values may exist.
-            Err(_) if !fixed.is_empty() => Err(Failure::Why("for some values of loop variables".into())),
-            Err(Answer::Sat(_)) if related.relation == Relation::OwnThread => {
-                Err(Failure::Why("an asynchronous copy of the same thread may touch the same bytes".into()))
+            _ if !fixed.is_empty() => why("for some values of loop variables"),
+            Answer::Sat(_) if related.relation == Relation::OwnThread => {
+                why("an asynchronous copy of the same thread may touch the same bytes")
             }
             // Such an access may take place before the barriers that it may pass.
-            Err(Answer::Sat(_)) if passes => {
-                let what = match copies {
+            Answer::Sat(_) if accesses.iter().any(|access| access.op.passes() > 0) => {
+                why(match accesses.iter().any(|access| access.op.is_copy()) {
                     true => "an asynchronous copy may still be in flight",
                     false => "an access between an arrival and its wait may still come",
-                };
-                Err(Failure::Why(what.into()))
+                })
             }
-            Err(Answer::Sat(solution)) => {
+            Answer::Sat(solution) => {
                 if let Some(witness) = self.witness(i, j, &mut built, solution) {
                     return Err(Failure::Race(Box::new(witness)));
                 }
                 Err(Failure::Why(self.why_not(i, j, &built, barriers)))
             }
-            Err(Answer::Unknown(why)) => Err(Failure::Why(format!("solver gave up: {why}"))),
-            Err(Answer::Unsat(_)) => Ok(BTreeSet::new()),
+            Answer::Unknown(reason) => why(&format!("solver gave up: {reason}")),
+            Answer::Unsat(_) => Ok(BTreeSet::new()),
         }
+    }
+
+    /// Returns simple formulas of a question, and the exact one. The simple ones leave out conditions around the
+    /// accesses. Many pairs share them, and often they are enough.
+    fn formulas(
+        &self,
+        Ask { i, j, related, meeting }: Ask,
+        fixed: &[(VarId, Fixed)],
+    ) -> Encoded<(Vec<PairFormula<'a>>, PairFormula<'a>)> {
+        let places @ (a, b) = (&self.places[i], &self.places[j]);
+        let build = |detail| formula(self.setting, places, meeting, related, &self.candidates, fixed, detail);
+        let are_near: BTreeSet<bool> = a
+            .way
+            .iter()
+            .chain(&b.way)
+            .filter_map(|turn| match turn {
+                Turn::Branch { cond, .. } => Some(is_near(self.setting.exprs, [a, b], *cond)),
+                Turn::At { .. } | Turn::Into(_) => None,
+            })
+            .collect();
+        let mut simple = Vec::new();
+        if !are_near.is_empty() {
+            simple.extend(build(Detail::Loops));
+        }
+        if are_near.len() == 2 {
+            simple.extend(build(Detail::Near));
+        }
+        let exact = build(Detail::All)?;
+        simple.retain(|simple| simple.encoder.needs.is_subset(&exact.encoder.needs));
+        Ok((simple, exact))
     }
 
     /// Returns the reason why a pair with a solution that is no witness has no proof.

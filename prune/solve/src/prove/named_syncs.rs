@@ -90,6 +90,7 @@ impl<'a> Prover<'a> {
         groups
     }
 
+    /// True if two arrivals may be at one barrier. Else adds the conditions under which they are not.
     fn may_be_one_barrier(
         &mut self,
         a: &Arrival<'a>,

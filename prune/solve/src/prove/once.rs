@@ -40,6 +40,7 @@ impl<'a> Prover<'a> {
         self.once = arrays.iter().flat_map(|steps| self.once_in(steps)).collect();
     }
 
+    /// Finds such mbarriers in one array.
     fn once_in(&mut self, steps: &[Step<'a>]) -> Vec<Once<'a>> {
         let (waits, arrivals): (Vec<_>, Vec<_>) = steps.iter().partition(|(phase, _)| phase.parity.is_some());
         let places: BTreeSet<_> = arrivals.iter().filter_map(|(phase, _)| self.constant(phase.at)).collect();

@@ -152,6 +152,7 @@ impl<'a> Prover<'a> {
         firsts.collect::<Vec<_>>().into_iter().find_map(|first| self.threads_of(arrivals, first, size))
     }
 
+    /// The same, for the threads from `first` on.
     fn threads_of(&mut self, arrivals: &[&Turned<'a>], first: u32, size: u32) -> Option<BTreeSet<Condition>> {
         let mut conditions = BTreeSet::new();
         for at in arrivals {
