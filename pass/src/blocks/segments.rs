@@ -430,7 +430,7 @@ impl Cutter {
             let (module, function) = (self.module, self.function);
             let analyse = |reads: &ReadOnce, ending| {
                 let reads = reads.clone();
-                BlockUniform::of(module, function, &varying, read_only, warps.clone(), ending, reads)
+                BlockUniform::of(function, &varying, read_only, warps.clone(), ending, reads)
             };
             let at = barriers.iter().map(|&b| LLVMGetInstructionParent(b)).collect();
             let meeting =
