@@ -111,9 +111,7 @@ unsafe fn own(module: LLVMModuleRef, function: LLVMValueRef) -> FunctionReach {
                 }
                 LLVMOpcode::LLVMAlloca => {
                     let ty = LLVMGetAllocatedType(instruction);
-                    let count = LLVMGetOperand(instruction, 0);
-                    let count =
-                        if LLVMIsAConstantInt(count).is_null() { 1 } else { LLVMConstIntGetZExtValue(count) };
+                    let count = ir::constant(LLVMGetOperand(instruction, 0)).unwrap_or(1);
                     own.locals = own.locals.saturating_add(count.saturating_mul(ir::alloc_size(module, ty)));
                 }
                 _ => {}

@@ -434,13 +434,28 @@ pub unsafe fn kernels(module: LLVMModuleRef) -> Vec<(LLVMValueRef, u32)> {
     }
 }
 
+/// The value of a constant of at most 64 bits, unsigned. `None` for any other value.
+pub unsafe fn constant(value: LLVMValueRef) -> Option<u64> {
+    // SAFETY: by contract.
+    unsafe { is_small_constant(value).then(|| LLVMConstIntGetZExtValue(value)) }
+}
+
+/// The value of a constant of at most 64 bits, signed. `None` for any other value.
+pub unsafe fn signed_constant(value: LLVMValueRef) -> Option<i64> {
+    // SAFETY: by contract.
+    unsafe { is_small_constant(value).then(|| LLVMConstIntGetSExtValue(value)) }
+}
+
+/// True for a constant of at most 64 bits.
+unsafe fn is_small_constant(value: LLVMValueRef) -> bool {
+    // SAFETY: by contract.
+    unsafe { !LLVMIsAConstantInt(value).is_null() && LLVMGetIntTypeWidth(LLVMTypeOf(value)) <= 64 }
+}
+
 /// A call's argument, if it is a constant.
 pub unsafe fn constant_argument(call: LLVMValueRef, index: u32) -> Option<u64> {
     // SAFETY: by contract.
-    unsafe {
-        let value = LLVMGetOperand(call, index);
-        (!LLVMIsAConstantInt(value).is_null()).then(|| LLVMConstIntGetZExtValue(value))
-    }
+    unsafe { constant(LLVMGetOperand(call, index)) }
 }
 
 /// Modules from text, for tests.

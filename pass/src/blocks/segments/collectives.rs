@@ -366,7 +366,7 @@ impl Cutter {
                 Entry::Syncwarp => call.operand(0),
                 _ => call.operand(1),
             };
-            let number = |v| (!LLVMIsAConstantInt(v).is_null()).then(|| LLVMConstIntGetZExtValue(v) as u32);
+            let number = |v| ir::constant(v).map(|number| number as u32);
             let of = |v, opcode| (ir::value_opcode(v) == Some(opcode)).then(|| LLVMGetOperand(v, 0));
             if number(mask) == Some(u32::MAX) {
                 return Some(full);
