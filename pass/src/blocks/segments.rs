@@ -26,7 +26,7 @@
 //! |---|---|
 //! | `collectives` | collectives of a warp become plain code between two cuts |
 //! | `context` | fields of the thread context become parameters |
-//! | `early_exits` | threads that end before a barrier of others |
+//! | `early_exits` | whether threads reach each barrier together, but for those that end before |
 //! | `frame` | places in the frame; local variables move there |
 //! | `loop_variables` | what threads add to their variables alike in a loop becomes a value that they share |
 //! | `crossing` | values that are needed after a barrier are computed again or kept in the frame |
@@ -74,7 +74,6 @@ pub use frame::in_common;
 use loop_variables::SharedSum;
 pub use meeting::meeting_functions;
 pub use points::for_some_threads;
-use read_once::ReadOnce;
 pub use read_once::marks;
 
 unsafe extern "C" {
@@ -352,7 +351,7 @@ impl Cutter {
             let read_only = if checks == Checks::None { self.share_by_value() } else { Vec::new() };
             let parallel = self.place_variables(barriers.len() + collectives.len() > 0, checks)?;
             self.compute_at_start();
-            let mut uniform = self.meeting_at(&barriers, !collectives.is_empty(), &read_only, checks)?;
+            let mut uniform = self.uniform_at(&barriers, !collectives.is_empty(), &read_only, checks)?;
             let sync = |at| EntryCall::of(at).and_then(|call| call.sync()).unwrap_or(0);
             let at_barrier = |&at: &LLVMValueRef| Cut { at, runs: Runs::Block, sync: sync(at), apart: None };
             let mut cuts: Vec<_> = barriers.iter().map(at_barrier).collect();
@@ -409,45 +408,6 @@ impl Cutter {
                 batches,
                 affine,
             })
-        }
-    }
-
-    /// Returns what the threads of a block have in common, if they reach each barrier together. If values that threads
-    /// read decide about that, one thread reads these for all. `None` if threads may not reach each barrier together.
-    unsafe fn meeting_at(
-        &mut self,
-        barriers: &[LLVMValueRef],
-        has_collectives: bool,
-        read_only: &[bool],
-        checks: Checks,
-    ) -> Option<BlockUniform> {
-        // SAFETY: by contract.
-        unsafe {
-            let varying =
-                [ThreadParameter::X, ThreadParameter::Y, ThreadParameter::Z, ThreadParameter::Linear]
-                    .map(|p| self.parameter(p));
-            let warps = has_collectives.then(|| self.whole_warps());
-            let (module, function) = (self.module, self.function);
-            let analyse = |reads: &ReadOnce, ending| {
-                let reads = reads.clone();
-                BlockUniform::of(function, &varying, read_only, warps.clone(), ending, reads)
-            };
-            let at = barriers.iter().map(|&b| LLVMGetInstructionParent(b)).collect();
-            let meeting =
-                |reads: &ReadOnce| early_exits::meeting_at(function, &at, |ending| analyse(reads, ending));
-            let (uniform, some_end) = match meeting(&ReadOnce::new()) {
-                None if !has_collectives && read_once::is_for(function, checks) => {
-                    let parting = analyse(&ReadOnce::new(), HashSet::new());
-                    let reads = read_once::candidates(module, &at, function, &parting);
-                    let uniform = meeting(&reads)?.0;
-                    meeting(&self.read_once(&reads, &uniform)?)
-                }
-                met => met,
-            }?;
-            if some_end {
-                self.own_point = Some(self.thread_place(4, 4));
-            }
-            Some(uniform)
         }
     }
 

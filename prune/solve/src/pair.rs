@@ -44,9 +44,6 @@ pub enum Relation {
 }
 
 impl Relation {
-    /// The threads are in one warp.
-    pub const SAME_WARP: Self = Self::SameLanes(LaneSets::WHOLE);
-
     /// Returns the relation of two threads of which the group holds both. Those of a grid are in different blocks.
     pub fn of(group: Group) -> Self {
         match group {
@@ -68,23 +65,23 @@ impl Relation {
     }
 }
 
-/// The formula of a query about a pair.
+/// The formula of a query about one thread or two.
 pub struct PairFormula<'a> {
     /// The formula's unknowns, facts and conditions on wrapping.
     pub encoder: Encoder<'a>,
-    /// The requirements of a race. Without a solution, the pair does not race.
-    pub race: Vec<Formula>,
+    /// What the query looks for, such as a race. Without a solution, it does not occur.
+    pub sought: Vec<Formula>,
     /// Optional assumptions: one formula for each candidate.
     pub assumptions: Vec<Formula>,
 }
 
 impl<'a> PairFormula<'a> {
-    /// Returns the query for a race that the encoder has encoded.
-    fn of(mut encoder: Encoder<'a>, race: Vec<Formula>, candidates: &[ExprId]) -> Encoded<Self> {
+    /// Returns the query for what is sought, in the terms of the encoder.
+    fn of(mut encoder: Encoder<'a>, sought: Vec<Formula>, candidates: &[ExprId]) -> Encoded<Self> {
         let assumptions = assumptions(&mut encoder, candidates)?;
         encoder.contents_facts()?;
         encoder.product_facts()?;
-        Ok(Self { encoder, race, assumptions })
+        Ok(Self { encoder, sought, assumptions })
     }
 }
 
@@ -119,7 +116,7 @@ pub fn formula<'a>(
     detail: Detail,
 ) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, relation.group());
-    let mut race = Vec::new();
+    let mut sought = Vec::new();
     let counts = |cond| match detail {
         Detail::Loops => false,
         Detail::Near => is_near(setting.exprs, [a, b], cond),
@@ -134,38 +131,39 @@ pub fn formula<'a>(
             let value = fixed.iter().find(|(id, _)| *id == var).map(|(_, value)| value.clone());
             value.filter(|_| meeting.same.contains(&of.id))
         };
-        let way = walk(&mut encoder, &mut race, side, &place.way, counts, together, |encoder, range, of| {
-            let shared = meeting.same.contains(&of);
-            let key = (of, if shared { 0 } else { side });
-            iterations.entry(key).or_insert_with(|| Lin::atom(encoder.fresh("iteration", range))).clone()
-        })?;
+        let way =
+            walk(&mut encoder, &mut sought, side, &place.way, counts, together, |encoder, range, of| {
+                let shared = meeting.same.contains(&of);
+                let key = (of, if shared { 0 } else { side });
+                iterations.entry(key).or_insert_with(|| Lin::atom(encoder.fresh("iteration", range))).clone()
+            })?;
         ways.push(way);
     }
     if let Some((of, early)) = meeting.later {
-        let [early, late] = [early, early.other()].map(|side| iterations.get(&(of, side as usize)));
+        let [early, late] = [early, other(early)].map(|side| iterations.get(&(of, side as usize)));
         if let (Some(early), Some(late)) = (early, late) {
-            race.push(Formula::lt(early, late)?);
+            sought.push(Formula::lt(early, late)?);
         }
     }
     let gap = gap(&mut encoder, &ways, &meeting.gap, meeting.later)?;
-    race.push(gap);
+    sought.push(gap);
 
-    race.push(distinct(&mut encoder, relation)?);
+    sought.push(distinct(&mut encoder, relation)?);
     if relation == Relation::OwnThread && a.number == b.number {
         // A copy does not meet itself, but the copy of another iteration.
-        race.push(iterations_differ(&mut encoder, &ways, a)?);
+        sought.push(iterations_differ(&mut encoder, &ways, a)?);
     }
     for group in not_both_in {
-        race.push(tiles::both_in_group(&mut encoder, *group)?.negated());
+        sought.push(tiles::both_in_group(&mut encoder, *group)?.negated());
     }
-    let overlap = overlap(&mut encoder, &mut ways, (a, b), relation, apart, &race)?;
-    race.push(overlap);
+    let overlap = overlap(&mut encoder, &mut ways, (a, b), relation, apart, &sought)?;
+    sought.push(overlap);
     tickets::add_facts(&mut encoder, counters, relation)?;
     for (way, place) in ways.iter().zip([a, b]) {
         encoder.loads_within(&way.frame, place)?;
     }
 
-    PairFormula::of(encoder, race, candidates)
+    PairFormula::of(encoder, sought, candidates)
 }
 
 /// Returns the formula that the two ways to one access lead there in different iterations of its loops.
@@ -198,8 +196,8 @@ pub fn reach<'a>(
     candidates: &[ExprId],
 ) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, Group::Block);
-    let race = reached(&mut encoder, way, in_first)?;
-    PairFormula::of(encoder, race, candidates)
+    let sought = reached(&mut encoder, way, in_first)?;
+    PairFormula::of(encoder, sought, candidates)
 }
 
 /// Returns the formula that a thread makes an access that leaves these bytes of its object. Loop variables have their
@@ -212,19 +210,19 @@ pub fn beyond<'a>(
     fixed: &[(VarId, Fixed)],
 ) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, Group::Block);
-    let mut race = Vec::new();
+    let mut sought = Vec::new();
     let counter = |encoder: &mut Encoder<'a>, range, _| Lin::atom(encoder.fresh("iteration", range));
     let value = |_: &Loop, var| fixed.iter().find(|(id, _)| *id == var).map(|(_, value)| value.clone());
-    let mut way = walk(&mut encoder, &mut race, 0, &place.way, |_| true, value, counter)?;
+    let mut way = walk(&mut encoder, &mut sought, 0, &place.way, |_| true, value, counter)?;
     let start = encoder.computed(&mut way.frame, place.access.offset, View::Signed)?;
     let size = encoder.computed(&mut way.frame, place.access.size, View::Unsigned)?;
     let end = start.plus(1, &size)?;
-    race.push(Formula::any([
+    sought.push(Formula::any([
         Formula::lt(&start, &Lin::constant(bytes.lo))?,
         Formula::lt(&Lin::constant(bytes.hi + 1), &end)?,
     ]));
     encoder.loads_within(&way.frame, place)?;
-    PairFormula::of(encoder, race, candidates)
+    PairFormula::of(encoder, sought, candidates)
 }
 
 /// Returns the formula that two threads decide differently, although all threads must decide alike.
@@ -235,7 +233,7 @@ pub fn divergence<'a>(
     candidates: &[ExprId],
 ) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, relation.group());
-    let mut race = vec![distinct(&mut encoder, relation)?];
+    let mut sought = vec![distinct(&mut encoder, relation)?];
     let mut counters: HashMap<LoopId, Lin> = HashMap::new();
     let mut conds = Vec::new();
     for side in [0, 1] {
@@ -248,13 +246,20 @@ pub fn divergence<'a>(
             frame.iteration.insert(*of, k);
         }
         for (cond, value) in &control.guards {
-            race.push(decided(&mut encoder, &mut frame, *cond, *value)?);
+            sought.push(decided(&mut encoder, &mut frame, *cond, *value)?);
             frame.guard(*cond, *value);
         }
         conds.push(encoder.cond(&mut frame, control.cond)?);
     }
-    race.push(Formula::differ(conds[0].clone(), conds[1].clone()));
-    PairFormula::of(encoder, race, candidates)
+    sought.push(Formula::differ(conds[0].clone(), conds[1].clone()));
+    PairFormula::of(encoder, sought, candidates)
+}
+
+const fn other(side: Side) -> Side {
+    match side {
+        Side::A => Side::B,
+        Side::B => Side::A,
+    }
 }
 
 /// Returns the formula that no barrier lies between two accesses, to which these ways lead.
@@ -296,7 +301,7 @@ fn gap<'a>(
                 barriers = barriers.plus((*each).into(), &counter(&few.late, of))?;
             }
             if let Some((of, each)) = &few.between {
-                barriers = barriers.plus(-i128::from(*each), &counter(&few.late.other(), of).shifted(1)?)?;
+                barriers = barriers.plus(-i128::from(*each), &counter(&other(few.late), of).shifted(1)?)?;
             }
             Formula::le(&barriers, &Lin::constant(few.most.into()))?
         }
@@ -310,7 +315,7 @@ fn gap<'a>(
         }
         Gap::Adjacent(of) | Gap::Apart(of) => {
             let Some((_, early)) = later else { return Ok(Formula::True) };
-            let (early, late) = (counter(&early, of), counter(&early.other(), of));
+            let (early, late) = (counter(&early, of), counter(&other(early), of));
             if matches!(gap, Gap::Adjacent(_)) {
                 Formula::eq(&early.shifted(1)?, &late)?
             } else {
@@ -352,14 +357,14 @@ fn slot<'a>(encoder: &mut Encoder<'a>, way: &mut Way<'a>, kind: &ObjectKind) -> 
     })
 }
 
-/// Returns the formula that the accesses touch a common byte and conflict. They meet only where `race` holds.
+/// Returns the formula that the accesses touch a common byte and conflict. They meet only where `sought` holds.
 fn overlap<'a>(
     encoder: &mut Encoder<'a>,
     ways: &mut [Way<'a>],
     (a, b): (&Place, &Place),
     relation: Relation,
     apart: i128,
-    race: &[Formula],
+    sought: &[Formula],
 ) -> Encoded<Formula> {
     let mut bytes = Vec::new();
     for (way, place) in ways.iter_mut().zip([a, b]) {
@@ -377,9 +382,9 @@ fn overlap<'a>(
         Formula::le(&Lin::constant(1), size_a)?,
         Formula::le(&Lin::constant(1), size_b)?,
     ];
-    common.extend(digits::cuts(encoder, &d, near, race)?);
+    common.extend(digits::cuts(encoder, &d, near, sought)?);
     if let Some((alike, distance)) = encoder.where_loaded_alike(&d)? {
-        common.push(alike.implies(Formula::all(digits::cuts(encoder, &distance, near, race)?)));
+        common.push(alike.implies(Formula::all(digits::cuts(encoder, &distance, near, sought)?)));
     }
     let kinds = [a, b].map(|place| &encoder.setting.protocol.objects[place.access.object.0 as usize].kind);
     if kinds.iter().any(|kind| matches!(kind, ObjectKind::Slot { .. })) {

@@ -62,7 +62,7 @@ pub(crate) struct Parities {
 impl Parities {
     /// True if different operands of this set, a mask of their numbers, give different values, as long as
     /// the other operands are equal.
-    fn tells(&self, set: u32) -> bool {
+    fn is_injective_in(&self, set: u32) -> bool {
         let mut rows: Vec<u64> = Vec::new();
         for (operand, count) in self.operands.iter().enumerate() {
             if set >> operand & 1 == 0 {
@@ -96,13 +96,13 @@ impl Parities {
         Width::from_bits(self.bits.len() as u32).filter(|_| whole)
     }
 
-    /// The largest sets of operands that the value tells, as masks of their numbers.
-    fn told(&self) -> Vec<u32> {
+    /// The largest sets of operands, as masks of their numbers, in which the value is injective.
+    fn injective_sets(&self) -> Vec<u32> {
         let mut sets: Vec<u32> = (1..1 << self.operands.len()).collect();
         sets.sort_by_key(|set| std::cmp::Reverse(set.count_ones()));
         let mut found: Vec<u32> = Vec::new();
         for set in sets {
-            if !found.iter().any(|known| known & set == set) && self.tells(set) {
+            if !found.iter().any(|known| known & set == set) && self.is_injective_in(set) {
                 found.push(set);
             }
         }
@@ -156,9 +156,9 @@ impl<'a> Encoder<'a> {
         let new = ParityValue { shape, operands, value: value.clone(), in_bits };
         for other in self.parity_values.iter().take(MOST_COMPARED) {
             if other.shape == new.shape {
-                self.facts.extend(told(other, &new)?);
+                self.facts.extend(equal_operands(other, &new)?);
             }
-            self.facts.extend(alike(other, &new)?);
+            self.facts.extend(equal_bits(other, &new)?);
         }
         self.parity_values.push(new);
         Ok(Some(value))
@@ -351,7 +351,7 @@ impl<'a> Encoder<'a> {
 
 /// The facts that terms of two values have equal bits if they are equal: an index and the other one's
 /// mirror image, or two values of different kinds.
-fn alike(a: &ParityValue, b: &ParityValue) -> Encoded<Vec<Formula>> {
+fn equal_bits(a: &ParityValue, b: &ParityValue) -> Encoded<Vec<Formula>> {
     let mut facts = Vec::new();
     let mut compare = |(x, p): &(Lin, Vec<Lin>), (y, q): &(Lin, Vec<Lin>)| {
         // An operand has its bits, as long as it has no more.
@@ -420,7 +420,7 @@ fn joined(op: BinOp, p: &Parity, q: &Parity) -> Option<Parity> {
 }
 
 /// The facts that equal values have equal operands.
-fn told(a: &ParityValue, b: &ParityValue) -> Encoded<Vec<Formula>> {
+fn equal_operands(a: &ParityValue, b: &ParityValue) -> Encoded<Vec<Formula>> {
     let mut within = vec![Formula::eq(&a.value, &b.value)?];
     for of in [a, b] {
         for (operand, count) in of.operands.iter().zip(&of.shape.operands) {
@@ -428,7 +428,7 @@ fn told(a: &ParityValue, b: &ParityValue) -> Encoded<Vec<Formula>> {
         }
     }
     let mut facts = Vec::new();
-    for set in a.shape.told() {
+    for set in a.shape.injective_sets() {
         let (mut given, mut follow) = (within.clone(), Vec::new());
         for (i, (x, y)) in a.operands.iter().zip(&b.operands).enumerate() {
             let same = Formula::eq(x, y)?;

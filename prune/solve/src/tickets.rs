@@ -160,7 +160,7 @@ struct Taken {
     rests_on: BTreeSet<OpaqueId>,
 }
 
-/// `None` if the additions alone may give one number to two threads.
+/// Returns the numbers that the additions of one object take. `None` if they alone may give one number to two threads.
 fn taken(
     protocol: &Protocol,
     places: &[Place],

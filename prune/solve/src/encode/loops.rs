@@ -51,7 +51,7 @@ impl<'a> Encoder<'a> {
                 let from = self.computed(f, info.var.from, view)?;
                 let way = self.way(f, &k, step)?;
                 let lift = from.plus(1, &way)?;
-                self.steady(f, info, lift, view)
+                self.value_of_lift(f, info, lift, view)
             }
             Step::Mul(factor) => self.geometric(f, info, &k, i128::from(factor), view),
             Step::UDiv(by) => self.halving(f, info, &k, i128::from(by), View::Unsigned, view),
@@ -185,10 +185,10 @@ impl<'a> Encoder<'a> {
         self.product(k, &step)
     }
 
-    /// Returns what is known of a value that a loop leaves, unsigned: it is that of the loop's expression in
-    /// some iteration, and the loop's condition held in the iteration before. The query may also mention
-    /// the value in an execution that does not come to the loop. Then nothing is known of it.
-    pub(super) fn left(
+    /// Returns the formula that a value is the one that a loop's expression has when the loop ends, unsigned. So it is
+    /// that of some iteration, and the loop's condition held in the iteration before. The query may also mention the
+    /// value in an execution that does not come to the loop. Then nothing is known of it.
+    pub(super) fn is_last_value(
         &mut self,
         f: &Frame<'a>,
         around: &[LoopId],
@@ -220,7 +220,7 @@ impl<'a> Encoder<'a> {
 
     /// Returns the variable's value for its lift. If the variable may wrap, either a condition of
     /// the proof excludes that, or the term includes it.
-    fn steady(&mut self, f: &mut Frame<'a>, info: VarInfo<'a>, lift: Lin, view: View) -> Encoded<Lin> {
+    fn value_of_lift(&mut self, f: &mut Frame<'a>, info: VarInfo<'a>, lift: Lin, view: View) -> Encoded<Lin> {
         match self.assume_no_wrap(f, info, &lift, view)? {
             true => Ok(lift),
             false => self.wrapped(&lift, info.var.width, view),
@@ -300,7 +300,7 @@ impl<'a> Encoder<'a> {
             let few = Formula::lt(k, &Lin::constant(j))?;
             self.facts.push(few);
         }
-        self.steady(f, info, value, view)
+        self.value_of_lift(f, info, value, view)
     }
 
     /// Returns the value of a variable that is divided in each iteration: a case for each iteration, until it is 0. The

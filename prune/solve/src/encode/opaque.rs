@@ -94,7 +94,7 @@ impl<'a> Encoder<'a> {
                 self.argument_facts(f, launch, place, (width, &value))?;
             }
             if let Some(last) = opaque.last
-                && let Ok(fact) = self.left(f, &opaque.loops, last, &value)
+                && let Ok(fact) = self.is_last_value(f, &opaque.loops, last, &value)
             {
                 self.facts.push(fact);
             }

@@ -22,9 +22,9 @@ pub fn unnamed<'a>(
     candidates: &[ExprId],
 ) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, Group::Block);
-    let mut race = reached(&mut encoder, way, false)?;
-    race.push(tiles::is_in(&mut encoder, 0, lanes)?.negated());
-    PairFormula::of(encoder, race, candidates)
+    let mut sought = reached(&mut encoder, way, false)?;
+    sought.push(tiles::is_in(&mut encoder, 0, lanes)?.negated());
+    PairFormula::of(encoder, sought, candidates)
 }
 
 /// Returns the formula that an expression is not the thread's lane, modulo 32, or is no index of a thread
@@ -37,6 +37,6 @@ pub fn no_lane<'a>(setting: Setting<'a>, value: ExprId, candidates: &[ExprId]) -
     let beyond = Formula::le(&Lin::constant(lanes::MOST_THREADS.into()), &taken)?;
     let taken = encoder.divide(&taken, 32)?.1;
     let lane = encoder.warp_and_lane(0)?.1;
-    let race = vec![is_linear.negated(), Formula::any([beyond, Formula::eq(&taken, &lane)?.negated()])];
-    PairFormula::of(encoder, race, candidates)
+    let sought = vec![is_linear.negated(), Formula::any([beyond, Formula::eq(&taken, &lane)?.negated()])];
+    PairFormula::of(encoder, sought, candidates)
 }

@@ -167,7 +167,7 @@ impl<'a> Prover<'a> {
     /// Returns the answer whether a formula has a solution where the `chosen` candidates hold. Without a solution, it
     /// names those of them that it needed.
     fn ask_assuming(&mut self, about: &str, built: &PairFormula<'a>, chosen: &[usize]) -> Answer {
-        let facts: [&[Formula]; 2] = [&built.race, &built.encoder.facts];
+        let facts: [&[Formula]; 2] = [&built.sought, &built.encoder.facts];
         let assumptions: Vec<_> = chosen.iter().map(|i| built.assumptions[*i].clone()).collect();
         let atoms = &built.encoder.atoms;
         match self.asker.ask(Query { about, atoms, facts: &facts, assumptions: &assumptions }) {
@@ -205,7 +205,7 @@ impl<'a> Prover<'a> {
             let Ok(built) = reach(setting, way, in_first, assumed) else {
                 return Answer::Unknown(String::new());
             };
-            let facts: [&[Formula]; 3] = [&built.race, &built.encoder.facts, &built.assumptions];
+            let facts: [&[Formula]; 3] = [&built.sought, &built.encoder.facts, &built.assumptions];
             let atoms = &built.encoder.atoms;
             self.asker.ask(Query { about: "the access is reached", atoms, facts: &facts, assumptions: &[] })
         };

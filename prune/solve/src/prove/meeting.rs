@@ -362,7 +362,7 @@ impl<'a> Prover<'a> {
         for (most_threads, most) in [(64, 4), (64, 64), (1024, 4096)] {
             let small = witness::small(&mut built.encoder, most_threads, most).ok()?;
             let facts: [&[Formula]; 5] =
-                [&built.race, &built.encoder.facts, &small, &built.assumptions, &expected];
+                [&built.sought, &built.encoder.facts, &small, &built.assumptions, &expected];
             let query =
                 Query { about: "a small race", atoms: &built.encoder.atoms, facts: &facts, assumptions: &[] };
             if let Answer::Sat(solution) = self.asker.ask(query)

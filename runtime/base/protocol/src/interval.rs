@@ -34,16 +34,6 @@ pub enum Side {
     B,
 }
 
-impl Side {
-    /// Returns the other one.
-    pub const fn other(self) -> Self {
-        match self {
-            Self::A => Self::B,
-            Self::B => Self::A,
-        }
-    }
-}
-
 /// An iteration of a loop, relative to the iteration of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum At {
