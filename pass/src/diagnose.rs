@@ -61,6 +61,7 @@ pub fn diagnostics(meta: &ModuleMeta, kernels: &[KernelFacts], config: &Config) 
     out
 }
 
+/// The remark on a site of a kernel, if its kind is wanted.
 fn remark(
     meta: &ModuleMeta,
     kernel: &str,
@@ -103,6 +104,7 @@ fn remark(
     Some(Diagnostic { group, text, notes })
 }
 
+/// The warning of a race that a witness shows.
 fn warning(meta: &ModuleMeta, kernel: &str, witness: &WitnessFacts) -> Diagnostic {
     let [own, other] = &witness.sides;
     let site = |id: u32| meta.sites.get(id as usize);

@@ -57,6 +57,7 @@ pub fn of_site(known: &KernelFacts, id: u32) -> SiteFacts {
     }
 }
 
+/// A site with its verdict, as JSON.
 fn site(meta: &ModuleMeta, id: u32, facts: &SiteFacts) -> Value {
     let site = &meta.sites[id as usize];
     let position = position_of(meta, id);
@@ -84,6 +85,7 @@ fn site(meta: &ModuleMeta, id: u32, facts: &SiteFacts) -> Value {
     })
 }
 
+/// A witness as JSON.
 fn render_witness(meta: &ModuleMeta, witness: &WitnessFacts) -> Value {
     let accesses: Vec<Value> = witness
         .sides

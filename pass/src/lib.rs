@@ -182,8 +182,9 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
         let syncs = sync::number(module, &mut positions, &skippable);
         let arch = (translate::nvvm::architecture(module) / 10) as u32;
         let (mut kernels, variables) =
-            generate_code(module, bare, &sites, &proofs.proved_sites(), &clusters, &mut positions, config)?;
+            generate_code(module, bare, &sites, &proofs.proved_sites(), &mut positions, config)?;
         for kernel in &mut kernels {
+            kernel.cluster = clusters.get(&kernel.name).copied();
             kernel.flow = flows.of_kernels.get(&kernel.name).cloned();
             for (param, structs) in
                 kernel.params.iter_mut().zip(structs.of_kernels.get(&kernel.name).into_iter().flatten())
@@ -313,22 +314,17 @@ unsafe fn generate_code(
     bare: Option<LLVMModuleRef>,
     sites: &Sites,
     proved: &open::ProvedSites,
-    clusters: &Clusters,
     positions: &mut Positions,
     config: &Config,
 ) -> Result<(Vec<KernelMeta>, Vec<VariableMeta>), String> {
     // SAFETY: by `compile`'s contract; the copy is disposed of once.
-    let (mut kernels, variables) = unsafe {
+    unsafe {
         let functions: Vec<_> = sites.accesses.iter().map(|access| ir::name(access.function)).collect();
         let copy = LLVMCloneModule(module);
         let generated = codegen::to_object(copy, bare, config, &functions, proved, positions);
         LLVMDisposeModule(copy);
-        generated?
-    };
-    for kernel in &mut kernels {
-        kernel.cluster = clusters.get(&kernel.name).copied();
+        generated
     }
-    Ok((kernels, variables))
 }
 
 /// Writes the description with its verdicts, the proofs, the diagnostics and the facts.

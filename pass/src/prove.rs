@@ -182,6 +182,7 @@ fn ask(solver: &Solver, protocol: &Protocol, spent: &mut Duration) -> Result<Ver
     Ok(answer.verdicts)
 }
 
+/// The facts of a site for its verdict. Races that only some launches have stay checked.
 fn facts(protocol: &Protocol, verdicts: &Verdicts, site: &SiteVerdict, annotated: bool) -> SiteFacts {
     let mut facts =
         SiteFacts { why: site.why.clone(), with: site.with.map(|site| site.0), ..SiteFacts::default() };
@@ -218,6 +219,7 @@ fn facts(protocol: &Protocol, verdicts: &Verdicts, site: &SiteVerdict, annotated
     facts
 }
 
+/// A witness with the names of the protocol.
 fn witness_facts(protocol: &Protocol, witness: &Witness) -> WitnessFacts {
     let params = protocol.params.iter().zip(&witness.launch.params);
     let side = |i: usize| {

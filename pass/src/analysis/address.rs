@@ -151,6 +151,7 @@ pub unsafe fn start_of(module: LLVMModuleRef, pointer: LLVMValueRef) -> (Start, 
     }
 }
 
+/// What an address that is no computed one is.
 unsafe fn start(value: LLVMValueRef) -> Start {
     // SAFETY: by contract.
     unsafe {
@@ -197,9 +198,7 @@ pub unsafe fn is_grid_workspace(module: LLVMModuleRef, value: LLVMValueRef) -> b
                 Some(LLVMOpcode::LLVMShl) => LLVMGetOperand(value, 1),
                 _ => return false,
             };
-            !LLVMIsAConstantInt(by).is_null()
-                && LLVMConstIntGetZExtValue(by) == 32
-                && register(LLVMGetOperand(value, 0), offset::GRID_WORKSPACE + 4)
+            ir::constant(by) == Some(32) && register(LLVMGetOperand(value, 0), offset::GRID_WORKSPACE + 4)
         };
         let of = |i| LLVMGetOperand(value, i);
         ir::value_opcode(value) == Some(LLVMOpcode::LLVMOr)

@@ -79,10 +79,7 @@ pub fn latch(flow: &ControlFlow, of: &Loop) -> Option<usize> {
 /// The value of a constant that is not too large to count with.
 unsafe fn constant(value: LLVMValueRef) -> Option<i64> {
     // SAFETY: by contract.
-    unsafe {
-        let is_number = !LLVMIsAConstantInt(value).is_null() && LLVMGetIntTypeWidth(LLVMTypeOf(value)) <= 64;
-        is_number.then(|| LLVMConstIntGetSExtValue(value)).filter(|value| value.abs() < 1 << 30)
-    }
+    unsafe { ir::signed_constant(value) }.filter(|value| value.unsigned_abs() < 1 << 30)
 }
 
 /// Whether a comparison holds for these numbers. `None` if it is not signed and one of them is below zero.

@@ -121,6 +121,7 @@ impl Accessed {
     }
 }
 
+/// True if addresses of two roots may be one.
 fn may_be_one(a: AddressRoot, b: AddressRoot) -> bool {
     let shared = |root: AddressRoot| match root {
         AddressRoot::Variable(v) => {
@@ -155,8 +156,8 @@ unsafe fn is_used(check: LLVMValueRef) -> bool {
 unsafe fn may_be(value: LLVMValueRef, number: u64) -> bool {
     // SAFETY: by contract a live integer.
     unsafe {
-        if !LLVMIsAConstantInt(value).is_null() {
-            LLVMConstIntGetZExtValue(value) == number
+        if let Some(constant) = ir::constant(value) {
+            constant == number
         } else if ir::value_opcode(value) == Some(LLVMOpcode::LLVMSelect) {
             (1..3).any(|i| may_be(LLVMGetOperand(value, i), number))
         } else {

@@ -50,6 +50,7 @@ pub unsafe fn of_kernels(module: LLVMModuleRef, kernels: &[LLVMValueRef]) -> Vec
     }
 }
 
+/// What a kernel reaches.
 fn reach(
     kernel: LLVMValueRef,
     own: &HashMap<LLVMValueRef, FunctionReach>,
@@ -90,6 +91,7 @@ fn reach(
     out
 }
 
+/// What a function does itself.
 unsafe fn own(module: LLVMModuleRef, function: LLVMValueRef) -> FunctionReach {
     let mut own = FunctionReach::default();
     let mut constants = HashSet::new();
@@ -109,9 +111,7 @@ unsafe fn own(module: LLVMModuleRef, function: LLVMValueRef) -> FunctionReach {
                 }
                 LLVMOpcode::LLVMAlloca => {
                     let ty = LLVMGetAllocatedType(instruction);
-                    let count = LLVMGetOperand(instruction, 0);
-                    let count =
-                        if LLVMIsAConstantInt(count).is_null() { 1 } else { LLVMConstIntGetZExtValue(count) };
+                    let count = ir::constant(LLVMGetOperand(instruction, 0)).unwrap_or(1);
                     own.locals = own.locals.saturating_add(count.saturating_mul(ir::alloc_size(module, ty)));
                 }
                 _ => {}

@@ -201,6 +201,7 @@ struct FlowBlock {
     end: Option<End>,
 }
 
+/// Reads a basic block up to the instruction that ends its thread or function, or to its branch.
 unsafe fn read_block(block: LLVMBasicBlockRef) -> Result<FlowBlock, String> {
     let mut instructions = Vec::new();
     // SAFETY: by contract.
@@ -353,6 +354,7 @@ impl Graph {
         kind
     }
 
+    /// Makes the regions: that of the function, and one for each loop.
     fn build_regions(&mut self, successors: &[Vec<usize>], ends: &[Option<End>]) {
         let count = self.loops.len() + 1;
         let mut regions = vec![Region::default(); count];

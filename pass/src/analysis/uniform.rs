@@ -229,6 +229,7 @@ impl Uniformity {
         group
     }
 
+    /// Finds the groups that come to each node, and leave each loop, together. True if one has changed.
     unsafe fn update_control(&mut self) -> bool {
         let graph = Rc::clone(&self.graph);
         let mut changed = false;
@@ -265,6 +266,7 @@ impl Uniformity {
         decider.min(self.chain(region, edge.from, 0))
     }
 
+    /// The group that sees the same result of an instruction, as far as its operands are known.
     unsafe fn transfer(&self, block: usize, instruction: LLVMValueRef) -> Uniform {
         let graph = &*self.graph;
         let place = graph.loop_of[block];
@@ -369,6 +371,7 @@ impl Uniformity {
         }
     }
 
+    /// The group that sees the same value of a phi.
     unsafe fn phi(&self, block: usize, phi: LLVMValueRef) -> Uniform {
         let graph = &*self.graph;
         let mut group = Uniform::Grid;

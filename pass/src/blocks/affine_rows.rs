@@ -177,6 +177,7 @@ impl<'a> AffineBuilder<'a> {
         }
     }
 
+    /// Ends the function. It notes in the frame whether all rows are affine.
     unsafe fn end(self) -> LLVMValueRef {
         // SAFETY: by contract; the builder is disposed of once.
         unsafe {

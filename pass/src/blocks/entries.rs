@@ -97,54 +97,56 @@ pub unsafe fn candidates(
     reach: &[Reach],
     checks: Checks,
 ) -> Vec<BlockEntryCandidate> {
-    let mut found = Vec::new();
-    // The runtime knows only of the running thread whether its accesses are checked, not of a thread that
-    // waits at a barrier.
-    let by_thread = |call| {
-        // SAFETY: by contract.
-        checks == Checks::Kept && unsafe { entry_of(call) } == Some(Entry::Ignore)
-    };
     // SAFETY: by contract.
-    unsafe {
-        for (&(kernel, _), reach) in kernels.iter().zip(reach) {
-            let all = || reach.functions.iter().filter(|&&f| LLVMIsDeclaration(f) == 0);
-            // Functions that are called by their names can become part of the kernel.
-            let inlines = checks == Checks::None && !all().any(|&f| calls_by_pointer(f));
-            let mut features = SyncFeatures::default();
-            // Atomic accesses stay calls. Those that order nothing may reach the checker before
-            // accesses that precede them. Others, and fences, keep such accesses calls.
-            let orders = reach.features.fences || reach.features.observes;
-            let mut in_rows = true;
-            for &function in all() {
-                for i in ir::instructions(function) {
-                    let is_call = ir::opcode(i) == LLVMOpcode::LLVMCall;
-                    let is_collective = segments::is_collective(i);
-                    let is_cut = is_block_barrier(i) || is_collective;
-                    in_rows &= !is_collective;
-                    if is_call && !((function == kernel || inlines) && is_cut) {
-                        sync_features::add_features(i, &mut features);
-                        features.suspends |= by_thread(i);
-                        in_rows &= ir::callee(i).is_some_and(|f| {
-                            entry_of_function(f)
-                                .is_none_or(|entry| rows::allows(entry) || rows::may_order(entry))
-                        });
-                    }
-                }
-            }
-            if !features.suspends {
-                let in_rows = in_rows && ablation::is_on(Mechanism::Rows);
-                let checks = match checks {
-                    Checks::Kept if in_rows && orders => Checks::InRowsBetweenBarriers,
-                    Checks::Kept if in_rows => Checks::InRows,
-                    _ => checks,
-                };
-                found.push(BlockEntryCandidate { name: ir::name(kernel), checks });
-            }
-        }
-    }
-    found
+    let of = |(&(kernel, _), reach)| unsafe { candidate(kernel, reach, checks) };
+    kernels.iter().zip(reach).filter_map(of).collect()
 }
 
+/// The block entry that a kernel may have.
+unsafe fn candidate(kernel: LLVMValueRef, reach: &Reach, checks: Checks) -> Option<BlockEntryCandidate> {
+    // SAFETY: by contract.
+    unsafe {
+        // The runtime knows only of the running thread whether its accesses are checked, not of a thread that
+        // waits at a barrier.
+        let by_thread = |call| checks == Checks::Kept && entry_of(call) == Some(Entry::Ignore);
+        let all = || reach.functions.iter().filter(|&&f| LLVMIsDeclaration(f) == 0);
+        // Functions that are called by their names can become part of the kernel.
+        let inlines = checks == Checks::None && !all().any(|&f| calls_by_pointer(f));
+        let mut features = SyncFeatures::default();
+        let mut in_rows = true;
+        for &function in all() {
+            for i in ir::instructions(function) {
+                let is_collective = segments::is_collective(i);
+                let is_cut = (function == kernel || inlines) && (is_block_barrier(i) || is_collective);
+                in_rows &= !is_collective;
+                if ir::opcode(i) == LLVMOpcode::LLVMCall && !is_cut {
+                    sync_features::add_features(i, &mut features);
+                    features.suspends |= by_thread(i);
+                    in_rows &= ir::callee(i).is_some_and(stays_in_rows);
+                }
+            }
+        }
+        let in_rows = in_rows && ablation::is_on(Mechanism::Rows);
+        // Atomic accesses stay calls. Those that order nothing may reach the checker before
+        // accesses that precede them. Others, and fences, keep such accesses calls.
+        let orders = reach.features.fences || reach.features.observes;
+        let checks = match checks {
+            Checks::Kept if in_rows && orders => Checks::InRowsBetweenBarriers,
+            Checks::Kept if in_rows => Checks::InRows,
+            _ => checks,
+        };
+        (!features.suspends).then(|| BlockEntryCandidate { name: ir::name(kernel), checks })
+    }
+}
+
+/// True if code that calls this function may check its accesses in rows.
+fn stays_in_rows(function: LLVMValueRef) -> bool {
+    // SAFETY: callees of a live module are live.
+    let entry = unsafe { entry_of_function(function) };
+    entry.is_none_or(|entry| rows::allows(entry) || rows::may_order(entry))
+}
+
+/// True if a function calls others through pointers.
 unsafe fn calls_by_pointer(function: LLVMValueRef) -> bool {
     // SAFETY: by contract.
     unsafe {
@@ -154,6 +156,7 @@ unsafe fn calls_by_pointer(function: LLVMValueRef) -> bool {
     }
 }
 
+/// True for a call of the barrier of the whole block.
 unsafe fn is_block_barrier(call: LLVMValueRef) -> bool {
     // SAFETY: by contract.
     unsafe {

@@ -128,8 +128,7 @@ unsafe fn step(
         }
         let depth = depth.checked_sub(1)?;
         let of = |value| step(module, value, inside, depth);
-        let constant =
-            |value| (!LLVMIsAConstantInt(value).is_null()).then(|| LLVMConstIntGetSExtValue(value));
+        let constant = |value| ir::signed_constant(value);
         let operand = |i| LLVMGetOperand(value, i);
         match ir::opcode(value) {
             LLVMOpcode::LLVMGetElementPtr => {
@@ -198,7 +197,7 @@ unsafe fn jumps(variable: LLVMValueRef, next: LLVMValueRef) -> bool {
         }
         let operands = ir::operands(next);
         let more = operands.iter().find(|&&o| o != variable);
-        let is_one = |&o: &LLVMValueRef| !LLVMIsAConstantInt(o).is_null() && LLVMConstIntGetSExtValue(o) == 1;
+        let is_one = |&o: &LLVMValueRef| ir::signed_constant(o) == Some(1);
         operands.contains(&variable) && !more.is_some_and(is_one)
     }
 }

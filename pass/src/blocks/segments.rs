@@ -26,7 +26,7 @@
 //! |---|---|
 //! | `collectives` | collectives of a warp become plain code between two cuts |
 //! | `context` | fields of the thread context become parameters |
-//! | `early_exits` | threads that end before a barrier of others |
+//! | `early_exits` | whether threads reach each barrier together, but for those that end before |
 //! | `frame` | places in the frame; local variables move there |
 //! | `loop_variables` | what threads add to their variables alike in a loop becomes a value that they share |
 //! | `crossing` | values that are needed after a barrier are computed again or kept in the frame |
@@ -68,14 +68,12 @@ use crate::analysis::uniform::BlockUniform;
 use crate::ir;
 use crate::ir::entry_calls::{EntryCall, entry_of};
 
-use batches::AffineRows;
 pub use collectives::is_collective;
 pub use context::FIELDS;
 pub use frame::in_common;
 use loop_variables::SharedSum;
 pub use meeting::meeting_functions;
 pub use points::for_some_threads;
-use read_once::ReadOnce;
 pub use read_once::marks;
 
 unsafe extern "C" {
@@ -338,6 +336,7 @@ impl Cutter {
         unsafe { LLVMPositionBuilderBefore(self.builder, LLVMGetBasicBlockTerminator(self.start)) }
     }
 
+    /// Cuts the function, also at loops if `loops` is true. `None` if it cannot be cut.
     unsafe fn cut(&mut self, checks: Checks, loops: bool) -> Option<Segments> {
         // SAFETY: by contract.
         unsafe {
@@ -352,29 +351,7 @@ impl Cutter {
             let read_only = if checks == Checks::None { self.share_by_value() } else { Vec::new() };
             let parallel = self.place_variables(barriers.len() + collectives.len() > 0, checks)?;
             self.compute_at_start();
-            let varying =
-                [ThreadParameter::X, ThreadParameter::Y, ThreadParameter::Z, ThreadParameter::Linear]
-                    .map(|p| self.parameter(p));
-            let warps = (!collectives.is_empty()).then(|| self.whole_warps());
-            let (module, function) = (self.module, self.function);
-            let analyse = |of: &ReadOnce, ending| {
-                BlockUniform::of(module, function, &varying, &read_only, warps.clone(), ending, of.clone())
-            };
-            let at = barriers.iter().map(|&b| LLVMGetInstructionParent(b)).collect();
-            let meeting =
-                |of: &ReadOnce| early_exits::meeting_at(function, &at, |ending| analyse(of, ending));
-            let (mut uniform, some_end) = match meeting(&ReadOnce::new()) {
-                None if collectives.is_empty() && read_once::is_for(function, checks) => {
-                    let parting = analyse(&ReadOnce::new(), HashSet::new());
-                    let reads = read_once::candidates(module, &at, function, &parting);
-                    let uniform = meeting(&reads)?.0;
-                    meeting(&self.read_once(&reads, &uniform)?)
-                }
-                met => met,
-            }?;
-            if some_end {
-                self.own_point = Some(self.thread_place(4, 4));
-            }
+            let mut uniform = self.uniform_at(&barriers, !collectives.is_empty(), &read_only, checks)?;
             let sync = |at| EntryCall::of(at).and_then(|call| call.sync()).unwrap_or(0);
             let at_barrier = |&at: &LLVMValueRef| Cut { at, runs: Runs::Block, sync: sync(at), apart: None };
             let mut cuts: Vec<_> = barriers.iter().map(at_barrier).collect();
@@ -399,20 +376,14 @@ impl Cutter {
             let sums = self.next_sums(&sums, &cuts, &after);
             self.end();
             let crossing = self.crossing(&cuts, &after, &uniform);
-            let affine = if checks.are_in_rows() {
-                self.affine_rows(&cuts, &after, &uniform, &crossing)
-            } else {
-                let functions = vec![None; after.len() + 1];
-                AffineRows { functions, ..AffineRows::default() }
-            };
+            let affine = checks.are_in_rows().then(|| self.affine_rows(&cuts, &after, &uniform, &crossing));
             let shared = self.keep_over(&cuts, &after, crossing, &sums)?;
             if self.lane_bytes > MOST_LANE_BYTES {
                 return None;
             }
-            let batches = if checks.are_in_rows() {
-                self.batch_checks(&after, &affine.rows)
-            } else {
-                vec![Vec::new(); after.len() + 1]
+            let (batches, affine) = match affine {
+                Some(affine) => (self.batch_checks(&after, &affine.rows), affine.functions),
+                None => (vec![Vec::new(); after.len() + 1], vec![None; after.len() + 1]),
             };
             let needs_context = needs_context && self.uses_context();
             // The items of one thread in a buffer come before those of the next, and one thread reads before others.
@@ -435,7 +406,7 @@ impl Cutter {
                 needs_context,
                 parallel,
                 batches,
-                affine: affine.functions,
+                affine,
             })
         }
     }

@@ -32,8 +32,8 @@ pub unsafe fn cluster_dims(module: LLVMModuleRef) -> HashMap<String, [u32; 3]> {
         let dims = |arguments: Vec<LLVMValueRef>| {
             let mut dims = [1; 3];
             for (dim, argument) in dims.iter_mut().zip(arguments) {
-                if !LLVMIsAConstantInt(argument).is_null() {
-                    *dim = u32::try_from(LLVMConstIntGetZExtValue(argument)).unwrap_or(u32::MAX);
+                if let Some(blocks) = ir::constant(argument) {
+                    *dim = u32::try_from(blocks).unwrap_or(u32::MAX);
                 }
             }
             dims
@@ -62,6 +62,7 @@ pub unsafe fn mark(module: LLVMModuleRef) {
     }
 }
 
+/// Ignores the accesses of a function: the runtime is told where it begins and ends, and its instructions are marked.
 unsafe fn mark_function(function: LLVMValueRef, calls: &EntryCalls, builder: LLVMBuilderRef) {
     // SAFETY: by contract; a definition has an entry block with a terminator.
     unsafe {

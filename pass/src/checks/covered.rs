@@ -29,15 +29,17 @@
 //! A launch may skip the check of a proved access that covers a read without a proof. No race is lost: an
 //! access that races with the read would also race with the proved access.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
+use std::ops::Range;
 
 use gpurace_abi::ablation::{self, Mechanism};
 use gpurace_abi::meta::Covered;
+use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
-use llvm_sys::{LLVMAtomicOrdering, LLVMOpcode};
 
 use crate::analysis::control_flow::ControlFlow;
+use crate::analysis::numbers::Numbers;
 use crate::analysis::spins;
 use crate::checks::sites::{Access, AccessSite, is_asynchronous};
 use crate::ir::entry_calls::CONTEXT_FUNCTION;
@@ -49,8 +51,6 @@ mod tests;
 
 /// Most accesses of a function that are compared: the time grows with their square.
 const MOST_ACCESSES: usize = 4096;
-/// Most steps of an address computation that are followed.
-const MOST_STEPS: usize = 64;
 
 /// The checks that are left out.
 #[derive(Clone, Debug, Default)]
@@ -96,6 +96,7 @@ unsafe fn covered(accesses: &[AccessSite]) -> Vec<Option<Covered>> {
     by
 }
 
+/// Finds the covered reads of a function, in which these are all plain accesses.
 unsafe fn of_function(
     function: LLVMValueRef,
     accesses: &[AccessSite],
@@ -105,13 +106,7 @@ unsafe fn of_function(
     // SAFETY: by contract.
     unsafe {
         let mut numbers = Numbers::default();
-        let mut groups: HashMap<(u32, u64, u64), Vec<u32>> = HashMap::new();
-        for &site in sites {
-            let access = &accesses[site as usize];
-            groups.entry((numbers.of(access.pointer), access.offset, access.size)).or_default().push(site);
-        }
-        let mut groups: Vec<_> = groups.into_iter().filter(|(_, sites)| sites.len() > 1).collect();
-        groups.sort_by(|(_, a), (_, b)| a.cmp(b));
+        let groups = by_bytes(&mut numbers, accesses, sites);
         let all: Vec<u32> = groups.iter().flat_map(|(_, sites)| sites.iter().copied()).collect();
         if all.is_empty() || all.len() > MOST_ACCESSES {
             return;
@@ -119,13 +114,15 @@ unsafe fn of_function(
         let bit: HashMap<LLVMValueRef, usize> =
             all.iter().enumerate().map(|(bit, &site)| (accesses[site as usize].instruction, bit)).collect();
         let mut defines: HashMap<LLVMValueRef, Bits> = HashMap::new();
-        let mut first = 0;
-        for ((address, ..), members) in &groups {
+        let mut of_groups: Vec<Range<usize>> = Vec::new();
+        for (address, sites) in &groups {
+            let first = of_groups.last().map_or(0, |before| before.end);
+            let own = first..first + sites.len();
             for &value in numbers.depends_on(*address) {
                 let bits = defines.entry(value).or_insert_with(|| Bits::none(all.len()));
-                (first..first + members.len()).for_each(|bit| bits.set(bit));
+                own.clone().for_each(|bit| bits.set(bit));
             }
-            first += members.len();
+            of_groups.push(own);
         }
         let waits = spins::headers(function);
         let flow = ControlFlow::of(function);
@@ -133,22 +130,16 @@ unsafe fn of_function(
             flow.blocks.iter().map(|block| events(*block, &bit, &defines, waits.contains(block))).collect();
         let flow = Neighbours::of(&flow, &blocks, all.len());
         let is_write = |bit: usize| matches!(accesses[all[bit] as usize].access, Access::Store);
-        let mut first = 0;
-        for (_, members) in &groups {
-            let own = first..first + members.len();
-            first = own.end;
+        for own in of_groups {
             // In the order in which control reaches them.
             let mut order: Vec<usize> = own.clone().collect();
             order.sort_by_key(|bit| flow.position[*bit]);
-            for &read in &order {
-                if is_write(read) {
-                    continue;
-                }
+            let reads: Vec<usize> = order.into_iter().filter(|bit| !is_write(*bit)).collect();
+            for &read in &reads {
                 let write = own.clone().find(|&w| is_write(w) && (flow.both(w, read) || flow.both(read, w)));
                 let kept = write.or_else(|| {
-                    order.iter().copied().find(|&r| {
+                    reads.iter().copied().find(|&r| {
                         r != read
-                            && !is_write(r)
                             && by[all[r] as usize].is_none()
                             && flow.position[r] < flow.position[read]
                             && flow.both(r, read)
@@ -162,6 +153,20 @@ unsafe fn of_function(
             }
         }
     }
+}
+
+/// The accesses to the same bytes, where there are several, each with the number of its address.
+unsafe fn by_bytes(numbers: &mut Numbers, accesses: &[AccessSite], sites: &[u32]) -> Vec<(u32, Vec<u32>)> {
+    let mut groups: HashMap<(u32, u64, u64), Vec<u32>> = HashMap::new();
+    for &site in sites {
+        let access = &accesses[site as usize];
+        // SAFETY: by contract.
+        let address = unsafe { numbers.of(access.pointer) };
+        groups.entry((address, access.offset, access.size)).or_default().push(site);
+    }
+    let mut groups: Vec<_> = groups.into_iter().filter(|(_, sites)| sites.len() > 1).collect();
+    groups.sort_by(|(_, a), (_, b)| a.cmp(b));
+    groups.into_iter().map(|((address, ..), sites)| (address, sites)).collect()
 }
 
 /// A step of a basic block that changes which accesses are known.
@@ -299,13 +304,7 @@ unsafe fn orders(instruction: LLVMValueRef) -> bool {
     // SAFETY: by contract.
     unsafe {
         match ir::opcode(instruction) {
-            LLVMOpcode::LLVMLoad | LLVMOpcode::LLVMStore => {
-                LLVMGetVolatile(instruction) != 0
-                    || !matches!(
-                        LLVMGetOrdering(instruction),
-                        LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic
-                    )
-            }
+            LLVMOpcode::LLVMLoad | LLVMOpcode::LLVMStore => !ir::is_plain(instruction),
             LLVMOpcode::LLVMFence | LLVMOpcode::LLVMAtomicRMW | LLVMOpcode::LLVMAtomicCmpXchg => true,
             LLVMOpcode::LLVMCall if debug_info::is_debug_call(instruction) => false,
             LLVMOpcode::LLVMCall => match ir::callee(instruction) {
@@ -320,116 +319,6 @@ unsafe fn orders(instruction: LLVMValueRef) -> bool {
             LLVMOpcode::LLVMInvoke | LLVMOpcode::LLVMCallBr => true,
             _ => false,
         }
-    }
-}
-
-/// Value numbers: values with equal numbers are computed in the same way from the same values.
-#[derive(Default)]
-pub(super) struct Numbers {
-    known: HashMap<LLVMValueRef, u32>,
-    by_form: HashMap<Form, u32>,
-    /// For each number, the instructions whose values it is computed from.
-    depends_on: Vec<BTreeSet<LLVMValueRef>>,
-    depth: usize,
-    loads_are_alike: bool,
-}
-
-/// How a value is computed.
-#[derive(PartialEq, Eq, Hash)]
-enum Form {
-    /// In a way that is not followed: a parameter, a constant, a loaded value, a phi.
-    Value(LLVMValueRef),
-    /// It is the thread context.
-    Context,
-    /// By an operator without effects: opcode, type, type that it indexes, numbers of the operands.
-    Computed(i32, LLVMTypeRef, LLVMTypeRef, Vec<u32>),
-}
-
-impl Numbers {
-    /// Numbers by which plain loads from one address are equal, whatever was stored between. They prove nothing.
-    pub(super) fn with_loads_alike() -> Self {
-        Self { loads_are_alike: true, ..Self::default() }
-    }
-
-    /// # Safety
-    /// `value` is live.
-    pub(super) unsafe fn of(&mut self, value: LLVMValueRef) -> u32 {
-        if let Some(&number) = self.known.get(&value) {
-            return number;
-        }
-        self.depth += 1;
-        // SAFETY: by contract.
-        let form = unsafe { self.form(value) };
-        self.depth -= 1;
-        // SAFETY: by contract.
-        let own = unsafe { !LLVMIsAInstruction(value).is_null() };
-        let mut depends_on: BTreeSet<LLVMValueRef> = match &form {
-            Form::Computed(_, _, _, operands) => {
-                operands.iter().flat_map(|&number| self.depends_on[number as usize].iter().copied()).collect()
-            }
-            _ => BTreeSet::new(),
-        };
-        // SAFETY: by contract; a load has an operand.
-        let is_load = self.loads_are_alike
-            && own
-            && unsafe { ir::opcode(value) == LLVMOpcode::LLVMLoad && !of_context(LLVMGetOperand(value, 0)) };
-        if is_load || own && matches!(form, Form::Value(_)) {
-            depends_on.insert(value);
-        }
-        let next = self.depends_on.len() as u32;
-        let number = *self.by_form.entry(form).or_insert(next);
-        if number == next {
-            self.depends_on.push(depends_on);
-        }
-        self.known.insert(value, number);
-        number
-    }
-
-    /// The instructions whose values a number is computed from.
-    pub(super) fn depends_on(&self, number: u32) -> &BTreeSet<LLVMValueRef> {
-        &self.depends_on[number as usize]
-    }
-
-    unsafe fn form(&mut self, value: LLVMValueRef) -> Form {
-        // SAFETY: by contract.
-        unsafe {
-            if LLVMIsAInstruction(value).is_null() || self.depth > MOST_STEPS {
-                return Form::Value(value);
-            }
-            let opcode = ir::opcode(value);
-            let indexed = match opcode {
-                LLVMOpcode::LLVMGetElementPtr => LLVMGetGEPSourceElementType(value),
-                LLVMOpcode::LLVMCall => {
-                    let context = ir::callee(value).is_some_and(|f| ir::name(f) == CONTEXT_FUNCTION);
-                    return if context { Form::Context } else { Form::Value(value) };
-                }
-                // The thread context does not change while the thread runs.
-                LLVMOpcode::LLVMLoad if of_context(LLVMGetOperand(value, 0)) => std::ptr::null_mut(),
-                LLVMOpcode::LLVMLoad if self.loads_are_alike && !orders(value) => std::ptr::null_mut(),
-                LLVMOpcode::LLVMFreeze if self.loads_are_alike => std::ptr::null_mut(),
-                // Its predicate is not an operand.
-                LLVMOpcode::LLVMICmp => return Form::Value(value),
-                LLVMOpcode::LLVMUDiv | LLVMOpcode::LLVMSDiv | LLVMOpcode::LLVMURem | LLVMOpcode::LLVMSRem => {
-                    std::ptr::null_mut()
-                }
-                _ if ir::is_speculatable(value) => std::ptr::null_mut(),
-                _ => return Form::Value(value),
-            };
-            let operands = ir::operands(value).into_iter().map(|operand| self.of(operand)).collect();
-            Form::Computed(opcode as i32, LLVMTypeOf(value), indexed, operands)
-        }
-    }
-}
-
-/// True if a pointer leads into the thread context.
-unsafe fn of_context(mut pointer: LLVMValueRef) -> bool {
-    // SAFETY: by contract.
-    unsafe {
-        while !LLVMIsAGetElementPtrInst(pointer).is_null() {
-            pointer = LLVMGetOperand(pointer, 0);
-        }
-        !LLVMIsACallInst(pointer).is_null()
-            && ir::callee(pointer).is_some_and(|f| ir::name(f) == CONTEXT_FUNCTION)
     }
 }
 

@@ -53,45 +53,10 @@ pub struct Flows {
 /// # Safety
 /// `module` is live and normalised, and `sites` are all of it.
 pub unsafe fn of_kernels(module: LLVMModuleRef, sites: &Sites, positions: &mut Positions) -> Flows {
-    let accesses = &sites.accesses;
-    let mut known = Known::default();
-    for ((access, site), number) in accesses.iter().zip(&sites.sites).zip(0..) {
-        // The whole is a step. That it counts blocks by atomics tells of nothing else.
-        if grid_sync::is_part(site) {
-            continue;
-        }
-        let step = match access.access {
-            Access::Atomic { .. } => Step::Atomic(number),
-            _ => Step::Access(number),
-        };
-        known.steps.entry(access.instruction).or_default().push(step);
-        let Access::Atomic { kind, .. } = access.access else {
-            known.plain.entry(access.function).or_default().push(Plain { number, access, site });
-            continue;
-        };
-        // SAFETY: by contract.
-        if unsafe { is_arrival(access.instruction) } {
-            known.arrivals.entry(access.function).or_default().push(number);
-        }
-        if matches!(kind, AtomicKind::VolatileLoad | AtomicKind::VolatileStore) {
-            known.volatile.insert(number);
-        }
-        if matches!(kind, AtomicKind::VolatileLoad) {
-            known.volatile_loads.insert(access.instruction);
-        }
-        if matches!(kind, AtomicKind::Load | AtomicKind::VolatileLoad) {
-            known.looks.entry(access.function).or_default().push(number);
-        }
-        if matches!(kind, AtomicKind::Load | AtomicKind::VolatileLoad | AtomicKind::Rmw) {
-            known.observed.insert(access.instruction);
-        }
-        if site.space == Space::Shared {
-            known.shared.entry(access.function).or_default().push(number);
-        }
-    }
     // SAFETY: by contract.
     unsafe {
-        let mut updates = updates::by_function(accesses);
+        let known = Known::of(sites);
+        let mut updates = updates::by_function(&sites.accesses);
         let mut inlined = Inlined::new(positions);
         let mut of_kernels = HashMap::new();
         let kernels: Vec<_> = ir::kernels(module).into_iter().map(|(kernel, _)| kernel).collect();
@@ -131,6 +96,50 @@ struct Known<'a> {
     plain: HashMap<LLVMValueRef, Vec<Plain<'a>>>,
 }
 
+impl<'a> Known<'a> {
+    /// # Safety
+    /// The module of the sites is live.
+    unsafe fn of(sites: &'a Sites) -> Self {
+        let mut known = Self::default();
+        for ((access, site), number) in sites.accesses.iter().zip(&sites.sites).zip(0..) {
+            // The whole is a step. That it counts blocks by atomics tells of nothing else.
+            if grid_sync::is_part(site) {
+                continue;
+            }
+            let step = match access.access {
+                Access::Atomic { .. } => Step::Atomic(number),
+                _ => Step::Access(number),
+            };
+            known.steps.entry(access.instruction).or_default().push(step);
+            let Access::Atomic { kind, .. } = access.access else {
+                known.plain.entry(access.function).or_default().push(Plain { number, access, site });
+                continue;
+            };
+            // SAFETY: by contract.
+            if unsafe { is_arrival(access.instruction) } {
+                known.arrivals.entry(access.function).or_default().push(number);
+            }
+            if matches!(kind, AtomicKind::VolatileLoad | AtomicKind::VolatileStore) {
+                known.volatile.insert(number);
+            }
+            if matches!(kind, AtomicKind::VolatileLoad) {
+                known.volatile_loads.insert(access.instruction);
+            }
+            if matches!(kind, AtomicKind::Load | AtomicKind::VolatileLoad) {
+                known.looks.entry(access.function).or_default().push(number);
+            }
+            if matches!(kind, AtomicKind::Load | AtomicKind::VolatileLoad | AtomicKind::Rmw) {
+                known.observed.insert(access.instruction);
+            }
+            if site.space == Space::Shared {
+                known.shared.entry(access.function).or_default().push(number);
+            }
+        }
+        known
+    }
+}
+
+/// Returns the control flow of a kernel; `None` if it is too large, or not made of loops with one entry.
 unsafe fn of_kernel(
     module: LLVMModuleRef,
     kernel: LLVMValueRef,

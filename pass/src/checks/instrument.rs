@@ -107,6 +107,7 @@ pub unsafe fn open_branch(
     }
 }
 
+/// Inserts the check of an access, and what follows an atomic one.
 unsafe fn insert_check(calls: &EntryCalls, builder: LLVMBuilderRef, id: u64, site: &AccessSite) {
     // SAFETY: by contract.
     unsafe {

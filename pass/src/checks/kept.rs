@@ -65,33 +65,46 @@ pub unsafe fn insert(module: LLVMModuleRef) {
         let builder = LLVMCreateBuilderInContext(ir::context(module));
         for function in ir::definitions(module).filter(|function| functions.contains(function)) {
             for block in ir::blocks(function).collect::<Vec<_>>() {
-                // A later access through one pointer needs no compare of its own.
-                let mut kept: HashMap<LLVMValueRef, (u64, LLVMValueRef)> = HashMap::new();
-                for instruction in ir::block_instructions(block).collect::<Vec<_>>() {
-                    let Some((operand, bytes)) = access(module, instruction) else { continue };
-                    let pointer = LLVMGetOperand(instruction, operand);
-                    let known = kept.get(&pointer).filter(|(most, _)| bytes <= *most);
-                    let inside = match known {
-                        Some((_, inside)) => *inside,
-                        None => {
-                            let Some(place) = LoadedPlace::of(module, pointer, bytes) else { continue };
-                            if place.is_inside(bytes) {
-                                mark(instruction);
-                                continue;
-                            }
-                            LLVMPositionBuilderBefore(builder, instruction);
-                            LLVMSetCurrentDebugLocation2(builder, LLVMInstructionGetDebugLoc(instruction));
-                            let inside = place.keep(&calls, builder, (instruction, pointer), bytes);
-                            kept.insert(pointer, (bytes, inside));
-                            inside
-                        }
-                    };
-                    LLVMSetOperand(instruction, operand, inside);
-                    mark(instruction);
-                }
+                insert_in_block(module, block, &calls, builder);
             }
         }
         LLVMDisposeBuilder(builder);
+    }
+}
+
+/// Keeps the accesses of a basic block within their shared arrays.
+unsafe fn insert_in_block(
+    module: LLVMModuleRef,
+    block: LLVMBasicBlockRef,
+    calls: &EntryCalls,
+    builder: LLVMBuilderRef,
+) {
+    // A later access through one pointer needs no compare of its own.
+    let mut kept: HashMap<LLVMValueRef, (u64, LLVMValueRef)> = HashMap::new();
+    // SAFETY: by `insert`'s contract.
+    unsafe {
+        for instruction in ir::block_instructions(block).collect::<Vec<_>>() {
+            let Some((operand, bytes)) = access(module, instruction) else { continue };
+            let pointer = LLVMGetOperand(instruction, operand);
+            let known = kept.get(&pointer).filter(|(most, _)| bytes <= *most);
+            let inside = match known {
+                Some((_, inside)) => *inside,
+                None => {
+                    let Some(place) = LoadedPlace::of(module, pointer, bytes) else { continue };
+                    if place.is_inside(bytes) {
+                        mark(instruction);
+                        continue;
+                    }
+                    LLVMPositionBuilderBefore(builder, instruction);
+                    LLVMSetCurrentDebugLocation2(builder, LLVMInstructionGetDebugLoc(instruction));
+                    let inside = place.keep(calls, builder, (instruction, pointer), bytes);
+                    kept.insert(pointer, (bytes, inside));
+                    inside
+                }
+            };
+            LLVMSetOperand(instruction, operand, inside);
+            mark(instruction);
+        }
     }
 }
 
@@ -207,6 +220,29 @@ impl LoadedPlace {
         i64::try_from(sum).is_ok().then_some(sum)
     }
 
+    /// Computes the place's offset from the start of the array.
+    unsafe fn offset(&self, calls: &EntryCalls, builder: LLVMBuilderRef) -> LLVMValueRef {
+        let name = c"".as_ptr();
+        // SAFETY: by `insert`'s contract.
+        unsafe {
+            let mut offset: Option<LLVMValueRef> = None;
+            for term in &self.terms {
+                let index = LLVMBuildIntCast2(builder, term.index, calls.i64_type(), 1, name);
+                let part = match term.scale {
+                    1 => index,
+                    scale => LLVMBuildMul(builder, index, calls.i64(scale), name),
+                };
+                offset = Some(offset.map_or(part, |sum| LLVMBuildAdd(builder, sum, part, name)));
+            }
+            let mut offset = offset.unwrap_or_else(|| calls.i64(0));
+            if self.constant != 0 {
+                offset = LLVMBuildAdd(builder, offset, calls.i64(self.constant as u64), name);
+            }
+            // A poison index must not be two different values.
+            LLVMBuildFreeze(builder, offset, name)
+        }
+    }
+
     /// Ends the launch before `access` if its `bytes` bytes are not all in the array. Returns the pointer for the
     /// access.
     ///
@@ -223,21 +259,7 @@ impl LoadedPlace {
         // SAFETY: by `insert`'s contract; the builder stands before the access.
         unsafe {
             let long = calls.i64_type();
-            let mut offset: Option<LLVMValueRef> = None;
-            for term in &self.terms {
-                let index = LLVMBuildIntCast2(builder, term.index, long, 1, name);
-                let part = match term.scale {
-                    1 => index,
-                    scale => LLVMBuildMul(builder, index, calls.i64(scale), name),
-                };
-                offset = Some(offset.map_or(part, |sum| LLVMBuildAdd(builder, sum, part, name)));
-            }
-            let mut offset = offset.unwrap_or_else(|| calls.i64(0));
-            if self.constant != 0 {
-                offset = LLVMBuildAdd(builder, offset, calls.i64(self.constant as u64), name);
-            }
-            // A poison index must not be two different values.
-            let offset = LLVMBuildFreeze(builder, offset, name);
+            let offset = self.offset(calls, builder);
             let (size, leaves) = match self.size {
                 Some(size) => {
                     let most = calls.i64(size - bytes);

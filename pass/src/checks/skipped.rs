@@ -38,6 +38,7 @@ pub unsafe fn barriers(module: LLVMModuleRef) -> Skippable {
     unsafe { ir::kernels(module).into_iter().flat_map(|(kernel, _)| of_kernel(kernel)).collect() }
 }
 
+/// Returns the barriers of a kernel that threads may skip, by name of the kernel, line and column.
 unsafe fn of_kernel(kernel: LLVMValueRef) -> Vec<(String, u32, u32)> {
     // SAFETY: by contract.
     unsafe {

@@ -13,9 +13,9 @@ use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
+use crate::analysis::numbers::Numbers;
 use crate::analysis::regions::Graph;
 use crate::analysis::uniform::Uniformity;
-use crate::checks::covered::Numbers;
 use crate::checks::sites::{Access, AccessSite};
 use crate::ir;
 
@@ -112,7 +112,7 @@ impl Stages<'_> {
                 LLVMOpcode::LLVMPHI => self.turns(value),
                 // `k & 1` and `k % 3`. A mask that drops the last bits rounds.
                 LLVMOpcode::LLVMAnd => {
-                    is_constant(1) && LLVMConstIntGetSExtValue(operand(1)) & 1 == 1 && self.is_of_loop(value)
+                    ir::constant(operand(1)).is_some_and(|mask| mask & 1 == 1) && self.is_of_loop(value)
                 }
                 LLVMOpcode::LLVMURem | LLVMOpcode::LLVMSRem => self.is_of_loop(operand(0)),
                 // The other stage.

@@ -11,7 +11,7 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use crate::analysis::control_flow::ControlFlow;
-use crate::checks::covered::Numbers;
+use crate::analysis::numbers::Numbers;
 use crate::checks::one_thread::OneThread;
 use crate::checks::sites::{Access, AccessSite};
 use crate::ir;
@@ -108,6 +108,7 @@ struct ReadValue {
 }
 
 impl ReadValue {
+    /// Finds what depends on a read.
     unsafe fn of(read: LLVMValueRef) -> Self {
         let mut of = Self { values: HashSet::from([read]), deciding: HashSet::new() };
         let mut pending = vec![read];

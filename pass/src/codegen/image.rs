@@ -126,38 +126,10 @@ pub unsafe fn add_table(
         let variable_type = struct_type(context, &mut [ptr, ptr, i64]);
         let table_type = struct_type(context, &mut [i32, i32, i64, ptr, i64, ptr]);
 
-        let entry = |prefix: &str, kernel: &str| {
-            let symbol = ir::c(&format!("{prefix}{kernel}"));
-            let function = LLVMGetNamedFunction(module, symbol.as_ptr());
-            if function.is_null() { LLVMConstNull(ptr) } else { function }
-        };
         let kernel_entries: Vec<_> = kernels
             .iter()
-            .map(|k| {
-                let open = open::symbol(k);
-                let number = |of_blocks: &[BlockKernel], name: &str, what: fn(&BlockKernel) -> u64| {
-                    let of_block = of_blocks.iter().find(|b| b.name == name);
-                    LLVMConstInt(i64, of_block.map_or(0, what), 0)
-                };
-                let needs_whole_warps = |k: &str| {
-                    let all = of_blocks.iter().chain(of_checked_blocks);
-                    all.into_iter().any(|b| (b.name == k || b.name == open) && b.needs_whole_warps)
-                };
-                let mut fields = [
-                    string(module, k),
-                    entry(ENTRY, k),
-                    entry(BARE_ENTRY, k),
-                    entry(BLOCK_ENTRY, k),
-                    number(of_blocks, k, |b| b.thread_bytes),
-                    LLVMConstInt(i64, needs_whole_warps(k).into(), 0),
-                    entry(CHECKED_BLOCK_ENTRY, k),
-                    number(of_checked_blocks, k, |b| b.thread_bytes),
-                    number(of_checked_blocks, k, |b| b.sets_threads.into()),
-                    entry(ENTRY, &open),
-                    entry(CHECKED_BLOCK_ENTRY, &open),
-                    number(of_checked_blocks, &open, |b| b.thread_bytes),
-                    number(of_checked_blocks, &open, |b| b.sets_threads.into()),
-                ];
+            .map(|kernel| {
+                let mut fields = kernel_fields(module, kernel, of_blocks, of_checked_blocks);
                 LLVMConstNamedStruct(kernel_type, fields.as_mut_ptr(), fields.len() as c_uint)
             })
             .collect();
@@ -186,6 +158,48 @@ pub unsafe fn add_table(
         );
         LLVMSetLinkage(table, LLVMLinkage::LLVMExternalLinkage);
         LLVMSetVisibility(table, LLVMVisibility::LLVMDefaultVisibility);
+    }
+}
+
+/// The fields of a kernel in the table.
+unsafe fn kernel_fields(
+    module: LLVMModuleRef,
+    kernel: &str,
+    of_blocks: &[BlockKernel],
+    of_checked_blocks: &[BlockKernel],
+) -> [LLVMValueRef; 13] {
+    // SAFETY: by contract.
+    unsafe {
+        let context = ir::context(module);
+        let i64 = LLVMInt64TypeInContext(context);
+        let open = open::symbol(kernel);
+        let entry = |prefix: &str, kernel: &str| {
+            let symbol = ir::c(&format!("{prefix}{kernel}"));
+            let function = LLVMGetNamedFunction(module, symbol.as_ptr());
+            if function.is_null() { LLVMConstNull(LLVMPointerTypeInContext(context, 0)) } else { function }
+        };
+        let number = |of_blocks: &[BlockKernel], name: &str, what: fn(&BlockKernel) -> u64| {
+            let of_block = of_blocks.iter().find(|b| b.name == name);
+            LLVMConstInt(i64, of_block.map_or(0, what), 0)
+        };
+        let mut own =
+            of_blocks.iter().chain(of_checked_blocks).filter(|b| b.name == kernel || b.name == open);
+        let needs_whole_warps = own.any(|b| b.needs_whole_warps);
+        [
+            string(module, kernel),
+            entry(ENTRY, kernel),
+            entry(BARE_ENTRY, kernel),
+            entry(BLOCK_ENTRY, kernel),
+            number(of_blocks, kernel, |b| b.thread_bytes),
+            LLVMConstInt(i64, needs_whole_warps.into(), 0),
+            entry(CHECKED_BLOCK_ENTRY, kernel),
+            number(of_checked_blocks, kernel, |b| b.thread_bytes),
+            number(of_checked_blocks, kernel, |b| b.sets_threads.into()),
+            entry(ENTRY, &open),
+            entry(CHECKED_BLOCK_ENTRY, &open),
+            number(of_checked_blocks, &open, |b| b.thread_bytes),
+            number(of_checked_blocks, &open, |b| b.sets_threads.into()),
+        ]
     }
 }
 

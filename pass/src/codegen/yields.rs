@@ -11,10 +11,10 @@
 use std::collections::HashSet;
 
 use gpurace_abi::entry::Entry;
+use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::debuginfo::LLVMInstructionGetDebugLoc;
 use llvm_sys::prelude::*;
-use llvm_sys::{LLVMAtomicOrdering, LLVMOpcode};
 
 use crate::analysis::control_flow::ControlFlow;
 use crate::analysis::spins;
@@ -79,13 +79,7 @@ unsafe fn may_wait(instruction: LLVMValueRef) -> bool {
     unsafe {
         let used = !LLVMGetFirstUse(instruction).is_null();
         match ir::opcode(instruction) {
-            LLVMOpcode::LLVMLoad => {
-                used && (LLVMGetVolatile(instruction) != 0
-                    || !matches!(
-                        LLVMGetOrdering(instruction),
-                        LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic
-                    ))
-            }
+            LLVMOpcode::LLVMLoad => used && !ir::is_plain(instruction),
             LLVMOpcode::LLVMAtomicRMW | LLVMOpcode::LLVMAtomicCmpXchg => used,
             _ => false,
         }

@@ -139,6 +139,7 @@ fn is_fetch(op: &Op) -> bool {
     )
 }
 
+/// The access of a statement as a check sees it.
 fn candidate<'a>(statement: &'a Stmt, access: &PtxAccess<'a>) -> CheckableAccess<'a> {
     let unless = match &statement.op {
         Op::CpAsync { ignore, .. } if access.kind == AccessKind::Read => ignore.as_ref(),
@@ -167,6 +168,7 @@ fn is_transparent(asm: &Asm) -> bool {
         })
 }
 
+/// True if a check before the asm can stand for an access.
 fn is_checkable(asm: &Asm, statement: &Stmt, effects: &Effects<'_>, access: &PtxAccess<'_>) -> bool {
     let is_swap = matches!(statement.op, Op::Atom { op: AtomOp::CompareAndSwap, .. });
     let at_once = matches!(
@@ -183,6 +185,7 @@ fn is_checkable(asm: &Asm, statement: &Stmt, effects: &Effects<'_>, access: &Ptx
         && (!is_swap || effects::swap_arguments(asm).is_some())
 }
 
+/// True for an access that counts as atomic.
 pub(super) fn is_strong(access: &PtxAccess<'_>) -> bool {
     matches!(access.kind, AccessKind::Atomic(..))
 }

@@ -254,5 +254,5 @@ fn site_of(op: Op) -> Site {
 
 unsafe fn is_zero(value: LLVMValueRef) -> bool {
     // SAFETY: by `insert`'s contract.
-    unsafe { !LLVMIsAConstantInt(value).is_null() && LLVMConstIntGetZExtValue(value) == 0 }
+    unsafe { ir::constant(value) == Some(0) }
 }

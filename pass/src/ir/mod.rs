@@ -7,6 +7,7 @@
 //! one thread.
 #![allow(clippy::missing_safety_doc)]
 
+mod attributes;
 pub mod debug_info;
 pub mod entry_calls;
 #[cfg(test)]
@@ -24,7 +25,11 @@ use std::ffi::{CStr, CString};
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::target::*;
-use llvm_sys::{LLVMAttributeFunctionIndex, LLVMAttributeIndex, LLVMLinkage, LLVMOpcode};
+use llvm_sys::{LLVMAtomicOrdering, LLVMLinkage, LLVMOpcode};
+
+pub use attributes::{
+    add_attribute, attribute_kind, byval_type, mark_function, set_string_attribute, string_attribute,
+};
 
 /// Address spaces of NVPTX (LLVM, "User Guide for NVPTX Back-end").
 pub mod address_space {
@@ -193,38 +198,6 @@ pub unsafe fn is_constant_of_host(value: LLVMValueRef) -> bool {
     }
 }
 
-/// The type of the copy behind a parameter that is passed by value through a pointer.
-pub unsafe fn byval_type(function: LLVMValueRef, index: usize) -> Option<LLVMTypeRef> {
-    // SAFETY: by contract.
-    unsafe {
-        let attribute = LLVMGetEnumAttributeAtIndex(function, index as u32 + 1, attribute_kind("byval"));
-        (!attribute.is_null()).then(|| LLVMGetTypeAttributeValue(attribute))
-    }
-}
-
-/// LLVM's number of an attribute; 0 if it has no such attribute.
-pub fn attribute_kind(name: &str) -> u32 {
-    // SAFETY: the name is readable for its length.
-    unsafe { LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len()) }
-}
-
-/// Gives a function an attribute without a value; `index` says whether the function itself, its
-/// result or a parameter.
-pub unsafe fn add_attribute(function: LLVMValueRef, index: LLVMAttributeIndex, name: &str) {
-    // SAFETY: by contract.
-    unsafe {
-        let context = LLVMGetTypeContext(LLVMTypeOf(function));
-        let attribute = LLVMCreateEnumAttribute(context, attribute_kind(name), 0);
-        LLVMAddAttributeAtIndex(function, index, attribute);
-    }
-}
-
-/// Gives a function itself an attribute without a value.
-pub unsafe fn mark_function(function: LLVMValueRef, name: &str) {
-    // SAFETY: by contract.
-    unsafe { add_attribute(function, LLVMAttributeFunctionIndex, name) }
-}
-
 /// Calls a function at the builder's position.
 pub unsafe fn call(b: LLVMBuilderRef, function: LLVMValueRef, arguments: &[LLVMValueRef]) -> LLVMValueRef {
     // SAFETY: by contract.
@@ -371,6 +344,15 @@ pub unsafe fn opcode(instruction: LLVMValueRef) -> LLVMOpcode {
     unsafe { LLVMGetInstructionOpcode(instruction) }
 }
 
+/// True for a load or store that is neither atomic nor volatile.
+pub unsafe fn is_plain(access: LLVMValueRef) -> bool {
+    // SAFETY: by contract.
+    unsafe {
+        LLVMGetVolatile(access) == 0
+            && LLVMGetOrdering(access) == LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic
+    }
+}
+
 /// The opcode of an instruction or of a constant expression; `None` of any other value.
 pub unsafe fn value_opcode(value: LLVMValueRef) -> Option<LLVMOpcode> {
     // SAFETY: by contract.
@@ -438,40 +420,6 @@ pub unsafe fn abi_alignment(module: LLVMModuleRef, ty: LLVMTypeRef) -> u32 {
     unsafe { LLVMABIAlignmentOfType(LLVMGetModuleDataLayout(module), ty) }
 }
 
-/// The value of a function's string attribute.
-pub unsafe fn string_attribute(function: LLVMValueRef, name: &str) -> Option<String> {
-    // SAFETY: by contract; the value is as long as llvm-c says.
-    unsafe {
-        let attribute = LLVMGetStringAttributeAtIndex(
-            function,
-            LLVMAttributeFunctionIndex,
-            name.as_ptr().cast(),
-            name.len() as u32,
-        );
-        if attribute.is_null() {
-            return None;
-        }
-        let mut length = 0;
-        let value = LLVMGetStringAttributeValue(attribute, &mut length);
-        Some(String::from_utf8_lossy(std::slice::from_raw_parts(value.cast(), length as usize)).into_owned())
-    }
-}
-
-/// Gives a function a string attribute, in place of an older one of this name.
-pub unsafe fn set_string_attribute(function: LLVMValueRef, name: &str, value: &str) {
-    // SAFETY: by contract; lengths are the strings'.
-    unsafe {
-        let attribute = LLVMCreateStringAttribute(
-            context(LLVMGetGlobalParent(function)),
-            name.as_ptr().cast(),
-            name.len() as u32,
-            value.as_ptr().cast(),
-            value.len() as u32,
-        );
-        LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, attribute);
-    }
-}
-
 /// The attribute with the most threads of a kernel's blocks in each dimension: `128` or `16,16,1`.
 pub const MAX_THREADS: &str = "nvvm.maxntid";
 
@@ -496,13 +444,28 @@ pub unsafe fn kernels(module: LLVMModuleRef) -> Vec<(LLVMValueRef, u32)> {
     }
 }
 
+/// The value of a constant of at most 64 bits, unsigned. `None` for any other value.
+pub unsafe fn constant(value: LLVMValueRef) -> Option<u64> {
+    // SAFETY: by contract.
+    unsafe { is_small_constant(value).then(|| LLVMConstIntGetZExtValue(value)) }
+}
+
+/// The value of a constant of at most 64 bits, signed. `None` for any other value.
+pub unsafe fn signed_constant(value: LLVMValueRef) -> Option<i64> {
+    // SAFETY: by contract.
+    unsafe { is_small_constant(value).then(|| LLVMConstIntGetSExtValue(value)) }
+}
+
+/// True for a constant of at most 64 bits.
+unsafe fn is_small_constant(value: LLVMValueRef) -> bool {
+    // SAFETY: by contract.
+    unsafe { !LLVMIsAConstantInt(value).is_null() && LLVMGetIntTypeWidth(LLVMTypeOf(value)) <= 64 }
+}
+
 /// A call's argument, if it is a constant.
 pub unsafe fn constant_argument(call: LLVMValueRef, index: u32) -> Option<u64> {
     // SAFETY: by contract.
-    unsafe {
-        let value = LLVMGetOperand(call, index);
-        (!LLVMIsAConstantInt(value).is_null()).then(|| LLVMConstIntGetZExtValue(value))
-    }
+    unsafe { constant(LLVMGetOperand(call, index)) }
 }
 
 /// Modules from text, for tests.

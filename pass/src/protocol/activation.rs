@@ -67,6 +67,7 @@ impl Extraction<'_> {
         }
     }
 
+    /// The frame of a call of a function, before anything is evaluated.
     unsafe fn activation(
         &mut self,
         function: LLVMValueRef,

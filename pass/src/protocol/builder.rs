@@ -50,6 +50,7 @@ impl Builder {
         self.protocol.exprs.len() > MAX_NODES
     }
 
+    /// Computes what is kept of each node beside the node, for new nodes.
     fn update_meta(&mut self) {
         for index in self.meta.len()..self.protocol.exprs.len() {
             let node = self.protocol.exprs.get(ExprId(index as u32));

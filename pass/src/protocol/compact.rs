@@ -2,90 +2,18 @@
 
 use std::collections::{HashMap, HashSet};
 
-use gpurace_protocol::expr::{Expr, ExprId, LoopId, OpaqueId, ParamId, VarId};
+use gpurace_protocol::expr::{Expr, ExprId, Exprs, LoopId, OpaqueId, ParamId, VarId};
 use gpurace_protocol::protocol::{Induction, Object, ObjectId, ObjectKind, Protocol, Step, Stmt, Sync};
 
-/// Returns the same protocol without unused expressions, loops, loop variables, parameters, objects
-/// and opaque values.
+/// Leaves out unused expressions, loops, loop variables, parameters, objects and opaque values.
 pub fn compact(protocol: &mut Protocol) {
     drop_empty_loops(protocol);
-    let mut vars = HashMap::new();
-    let mut used =
-        Used { exprs: vec![false; protocol.exprs.len()], vars: HashSet::new(), objects: Vec::new() };
-    used.objects = vec![false; protocol.objects.len()];
-    collect_vars(&protocol.body, &mut vars);
-    used.body(protocol, &protocol.body, &vars);
-    for stored in &protocol.stored {
-        used.expr(protocol, stored.value, &vars);
-    }
-    for told in &protocol.told {
-        used.objects[told.of.0 as usize] = true;
-        used.expr(protocol, told.at, &vars);
-    }
-
-    let mut renaming = Renaming::default();
+    let used = Used::by(protocol);
     let old = std::mem::take(&mut protocol.exprs);
-    let params = std::mem::take(&mut protocol.params);
-    let opaques = std::mem::take(&mut protocol.opaques);
-    let objects = std::mem::take(&mut protocol.objects);
-    // Parameters keep their order, but for those in constant memory, which come last.
-    let named_by_objects = |id: usize| {
-        let names = |kind: &ObjectKind| match kind {
-            ObjectKind::Param(of) | ObjectKind::Image(of) => *of == ParamId(id as u32),
-            _ => false,
-        };
-        objects.iter().zip(&used.objects).any(|(o, &u)| u && names(&o.kind))
-    };
-    let in_exprs: HashSet<_> = old
-        .iter()
-        .filter(|(id, _)| used.exprs[id.0 as usize])
-        .filter_map(|(_, e)| match e {
-            Expr::Param { id, .. } => Some(id.0 as usize),
-            _ => None,
-        })
-        .collect();
-    let mut params: Vec<_> = params.into_iter().enumerate().collect();
-    params.sort_by_key(|(_, param)| param.is_constant());
-    for (index, param) in params {
-        if in_exprs.contains(&index) || named_by_objects(index) {
-            renaming.params.insert(ParamId(index as u32), ParamId(protocol.params.len() as u32));
-            protocol.params.push(param);
-        }
-    }
-    for (id, node) in old.iter().filter(|(id, _)| used.exprs[id.0 as usize]) {
-        let of = |e: ExprId| renaming.exprs[&e];
-        let node = match node {
-            Expr::Param { id, width } => Expr::Param { id: renaming.params[&id], width },
-            Expr::Opaque { id, width } => {
-                let next = OpaqueId(protocol.opaques.len() as u32);
-                let mut opaque = opaques[id.0 as usize].clone();
-                if let Some(last) = &mut opaque.last {
-                    last.value = of(last.value);
-                }
-                opaque.argument = opaque.argument.map(of);
-                if let Some(ticket) = &mut opaque.ticket {
-                    ticket.added = of(ticket.added);
-                }
-                protocol.opaques.push(opaque);
-                Expr::Opaque { id: next, width }
-            }
-            node => node.with_operands(of),
-        };
-        let new = protocol.exprs.add(node);
-        renaming.exprs.insert(id, new);
-    }
-    for (index, object) in objects.into_iter().enumerate() {
-        if used.objects[index] {
-            renaming.objects.insert(ObjectId(index as u32), ObjectId(protocol.objects.len() as u32));
-            let kind = match object.kind {
-                ObjectKind::Param(id) => ObjectKind::Param(renaming.params[&id]),
-                ObjectKind::Image(id) => ObjectKind::Image(renaming.params[&id]),
-                ObjectKind::Slot { at } => ObjectKind::Slot { at: renaming.exprs[&at] },
-                kind => kind,
-            };
-            protocol.objects.push(Object { name: object.name, kind });
-        }
-    }
+    let mut renaming = Renaming::default();
+    renaming.keep_params(protocol, &old, &used);
+    renaming.keep_exprs(protocol, &old, &used);
+    renaming.keep_objects(protocol, &used);
     for stored in &mut protocol.stored {
         stored.value = renaming.exprs[&stored.value];
     }
@@ -122,22 +50,7 @@ fn drop_empty_loops(protocol: &mut Protocol) {
     within(&mut protocol.body, &asked);
 }
 
-fn collect_vars(body: &[Stmt], vars: &mut HashMap<VarId, Induction>) {
-    for stmt in body {
-        match stmt {
-            Stmt::Loop(of) => {
-                vars.extend(of.vars.iter().map(|v| (v.id, v.clone())));
-                collect_vars(&of.body, vars);
-            }
-            Stmt::If { then, otherwise, .. } => {
-                collect_vars(then, vars);
-                collect_vars(otherwise, vars);
-            }
-            Stmt::Access(_) | Stmt::Sync(_) | Stmt::Unknown(_) => {}
-        }
-    }
-}
-
+/// What the statements of a protocol use.
 struct Used {
     exprs: Vec<bool>,
     vars: HashSet<VarId>,
@@ -145,38 +58,88 @@ struct Used {
 }
 
 impl Used {
-    fn body(&mut self, protocol: &Protocol, body: &[Stmt], vars: &HashMap<VarId, Induction>) {
+    fn by(protocol: &Protocol) -> Self {
+        let used = Self {
+            exprs: vec![false; protocol.exprs.len()],
+            vars: HashSet::new(),
+            objects: vec![false; protocol.objects.len()],
+        };
+        let mut search = Search { protocol, variables: HashMap::new(), used };
+        search.variables_of(&protocol.body);
+        search.body(&protocol.body);
+        for stored in &protocol.stored {
+            search.expr(stored.value);
+        }
+        for told in &protocol.told {
+            search.used.objects[told.of.0 as usize] = true;
+            search.expr(told.at);
+        }
+        search.used
+    }
+
+    /// The nodes that are used.
+    fn nodes(&self, exprs: &Exprs) -> impl Iterator<Item = (ExprId, Expr)> {
+        exprs.iter().filter(|(id, _)| self.exprs[id.0 as usize])
+    }
+}
+
+/// Finds what statements use.
+struct Search<'p> {
+    protocol: &'p Protocol,
+    variables: HashMap<VarId, &'p Induction>,
+    used: Used,
+}
+
+impl<'p> Search<'p> {
+    /// Collects the variables of all loops.
+    fn variables_of(&mut self, body: &'p [Stmt]) {
+        for stmt in body {
+            match stmt {
+                Stmt::Loop(of) => {
+                    self.variables.extend(of.vars.iter().map(|var| (var.id, var)));
+                    self.variables_of(&of.body);
+                }
+                Stmt::If { then, otherwise, .. } => {
+                    self.variables_of(then);
+                    self.variables_of(otherwise);
+                }
+                Stmt::Access(_) | Stmt::Sync(_) | Stmt::Unknown(_) => {}
+            }
+        }
+    }
+
+    fn body(&mut self, body: &[Stmt]) {
         for stmt in body {
             match stmt {
                 Stmt::Access(access) => {
-                    self.objects[access.object.0 as usize] = true;
-                    if let ObjectKind::Slot { at } = protocol.objects[access.object.0 as usize].kind {
-                        self.expr(protocol, at, vars);
+                    self.used.objects[access.object.0 as usize] = true;
+                    if let ObjectKind::Slot { at } = self.protocol.objects[access.object.0 as usize].kind {
+                        self.expr(at);
                     }
-                    self.expr(protocol, access.offset, vars);
-                    self.expr(protocol, access.size, vars);
+                    self.expr(access.offset);
+                    self.expr(access.size);
                 }
                 Stmt::Loop(of) => {
-                    self.expr(protocol, of.cond, vars);
+                    self.expr(of.cond);
                     if let Some(breaks) = of.breaks {
-                        self.expr(protocol, breaks.unless, vars);
+                        self.expr(breaks.unless);
                     }
-                    self.body(protocol, &of.body, vars);
+                    self.body(&of.body);
                 }
                 Stmt::If { cond, then, otherwise } => {
-                    self.expr(protocol, *cond, vars);
-                    self.body(protocol, then, vars);
-                    self.body(protocol, otherwise, vars);
+                    self.expr(*cond);
+                    self.body(then);
+                    self.body(otherwise);
                 }
-                Stmt::Sync(Sync::Lanes(mask)) => self.expr(protocol, *mask, vars),
+                Stmt::Sync(Sync::Lanes(mask)) => self.expr(*mask),
                 Stmt::Sync(Sync::Named(named)) => {
-                    self.expr(protocol, named.id, vars);
-                    self.expr(protocol, named.threads, vars);
+                    self.expr(named.id);
+                    self.expr(named.threads);
                 }
                 Stmt::Sync(Sync::Phase(phase)) => {
-                    self.objects[phase.of.0 as usize] = true;
+                    self.used.objects[phase.of.0 as usize] = true;
                     for id in [Some(phase.at), Some(phase.count), phase.parity].into_iter().flatten() {
-                        self.expr(protocol, id, vars);
+                        self.expr(id);
                     }
                 }
                 Stmt::Sync(_) | Stmt::Unknown(_) => {}
@@ -184,23 +147,23 @@ impl Used {
         }
     }
 
-    fn expr(&mut self, protocol: &Protocol, id: ExprId, vars: &HashMap<VarId, Induction>) {
+    fn expr(&mut self, id: ExprId) {
         let mut pending = vec![id];
         while let Some(id) = pending.pop() {
-            if std::mem::replace(&mut self.exprs[id.0 as usize], true) {
+            if std::mem::replace(&mut self.used.exprs[id.0 as usize], true) {
                 continue;
             }
-            let node = protocol.exprs.get(id);
+            let node = self.protocol.exprs.get(id);
             pending.extend(node.operands());
             if let Expr::Opaque { id, .. } = node {
-                let opaque = &protocol.opaques[id.0 as usize];
+                let opaque = &self.protocol.opaques[id.0 as usize];
                 pending.extend(opaque.last.map(|last| last.value));
                 pending.extend(opaque.argument);
                 pending.extend(opaque.ticket.map(|ticket| ticket.added));
             }
             if let Expr::Var { id, .. } = node
-                && self.vars.insert(id)
-                && let Some(var) = vars.get(&id)
+                && self.used.vars.insert(id)
+                && let Some(var) = self.variables.get(&id)
             {
                 pending.push(var.from);
                 if let Step::Add(by) = var.step {
@@ -211,6 +174,7 @@ impl Used {
     }
 }
 
+/// For what is kept, its new id.
 #[derive(Default)]
 struct Renaming {
     exprs: HashMap<ExprId, ExprId>,
@@ -219,6 +183,69 @@ struct Renaming {
 }
 
 impl Renaming {
+    /// Keeps the parameters that are used, in their order, but those in constant memory come last.
+    fn keep_params(&mut self, protocol: &mut Protocol, old: &Exprs, used: &Used) {
+        let in_exprs = used.nodes(old).filter_map(|(_, node)| match node {
+            Expr::Param { id, .. } => Some(id),
+            _ => None,
+        });
+        let objects = protocol.objects.iter().zip(&used.objects).filter(|(_, used)| **used);
+        let named = objects.filter_map(|(object, _)| match object.kind {
+            ObjectKind::Param(id) | ObjectKind::Image(id) => Some(id),
+            _ => None,
+        });
+        let wanted: HashSet<ParamId> = in_exprs.chain(named).collect();
+        let mut params: Vec<_> = (0..).map(ParamId).zip(std::mem::take(&mut protocol.params)).collect();
+        params.sort_by_key(|(_, param)| param.is_constant());
+        for (id, param) in params.into_iter().filter(|(id, _)| wanted.contains(id)) {
+            self.params.insert(id, ParamId(protocol.params.len() as u32));
+            protocol.params.push(param);
+        }
+    }
+
+    /// Keeps the expressions and opaque values that are used.
+    fn keep_exprs(&mut self, protocol: &mut Protocol, old: &Exprs, used: &Used) {
+        let opaques = std::mem::take(&mut protocol.opaques);
+        for (id, node) in used.nodes(old) {
+            let of = |e: ExprId| self.exprs[&e];
+            let node = match node {
+                Expr::Param { id, width } => Expr::Param { id: self.params[&id], width },
+                Expr::Opaque { id, width } => {
+                    let next = OpaqueId(protocol.opaques.len() as u32);
+                    let mut opaque = opaques[id.0 as usize].clone();
+                    if let Some(last) = &mut opaque.last {
+                        last.value = of(last.value);
+                    }
+                    opaque.argument = opaque.argument.map(of);
+                    if let Some(ticket) = &mut opaque.ticket {
+                        ticket.added = of(ticket.added);
+                    }
+                    protocol.opaques.push(opaque);
+                    Expr::Opaque { id: next, width }
+                }
+                node => node.with_operands(of),
+            };
+            let new = protocol.exprs.add(node);
+            self.exprs.insert(id, new);
+        }
+    }
+
+    /// Keeps the objects that are used.
+    fn keep_objects(&mut self, protocol: &mut Protocol, used: &Used) {
+        let objects = (0..).map(ObjectId).zip(std::mem::take(&mut protocol.objects));
+        for ((id, object), _) in objects.zip(&used.objects).filter(|(_, used)| **used) {
+            self.objects.insert(id, ObjectId(protocol.objects.len() as u32));
+            let kind = match object.kind {
+                ObjectKind::Param(id) => ObjectKind::Param(self.params[&id]),
+                ObjectKind::Image(id) => ObjectKind::Image(self.params[&id]),
+                ObjectKind::Slot { at } => ObjectKind::Slot { at: self.exprs[&at] },
+                kind => kind,
+            };
+            protocol.objects.push(Object { name: object.name, kind });
+        }
+    }
+
+    /// Renames what statements use, and leaves out other loop variables.
     fn body(&self, body: &mut [Stmt], vars: &HashSet<VarId>) {
         for stmt in body {
             match stmt {

@@ -162,6 +162,7 @@ impl<'a> Facts<'a> {
     }
 }
 
+/// The effect of a function that is not followed.
 fn unknown(summary: Summary, why: String) -> Effect {
     summary.unknown(why).map_or(Effect::Nothing, Effect::Unknown)
 }
@@ -173,6 +174,7 @@ fn is_harmless(name: &str) -> bool {
     of_llvm || name == CONTEXT_FUNCTION
 }
 
+/// Returns what each function with a body may do, with all that it calls.
 unsafe fn summaries(
     module: LLVMModuleRef,
     sites: &HashMap<LLVMValueRef, Vec<u32>>,
@@ -181,12 +183,13 @@ unsafe fn summaries(
     let mut all: HashMap<LLVMValueRef, Summary> = HashMap::new();
     // SAFETY: by contract.
     unsafe {
-        let leaves_anywhere = ir::functions(module).any(|f| entry_of_function(f) == Some(Entry::Exit));
-        let clusters_anywhere =
-            ir::functions(module).any(|f| entry_of_function(f).is_some_and(is_of_cluster));
+        let mut indirect = Summary::ANYTHING;
+        for entry in ir::functions(module).filter_map(|f| entry_of_function(f)) {
+            indirect.leaves |= entry == Entry::Exit;
+            indirect.clusters |= is_of_cluster(entry);
+        }
         for function in ir::definitions(module) {
-            let mut own = Summary::default();
-            let mut called = HashSet::new();
+            let (mut own, mut called) = (Summary::default(), HashSet::new());
             for instruction in ir::instructions(function) {
                 own.touches |= sites.contains_key(&instruction);
                 if ir::opcode(instruction) != LLVMOpcode::LLVMCall {
@@ -196,24 +199,8 @@ unsafe fn summaries(
                     Some(callee) if LLVMIsDeclaration(callee) == 0 => {
                         called.insert(callee);
                     }
-                    Some(callee) => match entry_of_function(callee) {
-                        Some(entry) => {
-                            own.leaves |= entry == Entry::Exit;
-                            own.clusters |= is_of_cluster(entry);
-                            own.syncs |= is_of_cluster(entry)
-                                || matches!(entry.effect(), EntryEffect::Barrier | EntryEffect::WarpSync);
-                        }
-                        None => match ir::name(callee).as_str() {
-                            grid_sync::MARK => own.syncs = true,
-                            name if is_harmless(name) => {}
-                            _ => own.join(Summary::ANYTHING),
-                        },
-                    },
-                    None => {
-                        own.join(Summary::ANYTHING);
-                        own.leaves |= leaves_anywhere;
-                        own.clusters |= clusters_anywhere;
-                    }
+                    Some(callee) => own.join(without_body(callee)),
+                    None => own.join(indirect),
                 }
             }
             all.insert(function, own);
@@ -232,5 +219,23 @@ unsafe fn summaries(
         if !changed {
             return all;
         }
+    }
+}
+
+/// Returns what a function without a body may do.
+unsafe fn without_body(function: LLVMValueRef) -> Summary {
+    // SAFETY: by contract.
+    let (entry, name) = unsafe { (entry_of_function(function), ir::name(function)) };
+    match entry {
+        Some(entry) => Summary {
+            touches: false,
+            syncs: is_of_cluster(entry)
+                || matches!(entry.effect(), EntryEffect::Barrier | EntryEffect::WarpSync),
+            leaves: entry == Entry::Exit,
+            clusters: is_of_cluster(entry),
+        },
+        None if name == grid_sync::MARK => Summary { syncs: true, ..Summary::default() },
+        None if is_harmless(&name) => Summary::default(),
+        None => Summary::ANYTHING,
     }
 }

@@ -106,6 +106,7 @@ impl Extraction<'_> {
         }
     }
 
+    /// The statements of a basic block.
     unsafe fn block(
         &mut self,
         f: &mut Frame,
@@ -240,6 +241,7 @@ impl Extraction<'_> {
         (*object == of).then_some(pointer.offset)
     }
 
+    /// The statements of a called function.
     unsafe fn called(
         &mut self,
         f: &mut Frame,
@@ -264,6 +266,7 @@ impl Extraction<'_> {
         Ok(())
     }
 
+    /// The statements of an access: one for each target that its pointer may have.
     unsafe fn access(&mut self, f: &mut Frame, block: usize, site: u32, passes: u32, out: &mut Vec<Stmt>) {
         let access = self.facts.accesses[site as usize];
         let place = f.graph.loop_of[block];
@@ -359,6 +362,7 @@ impl Extraction<'_> {
         }
     }
 
+    /// The statement of a loop, if it does anything.
     unsafe fn loop_statement(
         &mut self,
         f: &mut Frame,

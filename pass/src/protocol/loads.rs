@@ -10,7 +10,7 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::{LLVMLinkage, LLVMTypeKind};
 
-use super::contents::Held;
+use super::contents::{Held, LocalId};
 use super::frame::{Aim, Extraction, Frame, LoopPlace, Pointer, Root, Value};
 use super::phis::{Choices, MAX_CHOICES};
 use crate::ir;
@@ -66,69 +66,90 @@ impl Extraction<'_> {
                 let name = self.parameters.get(&start).map(|param| param.name_at(at)).unwrap_or_default();
                 Some(self.argument(&name, start.checked_add(at)?, width))
             }
-            Root::Constant(variable) => {
-                // SAFETY: roots are live while the protocol is made.
-                let initial =
-                    aligned.then(|| unsafe { self.initial(variable, pointer.offset, bytes) }).flatten();
-                if let Some(chosen) = initial.and_then(|choices| self.one_of(&choices, width)) {
-                    return Some(chosen);
-                }
-                // SAFETY: as above.
-                if let Some((start, size)) = unsafe { self.constant_at(variable) } {
-                    match at {
-                        None if width != Some(Width::W1) => {
-                            return self.computed_argument(start, pointer.offset, width);
-                        }
-                        Some(at) if at >= 0 && (at as u64).saturating_add(bytes) <= size => {
-                            let name = self.parameters[&start].name_at(at as u32);
-                            return Some(self.argument(&name, start + at as u32, width));
-                        }
-                        _ => {}
+            Root::Constant(variable) => self.loaded_constant(variable, pointer, bytes, width, aligned),
+            Root::Local(local) => match at {
+                Some(at) => self.loaded_local(local, at, bytes, width, aligned),
+                None if !aligned => None,
+                None => {
+                    if let Some((from, distance)) = self.copied_whole(local) {
+                        let from = self.moved_by(&from, distance);
+                        let offset = self.b.bin(BinOp::Add, from.offset, pointer.offset);
+                        return self.loaded(&Pointer { offset, aims: from.aims }, bytes, width, aligned);
                     }
-                }
-                let key = (variable, pointer.offset, width);
-                if let Some(known) = self.constants.get(&key) {
-                    return Some(known.clone());
-                }
-                let (uniform, varies) = (self.b.uniform(pointer.offset), self.b.varies(pointer.offset));
-                let value = match width {
-                    Some(width) => {
-                        let what = "a value loaded from constant memory";
-                        Value::Int(self.b.opaque(what, width, uniform, varies))
-                    }
-                    None => {
-                        let uniform = if varies.is_none() { uniform } else { Uniform::Thread };
-                        let kind = ObjectKind::Opaque { space: Space::Generic, uniform, loaded_by: None };
-                        let object = self.b.object("a pointer loaded from constant memory", kind);
-                        Value::from(self.pointer_to(Root::Object(object)))
-                    }
-                };
-                self.constants.insert(key, value.clone());
-                Some(value)
-            }
-            Root::Local(local) if at.is_none() => {
-                if !aligned {
-                    return None;
-                }
-                if let Some((from, distance)) = self.copied_whole(local) {
-                    let from = self.moved_by(&from, distance);
-                    let offset = self.b.bin(BinOp::Add, from.offset, pointer.offset);
-                    return self.loaded(&Pointer { offset, aims: from.aims }, bytes, width, aligned);
-                }
-                let choices = self.held_at(local, pointer.offset, i64::try_from(bytes).ok()?)?;
-                self.one_of(&choices, width)
-            }
-            Root::Local(local) => match self.held(local, at?, i64::try_from(bytes).ok()?)? {
-                Held::Value(value @ Value::Pointer(_)) => width.is_none().then_some(value),
-                Held::Value(Value::Int(e)) => (width == Some(self.b.width(e))).then_some(Value::Int(e)),
-                Held::Value(Value::Address(..) | Value::Other) => None,
-                Held::LocalAddress => width.is_none().then(|| Value::from(self.pointer_to(Root::Private))),
-                Held::Copy(from, distance) => {
-                    let from = self.moved_by(&from, distance);
-                    self.loaded(&from, bytes, width, aligned)
+                    let choices = self.held_at(local, pointer.offset, i64::try_from(bytes).ok()?)?;
+                    self.one_of(&choices, width)
                 }
             },
             Root::Object(_) | Root::Private => None,
+        }
+    }
+
+    /// The result of a load from a variable that kernels only read.
+    fn loaded_constant(
+        &mut self,
+        variable: LLVMValueRef,
+        pointer: &Pointer,
+        bytes: u64,
+        width: Option<Width>,
+        aligned: bool,
+    ) -> Option<Value> {
+        // SAFETY: roots are live while the protocol is made.
+        let initial = aligned.then(|| unsafe { self.initial(variable, pointer.offset, bytes) }).flatten();
+        if let Some(chosen) = initial.and_then(|choices| self.one_of(&choices, width)) {
+            return Some(chosen);
+        }
+        // SAFETY: as above.
+        if let Some((start, size)) = unsafe { self.constant_at(variable) } {
+            match self.b.as_const(pointer.offset).map(|bits| bits as i64) {
+                None if width != Some(Width::W1) => {
+                    return self.computed_argument(start, pointer.offset, width);
+                }
+                Some(at) if at >= 0 && (at as u64).saturating_add(bytes) <= size => {
+                    let name = self.parameters[&start].name_at(at as u32);
+                    return Some(self.argument(&name, start + at as u32, width));
+                }
+                _ => {}
+            }
+        }
+        let key = (variable, pointer.offset, width);
+        if let Some(known) = self.constants.get(&key) {
+            return Some(known.clone());
+        }
+        let (uniform, varies) = (self.b.uniform(pointer.offset), self.b.varies(pointer.offset));
+        let value = match width {
+            Some(width) => {
+                let what = "a value loaded from constant memory";
+                Value::Int(self.b.opaque(what, width, uniform, varies))
+            }
+            None => {
+                let uniform = if varies.is_none() { uniform } else { Uniform::Thread };
+                let kind = ObjectKind::Opaque { space: Space::Generic, uniform, loaded_by: None };
+                let object = self.b.object("a pointer loaded from constant memory", kind);
+                Value::from(self.pointer_to(Root::Object(object)))
+            }
+        };
+        self.constants.insert(key, value.clone());
+        Some(value)
+    }
+
+    /// The result of a load from a known place of a local variable.
+    fn loaded_local(
+        &mut self,
+        local: LocalId,
+        at: i64,
+        bytes: u64,
+        width: Option<Width>,
+        aligned: bool,
+    ) -> Option<Value> {
+        match self.held(local, at, i64::try_from(bytes).ok()?)? {
+            Held::Value(value @ Value::Pointer(_)) => width.is_none().then_some(value),
+            Held::Value(Value::Int(e)) => (width == Some(self.b.width(e))).then_some(Value::Int(e)),
+            Held::Value(Value::Address(..) | Value::Other) => None,
+            Held::LocalAddress => width.is_none().then(|| Value::from(self.pointer_to(Root::Private))),
+            Held::Copy(from, distance) => {
+                let from = self.moved_by(&from, distance);
+                self.loaded(&from, bytes, width, aligned)
+            }
         }
     }
 

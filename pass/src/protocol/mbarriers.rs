@@ -34,7 +34,7 @@ use crate::ir::entry_calls::EntryCall;
 use crate::translate::nvvm::MBARRIER as MARK;
 use uses::{start_comes_first, uses_in_one_kernel};
 use ways::{condition, given, reached};
-use words::{Change, PHASE, constant, count_of_start, is_same_place};
+use words::{Change, PHASE, count_of_start, is_same_place};
 
 /// The most casts from a variable to an address in it.
 const MOST_CASTS: u32 = 16;
@@ -359,7 +359,7 @@ impl Test {
         unsafe {
             let phase = |value| {
                 (ir::value_opcode(value) == Some(LLVMOpcode::LLVMLShr)
-                    && constant(LLVMGetOperand(value, 1)) == Some(PHASE))
+                    && ir::constant(LLVMGetOperand(value, 1)) == Some(PHASE))
                 .then(|| LLVMGetOperand(value, 0))
             };
             let now = ir::users(load).into_iter().find(|user| phase(*user) == Some(load))?;

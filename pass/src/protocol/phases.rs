@@ -27,7 +27,7 @@ use llvm_sys::{LLVMOpcode, LLVMTypeKind};
 
 use super::mbarriers::uses::{start_comes_first, uses_in_one_kernel};
 use super::mbarriers::ways::{condition, given};
-use super::mbarriers::words::{Change, constant, count_of_start, is_same_place, tested_parity};
+use super::mbarriers::words::{Change, count_of_start, is_same_place, tested_parity};
 use crate::checks::sites::ASYNC_METADATA;
 use crate::ir;
 use crate::ir::address_space;
@@ -194,7 +194,7 @@ impl Array {
             ir::metadata(user, MARK)?;
             match ir::opcode(user) {
                 LLVMOpcode::LLVMStore if operand == 1 => {
-                    let count = u32::try_from(constant(count_of_start(user)?)?).ok()?;
+                    let count = u32::try_from(ir::constant(count_of_start(user)?)?).ok()?;
                     if *self.count.get_or_insert(count) != count {
                         return None;
                     }
@@ -387,7 +387,7 @@ impl Array {
             }
             let (copy, true) = found? else { return None };
             let is_copy = ir::callee(copy).is_some_and(|callee| ir::name(callee).starts_with("llvm.memcpy."));
-            let size = constant(LLVMGetOperand(copy, 2)).and_then(|size| i64::try_from(size).ok());
+            let size = ir::constant(LLVMGetOperand(copy, 2)).and_then(|size| i64::try_from(size).ok());
             (is_copy && size == Some(bytes)).then_some(copy)
         }
     }
@@ -409,7 +409,7 @@ unsafe fn before_turn(
         phis.filter(is_number).find_map(|phi| {
             let way = |i| {
                 let value = LLVMGetIncomingValue(phi, i);
-                constant(value).or_else(|| {
+                ir::constant(value).or_else(|| {
                     let of_turn = comes_from(LLVMGetIncomingBlock(phi, i), own, header);
                     of_turn.then(|| given(value, done, 0, MOST_STEPS)).flatten()
                 })

@@ -104,6 +104,7 @@ impl Extraction<'_> {
         }
     }
 
+    /// The value of a phi in the header of loop `l`: the one before the loop if that stays, or a variable of the loop.
     unsafe fn eval_header_phi(
         &mut self,
         f: &mut Frame,
@@ -239,6 +240,7 @@ impl Extraction<'_> {
         self.merge(ints?)
     }
 
+    /// The chosen number; `None` if there are too many choices, or two without a condition.
     fn merge(&mut self, choices: Choices<ExprId>) -> Option<ExprId> {
         let mut distinct = Vec::new();
         for (condition, value) in choices {

@@ -203,6 +203,7 @@ impl Extraction<'_> {
         })
     }
 
+    /// The result of a `getelementptr`, if its indices are known.
     unsafe fn eval_gep(&mut self, f: &mut Frame, place: LoopPlace, gep: LLVMValueRef) -> Option<Value> {
         // SAFETY: by contract.
         unsafe {
@@ -223,6 +224,7 @@ impl Extraction<'_> {
         }
     }
 
+    /// The pointer that a `select` chooses.
     unsafe fn eval_pointer_select(
         &mut self,
         f: &mut Frame,

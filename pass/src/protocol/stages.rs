@@ -251,11 +251,8 @@ unsafe fn turned_with(
 /// A constant that is small and not below zero.
 unsafe fn small(value: LLVMValueRef) -> Option<u64> {
     // SAFETY: by the caller's contract.
-    unsafe {
-        let is_number = !LLVMIsAConstantInt(value).is_null() && LLVMGetIntTypeWidth(LLVMTypeOf(value)) <= 64;
-        let number = is_number.then(|| LLVMConstIntGetSExtValue(value))?;
-        u64::try_from(number).ok().filter(|number| *number < 1 << 15)
-    }
+    let number = unsafe { ir::signed_constant(value)? };
+    u64::try_from(number).ok().filter(|number| *number < 1 << 15)
 }
 
 /// The value that a header phi has in the first iteration.

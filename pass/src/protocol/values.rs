@@ -7,7 +7,7 @@ use gpurace_protocol::expr::{BinOp, Cast, ExprId, Width};
 use gpurace_protocol::protocol::{SiteId, Ticket};
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
-use llvm_sys::{LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMOpcode};
+use llvm_sys::{LLVMAtomicRMWBinOp, LLVMOpcode};
 
 use super::arithmetic::binary;
 use super::frame::{Aim, Extraction, Frame, LoopPlace, Pointer, Value, int_width};
@@ -249,18 +249,15 @@ impl Extraction<'_> {
                 LLVMOpcode::LLVMSelect => {
                     let [c, a, b] = [0, 1, 2].map(|i| LLVMGetOperand(instruction, i));
                     let c = self.int(f, c, place);
-                    match (self.wanted_int(f, a, place), self.wanted_int(f, b, place)) {
-                        (Some(a), Some(b)) => Some(self.select_total(c, a, b)),
-                        _ => None,
-                    }
+                    let both = self.wanted_int(f, a, place).zip(self.wanted_int(f, b, place));
+                    both.map(|(a, b)| self.select_total(c, a, b))
                 }
                 op @ (LLVMOpcode::LLVMZExt | LLVMOpcode::LLVMSExt | LLVMOpcode::LLVMTrunc) => {
                     let operand = LLVMGetOperand(instruction, 0);
-                    match self.value(f, operand, place) {
-                        Value::Address(p, address_space::SHARED) if width.bits() >= 32 => {
-                            return Value::Address(p, address_space::SHARED);
-                        }
-                        _ => {}
+                    if let known @ Value::Address(_, address_space::SHARED) = self.value(f, operand, place)
+                        && width.bits() >= 32
+                    {
+                        return known;
                     }
                     let cast = match op {
                         LLVMOpcode::LLVMZExt => Cast::Zext,
@@ -275,10 +272,8 @@ impl Extraction<'_> {
                         if let Some(address) = self.eval_address(f, place, op, a, b, width) {
                             return address;
                         }
-                        match (self.wanted_int(f, a, place), self.wanted_int(f, b, place)) {
-                            (Some(a), Some(b)) => Some(self.divide_or(op, a, b)),
-                            _ => None,
-                        }
+                        let both = self.wanted_int(f, a, place).zip(self.wanted_int(f, b, place));
+                        both.map(|(a, b)| self.divide_or(op, a, b))
                     }
                     None => None,
                 },
@@ -313,11 +308,7 @@ unsafe fn address_of(pointer: LLVMValueRef, width: Width) -> Option<u32> {
 /// `value` is live.
 pub unsafe fn is_plain_load(value: LLVMValueRef) -> bool {
     // SAFETY: by contract.
-    unsafe {
-        ir::value_opcode(value) == Some(LLVMOpcode::LLVMLoad)
-            && LLVMGetVolatile(value) == 0
-            && LLVMGetOrdering(value) == LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic
-    }
+    unsafe { ir::value_opcode(value) == Some(LLVMOpcode::LLVMLoad) && ir::is_plain(value) }
 }
 
 /// The integer of this width that a pointer was made from, if the pointer holds all of it. The pointer may be part of a

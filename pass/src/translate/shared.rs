@@ -138,6 +138,7 @@ struct Rewriter<'a> {
 }
 
 impl<'a> Rewriter<'a> {
+    /// Marks the place for addresses at the start of a function.
     unsafe fn new(module: LLVMModuleRef, function: LLVMValueRef, layout: &'a Layout) -> Self {
         // SAFETY: by contract; a definition has an entry block with instructions.
         unsafe {
@@ -159,6 +160,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
+    /// Removes the mark.
     unsafe fn finish(self) {
         // SAFETY: nothing uses the marker.
         unsafe {
@@ -167,6 +169,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
+    /// Replaces the constants among the operands of an instruction.
     unsafe fn operands(&mut self, instruction: LLVMValueRef) -> Result<(), String> {
         // SAFETY: by contract.
         unsafe {
@@ -206,6 +209,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
+    /// The address of the block's shared memory.
     unsafe fn base(&mut self) -> LLVMValueRef {
         if self.base.is_none() {
             // SAFETY: by contract.
@@ -226,6 +230,7 @@ impl<'a> Rewriter<'a> {
         Ok(value)
     }
 
+    /// Builds what replaces a constant; `None` if it names no shared variable.
     unsafe fn rebuild(&mut self, constant: LLVMValueRef) -> Result<Option<LLVMValueRef>, String> {
         // SAFETY: by contract.
         unsafe {
@@ -286,6 +291,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
+    /// The address of a shared or managed variable.
     unsafe fn variable(&mut self, variable: LLVMValueRef) -> Option<LLVMValueRef> {
         // SAFETY: by contract.
         unsafe {
@@ -339,6 +345,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
+    /// Builds a vector, an array or a struct of these elements.
     unsafe fn aggregate(&self, ty: LLVMTypeRef, elements: &[LLVMValueRef]) -> LLVMValueRef {
         // SAFETY: by contract.
         unsafe {

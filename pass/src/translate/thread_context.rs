@@ -147,6 +147,7 @@ impl Attributes {
     }
 }
 
+/// Passes the context on in all calls of a function.
 unsafe fn rewrite_calls(
     module: LLVMModuleRef,
     function: LLVMValueRef,

@@ -91,6 +91,7 @@ pub fn alias(setting: Setting, a: ObjectId, b: ObjectId) -> Alias {
     }
 }
 
+/// The relation of two objects behind pointers at computed places of the arguments.
 fn one_pointer(setting: Setting, a: ObjectId, b: ObjectId) -> Alias {
     let condition = Condition::Disjoint(a.min(b), a.max(b));
     match setting.launch {
@@ -107,6 +108,7 @@ fn one_pointer(setting: Setting, a: ObjectId, b: ObjectId) -> Alias {
     }
 }
 
+/// The relation of two objects that share no byte if their memory is disjoint.
 fn disjoint(setting: Setting, a: ObjectId, b: ObjectId) -> Alias {
     let condition = Condition::Disjoint(a.min(b), a.max(b));
     let Some(launch) = setting.launch else { return Alias::Unless(condition) };

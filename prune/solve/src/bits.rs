@@ -113,26 +113,27 @@ impl<'a> Encoder<'a> {
                 (_, Some(_), _) => Lin::constant(1).minus(b)?,
                 (_, _, Some(_)) => Lin::constant(1).minus(a)?,
                 _ => {
-                    let bit = Lin::atom(self.fresh("bit", Range::new(0, 1)));
                     let one = Lin::constant(1);
                     let (p, q) = (Formula::eq(a, &one)?, Formula::eq(b, &one)?);
-                    let is = match op {
+                    self.bit_of(match op {
                         BinOp::And => Formula::all([p, q]),
                         BinOp::Or => Formula::any([p, q]),
-                        _ => Formula::any([
-                            Formula::all([p.clone(), q.clone().negated()]),
-                            Formula::all([p.negated(), q]),
-                        ]),
-                    };
-                    let set = Formula::eq(&bit, &one)?;
-                    self.facts.push(is.clone().implies(set.clone()));
-                    self.facts.push(set.implies(is));
-                    bit
+                        _ => Formula::differ(p, q),
+                    })?
                 }
             };
             sum = sum.plus(1 << i, &bit)?;
         }
         Ok(sum)
+    }
+
+    /// Returns an unknown bit that is 1 where the formula holds, and else 0.
+    pub(crate) fn bit_of(&mut self, formula: Formula) -> Encoded<Lin> {
+        let bit = Lin::atom(self.fresh("bit", Range::new(0, 1)));
+        let set = Formula::eq(&bit, &Lin::constant(1))?;
+        self.facts.push(formula.clone().implies(set.clone()));
+        self.facts.push(set.implies(formula));
+        Ok(bit)
     }
 
     /// Returns `x & mask`, encoded by division, if the mask has few runs of bits.

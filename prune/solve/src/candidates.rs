@@ -21,108 +21,164 @@ const MOST: usize = 32;
 /// Adds the candidates to the arena and returns them. The ones that most kernels need come first.
 pub fn candidates(protocol: &Protocol, exprs: &mut Exprs) -> Vec<ExprId> {
     let places = Place::all(protocol);
-    let offsets = reachable(protocol, places.iter().map(|p| p.access.offset));
-    let guards = reachable(protocol, places.iter().flat_map(|p| p.guards()).map(|(cond, _)| cond));
-    let used = |node: Expr| offsets.iter().chain(&guards).any(|id| protocol.exprs.get(*id) == node);
+    let used = Used::by(protocol, &places);
     let mut made = Maker { exprs, found: Vec::new() };
-
-    // A dimension has size 1 if the kernel does not use its index. `laneid` uses x.
-    for axis in [Axis::Z, Axis::Y, Axis::X] {
-        if !used(Expr::Tid(axis)) && (axis != Axis::X || !used(Expr::Lane)) {
-            let dim = made.exprs.add(Expr::Ntid(axis));
-            made.compare_constant(CmpOp::Eq, dim, 1);
-        }
-    }
-    for axis in [Axis::Z, Axis::Y, Axis::X] {
-        if !used(Expr::Ctaid(axis)) {
-            let dim = made.exprs.add(Expr::Nctaid(axis));
-            made.compare_constant(CmpOp::Eq, dim, 1);
-        }
-    }
-
-    // A number that makes masks is a power of two.
-    for power in masking(protocol, guards.iter().chain(&offsets)) {
-        made.power_of_two(power);
-    }
-
-    // A dimension of the block is at most a stride or the size of a table. A kernel with `a[t]` and `a[32 + t]` is for
-    // at most 32 threads.
-    let largest = strides(protocol, &offsets, &places).into_iter().rev().take(6);
-    let most: BTreeSet<_> = largest.chain(least_distance(&protocol.exprs, &places)).collect();
-    let dims: Vec<_> = Axis::ALL.into_iter().filter(|axis| used(Expr::Tid(*axis))).collect();
-    for c in most.into_iter().rev() {
-        for axis in &dims {
-            let dim = made.exprs.add(Expr::Ntid(*axis));
-            made.compare_constant(CmpOp::Ule, dim, c);
-        }
-    }
-
-    // A part of a parameter that lies between two elements of a thread, as in `a[t + n / 2]`, is at least the block.
-    for part in parts_of_parameters(&protocol.exprs, &offsets).into_iter().take(2) {
-        let part = made.signed(part);
-        for axis in &dims {
-            let ntid = made.wide(Expr::Ntid(*axis));
-            made.compare(CmpOp::Sle, ntid, part);
-        }
-    }
-
-    // A parameter that is a stride is at least the size of a row.
-    let strides: BTreeSet<_> = params(protocol, &offsets);
-    let bounds: BTreeSet<_> = params(protocol, &guards);
-    for (id, width) in strides.iter().take(4) {
-        let p = made.param(*id, *width);
-        let one = made.exprs.c64(1);
-        made.compare(CmpOp::Sle, one, p);
-        for axis in &dims {
-            let ntid = made.wide(Expr::Ntid(*axis));
-            made.compare(CmpOp::Sle, ntid, p);
-            if used(Expr::Ctaid(*axis)) {
-                let nctaid = made.wide(Expr::Nctaid(*axis));
-                let all = made.exprs.product(ntid, nctaid);
-                made.compare(CmpOp::Sle, all, p);
-                for c in block_strides(protocol, &offsets, *axis) {
-                    let c = made.exprs.c64(c);
-                    let all = made.exprs.product(nctaid, c);
-                    made.compare(CmpOp::Sle, all, p);
-                }
-            }
-        }
-        for (other, other_width) in bounds.iter().filter(|(other, _)| other != id).take(3) {
-            let q = made.param(*other, *other_width);
-            made.compare(CmpOp::Sle, q, p);
-        }
-    }
-
-    // The block consists of whole warps, or its size is a power of two.
-    let has_warp_sync = made_of_warps(&protocol.body);
-    if has_warp_sync || used(Expr::Lane) {
-        let dim = made.exprs.add(Expr::Ntid(Axis::X));
-        let by = made.exprs.c32(32);
-        let rest = made.exprs.bin(BinOp::URem, dim, by);
-        made.compare_constant(CmpOp::Eq, rest, 0);
-        let dim = made.exprs.add(Expr::Ntid(Axis::X));
-        made.compare_constant(CmpOp::Ule, dim, 32);
-    }
-    // `cooperative_groups` computes a thread's rank from all three dimensions, whether or not the kernel
-    // is for blocks of several.
-    if !masks_of(&protocol.body).is_empty() {
-        for axis in [Axis::Z, Axis::Y].into_iter().filter(|axis| used(Expr::Tid(*axis))) {
-            let dim = made.exprs.add(Expr::Ntid(axis));
-            made.compare_constant(CmpOp::Eq, dim, 1);
-        }
-    }
-    let halves = guards.iter().chain(&offsets).any(|id| match protocol.exprs.get(*id) {
-        Expr::Bin(BinOp::UDiv | BinOp::LShr | BinOp::SDiv | BinOp::AShr, a, _) => {
-            protocol.exprs.get(a) == Expr::Ntid(Axis::X)
-        }
-        _ => false,
-    });
-    if halves {
-        let dim = made.exprs.add(Expr::Ntid(Axis::X));
-        made.power_of_two(dim);
-    }
+    made.unused_axes_have_one(&used);
+    made.masks_are_powers_of_two(&used);
+    made.tables_hold_the_block(&used, &places);
+    made.parts_hold_the_block(&used);
+    made.strides_hold_a_row(&used);
+    made.block_is_of_warps(&used);
+    made.halved_block_is_power_of_two(&used);
     made.found.truncate(MOST);
     made.found
+}
+
+/// What the accesses of a kernel use.
+struct Used<'p> {
+    protocol: &'p Protocol,
+    /// The nodes of their offsets.
+    offsets: BTreeSet<ExprId>,
+    /// The nodes of the conditions around them.
+    guards: BTreeSet<ExprId>,
+}
+
+impl<'p> Used<'p> {
+    fn by(protocol: &'p Protocol, places: &[Place]) -> Self {
+        let offsets = reachable(protocol, places.iter().map(|p| p.access.offset));
+        let guards = reachable(protocol, places.iter().flat_map(|p| p.guards()).map(|(cond, _)| cond));
+        Self { protocol, offsets, guards }
+    }
+
+    /// All of these nodes.
+    fn all(&self) -> impl Iterator<Item = Expr> {
+        self.guards.iter().chain(&self.offsets).map(|id| self.protocol.exprs.get(*id))
+    }
+
+    /// True if one of them is this node.
+    fn has(&self, node: Expr) -> bool {
+        self.all().any(|used| used == node)
+    }
+
+    /// The dimensions of the block whose indices are used.
+    fn dims(&self) -> Vec<Axis> {
+        Axis::ALL.into_iter().filter(|axis| self.has(Expr::Tid(*axis))).collect()
+    }
+}
+
+impl Maker<'_> {
+    /// A dimension has size 1 if the kernel does not use its index. `laneid` uses x.
+    fn unused_axes_have_one(&mut self, used: &Used) {
+        for axis in [Axis::Z, Axis::Y, Axis::X] {
+            if !used.has(Expr::Tid(axis)) && (axis != Axis::X || !used.has(Expr::Lane)) {
+                self.compare_dim(CmpOp::Eq, Expr::Ntid(axis), 1);
+            }
+        }
+        for axis in [Axis::Z, Axis::Y, Axis::X] {
+            if !used.has(Expr::Ctaid(axis)) {
+                self.compare_dim(CmpOp::Eq, Expr::Nctaid(axis), 1);
+            }
+        }
+    }
+
+    /// A number that makes masks is a power of two.
+    fn masks_are_powers_of_two(&mut self, used: &Used) {
+        for power in masking(used) {
+            self.power_of_two(power);
+        }
+    }
+
+    /// A dimension of the block is at most a stride or the size of a table. A kernel with `a[t]` and `a[32 + t]` is for
+    /// at most 32 threads.
+    fn tables_hold_the_block(&mut self, used: &Used, places: &[Place]) {
+        let largest = strides(used.protocol, &used.offsets, places).into_iter().rev().take(6);
+        let most: BTreeSet<_> = largest.chain(least_distance(&used.protocol.exprs, places)).collect();
+        let dims = used.dims();
+        for c in most.into_iter().rev() {
+            for axis in &dims {
+                self.compare_dim(CmpOp::Ule, Expr::Ntid(*axis), c);
+            }
+        }
+    }
+
+    /// A part of a parameter that lies between two elements of a thread, as in `a[t + n / 2]`, is at least the block.
+    fn parts_hold_the_block(&mut self, used: &Used) {
+        for part in parts_of_parameters(&used.protocol.exprs, &used.offsets).into_iter().take(2) {
+            let part = self.signed(part);
+            for axis in used.dims() {
+                let ntid = self.wide(Expr::Ntid(axis));
+                self.compare(CmpOp::Sle, ntid, part);
+            }
+        }
+    }
+
+    /// A parameter that is a stride is at least the size of a row.
+    fn strides_hold_a_row(&mut self, used: &Used) {
+        let strides = params(used.protocol, &used.offsets);
+        let bounds = params(used.protocol, &used.guards);
+        let dims = used.dims();
+        for (id, width) in strides.iter().take(4) {
+            let p = self.param(*id, *width);
+            let one = self.exprs.c64(1);
+            self.compare(CmpOp::Sle, one, p);
+            for axis in &dims {
+                let ntid = self.wide(Expr::Ntid(*axis));
+                self.compare(CmpOp::Sle, ntid, p);
+                if used.has(Expr::Ctaid(*axis)) {
+                    self.stride_holds_all_blocks(used, *axis, p);
+                }
+            }
+            for (other, other_width) in bounds.iter().filter(|(other, _)| other != id).take(3) {
+                let q = self.param(*other, *other_width);
+                self.compare(CmpOp::Sle, q, p);
+            }
+        }
+    }
+
+    /// A stride is at least the size of a row over all blocks of the grid.
+    fn stride_holds_all_blocks(&mut self, used: &Used, axis: Axis, stride: ExprId) {
+        let (ntid, nctaid) = (self.wide(Expr::Ntid(axis)), self.wide(Expr::Nctaid(axis)));
+        let all = self.exprs.product(ntid, nctaid);
+        self.compare(CmpOp::Sle, all, stride);
+        for c in block_strides(used.protocol, &used.offsets, axis) {
+            let c = self.exprs.c64(c);
+            let all = self.exprs.product(nctaid, c);
+            self.compare(CmpOp::Sle, all, stride);
+        }
+    }
+
+    /// The block consists of whole warps, or of one.
+    fn block_is_of_warps(&mut self, used: &Used) {
+        let body = &used.protocol.body;
+        if syncs_warps(body) || used.has(Expr::Lane) {
+            let dim = self.exprs.add(Expr::Ntid(Axis::X));
+            let by = self.exprs.c32(32);
+            let rest = self.exprs.bin(BinOp::URem, dim, by);
+            self.compare_constant(CmpOp::Eq, rest, 0);
+            self.compare_constant(CmpOp::Ule, dim, 32);
+        }
+        // `cooperative_groups` computes a thread's rank from all three dimensions, whether or not the kernel
+        // is for blocks of several.
+        if !masks_of(body).is_empty() {
+            for axis in [Axis::Z, Axis::Y].into_iter().filter(|axis| used.has(Expr::Tid(*axis))) {
+                self.compare_dim(CmpOp::Eq, Expr::Ntid(axis), 1);
+            }
+        }
+    }
+
+    /// The size of a block that is halved is a power of two.
+    fn halved_block_is_power_of_two(&mut self, used: &Used) {
+        let halves = |node| match node {
+            Expr::Bin(BinOp::UDiv | BinOp::LShr | BinOp::SDiv | BinOp::AShr, a, _) => {
+                used.protocol.exprs.get(a) == Expr::Ntid(Axis::X)
+            }
+            _ => false,
+        };
+        if used.all().any(halves) {
+            let dim = self.exprs.add(Expr::Ntid(Axis::X));
+            self.power_of_two(dim);
+        }
+    }
 }
 
 /// Makes conditions and collects them.
@@ -132,6 +188,7 @@ pub(crate) struct Maker<'e> {
 }
 
 impl Maker<'_> {
+    /// Adds the condition `a op b`, unless that is constant.
     pub(crate) fn compare(&mut self, op: CmpOp, a: ExprId, b: ExprId) {
         let cond = self.exprs.cmp(op, a, b);
         if self.exprs.as_const(cond).is_none() && !self.found.contains(&cond) {
@@ -139,12 +196,20 @@ impl Maker<'_> {
         }
     }
 
+    /// Adds the condition `a op c`.
     pub(crate) fn compare_constant(&mut self, op: CmpOp, a: ExprId, c: i64) {
         let width = self.exprs.width(a);
         let c = self.exprs.constant(width, c);
         self.compare(op, a, c);
     }
 
+    /// Adds a condition on the size of the block or the grid in one dimension.
+    fn compare_dim(&mut self, op: CmpOp, dim: Expr, c: i64) {
+        let dim = self.exprs.add(dim);
+        self.compare_constant(op, dim, c);
+    }
+
+    /// Adds the condition that a number is a power of two.
     fn power_of_two(&mut self, of: ExprId) {
         let width = self.exprs.width(of);
         let one = self.exprs.constant(width, 1);
@@ -153,15 +218,18 @@ impl Maker<'_> {
         self.compare_constant(CmpOp::Eq, common, 0);
     }
 
+    /// Returns an unsigned node with 64 bits.
     pub(crate) fn wide(&mut self, node: Expr) -> ExprId {
         let narrow = self.exprs.add(node);
         self.exprs.zext(Width::W64, narrow)
     }
 
+    /// Returns a signed number with 64 bits.
     pub(crate) fn signed(&mut self, narrow: ExprId) -> ExprId {
         self.exprs.sext(Width::W64, narrow)
     }
 
+    /// Returns a parameter, a signed number, with 64 bits.
     fn param(&mut self, id: ParamId, width: Width) -> ExprId {
         let p = self.exprs.add(Expr::Param { id, width });
         self.signed(p)
@@ -205,10 +273,10 @@ fn parts_of_parameters(exprs: &Exprs, within: &BTreeSet<ExprId>) -> Vec<ExprId> 
 }
 
 /// Returns the parameters that are powers of two if `p` is, where some index or guard has `& (p - 1)` or `& -p`.
-fn masking<'a>(protocol: &Protocol, nodes: impl Iterator<Item = &'a ExprId>) -> BTreeSet<ExprId> {
-    let exprs = &protocol.exprs;
-    let mut finder = Finder::new(protocol, exprs, None);
-    let masks = nodes.filter_map(|id| match exprs.get(*id) {
+fn masking(used: &Used) -> BTreeSet<ExprId> {
+    let exprs = &used.protocol.exprs;
+    let mut finder = Finder::new(used.protocol, exprs, None);
+    let masks = used.all().filter_map(|node| match node {
         Expr::Bin(BinOp::And, _, mask) => Some(beside_power(exprs, mask)?.0),
         _ => None,
     });
@@ -220,6 +288,7 @@ fn masking<'a>(protocol: &Protocol, nodes: impl Iterator<Item = &'a ExprId>) -> 
     arguments.collect()
 }
 
+/// Returns the parameters among these nodes that may be sizes.
 fn params(protocol: &Protocol, nodes: &BTreeSet<ExprId>) -> BTreeSet<(ParamId, Width)> {
     nodes
         .iter()
@@ -389,7 +458,8 @@ fn factors(exprs: &Exprs, axis: Axis) -> Vec<Option<i64>> {
     found
 }
 
-fn made_of_warps(body: &[Stmt]) -> bool {
+/// True if a kernel's warps synchronise, and its grid does not.
+fn syncs_warps(body: &[Stmt]) -> bool {
     let (masks, named) = (KnownMasks::new(), KnownNamed::default());
     let holds = |group| holds_sync(body, Barriers { group, masks: &masks, named: &named });
     (holds(Group::WARP) || !masks_of(body).is_empty()) && !holds(Group::Grid)

@@ -57,9 +57,7 @@ impl<'a> Encoder<'a> {
         if !self.range(&signed).within(range) {
             self.facts.push(Formula::within(&signed, range)?);
         }
-        let mut frame = Frame::top(self.setting, f.side);
-        frame.certain = false;
-        frame.iteration = f.iteration.clone();
+        let mut frame = Frame::uncertain(self.setting, f.side, f.iteration.clone());
         let place = self.computed(&mut frame, load.access.offset, View::Signed)?;
         let loops = &protocol.opaques[id.0 as usize].loops;
         let at = f.iteration.iter().filter(|(of, _)| loops.contains(of));

@@ -13,14 +13,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use gpurace_protocol::expr::{Axis, Expr, LoopId, OpaqueId};
+use gpurace_protocol::expr::{LoopId, OpaqueId};
 use gpurace_protocol::launch::Launch;
 use gpurace_protocol::place::Place;
 use gpurace_protocol::protocol::{ObjectId, Protocol};
-use gpurace_protocol::range::{Range, Ranges, View, most_threads, special};
+use gpurace_protocol::range::{Range, Ranges, View};
 
 use crate::handed::{first_thread_stores, is_only_store};
-use crate::tickets::{Addition, by_object};
+use crate::tickets::{Addition, by_object, most_in_block};
 
 /// The tickets of a counter that starts in the kernel.
 #[derive(Clone, Debug)]
@@ -45,6 +45,7 @@ pub fn counted(protocol: &Protocol, launch: Option<&Launch>) -> Vec<Counted> {
     by_object(protocol, &places).into_iter().filter_map(of).collect()
 }
 
+/// Returns the tickets of the counters in one object, if these start in the kernel.
 fn counted_in(
     protocol: &Protocol,
     launch: Option<&Launch>,
@@ -83,9 +84,7 @@ fn counted_in(
         least.push((*ticket, added.lo));
     }
     let by_thread = by_place.values().try_fold(0i128, |sum, all| sum.checked_add(*all))?;
-    let dims = Axis::ALL.map(|axis| special(Expr::Ntid(axis), protocol, launch).hi);
-    let threads = dims.into_iter().try_fold(1i128, i128::checked_mul)?.min(most_threads(protocol));
-    let end = start.checked_add(by_thread.checked_mul(threads)?)?;
+    let end = start.checked_add(by_thread.checked_mul(most_in_block(protocol, launch)?)?)?;
     if end >= 1 << (width.bits() - 1) {
         return None;
     }

@@ -83,6 +83,7 @@ fn times(sum: &Lin, known: &Lin) -> Option<i128> {
     })
 }
 
+/// Adds to `found` the ranges of the digits of a sum that is `within` a range: of the highest digit, then of the rest.
 fn split(bounds: &Bounds, sum: &Lin, within: Range, depth: u32, found: &mut Vec<Formula>) -> Encoded<()> {
     if depth == 0 || sum.terms.len() < 2 {
         return Ok(());

@@ -108,51 +108,33 @@ impl Encoder<'_> {
             && floor
             && cases.iter().all(|(_, c)| *c >= 0)
         {
-            let (mut quotients, mut remainders) = (Vec::new(), Vec::new());
-            for (at, c) in cases {
-                if c >= 1 {
-                    let (q, r) = self.divide(x, c)?;
-                    quotients.push((at.clone(), q));
-                    remainders.push((at, r));
-                }
-            }
-            let all = View::Unsigned.all(width);
-            let q = self.by_cases("quotient", quotients, all)?;
-            let r = self.by_cases("remainder", remainders, all)?;
-            self.quotients.insert(key, (q.clone(), r.clone()));
-            return Ok((q, r));
+            let both = self.divide_by_each(x, cases, View::Unsigned.all(width))?;
+            self.quotients.insert(key, both.clone());
+            return Ok(both);
         }
         // Neither is further from 0 than the dividend, or any value.
         let all = View::Signed.all(width).hull(View::Unsigned.all(width)).hull(self.range(x));
         let q = Lin::atom(self.fresh("quotient", all));
         let r = Lin::atom(self.fresh("remainder", all));
-        let (zero, one) = (Lin::constant(0), Lin::constant(1));
-        let product = self.product(&q, by)?;
-        let divides = Formula::all([
-            Formula::eq(x, &product.plus(1, &r)?)?,
-            Formula::any([
-                Formula::all([
-                    Formula::le(&zero, x)?,
-                    Formula::le(&zero, &r)?,
-                    Formula::lt(&r, by)?,
-                    Formula::le(&zero, &q)?,
-                    Formula::le(&q, x)?,
-                ]),
-                Formula::all([
-                    Formula::lt(x, &zero)?,
-                    Formula::le(&r, &zero)?,
-                    Formula::lt(&zero.minus(by)?, &r)?,
-                    Formula::le(&q, &zero)?,
-                    Formula::le(x, &q)?,
-                ]),
-            ]),
-        ]);
-        self.facts.push(Formula::le(&one, by)?.implies(divides));
+        let whole = self.product(&q, by)?;
+        let divides = Formula::all([Formula::eq(x, &whole.plus(1, &r)?)?, rounds(x, by, &q, &r)?]);
+        self.facts.push(Formula::le(&Lin::constant(1), by)?.implies(divides));
         if floor {
             self.compare_quotients(x, by, &q)?;
         }
         self.quotients.insert(key, (q.clone(), r.clone()));
         Ok((q, r))
+    }
+
+    /// Returns the quotient and remainder by a divisor with these values, of which those above 0 have a case each.
+    fn divide_by_each(&mut self, x: &Lin, cases: Vec<(Formula, i128)>, all: Range) -> Encoded<(Lin, Lin)> {
+        let (mut quotients, mut remainders) = (Vec::new(), Vec::new());
+        for (at, c) in cases.into_iter().filter(|(_, c)| *c >= 1) {
+            let (q, r) = self.divide(x, c)?;
+            quotients.push((at.clone(), q));
+            remainders.push((at, r));
+        }
+        Ok((self.by_cases("quotient", quotients, all)?, self.by_cases("remainder", remainders, all)?))
     }
 
     /// Adds facts about quotients by one divisor. A larger dividend has no smaller quotient. If the dividend grows by
@@ -178,4 +160,25 @@ impl Encoder<'_> {
         }
         Ok(())
     }
+}
+
+/// Returns the formula that a quotient is rounded towards zero, and its remainder has the dividend's sign.
+fn rounds(x: &Lin, by: &Lin, q: &Lin, r: &Lin) -> Encoded<Formula> {
+    let zero = Lin::constant(0);
+    Ok(Formula::any([
+        Formula::all([
+            Formula::le(&zero, x)?,
+            Formula::le(&zero, r)?,
+            Formula::lt(r, by)?,
+            Formula::le(&zero, q)?,
+            Formula::le(q, x)?,
+        ]),
+        Formula::all([
+            Formula::lt(x, &zero)?,
+            Formula::le(r, &zero)?,
+            Formula::lt(&zero.minus(by)?, r)?,
+            Formula::le(q, &zero)?,
+            Formula::le(x, q)?,
+        ]),
+    ]))
 }

@@ -193,6 +193,11 @@ impl<'a> Frame<'a> {
         }
     }
 
+    /// Returns the frame of a thread in these iterations, which it may not come to.
+    pub fn uncertain(setting: Setting<'a>, side: usize, iteration: HashMap<LoopId, Lin>) -> Self {
+        Self { iteration, certain: false, ..Self::top(setting, side) }
+    }
+
     /// Adds a condition that holds.
     pub fn guard(&mut self, cond: ExprId, value: bool) {
         self.guards.push((cond, value));
@@ -258,6 +263,7 @@ impl<'a> Encoder<'a> {
         })
     }
 
+    /// Returns the unknown for this value. It is new if the query does not mention the value yet.
     fn keyed(&mut self, key: Key, name: &str, range: Range) -> Lin {
         if let Some(atom) = self.shared.get(&key) {
             return Lin::atom(*atom);
@@ -315,6 +321,7 @@ impl<'a> Encoder<'a> {
         Ok(index)
     }
 
+    /// Returns the range of a special register.
     fn special(&self, node: Expr) -> Range {
         special(node, self.setting.protocol, self.setting.launch)
     }
@@ -395,6 +402,7 @@ impl<'a> Encoder<'a> {
         Ok(value)
     }
 
+    /// Returns the lift of an expression that is not known yet.
     fn lift_node(&mut self, f: &mut Frame<'a>, id: ExprId, view: View) -> Encoded<Lin> {
         let exprs = self.setting.exprs;
         match exprs.get(id) {
@@ -443,6 +451,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
+    /// Returns a parameter in a view. What the query says of it in the other view is linked to it.
     fn param(&mut self, id: ParamId, width: Width, view: View) -> Encoded<Lin> {
         if let Some(launch) = self.setting.launch
             && let Some(bits) = launch.params.get(id.0 as usize)

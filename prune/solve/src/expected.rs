@@ -1,7 +1,7 @@
 //! What a kernel seems to expect of its launches. A proof never rests on it. A race that only a
 //! launch without it shows is no warning: the kernel was not written for that launch.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use gpurace_protocol::expr::{Axis, BinOp, CmpOp, Expr, ExprId, Exprs, Width};
 use gpurace_protocol::launch::Launch;
@@ -36,8 +36,7 @@ impl Expected {
 
     /// The expectations as formulas. Powers of two are small.
     pub fn formulas(&self, encoder: &mut Encoder) -> Encoded<Vec<Formula>> {
-        let mut frame = Frame::top(encoder.setting, 0);
-        frame.certain = false;
+        let mut frame = Frame::uncertain(encoder.setting, 0, HashMap::new());
         let mut all = Vec::new();
         for cond in &self.conditions {
             all.push(encoder.cond(&mut frame, *cond)?);

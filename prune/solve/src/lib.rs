@@ -3,34 +3,34 @@
 //!
 //! | module | what it knows |
 //! |---|---|
-//! | [`prove`] | the pairs of accesses of a kernel, and the verdict of each site |
-//! | [`pair`] | the formula of one pair: two threads, no barrier in between, a common byte |
-//! | [`encode`] | expressions as linear terms over the unknowns of two threads |
+//! | `prove` | the pairs of accesses of a kernel, and the verdict of each site |
+//! | `pair` | the formula of one pair: two threads, no barrier in between, a common byte |
+//! | `encode` | expressions as linear terms over the unknowns of two threads |
 //! | `operators`, `division`, `bits`, `products` | integer operators as linear terms |
 //! | `powers` | loop variables whose values are powers of two |
 //! | `masks` | `&`, `\|` and `^` of wide numbers of which neither is known |
 //! | `parities` | values whose bits are exclusive ors of other bits |
 //! | `digits` | facts about the digits of a sum that mixes several radices |
-//! | [`linear`] | linear terms and formulas |
-//! | [`smt`] | queries as SMT-LIB text, limits, the solver |
+//! | `linear` | linear terms and formulas |
+//! | `smt` | queries as SMT-LIB text, limits, the solver |
 //! | `alias` | which objects may share bytes |
 //! | `steady` | values loaded from memory that the kernel does not change |
 //! | `contents` | values loaded from memory that the runtime has looked at |
 //! | `tickets` | values that atomic additions return, which are distinct |
 //! | `counted` | ranges of tickets whose counter starts in the kernel |
-//! | [`handed`] | values that one thread hands to its block through shared memory |
+//! | `handed` | values that one thread hands to its block through shared memory |
 //! | `tiles` | the sets of lanes of two threads, as formulas |
 //! | `values` | the constants that a halving or doubling loop variable takes |
-//! | [`candidates`] | preconditions to try |
+//! | `candidates` | preconditions to try |
 //! | `expected` | what a kernel seems to expect of launches, for warnings |
 //! | `accepted` | launches that CUDA accepts and in which no access leaves its object |
-//! | [`library`] | the three functions of the shared library |
-//! | [`witness`] | runs the two threads of a solution to confirm that they race |
+//! | `library` | the three functions of the shared library |
+//! | `witness` | runs the two threads of a solution to confirm that they race |
 //!
 //! # Adding a proof rule
 //! 1. Find the module whose subject the rule belongs to. A rule about an operator goes into
-//!    `operators` or the module for that operator; a rule about barriers goes into [`pair`]; a new
-//!    precondition goes into [`candidates`]. A rule adds facts that hold in every execution.
+//!    `operators` or the module for that operator; a rule about barriers goes into `pair`; a new
+//!    precondition goes into `candidates`. A rule adds facts that hold in every execution.
 //! 2. In `tests/kernels/`, add a small kernel that needs the rule, and assert with `proved` that
 //!    its sites are proved.
 //! 3. Beside it, add a neighbour: the same kernel with one small change that makes it race. Assert
@@ -42,29 +42,29 @@
 mod accepted;
 mod alias;
 mod bits;
-pub mod candidates;
+mod candidates;
 mod contents;
 mod counted;
 mod digits;
 mod division;
-pub mod encode;
+mod encode;
 mod expected;
-pub mod handed;
-pub mod library;
-pub mod linear;
+mod handed;
+mod library;
+mod linear;
 mod masks;
 mod operators;
-pub mod pair;
+mod pair;
 mod parities;
 mod powers;
 mod products;
-pub mod prove;
-pub mod smt;
+mod prove;
+mod smt;
 mod steady;
 mod tickets;
 mod tiles;
 mod values;
-pub mod witness;
+mod witness;
 
 use std::path::PathBuf;
 
@@ -72,7 +72,7 @@ use gpurace_protocol::launch::Launch;
 use gpurace_protocol::protocol::Protocol;
 
 pub use prove::Outcome;
-pub use smt::Limits;
+pub use smt::{Limits, QueryStats};
 
 /// Limits and dumps of a proof.
 #[derive(Clone, Debug, Default)]

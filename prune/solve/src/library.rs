@@ -85,6 +85,7 @@ pub unsafe extern "C" fn gpurace_solve_free(answer: *mut u8, size: usize) {
     }
 }
 
+/// The answer to a request, both as bytes; `None` for bytes that are no request.
 fn solved(bytes: &[u8]) -> Option<Vec<u8>> {
     let request = request(bytes).ok()?;
     let limits = match request.budget_ms {

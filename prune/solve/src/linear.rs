@@ -213,6 +213,16 @@ impl Formula {
         }
     }
 
+    /// True where both formulas have the same value.
+    pub fn alike(a: Self, b: Self) -> Self {
+        Self::any([Self::all([a.clone(), b.clone()]), Self::all([a.negated(), b.negated()])])
+    }
+
+    /// True where the formulas have different values.
+    pub fn differ(a: Self, b: Self) -> Self {
+        Self::any([Self::all([a.clone(), b.clone().negated()]), Self::all([a.negated(), b])])
+    }
+
     /// `self` implies `then`.
     pub fn implies(self, then: Self) -> Self {
         Self::any([self.negated(), then])

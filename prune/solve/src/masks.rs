@@ -80,6 +80,7 @@ impl<'a> Encoder<'a> {
         Ok(())
     }
 
+    /// Returns the bits that both numbers have: one unknown for each two numbers.
     pub(crate) fn common_bits(&mut self, x: &Lin, y: &Lin, width: Width) -> Encoded<Lin> {
         let (x, y) = if x <= y { (x, y) } else { (y, x) };
         let is_known = |known: &&Masked| known.width == width && known.x == *x && known.y == *y;

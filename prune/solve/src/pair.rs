@@ -9,7 +9,6 @@ mod way;
 
 use std::collections::HashMap;
 
-use gpurace_protocol::condition::Condition;
 use gpurace_protocol::expr::{Axis, ExprId, LoopId, VarId};
 use gpurace_protocol::group::Group;
 use gpurace_protocol::interval::{At, Gap, Meeting, Side};
@@ -45,8 +44,15 @@ pub enum Relation {
 }
 
 impl Relation {
-    /// The threads are in one warp.
-    pub const SAME_WARP: Self = Self::SameLanes(LaneSets::WHOLE);
+    /// Returns the relation of two threads of which the group holds both. Those of a grid are in different blocks.
+    pub fn of(group: Group) -> Self {
+        match group {
+            Group::Lanes(lanes) => Self::SameLanes(lanes),
+            Group::Warps(warps) => Self::SameWarps(warps),
+            Group::Block => Self::SameBlock,
+            Group::Grid => Self::OtherBlock,
+        }
+    }
 
     /// Returns the smallest group that contains both threads.
     pub fn group(self) -> Group {
@@ -59,28 +65,30 @@ impl Relation {
     }
 }
 
-/// The formula of a query about a pair.
+/// The formula of a query about one thread or two.
 pub struct PairFormula<'a> {
     /// The formula's unknowns, facts and conditions on wrapping.
     pub encoder: Encoder<'a>,
-    /// The requirements of a race. Without a solution, the pair does not race.
-    pub race: Vec<Formula>,
+    /// What the query looks for, such as a race. Without a solution, it does not occur.
+    pub sought: Vec<Formula>,
     /// Optional assumptions: one formula for each candidate.
     pub assumptions: Vec<Formula>,
 }
 
 impl<'a> PairFormula<'a> {
-    fn of(mut encoder: Encoder<'a>, race: Vec<Formula>, candidates: &[ExprId]) -> Encoded<Self> {
-        let mut assumptions = Vec::new();
-        for cond in candidates {
-            let mut frame = Frame::top(encoder.setting, 0);
-            frame.certain = false;
-            assumptions.push(encoder.cond(&mut frame, *cond)?);
-        }
+    /// Returns the query for what is sought, in the terms of the encoder.
+    fn of(mut encoder: Encoder<'a>, sought: Vec<Formula>, candidates: &[ExprId]) -> Encoded<Self> {
+        let assumptions = assumptions(&mut encoder, candidates)?;
         encoder.contents_facts()?;
         encoder.product_facts()?;
-        Ok(Self { encoder, race, assumptions })
+        Ok(Self { encoder, sought, assumptions })
     }
+}
+
+/// Returns each candidate as a formula.
+pub fn assumptions(encoder: &mut Encoder, candidates: &[ExprId]) -> Encoded<Vec<Formula>> {
+    let mut frame = Frame::uncertain(encoder.setting, 0, HashMap::new());
+    candidates.iter().map(|cond| encoder.cond(&mut frame, *cond)).collect()
 }
 
 /// The two threads of a pair, and the bytes.
@@ -108,7 +116,7 @@ pub fn formula<'a>(
     detail: Detail,
 ) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, relation.group());
-    let mut race = Vec::new();
+    let mut sought = Vec::new();
     let counts = |cond| match detail {
         Detail::Loops => false,
         Detail::Near => is_near(setting.exprs, [a, b], cond),
@@ -123,50 +131,61 @@ pub fn formula<'a>(
             let value = fixed.iter().find(|(id, _)| *id == var).map(|(_, value)| value.clone());
             value.filter(|_| meeting.same.contains(&of.id))
         };
-        let way = walk(&mut encoder, &mut race, side, &place.way, counts, together, |encoder, range, of| {
-            let shared = meeting.same.contains(&of);
-            let key = (of, if shared { 0 } else { side });
-            iterations.entry(key).or_insert_with(|| Lin::atom(encoder.fresh("iteration", range))).clone()
-        })?;
+        let way =
+            walk(&mut encoder, &mut sought, side, &place.way, counts, together, |encoder, range, of| {
+                let shared = meeting.same.contains(&of);
+                let key = (of, if shared { 0 } else { side });
+                iterations.entry(key).or_insert_with(|| Lin::atom(encoder.fresh("iteration", range))).clone()
+            })?;
         ways.push(way);
     }
     if let Some((of, early)) = meeting.later {
-        let (early, late) = if early == Side::A { (0, 1) } else { (1, 0) };
-        if let (Some(early), Some(late)) = (iterations.get(&(of, early)), iterations.get(&(of, late))) {
-            race.push(Formula::lt(early, late)?);
+        let [early, late] = [early, other(early)].map(|side| iterations.get(&(of, side as usize)));
+        if let (Some(early), Some(late)) = (early, late) {
+            sought.push(Formula::lt(early, late)?);
         }
     }
     let gap = gap(&mut encoder, &ways, &meeting.gap, meeting.later)?;
-    race.push(gap);
+    sought.push(gap);
 
-    race.push(distinct(&mut encoder, relation)?);
+    sought.push(distinct(&mut encoder, relation)?);
     if relation == Relation::OwnThread && a.number == b.number {
         // A copy does not meet itself, but the copy of another iteration.
-        let mut differ = Vec::new();
-        let counted = a.loops().filter(|of| encoder.counts_all_rounds(of.id)).last().map(|of| of.id);
-        for of in a.loops() {
-            if Some(of.id) == counted {
-                // It makes each iteration of all rounds once.
-                differ.clear();
-                let [k, l] = [0, 1].map(|side: usize| encoder.total(&ways[side].frame, of.id));
-                differ.push(Formula::eq(&k?, &l?)?.negated());
-            } else if let (Some(k), Some(l)) = (iterations.get(&(of.id, 0)), iterations.get(&(of.id, 1))) {
-                differ.push(Formula::eq(k, l)?.negated());
-            }
-        }
-        race.push(Formula::any(differ));
+        sought.push(iterations_differ(&mut encoder, &ways, a)?);
     }
     for group in not_both_in {
-        race.push(tiles::both_in_group(&mut encoder, *group)?.negated());
+        sought.push(tiles::both_in_group(&mut encoder, *group)?.negated());
     }
-    let overlap = overlap(&mut encoder, &mut ways, (a, b), relation, apart, &race)?;
-    race.push(overlap);
+    let overlap = overlap(&mut encoder, &mut ways, (a, b), relation, apart, &sought)?;
+    sought.push(overlap);
     tickets::add_facts(&mut encoder, counters, relation)?;
     for (way, place) in ways.iter().zip([a, b]) {
         encoder.loads_within(&way.frame, place)?;
     }
 
-    PairFormula::of(encoder, race, candidates)
+    PairFormula::of(encoder, sought, candidates)
+}
+
+/// Returns the formula that the two ways to one access lead there in different iterations of its loops.
+fn iterations_differ<'a>(
+    encoder: &mut Encoder<'a>,
+    ways: &[Way<'a>],
+    access: &Place<'a>,
+) -> Encoded<Formula> {
+    let mut differ = Vec::new();
+    let counted = access.loops().filter(|of| encoder.counts_all_rounds(of.id)).last().map(|of| of.id);
+    for of in access.loops() {
+        if Some(of.id) == counted {
+            // A thread makes each iteration of all rounds once.
+            differ.clear();
+            let [k, l] = [0, 1].map(|side: usize| encoder.total(&ways[side].frame, of.id));
+            differ.push(Formula::eq(&k?, &l?)?.negated());
+        } else {
+            let [k, l] = [0, 1].map(|side: usize| &ways[side].frame.iteration[&of.id]);
+            differ.push(Formula::eq(k, l)?.negated());
+        }
+    }
+    Ok(Formula::any(differ))
 }
 
 /// Returns the formula that a thread reaches the end of a way, in the first iterations of its loops or in any.
@@ -177,8 +196,8 @@ pub fn reach<'a>(
     candidates: &[ExprId],
 ) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, Group::Block);
-    let race = reached(&mut encoder, way, in_first)?;
-    PairFormula::of(encoder, race, candidates)
+    let sought = reached(&mut encoder, way, in_first)?;
+    PairFormula::of(encoder, sought, candidates)
 }
 
 /// Returns the formula that a thread makes an access that leaves these bytes of its object. Loop variables have their
@@ -191,19 +210,19 @@ pub fn beyond<'a>(
     fixed: &[(VarId, Fixed)],
 ) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, Group::Block);
-    let mut race = Vec::new();
+    let mut sought = Vec::new();
     let counter = |encoder: &mut Encoder<'a>, range, _| Lin::atom(encoder.fresh("iteration", range));
     let value = |_: &Loop, var| fixed.iter().find(|(id, _)| *id == var).map(|(_, value)| value.clone());
-    let mut way = walk(&mut encoder, &mut race, 0, &place.way, |_| true, value, counter)?;
+    let mut way = walk(&mut encoder, &mut sought, 0, &place.way, |_| true, value, counter)?;
     let start = encoder.computed(&mut way.frame, place.access.offset, View::Signed)?;
     let size = encoder.computed(&mut way.frame, place.access.size, View::Unsigned)?;
     let end = start.plus(1, &size)?;
-    race.push(Formula::any([
+    sought.push(Formula::any([
         Formula::lt(&start, &Lin::constant(bytes.lo))?,
         Formula::lt(&Lin::constant(bytes.hi + 1), &end)?,
     ]));
     encoder.loads_within(&way.frame, place)?;
-    PairFormula::of(encoder, race, candidates)
+    PairFormula::of(encoder, sought, candidates)
 }
 
 /// Returns the formula that two threads decide differently, although all threads must decide alike.
@@ -214,7 +233,7 @@ pub fn divergence<'a>(
     candidates: &[ExprId],
 ) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, relation.group());
-    let mut race = vec![distinct(&mut encoder, relation)?];
+    let mut sought = vec![distinct(&mut encoder, relation)?];
     let mut counters: HashMap<LoopId, Lin> = HashMap::new();
     let mut conds = Vec::new();
     for side in [0, 1] {
@@ -227,16 +246,23 @@ pub fn divergence<'a>(
             frame.iteration.insert(*of, k);
         }
         for (cond, value) in &control.guards {
-            race.push(decided(&mut encoder, &mut frame, *cond, *value)?);
+            sought.push(decided(&mut encoder, &mut frame, *cond, *value)?);
             frame.guard(*cond, *value);
         }
         conds.push(encoder.cond(&mut frame, control.cond)?);
     }
-    let (x, y) = (conds[0].clone(), conds[1].clone());
-    race.push(Formula::any([Formula::all([x.clone(), y.clone().negated()]), Formula::all([x.negated(), y])]));
-    PairFormula::of(encoder, race, candidates)
+    sought.push(Formula::differ(conds[0].clone(), conds[1].clone()));
+    PairFormula::of(encoder, sought, candidates)
 }
 
+const fn other(side: Side) -> Side {
+    match side {
+        Side::A => Side::B,
+        Side::B => Side::A,
+    }
+}
+
+/// Returns the formula that no barrier lies between two accesses, to which these ways lead.
 fn gap<'a>(
     encoder: &mut Encoder<'a>,
     ways: &[Way<'a>],
@@ -270,13 +296,12 @@ fn gap<'a>(
             encoder.cond(&mut frame, looped.cond)?.negated()
         }
         Gap::Few(few) => {
-            let early = if few.late == Side::A { Side::B } else { Side::A };
             let mut barriers = Lin::constant(0);
             for (of, each) in few.before.iter().chain(&few.between) {
                 barriers = barriers.plus((*each).into(), &counter(&few.late, of))?;
             }
             if let Some((of, each)) = &few.between {
-                barriers = barriers.plus(-i128::from(*each), &counter(&early, of).shifted(1)?)?;
+                barriers = barriers.plus(-i128::from(*each), &counter(&other(few.late), of).shifted(1)?)?;
             }
             Formula::le(&barriers, &Lin::constant(few.most.into()))?
         }
@@ -286,12 +311,11 @@ fn gap<'a>(
             let later = later.minus(&encoder.total(&way(&Side::A).frame, from)?)?;
             let least = near.least.map(|least| Formula::le(&Lin::constant(least.into()), &later));
             let most = near.most.map(|most| Formula::le(&later, &Lin::constant(most.into())));
-            Formula::all([least.unwrap_or(Ok(Formula::True))?, most.unwrap_or(Ok(Formula::True))?])
+            Formula::all(least.into_iter().chain(most).collect::<Encoded<Vec<_>>>()?)
         }
         Gap::Adjacent(of) | Gap::Apart(of) => {
             let Some((_, early)) = later else { return Ok(Formula::True) };
-            let late = if early == Side::A { Side::B } else { Side::A };
-            let (early, late) = (counter(&early, of), counter(&late, of));
+            let (early, late) = (counter(&early, of), counter(&other(early), of));
             if matches!(gap, Gap::Adjacent(_)) {
                 Formula::eq(&early.shifted(1)?, &late)?
             } else {
@@ -322,14 +346,25 @@ fn distinct(encoder: &mut Encoder, relation: Relation) -> Encoded<Formula> {
     })
 }
 
-/// Returns the formula that the accesses touch a common byte and conflict. They meet only where `race` holds.
+/// Returns the place of an object's pointer in the arguments, if it has one there.
+fn slot<'a>(encoder: &mut Encoder<'a>, way: &mut Way<'a>, kind: &ObjectKind) -> Encoded<Option<Lin>> {
+    Ok(match kind {
+        ObjectKind::Slot { at } => Some(encoder.computed(&mut way.frame, *at, View::Signed)?),
+        ObjectKind::Param(id) => {
+            Some(Lin::constant(encoder.setting.protocol.params[id.0 as usize].offset.into()))
+        }
+        _ => None,
+    })
+}
+
+/// Returns the formula that the accesses touch a common byte and conflict. They meet only where `sought` holds.
 fn overlap<'a>(
     encoder: &mut Encoder<'a>,
     ways: &mut [Way<'a>],
     (a, b): (&Place, &Place),
     relation: Relation,
     apart: i128,
-    race: &[Formula],
+    sought: &[Formula],
 ) -> Encoded<Formula> {
     let mut bytes = Vec::new();
     for (way, place) in ways.iter_mut().zip([a, b]) {
@@ -347,26 +382,19 @@ fn overlap<'a>(
         Formula::le(&Lin::constant(1), size_a)?,
         Formula::le(&Lin::constant(1), size_b)?,
     ];
-    common.extend(digits::cuts(encoder, &d, near, race)?);
+    common.extend(digits::cuts(encoder, &d, near, sought)?);
     if let Some((alike, distance)) = encoder.where_loaded_alike(&d)? {
-        common.push(alike.implies(Formula::all(digits::cuts(encoder, &distance, near, race)?)));
+        common.push(alike.implies(Formula::all(digits::cuts(encoder, &distance, near, sought)?)));
     }
-    let slot = |encoder: &mut Encoder<'a>, way: &mut Way<'a>, place: &Place| {
-        let protocol = encoder.setting.protocol;
-        Ok(match protocol.objects[place.access.object.0 as usize].kind {
-            ObjectKind::Slot { at } => Some(encoder.computed(&mut way.frame, at, View::Signed)?),
-            ObjectKind::Param(id) => Some(Lin::constant(protocol.params[id.0 as usize].offset.into())),
-            _ => None,
-        })
-    };
-    let is_computed = |place: &Place| {
-        let kind = &encoder.setting.protocol.objects[place.access.object.0 as usize].kind;
-        matches!(kind, ObjectKind::Slot { .. })
-    };
-    if is_computed(a) || is_computed(b) {
+    let kinds = [a, b].map(|place| &encoder.setting.protocol.objects[place.access.object.0 as usize].kind);
+    if kinds.iter().any(|kind| matches!(kind, ObjectKind::Slot { .. })) {
         // Through different pointers they share no byte, or the prover has not come here.
-        if let (Some(x), Some(y)) = (slot(encoder, &mut ways[0], a)?, slot(encoder, &mut ways[1], b)?) {
-            common.push(Formula::eq(&x, &y)?);
+        let mut slots = Vec::new();
+        for (way, kind) in ways.iter_mut().zip(kinds) {
+            slots.extend(slot(encoder, way, kind)?);
+        }
+        if let [x, y] = &slots[..] {
+            common.push(Formula::eq(x, y)?);
         }
     }
     let common = Formula::all(common);
@@ -376,9 +404,4 @@ fn overlap<'a>(
     }
     let same = Formula::all([Formula::eq(&d, &Lin::constant(0))?, Formula::eq(size_a, size_b)?]);
     Ok(Formula::all([common, same.negated()]))
-}
-
-/// Returns the conditions on wrapping that a formula assumes.
-pub fn needs(formula: &PairFormula) -> Vec<Condition> {
-    formula.encoder.needs.iter().cloned().collect()
 }

@@ -41,6 +41,7 @@ impl Parity {
         self.of.is_empty().then_some(self.flipped)
     }
 
+    /// Returns the exclusive or.
     fn plus(&self, other: &Self) -> Self {
         let (own, others) = (self.of.iter(), other.of.iter());
         let alone = |bits: &[(usize, u32)], bit| !bits.contains(bit);
@@ -61,7 +62,7 @@ pub(crate) struct Parities {
 impl Parities {
     /// True if different operands of this set, a mask of their numbers, give different values, as long as
     /// the other operands are equal.
-    fn tells(&self, set: u32) -> bool {
+    fn is_injective_in(&self, set: u32) -> bool {
         let mut rows: Vec<u64> = Vec::new();
         for (operand, count) in self.operands.iter().enumerate() {
             if set >> operand & 1 == 0 {
@@ -95,13 +96,13 @@ impl Parities {
         Width::from_bits(self.bits.len() as u32).filter(|_| whole)
     }
 
-    /// The largest sets of operands that the value tells, as masks of their numbers.
-    fn told(&self) -> Vec<u32> {
+    /// The largest sets of operands, as masks of their numbers, in which the value is injective.
+    fn injective_sets(&self) -> Vec<u32> {
         let mut sets: Vec<u32> = (1..1 << self.operands.len()).collect();
         sets.sort_by_key(|set| std::cmp::Reverse(set.count_ones()));
         let mut found: Vec<u32> = Vec::new();
         for set in sets {
-            if !found.iter().any(|known| known & set == set) && self.tells(set) {
+            if !found.iter().any(|known| known & set == set) && self.is_injective_in(set) {
                 found.push(set);
             }
         }
@@ -155,9 +156,9 @@ impl<'a> Encoder<'a> {
         let new = ParityValue { shape, operands, value: value.clone(), in_bits };
         for other in self.parity_values.iter().take(MOST_COMPARED) {
             if other.shape == new.shape {
-                self.facts.extend(told(other, &new)?);
+                self.facts.extend(equal_operands(other, &new)?);
             }
-            self.facts.extend(alike(other, &new)?);
+            self.facts.extend(equal_bits(other, &new)?);
         }
         self.parity_values.push(new);
         Ok(Some(value))
@@ -217,29 +218,11 @@ impl<'a> Encoder<'a> {
             Expr::Bin(op @ (BinOp::Shl | BinOp::LShr | BinOp::Mul | BinOp::UDiv | BinOp::URem), a, b)
                 if width > 1 =>
             {
-                let by = match op {
-                    // A launch may give the amount of a shift.
-                    BinOp::Shl | BinOp::LShr => {
-                        let by = self.computed(f, b, View::Unsigned)?.as_constant();
-                        by.and_then(|by| usize::try_from(by).ok())
-                    }
-                    _ => exprs
-                        .as_const(b)
-                        .filter(|by| by.is_power_of_two())
-                        .map(|by| by.trailing_zeros() as usize),
-                };
-                match by {
+                match self.shift(f, op, b)? {
                     None => None,
                     Some(by) => {
                         let Some(x) = self.parities_of(f, maker, a)? else { return Ok(None) };
-                        let zero = Parity::default();
-                        let of = |at: Option<usize>| at.and_then(|at| x.get(at)).unwrap_or(&zero).clone();
-                        let bit = |i: usize| match op {
-                            BinOp::Shl | BinOp::Mul => of(i.checked_sub(by)),
-                            BinOp::URem => of((i < by).then_some(i)),
-                            _ => of(i.checked_add(by)),
-                        };
-                        Some((0..width).map(bit).collect())
+                        Some(shifted(op, &x, by))
                     }
                 }
             }
@@ -262,6 +245,22 @@ impl<'a> Encoder<'a> {
         }
         maker.known.insert(id, bits.clone());
         Ok(Some(bits))
+    }
+
+    /// Returns the number of bits by which an operator moves its first operand's bits, or which it leaves of them, if
+    /// that is known.
+    fn shift(&mut self, f: &mut Frame<'a>, op: BinOp, by: ExprId) -> Encoded<Option<usize>> {
+        Ok(match op {
+            // A launch may give the amount of a shift.
+            BinOp::Shl | BinOp::LShr => {
+                let by = self.computed(f, by, View::Unsigned)?.as_constant();
+                by.and_then(|by| usize::try_from(by).ok())
+            }
+            _ => {
+                let power = self.setting.exprs.as_const(by).filter(|by| by.is_power_of_two());
+                power.map(|by| by.trailing_zeros() as usize)
+            }
+        })
     }
 
     /// Returns the bits of an expression that is not linear over other bits.
@@ -318,35 +317,15 @@ impl<'a> Encoder<'a> {
             let bits = self.bits_of(value, *count)?;
             of_operands.push(bits);
         }
-        let one = Lin::constant(1);
-        let mut pairs: HashMap<(Lin, Lin), Lin> = HashMap::new();
+        let mut pairs = HashMap::new();
         let mut bits = Vec::new();
         for parity in &shape.bits[..highest.map_or(0, |at| at + 1)] {
-            let mut bit: Option<Lin> = None;
-            for &(operand, i) in &parity.of {
-                let next = of_operands[operand][i as usize].clone();
-                bit = Some(match bit {
-                    None => next,
-                    Some(before) => match pairs.get(&(before.clone(), next.clone())) {
-                        Some(known) => known.clone(),
-                        None => {
-                            let made = Lin::atom(self.fresh("bit", Range::new(0, 1)));
-                            let (p, q) = (Formula::eq(&before, &one)?, Formula::eq(&next, &one)?);
-                            let differ = Formula::any([
-                                Formula::all([p.clone(), q.clone().negated()]),
-                                Formula::all([p.negated(), q]),
-                            ]);
-                            let set = Formula::eq(&made, &one)?;
-                            self.facts.push(differ.clone().implies(set.clone()));
-                            self.facts.push(set.implies(differ));
-                            pairs.insert((before, next), made.clone());
-                            made
-                        }
-                    },
-                });
+            let mut of = parity.of.iter().map(|&(operand, i)| of_operands[operand][i as usize].clone());
+            let mut bit = of.next().unwrap_or_default();
+            for next in of {
+                bit = self.exclusive_or(&mut pairs, bit, next)?;
             }
-            let bit = bit.unwrap_or_default();
-            bits.push(if parity.flipped { one.minus(&bit)? } else { bit });
+            bits.push(if parity.flipped { Lin::constant(1).minus(&bit)? } else { bit });
         }
         let mut sum = Lin::default();
         for (at, bit) in bits.iter().enumerate() {
@@ -355,11 +334,24 @@ impl<'a> Encoder<'a> {
         let operands = operands.iter().cloned().zip(of_operands).collect();
         Ok((sum.clone(), Some(InBits { operands, value: (sum, bits) })))
     }
+
+    /// Returns the exclusive or of two bits. `known` has those of pairs.
+    fn exclusive_or(&mut self, known: &mut HashMap<(Lin, Lin), Lin>, bit: Lin, other: Lin) -> Encoded<Lin> {
+        let pair = (bit, other);
+        if let Some(known) = known.get(&pair) {
+            return Ok(known.clone());
+        }
+        let one = Lin::constant(1);
+        let differ = Formula::differ(Formula::eq(&pair.0, &one)?, Formula::eq(&pair.1, &one)?);
+        let made = self.bit_of(differ)?;
+        known.insert(pair, made.clone());
+        Ok(made)
+    }
 }
 
 /// The facts that terms of two values have equal bits if they are equal: an index and the other one's
 /// mirror image, or two values of different kinds.
-fn alike(a: &ParityValue, b: &ParityValue) -> Encoded<Vec<Formula>> {
+fn equal_bits(a: &ParityValue, b: &ParityValue) -> Encoded<Vec<Formula>> {
     let mut facts = Vec::new();
     let mut compare = |(x, p): &(Lin, Vec<Lin>), (y, q): &(Lin, Vec<Lin>)| {
         // An operand has its bits, as long as it has no more.
@@ -401,6 +393,17 @@ fn used(mut bits: Vec<Parity>, operands: Vec<(Lin, u32)>) -> Option<(Parities, V
     Some((Parities { bits, operands: counts }, operands))
 }
 
+/// The bits of `op` on a value with these bits, where `op` is a shift by `by` bits, or a product, quotient or remainder
+/// with `1 << by`.
+fn shifted(op: BinOp, bits: &[Parity], by: usize) -> Vec<Parity> {
+    let bit = |i: usize| match op {
+        BinOp::Shl | BinOp::Mul => i.checked_sub(by),
+        BinOp::URem => (i < by).then_some(i),
+        _ => i.checked_add(by),
+    };
+    (0..bits.len()).map(|i| bit(i).and_then(|at| bits.get(at)).cloned().unwrap_or_default()).collect()
+}
+
 /// The bit of `op` on two bits. `None` if it is not linear, or if a sum may carry.
 fn joined(op: BinOp, p: &Parity, q: &Parity) -> Option<Parity> {
     match (op, p.as_constant(), q.as_constant()) {
@@ -417,7 +420,7 @@ fn joined(op: BinOp, p: &Parity, q: &Parity) -> Option<Parity> {
 }
 
 /// The facts that equal values have equal operands.
-fn told(a: &ParityValue, b: &ParityValue) -> Encoded<Vec<Formula>> {
+fn equal_operands(a: &ParityValue, b: &ParityValue) -> Encoded<Vec<Formula>> {
     let mut within = vec![Formula::eq(&a.value, &b.value)?];
     for of in [a, b] {
         for (operand, count) in of.operands.iter().zip(&of.shape.operands) {
@@ -425,7 +428,7 @@ fn told(a: &ParityValue, b: &ParityValue) -> Encoded<Vec<Formula>> {
         }
     }
     let mut facts = Vec::new();
-    for set in a.shape.told() {
+    for set in a.shape.injective_sets() {
         let (mut given, mut follow) = (within.clone(), Vec::new());
         for (i, (x, y)) in a.operands.iter().zip(&b.operands).enumerate() {
             let same = Formula::eq(x, y)?;

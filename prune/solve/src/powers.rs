@@ -24,10 +24,12 @@ pub struct Powers {
 }
 
 impl Powers {
+    /// The same, but values with the sign bit are exceptions.
     fn signed(self) -> Self {
         Self { signed: true, ..self }
     }
 
+    /// Why the values of both expressions are powers of two.
     fn and(mut self, other: Self) -> Self {
         self.arguments.extend(other.arguments);
         Self { signed: self.signed || other.signed, ..self }
@@ -87,6 +89,7 @@ impl<'a> Finder<'a> {
         self.ranges.guarded(&guards).computed(var, View::Signed).lo >= 0
     }
 
+    /// Returns why all values of an expression are powers of two or 0, if they are.
     fn of(&mut self, id: ExprId) -> Option<Powers> {
         let exprs = self.exprs;
         let constant = |id| exprs.as_const(id).map(|value| exprs.width(id).truncate(value));

@@ -49,6 +49,7 @@ impl Encoder<'_> {
         sum.shifted(ca.checked_mul(cb).ok_or(TooBig)?)
     }
 
+    /// Returns the product of an unknown that has few cases and a term: a case for each.
     fn case_product(&mut self, atom: Atom, by: &Lin) -> Encoded<Lin> {
         if let Some(known) = self.case_products.get(&(atom, by.clone())) {
             return Ok(known.clone());
@@ -64,6 +65,7 @@ impl Encoder<'_> {
         Ok(product)
     }
 
+    /// Returns the factors of a term: those of a product, or the term itself.
     fn factors_of(&self, lin: &Lin) -> Vec<Lin> {
         match lin.terms[..] {
             [(atom, 1)] => match self.factors.get(&atom) {
@@ -227,6 +229,7 @@ impl Encoder<'_> {
     }
 }
 
+/// Returns the other factors.
 fn without(factors: &[Lin], i: usize) -> Vec<Lin> {
     let mut rest = factors.to_vec();
     rest.remove(i);

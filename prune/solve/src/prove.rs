@@ -71,12 +71,13 @@ pub fn prove(protocol: &Protocol, launch: Option<&Launch>, options: &Options) ->
     z3::with_z3_config(&z3::Config::new(), || prove_in_context(protocol, launch, options))
 }
 
+/// Returns the verdicts. It supposes less and less, until all that it supposes is shown.
 fn prove_in_context(protocol: &Protocol, launch: Option<&Launch>, options: &Options) -> Outcome {
     if gpurace_protocol::validate::validate(protocol).is_err() {
         // No verdict: every site stays checked.
         return Outcome::default();
     }
-    // It counts all that follows.
+    // Its limits hold for all that follows.
     let mut asker = Asker::new(options.limits.clone(), options.dump.clone());
     let settled = launch.and_then(|launch| last::settle(protocol, Some(launch)));
     let steady = steady(settled.as_ref().unwrap_or(protocol), launch);
@@ -85,7 +86,7 @@ fn prove_in_context(protocol: &Protocol, launch: Option<&Launch>, options: &Opti
     let mut outcome = loop {
         match verdicts(&steady, &supposed, counts, launch, asker) {
             Ok(outcome) => break outcome,
-            Err(Less { shown, counts: may, asker: back }) => (supposed, counts, asker) = (shown, may, *back),
+            Err(less) => (supposed, counts, asker) = (less.supposed, less.counts, *less.asker),
         }
     };
     if settled.is_some() {
@@ -95,17 +96,18 @@ fn prove_in_context(protocol: &Protocol, launch: Option<&Launch>, options: &Opti
     outcome
 }
 
-/// What is left to suppose after something else was not shown.
+/// What may still be supposed after something else that was supposed has not been shown.
 struct Less {
     /// The values that are as uniform as supposed.
-    shown: Vec<Supposed>,
+    supposed: Vec<Supposed>,
     /// True if tickets may still have the ranges that follow from their counters.
     counts: bool,
+    /// The solver, with what it has been asked.
     asker: Box<Asker>,
 }
 
-/// Returns the verdicts if values are as uniform as supposed, and tickets have their ranges, if `counts` is true.
-/// Else returns what may be supposed again.
+/// Returns the verdicts, if it can be shown that values are as uniform as supposed and, with `counts`, that tickets have
+/// the ranges that follow from their counters. Else returns what may still be supposed.
 fn verdicts(
     Steady { protocol, conditions }: &Steady,
     supposed: &[Supposed],
@@ -118,13 +120,9 @@ fn verdicts(
     let protocol = &with_ranges(protocol, &ranges);
     let mut exprs = protocol.exprs.clone();
     let next = next_values(protocol, &mut exprs);
-    let candidates = match launch {
-        Some(_) => Vec::new(),
-        None => candidates(protocol, &mut exprs),
-    };
-    let expected = match launch {
-        Some(_) => Expected::default(),
-        None => expected(protocol, &mut exprs),
+    let (candidates, expected) = match launch {
+        Some(_) => (Vec::new(), Expected::default()),
+        None => (candidates(protocol, &mut exprs), expected(protocol, &mut exprs)),
     };
     let given = handed(protocol);
     let counters = counters(protocol, &mut exprs, launch, &given);
@@ -137,45 +135,17 @@ fn verdicts(
         next: &next,
         handed: &shown,
     };
-    let mut prover = Prover {
-        setting,
-        places: Place::all(protocol),
-        unknowns: unknowns(&protocol.body),
-        asker,
-        candidates,
-        expected,
-        steady: conditions.clone(),
-        accepted: BTreeSet::new(),
-        part_syncs: PartSyncs::default(),
-        rings: Vec::new(),
-        once: Vec::new(),
-        parts: Parts::default(),
-        counters: Rc::default(),
-        aligned: HashMap::new(),
-        beside_exits: None,
-        aliases: HashMap::new(),
-        within: HashMap::new(),
-        satisfiable: HashMap::new(),
-        sites: BTreeMap::new(),
-        hurries: false,
-        hard: BTreeSet::new(),
-        pairs: 0,
-    };
+    let mut prover = Prover::new(setting, asker, candidates, expected, conditions.clone());
     prover.keep_consistent_candidates();
-    prover.find_lane_syncs();
-    let named = prover.find_named_syncs();
-    let steps = prover.phase_steps();
-    prover.parts = Parts::new(setting, &prover.places, &steps);
-    let arrays = prover.by_part(steps);
-    prover.find_rings(&named, &arrays);
-    prover.find_once(&arrays);
-    if let Err(shown) = prover.show(supposed) {
-        return Err(Less { shown, counts, asker: Box::new(prover.asker) });
+    prover.find_order();
+    if let Err(supposed) = prover.show(supposed) {
+        return Err(Less { supposed, counts, asker: Box::new(prover.asker) });
     }
     prover.find_handed(given);
     prover.find_counters(counters);
     if !prover.are_counted(&ranges) {
-        return Err(Less { shown: supposed.to_vec(), counts: false, asker: Box::new(prover.asker) });
+        let supposed = supposed.to_vec();
+        return Err(Less { supposed, counts: false, asker: Box::new(prover.asker) });
     }
     prover.run();
     let Prover { sites, asker, pairs, .. } = prover;
@@ -205,6 +175,7 @@ fn next_values(protocol: &Protocol, exprs: &mut Exprs) -> HashMap<VarId, ExprId>
     next
 }
 
+/// Returns what the protocol does not describe.
 fn unknowns(body: &[Stmt]) -> Vec<&Unknown> {
     body.iter()
         .flat_map(|stmt| match stmt {
@@ -231,6 +202,7 @@ struct Found {
 }
 
 impl Found {
+    /// Returns the verdict of a site for the results of its pairs.
     fn verdict(self, site: SiteId) -> SiteVerdict {
         let mut with = None;
         let (verdict, why) = match (self.racy, self.failed) {
@@ -309,18 +281,58 @@ struct Prover<'a> {
 }
 
 impl<'a> Prover<'a> {
+    /// Returns a prover that knows only the protocol.
+    fn new(
+        setting: Setting<'a>,
+        asker: Asker,
+        candidates: Vec<ExprId>,
+        expected: Expected,
+        steady: BTreeSet<Condition>,
+    ) -> Self {
+        Self {
+            setting,
+            places: Place::all(setting.protocol),
+            unknowns: unknowns(&setting.protocol.body),
+            asker,
+            candidates,
+            expected,
+            steady,
+            accepted: BTreeSet::new(),
+            part_syncs: PartSyncs::default(),
+            rings: Vec::new(),
+            once: Vec::new(),
+            parts: Parts::default(),
+            counters: Rc::default(),
+            aligned: HashMap::new(),
+            beside_exits: None,
+            aliases: HashMap::new(),
+            within: HashMap::new(),
+            satisfiable: HashMap::new(),
+            sites: BTreeMap::new(),
+            hurries: false,
+            hard: BTreeSet::new(),
+            pairs: 0,
+        }
+    }
+
+    /// Finds what orders threads beside the barriers of the block: syncs of some lanes, named barriers, mbarriers.
+    fn find_order(&mut self) {
+        self.find_lane_syncs();
+        let named = self.find_named_syncs();
+        let steps = self.phase_steps();
+        self.parts = Parts::new(self.setting, &self.places, &steps);
+        let arrays = self.by_part(steps);
+        self.find_rings(&named, &arrays);
+        self.find_once(&arrays);
+    }
+
+    /// Decides about all pairs of accesses.
     fn run(&mut self) {
         for place in &self.places {
             self.sites.entry(place.access.site).or_default();
         }
         for i in 0..self.places.len() {
-            let access = self.places[i].access;
-            let kind = &self.setting.protocol.objects[access.object.0 as usize].kind;
-            let touched = self
-                .unknowns
-                .iter()
-                .find(|unknown| unknown.touches.is_some_and(|space| kind.may_lie_in(space)));
-            if let Some(unknown) = touched {
+            if let Some(unknown) = self.unseen_touching(self.places[i].access.object) {
                 let why = format!("{} may touch the same memory", unknown.why);
                 self.fail(i, i, Failure::Why(why));
             }
@@ -332,8 +344,7 @@ impl<'a> Prover<'a> {
         let apart = (0..n).flat_map(|i| (i + 1..n).map(move |j| (i, j)));
         // Hard pairs come last: they may use up the time of the others.
         self.hurries = true;
-        let pairs: Vec<_> = alone.chain(apart).collect();
-        let hard: Vec<_> = pairs.into_iter().filter(|&(i, j)| !self.pair(i, j)).collect();
+        let hard: Vec<_> = alone.chain(apart).filter(|&(i, j)| !self.pair(i, j)).collect();
         self.hurries = false;
         for (i, j) in hard {
             self.pair(i, j);
@@ -341,6 +352,14 @@ impl<'a> Prover<'a> {
         self.settle_disjoint();
     }
 
+    /// Returns something that the protocol does not describe and that may touch an object.
+    fn unseen_touching(&self, object: ObjectId) -> Option<&'a Unknown> {
+        let kind = &self.setting.protocol.objects[object.0 as usize].kind;
+        let touches = |unknown: &&&Unknown| unknown.touches.is_some_and(|space| kind.may_lie_in(space));
+        self.unknowns.iter().find(touches).copied()
+    }
+
+    /// Notes at the sites of two accesses that their pair has no proof.
     fn fail(&mut self, i: usize, j: usize, failure: Failure) {
         for (own, other) in [(i, j), (j, i)] {
             let found = self.sites.entry(self.places[own].access.site).or_default();

@@ -136,6 +136,7 @@ impl Asker {
         QueryStats { units: self.units(), ..self.stats.clone() }
     }
 
+    /// The units used so far, with those for the steps of ranges.
     fn units(&self) -> u64 {
         let steps = effort::spent().wrapping_sub(self.first_step);
         self.stats.units.saturating_add(steps.saturating_mul(UNITS_PER_STEP))
@@ -166,6 +167,7 @@ impl Asker {
         }
     }
 
+    /// The answer to a query that is put off, for which so many units were used.
     fn put_off(&mut self, units: u64) -> Answer {
         self.has_put_off = true;
         self.lost += units;
@@ -220,6 +222,7 @@ impl Asker {
         answer
     }
 
+    /// Asks the solver, with the units that are left.
     fn run(&mut self, text: &str, query: Query) -> Answer {
         let solver = Solver::new_for_logic("QF_LIA").unwrap_or_default();
         let mut params = Params::new();
@@ -234,6 +237,7 @@ impl Asker {
         answer
     }
 
+    /// Returns the answer of a solver.
     fn decide(solver: &Solver, text: &str, query: Query) -> Answer {
         solver.from_string(text);
         let literals: Vec<_> = (0..query.assumptions.len()).map(|i| Bool::new_const(assumption(i))).collect();
@@ -291,14 +295,17 @@ fn negative(text: &str) -> Option<i128> {
     inner.trim().parse::<i128>().ok().map(|n| -n)
 }
 
+/// The name of an assumption.
 fn assumption(i: usize) -> String {
     format!("assume.{i}")
 }
 
+/// The name of an unknown.
 fn name(atoms: &[AtomInfo], atom: Atom) -> String {
     atoms[atom.0 as usize].name.clone()
 }
 
+/// The unknowns that a query mentions.
 fn mentioned(query: Query) -> BTreeSet<Atom> {
     let mut found = BTreeSet::new();
     for part in query.facts {
@@ -308,6 +315,7 @@ fn mentioned(query: Query) -> BTreeSet<Atom> {
     found
 }
 
+/// The text of a query, but for the command that asks.
 fn render(query: Query) -> String {
     let mut out = String::new();
     for atom in mentioned(query) {
@@ -336,15 +344,18 @@ fn render(query: Query) -> String {
     out
 }
 
+/// The command that asks.
 fn check(query: Query) -> String {
     let names: Vec<_> = (0..query.assumptions.len()).map(assumption).collect();
     format!("(check-sat-assuming ({}))\n", names.join(" "))
 }
 
+/// A number as text.
 fn number(n: i128) -> String {
     if n < 0 { format!("(- {})", n.unsigned_abs()) } else { n.to_string() }
 }
 
+/// Writes a term.
 fn linear(out: &mut String, atoms: &[AtomInfo], lin: &Lin) {
     let mut parts = Vec::new();
     for (atom, c) in &lin.terms {
@@ -360,6 +371,7 @@ fn linear(out: &mut String, atoms: &[AtomInfo], lin: &Lin) {
     }
 }
 
+/// Writes a formula.
 fn formula(out: &mut String, atoms: &[AtomInfo], f: &Formula) {
     match f {
         Formula::True => out.push_str("true"),

@@ -62,6 +62,7 @@ struct Load {
     conditions: BTreeSet<Condition>,
 }
 
+/// Returns the opaque values that are loaded from unchanged memory, by number, with their loads.
 fn loads(protocol: &Protocol, launch: Option<&Launch>) -> Vec<(usize, Load)> {
     if protocol.opaques.iter().all(|opaque| opaque.loaded_by.is_none()) {
         return Vec::new();

@@ -54,6 +54,7 @@ impl Drawn {
         self.side % FIRST_OF_BLOCK
     }
 
+    /// The iteration of a loop around the addition.
     fn iteration(&self, of: LoopId) -> Option<&Lin> {
         self.at.iter().find(|(id, _)| *id == of).map(|(_, k)| k)
     }
@@ -97,6 +98,7 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// The counter of a ticket, and the addition that returns it.
     fn of(&self, ticket: OpaqueId) -> Option<(&Counter, &Addition)> {
         self.all.iter().find_map(|counter| {
             let found = counter.additions.iter().find(|(id, _)| *id == ticket);
@@ -158,7 +160,7 @@ struct Taken {
     rests_on: BTreeSet<OpaqueId>,
 }
 
-/// `None` if the additions alone may give one number to two threads.
+/// Returns the numbers that the additions of one object take. `None` if they alone may give one number to two threads.
 fn taken(
     protocol: &Protocol,
     places: &[Place],
@@ -268,6 +270,17 @@ fn is_moved(exprs: &Exprs, id: ExprId, of: ExprId) -> bool {
     }
 }
 
+/// Returns the most threads of a block; `None` if that is too big a number.
+pub fn most_in_block(protocol: &Protocol, launch: Option<&Launch>) -> Option<i128> {
+    Some(most_of(Expr::Ntid, protocol, launch)?.min(most_threads(protocol)))
+}
+
+/// Returns the largest product of these sizes in all dimensions.
+fn most_of(size: fn(Axis) -> Expr, protocol: &Protocol, launch: Option<&Launch>) -> Option<i128> {
+    let dims = Axis::ALL.map(|axis| special(size(axis), protocol, launch).hi);
+    dims.into_iter().try_fold(1i128, i128::checked_mul)
+}
+
 /// Returns the conditions under which at most `limit` threads share a counter. `None` if more may.
 fn at_most(
     protocol: &Protocol,
@@ -276,12 +289,11 @@ fn at_most(
     of_block: bool,
     limit: i128,
 ) -> Option<BTreeSet<Condition>> {
-    let most = |node: fn(Axis) -> Expr| {
-        let dims = Axis::ALL.map(|axis| special(node(axis), protocol, launch).hi);
-        dims.into_iter().try_fold(1i128, i128::checked_mul)
+    let in_block = most_in_block(protocol, launch)?;
+    let in_all = match of_block {
+        true => Some(in_block),
+        false => most_of(Expr::Nctaid, protocol, launch)?.checked_mul(in_block),
     };
-    let in_block = most(Expr::Ntid)?.min(most_threads(protocol));
-    let in_all = if of_block { Some(in_block) } else { most(Expr::Nctaid)?.checked_mul(in_block) };
     if in_all.is_some_and(|most| most <= limit) {
         return Some(BTreeSet::new());
     }
@@ -376,9 +388,7 @@ fn numbers(
     drawn: &Drawn,
     addition: &Addition,
 ) -> Encoded<(Lin, Lin, Lin)> {
-    let mut frame = Frame::top(encoder.setting, drawn.side);
-    frame.certain = false;
-    frame.iteration = drawn.at.iter().cloned().collect();
+    let mut frame = Frame::uncertain(encoder.setting, drawn.side, drawn.at.iter().cloned().collect());
     let at = encoder.computed(&mut frame, addition.offset, View::Signed)?;
     let added = encoder.computed(&mut frame, addition.added, View::Signed)?;
     let after = drawn.value.plus(1, &added)?;

@@ -10,16 +10,13 @@ use gpurace_protocol::named::WarpSets;
 use crate::encode::Encoder;
 use crate::linear::{Encoded, Formula, Lin};
 
-/// Returns the formula that both threads are in one warp, and their lanes in one of the sets.
-pub fn both_in(encoder: &mut Encoder, lanes: LaneSets) -> Encoded<Formula> {
-    let (x, y) = (tile_and_place(encoder, 0, lanes)?, tile_and_place(encoder, 1, lanes)?);
-    Ok(Formula::all([Formula::eq(&x.0, &y.0)?, within(&x.1, lanes)?, within(&y.1, lanes)?]))
-}
-
 /// Returns the formula that both threads are in one set of this group. They are in one block.
 pub fn both_in_group(encoder: &mut Encoder, group: Group) -> Encoded<Formula> {
     match group {
-        Group::Lanes(lanes) => both_in(encoder, lanes),
+        Group::Lanes(lanes) => {
+            let (x, y) = (tile_and_place(encoder, 0, lanes)?, tile_and_place(encoder, 1, lanes)?);
+            Ok(Formula::all([Formula::eq(&x.0, &y.0)?, within(&x.1, lanes)?, within(&y.1, lanes)?]))
+        }
         Group::Warps(warps) => {
             let [x, y] = [0, 1].map(|side| set_of(encoder, side, warps));
             let ((first, set), (second, other)) = (x?, y?);

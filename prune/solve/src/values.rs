@@ -141,6 +141,7 @@ impl<'a> Values<'a, '_> {
         found
     }
 
+    /// What [`Self::of_var`] returns, if it is not known yet: follows the variable from its first values on.
     fn find(&mut self, info: VarInfo<'a>) -> Option<Set> {
         let mut found = Set::new();
         let mut pending: Vec<u64> = self.of(info.var.from)?.into_iter().collect();
@@ -211,6 +212,7 @@ impl<'a> Values<'a, '_> {
         }
     }
 
+    /// Returns the results of an operator on all pairs of values.
     fn pairs(&mut self, a: ExprId, b: ExprId, value: impl Fn(u64, u64) -> Option<u64>) -> Option<Set> {
         let (a, b) = (self.of(a)?, self.of(b)?);
         if a.len() * b.len() > MOST * MOST {

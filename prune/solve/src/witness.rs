@@ -99,12 +99,12 @@ pub fn confirm(
     let shares = |touch: &Touch| match protocol.objects[touch.object as usize].kind {
         ObjectKind::Param(_) | ObjectKind::Variable { .. } => true,
         ObjectKind::Shared { .. } | ObjectKind::DynamicShared => same_block,
-        // The address, or the touched texel, is unknown.
+        // The address, or the touched texel, is unknown, or nobody else touches it.
         ObjectKind::Opaque { .. }
         | ObjectKind::Slot { .. }
         | ObjectKind::Image(_)
-        | ObjectKind::GridBarrier => false,
-        ObjectKind::Unshared => false,
+        | ObjectKind::GridBarrier
+        | ObjectKind::Unshared => false,
     };
     let mut traces = Vec::new();
     for thread in threads {
@@ -132,14 +132,6 @@ pub fn confirm(
             let same_bytes = x == y && a.size == b.size;
             if common && shares(a) && shares(b) && meet(a, b) && conflict(a.op, b.op, same_bytes, same_block)
             {
-                let side = |thread: Thread, touch: &Touch| WitnessAccess {
-                    site: touch.site,
-                    op: touch.op,
-                    ctaid: thread.ctaid,
-                    tid: thread.tid,
-                    offset: touch.offset,
-                    size: touch.size,
-                };
                 return Some(Witness {
                     launch: launch.clone(),
                     accesses: [side(threads[0], a), side(threads[1], b)],
@@ -149,6 +141,18 @@ pub fn confirm(
         }
     }
     None
+}
+
+/// Returns an access of a witness.
+fn side(thread: Thread, touch: &Touch) -> WitnessAccess {
+    WitnessAccess {
+        site: touch.site,
+        op: touch.op,
+        ctaid: thread.ctaid,
+        tid: thread.tid,
+        offset: touch.offset,
+        size: touch.size,
+    }
 }
 
 /// Returns facts that keep the solution's blocks, grid and parameters small.

@@ -140,10 +140,12 @@ impl Executor {
     /// # Errors
     /// The [`Fault`] that ended it.
     pub fn run(&self, launch: &KernelLaunch<'_>) -> Result<LaunchReport, Fault> {
-        let named = |mut fault: Fault| {
-            fault.kernel.clone_from(&launch.kernel.name);
-            fault
-        };
+        let ended = self.prepare(launch).and_then(|state| self.run_shares(state));
+        ended.map_err(|fault| Fault { kernel: launch.kernel.name.clone(), ..fault })
+    }
+
+    /// The state of a launch before it begins. A fault if its blocks are too many or too large.
+    fn prepare(&self, launch: &KernelLaunch<'_>) -> Result<LaunchState, Fault> {
         let mut workers = self.workers_for(launch);
         if workers > 1 && self.start_threads(&mut self.pool.queue.lock(), workers - 1).is_err() {
             // Shares may wait for each other, so this OS thread runs the launch as one.
@@ -153,34 +155,34 @@ impl Executor {
         let threads: u64 = launch.shape.block.iter().map(|&n| u64::from(n)).product();
         let stacks = if launch.suspends() { threads.max(1) as usize } else { 1 };
         let most_resident = (self.most_stacks / stacks / workers).max(1);
-        let state =
-            LaunchState::new(launch, workers, stack_bytes(&config, launch), config.spin_limit, most_resident)
-                .map_err(named)?;
+        let stack_bytes = stack_bytes(&config, launch);
+        let state = LaunchState::new(launch, workers, stack_bytes, config.spin_limit, most_resident)?;
         if state.blocks_of_unit() > most_resident {
             let message = format!(
                 "clusters of {} blocks of {threads} threads where {most_resident} can be resident together",
                 state.blocks_of_unit()
             );
-            return Err(named(Fault::of_launch(FaultKind::TooManyResources, message)));
+            return Err(Fault::of_launch(FaultKind::TooManyResources, message));
         }
-        if launch.cooperative {
-            let max_blocks = self.max_cooperative_blocks(state.threads, state.shared_bytes());
-            if state.blocks > max_blocks {
-                return Err(named(Fault::of_launch(
-                    FaultKind::CooperativeLaunchTooLarge { max_blocks },
-                    format!(
-                        "cooperative launch of {} blocks where at most {max_blocks} were wanted",
-                        state.blocks
-                    ),
-                )));
-            }
+        let max_blocks = self.max_cooperative_blocks(state.threads, state.shared_bytes());
+        if launch.cooperative && state.blocks > max_blocks {
+            let message = format!(
+                "cooperative launch of {} blocks where at most {max_blocks} were wanted",
+                state.blocks
+            );
+            return Err(Fault::of_launch(FaultKind::CooperativeLaunchTooLarge { max_blocks }, message));
         }
+        Ok(state)
+    }
+
+    /// Runs all shares of a launch, and waits for those that other workers run.
+    fn run_shares(&self, state: LaunchState) -> Result<LaunchReport, Fault> {
         let state = Arc::new(state);
         let grid_barrier = state.checks.as_ref().zip(state.grid_barrier());
         if let Some((checks, barrier)) = grid_barrier {
             checks.begin_grid_barrier(barrier, state.checked());
         }
-        if workers > 1 {
+        if state.workers > 1 {
             self.offer(&state);
         }
         let mut worker = self.idle.lock().pop().unwrap_or_else(|| Worker::new(self.blocks.clone()));
@@ -197,7 +199,7 @@ impl Executor {
         if let Some((checks, barrier)) = grid_barrier {
             checks.end_grid_barrier(barrier);
         }
-        ended.map_err(named)
+        ended
     }
 
     /// Number of workers that this launch is spread over.

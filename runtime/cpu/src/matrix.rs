@@ -44,6 +44,7 @@ fn e4m3(byte: u8) -> f64 {
     if byte >> 7 == 0 { magnitude } else { -magnitude }
 }
 
+/// Writes an element of a result.
 fn write(kind: ElementType, value: f64, bytes: &mut [u8]) {
     match kind {
         ElementType::F16 => bytes.copy_from_slice(&f16::from_f64(value).to_bits().to_le_bytes()),

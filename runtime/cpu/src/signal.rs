@@ -102,6 +102,7 @@ pub fn is_write_fault(context: &libc::ucontext_t) -> bool {
     context.uc_mcontext.gregs[libc::REG_ERR as usize] & 2 != 0
 }
 
+/// Ends the turn of the device thread that raised a signal. Other signals go to the handler before this one.
 unsafe extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let running = RUNNING.get();
     // SAFETY: `enter`'s caller keeps `running` alive while it is set, and a fiber that runs is

@@ -43,6 +43,7 @@ pub fn create(object: TextureObject) -> Option<u64> {
     None
 }
 
+/// The entry of a handle in the table of objects.
 fn entry(handle: u64) -> Option<&'static AtomicPtr<TextureObject>> {
     OBJECTS.get(usize::try_from(handle.checked_sub(FIRST_HANDLE)?).ok()?)
 }

@@ -59,6 +59,7 @@ impl Worker {
         drop(entered);
     }
 
+    /// What [`Self::run`] does while the OS thread is ready for signals of device code.
     fn run_share(&mut self, launch: &LaunchState, worker: usize) {
         let mut share = Share::new(launch, worker).peekable();
         let mut own = OwnBlocks::default();

@@ -32,9 +32,8 @@ impl BlockUniform {
     /// basic block of `ending`, from which no way leads to others. `read_once`: see [`Inputs`].
     ///
     /// # Safety
-    /// `function` is a live definition of `module`.
+    /// `function` is a live definition.
     pub unsafe fn of(
-        module: LLVMModuleRef,
         function: LLVMValueRef,
         varying: &[LLVMValueRef],
         read_only: &[bool],
@@ -59,7 +58,7 @@ impl BlockUniform {
                 read_once,
             };
             let graph = Graph::without(function, &ending).ok().map(Rc::new);
-            let known = graph.map(|graph| Uniformity::of(module, graph, inputs));
+            let known = graph.map(|graph| Uniformity::of(LLVMGetGlobalParent(function), graph, inputs));
             Self { varying: varying.to_vec(), added: HashMap::new(), known, ending }
         }
     }

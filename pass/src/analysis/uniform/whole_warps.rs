@@ -29,10 +29,7 @@ impl Uniformity {
         // SAFETY: by contract; the instruction has two operands.
         unsafe {
             let [index, by] = [0, 1].map(|i| LLVMGetOperand(instruction, i));
-            if LLVMIsAConstantInt(by).is_null() || LLVMGetIntTypeWidth(LLVMTypeOf(by)) > 64 {
-                return false;
-            }
-            let by = LLVMConstIntGetZExtValue(by);
+            let Some(by) = ir::constant(by) else { return false };
             let drops = match ir::opcode(instruction) {
                 LLVMOpcode::LLVMLShr | LLVMOpcode::LLVMAShr => by >= 5,
                 // Negative numbers are rounded towards 0.
@@ -59,10 +56,7 @@ impl Uniformity {
                         && self.at(limit, place) >= Uniform::Warp
                 }
                 Some(Limit::Last) => {
-                    !LLVMIsAConstantInt(limit).is_null()
-                        && LLVMGetIntTypeWidth(LLVMTypeOf(limit)) <= 64
-                        && LLVMConstIntGetZExtValue(limit) % 32 == 31
-                        && self.has_lane(index, place)
+                    ir::constant(limit).is_some_and(|limit| limit % 32 == 31) && self.has_lane(index, place)
                 }
                 None => false,
             };
@@ -92,9 +86,8 @@ impl Uniformity {
         // SAFETY: by contract.
         unsafe {
             let value = uncast(value);
-            if !LLVMIsAConstantInt(value).is_null() {
-                return LLVMGetIntTypeWidth(LLVMTypeOf(value)) <= 64
-                    && LLVMConstIntGetZExtValue(value).is_multiple_of(32);
+            if let Some(number) = ir::constant(value) {
+                return number.is_multiple_of(32);
             }
             if self.inputs.warps.as_ref().is_some_and(|warps| warps.dim == Some(value)) {
                 return true;
@@ -107,9 +100,7 @@ impl Uniformity {
                 Some(LLVMOpcode::LLVMAdd | LLVMOpcode::LLVMSub | LLVMOpcode::LLVMOr) => {
                     self.is_multiple(operand(0)) && self.is_multiple(operand(1))
                 }
-                Some(LLVMOpcode::LLVMShl) => {
-                    !LLVMIsAConstantInt(operand(1)).is_null() && LLVMConstIntGetZExtValue(operand(1)) >= 5
-                }
+                Some(LLVMOpcode::LLVMShl) => ir::constant(operand(1)).is_some_and(|by| by >= 5),
                 _ => false,
             }
         }

@@ -119,6 +119,7 @@ impl AffineBuilder<'_> {
         }
     }
 
+    /// The sum of two affine numbers, or with `minus` their difference.
     unsafe fn sum(&self, a: Affine, other: Affine, minus: bool) -> Affine {
         let (b, none) = (self.builder, c"".as_ptr());
         // SAFETY: by contract.

@@ -60,6 +60,7 @@ impl<'a> Growth<'a> {
         }
     }
 
+    /// How much the result of an instruction grows in an iteration; `None` if that is not known.
     unsafe fn instruction(&mut self, i: LLVMValueRef) -> Option<i64> {
         // SAFETY: by contract.
         unsafe {
@@ -70,12 +71,12 @@ impl<'a> Growth<'a> {
                     self.of(operands[0])?.checked_add(self.of(operands[1])?)
                 }
                 LLVMOpcode::LLVMSub => self.of(operands[0])?.checked_sub(self.of(operands[1])?),
-                LLVMOpcode::LLVMMul => match [0, 1].map(|at| constant(operands[at])) {
+                LLVMOpcode::LLVMMul => match [0, 1].map(|at| ir::signed_constant(operands[at])) {
                     [Some(by), _] => self.of(operands[1])?.checked_mul(by),
                     [_, Some(by)] => self.of(operands[0])?.checked_mul(by),
                     _ => self.same(&operands),
                 },
-                LLVMOpcode::LLVMShl => match constant(operands[1]) {
+                LLVMOpcode::LLVMShl => match ir::signed_constant(operands[1]) {
                     Some(by @ 0..48) => self.of(operands[0])?.checked_mul(1 << by),
                     _ => self.same(&operands),
                 },
@@ -165,7 +166,7 @@ impl<'a> Growth<'a> {
                     (added, terms) if terms.is_empty() => Some(added),
                     _ => None,
                 },
-                _ => ir::operands(value).into_iter().find_map(|operand| constant(operand)),
+                _ => ir::operands(value).into_iter().find_map(|operand| ir::signed_constant(operand)),
             }
         }
     }
@@ -188,9 +189,4 @@ pub(super) unsafe fn is_computed(i: LLVMValueRef) -> bool {
             _ => true,
         }
     }
-}
-
-unsafe fn constant(value: LLVMValueRef) -> Option<i64> {
-    // SAFETY: by contract.
-    unsafe { (!LLVMIsAConstantInt(value).is_null()).then(|| LLVMConstIntGetSExtValue(value)) }
 }

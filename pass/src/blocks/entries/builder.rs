@@ -13,6 +13,7 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::{LLVMIntPredicate, LLVMLinkage};
 
+use self::warps::Warp;
 use super::Checks;
 use crate::blocks::affine_rows::AffineFunctions;
 use crate::blocks::batch;
@@ -50,6 +51,7 @@ pub(super) struct BlockEntryBuilder<'a> {
 }
 
 impl BlockEntryBuilder<'_> {
+    /// Builds the block entry `name` of a kernel that was cut.
     pub(super) unsafe fn build(
         module: LLVMModuleRef,
         kernel: LLVMValueRef,
@@ -124,11 +126,13 @@ impl BlockEntryBuilder<'_> {
         unsafe { in_common(self.builder, LLVMGetParam(self.function, 2), offset) }
     }
 
+    /// Adds a basic block.
     pub(super) unsafe fn new_block(&self, name: &CStr) -> LLVMBasicBlockRef {
         // SAFETY: by contract.
         unsafe { LLVMAppendBasicBlockInContext(self.context, self.function, name.as_ptr()) }
     }
 
+    /// Loads the size of the block, and the fields that are equal for all threads.
     unsafe fn load_context(&mut self) {
         // SAFETY: by contract.
         unsafe {
@@ -167,10 +171,11 @@ impl BlockEntryBuilder<'_> {
                 LLVMPositionBuilderAtEnd(b, start);
                 let shared = self.shared();
                 self.indices(WARP_SIZE, |entry, first, linear| {
+                    let warp = Warp { kernel, first, linear, shared: &shared };
                     if entry.segments.parts {
-                        entry.parting_warp(kernel, point, first, linear, &shared);
+                        entry.parting_warp(point, warp);
                     } else {
-                        entry.warp(kernel, point, first, linear, &shared);
+                        entry.warp(point, warp);
                     }
                 });
                 self.go_on(point, choose);

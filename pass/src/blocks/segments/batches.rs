@@ -14,18 +14,20 @@ use super::{Cut, Cutter, ThreadParameter};
 use crate::analysis::uniform::BlockUniform;
 use crate::blocks::affine_rows::{self, AffineFunctions, Segment, SegmentSource};
 use crate::blocks::gathered::{self, AccessBuffer, GatheredAccess};
-use crate::blocks::rows;
+use crate::blocks::rows::{self, BatchedAccess};
 use crate::ir;
 
 /// Most places at which buffers are handed over before writes.
 const MOST_HANDED_OVER: usize = 512;
 
+/// For the check of each access: the number of its affine row, and the offset of the addresses in blocks in which the
+/// row is not affine.
+type AffinePlaces = HashMap<LLVMValueRef, (u32, u32)>;
+
 /// The affine rows of a cut function.
 #[derive(Default)]
 pub(super) struct AffineRows {
-    /// For the check of each access: the number of its affine row, and the offset of the addresses
-    /// in blocks in which the row is not affine.
-    pub(super) rows: HashMap<LLVMValueRef, (u32, u32)>,
+    pub(super) rows: AffinePlaces,
     /// For each point, the functions that compute the rows.
     pub(super) functions: Vec<Option<AffineFunctions>>,
 }
@@ -100,54 +102,15 @@ impl Cutter {
     pub(super) unsafe fn batch_checks(
         &mut self,
         after: &[LLVMBasicBlockRef],
-        affine: &HashMap<LLVMValueRef, (u32, u32)>,
+        affine: &AffinePlaces,
     ) -> Vec<Vec<FrameBatch>> {
         // SAFETY: by contract.
         unsafe {
             let accesses = rows::find(self.function);
-            let is_row = |i: &LLVMValueRef| accesses.iter().any(|access| access.call == *i);
-            let mut writes: Vec<_> = ir::instructions(self.function)
-                .into_iter()
-                .filter(|&i| rows::is_write(i) && !is_row(&i))
-                .collect();
-            let mut gathered = gathered::find(self.function);
-            gathered.retain(|_| ablation::is_on(Mechanism::GatheredAccesses));
-            // Each write that stays a call hands over each buffer, so the product of their numbers is bounded.
-            let is_gathered = |call, gathered: &[GatheredAccess]| gathered.iter().any(|of| of.call() == call);
-            let calls = writes.iter().filter(|&&call| !is_gathered(call, &gathered)).count();
-            gathered.truncate(MOST_HANDED_OVER / calls.max(1));
-            writes.retain(|&call| !is_gathered(call, &gathered));
+            let (gathered, writes) = self.gathered_and_writes(&accesses);
             let (mut batches, mut marks) = (Vec::new(), HashMap::new());
             for access in &accesses {
-                let addresses = match affine.get(&access.call) {
-                    Some(&(lines, at)) => {
-                        // The accesses of a basic block share one place: the first one stores there that the thread
-                        // makes all of them.
-                        let active = *marks.entry(access.block).or_insert_with(|| {
-                            let (active, place) = self.thread_place(4, 4);
-                            rows::store_active(self.builder, self.context, access, place);
-                            active
-                        });
-                        FrameAddresses::Affine { at, lines, active }
-                    }
-                    None => {
-                        let (at, place) = self.thread_place(8, 8);
-                        rows::store_address(self.builder, access, place);
-                        FrameAddresses::Each { at }
-                    }
-                };
-                let values = access.value.map(|_| {
-                    let ty = LLVMIntTypeInContext(self.context, 8 * access.size);
-                    let values = [(); 2].map(|()| {
-                        let (at, place) = self.thread_place(access.size.into(), access.size.into());
-                        (at, self.stored_at_end(access.block, ty, place))
-                    });
-                    let variables = values.map(|(_, variable)| variable);
-                    rows::store_values(self.builder, access, variables);
-                    values.map(|(at, _)| at)
-                });
-                LLVMInstructionEraseFromParent(access.call);
-                batches.push(access.batch(addresses, values));
+                batches.push(self.row(access, affine, &mut marks));
             }
             let mut buffers = Vec::new();
             for of in &gathered {
@@ -179,6 +142,63 @@ impl Cutter {
                 gathered::gather(self.module, self.builder, of, buffer, &writes);
             }
             of_points
+        }
+    }
+
+    /// The accesses to gather, beside these rows, and the writes whose checks stay calls. Each such call hands over
+    /// each buffer, so the product of their numbers is bounded.
+    unsafe fn gathered_and_writes(&self, rows: &[BatchedAccess]) -> (Vec<GatheredAccess>, Vec<LLVMValueRef>) {
+        // SAFETY: by contract.
+        unsafe {
+            let is_row = |call| rows.iter().any(|access| access.call == call);
+            let mut writes = ir::instructions(self.function);
+            writes.retain(|&i| rows::is_write(i) && !is_row(i));
+            let mut gathered = gathered::find(self.function);
+            gathered.retain(|_| ablation::is_on(Mechanism::GatheredAccesses));
+            let is_gathered = |call, gathered: &[GatheredAccess]| gathered.iter().any(|of| of.call() == call);
+            let calls = writes.iter().filter(|&&call| !is_gathered(call, &gathered)).count();
+            gathered.truncate(MOST_HANDED_OVER / calls.max(1));
+            writes.retain(|&call| !is_gathered(call, &gathered));
+            (gathered, writes)
+        }
+    }
+
+    /// Turns the check of an access into a row. The accesses of a basic block that are affine rows share one place, by
+    /// `marks`: the first one stores there that the thread makes all of them.
+    unsafe fn row(
+        &mut self,
+        access: &BatchedAccess,
+        affine: &AffinePlaces,
+        marks: &mut HashMap<LLVMBasicBlockRef, u32>,
+    ) -> FrameBatch {
+        // SAFETY: by contract.
+        unsafe {
+            let addresses = match affine.get(&access.call) {
+                Some(&(lines, at)) => {
+                    let active = *marks.entry(access.block).or_insert_with(|| {
+                        let (active, place) = self.thread_place(4, 4);
+                        rows::store_active(self.builder, self.context, access, place);
+                        active
+                    });
+                    FrameAddresses::Affine { at, lines, active }
+                }
+                None => {
+                    let (at, place) = self.thread_place(8, 8);
+                    rows::store_address(self.builder, access, place);
+                    FrameAddresses::Each { at }
+                }
+            };
+            let values = access.value.map(|_| {
+                let ty = LLVMIntTypeInContext(self.context, 8 * access.size);
+                let values = [(); 2].map(|()| {
+                    let (at, place) = self.thread_place(access.size.into(), access.size.into());
+                    (at, self.stored_at_end(access.block, ty, place))
+                });
+                rows::store_values(self.builder, access, values.map(|(_, variable)| variable));
+                values.map(|(at, _)| at)
+            });
+            LLVMInstructionEraseFromParent(access.call);
+            access.batch(addresses, values)
         }
     }
 

@@ -33,6 +33,17 @@ pub unsafe fn is_collective(instruction: LLVMValueRef) -> bool {
     matches!(entry, Some(Syncwarp | Shfl | Vote | Match | Redux | Activemask))
 }
 
+/// A collective in which lanes exchange operands.
+#[derive(Clone, Copy)]
+struct Exchange {
+    at: LLVMValueRef,
+    call: EntryCall,
+    /// The constant that says which collective of its kind it is.
+    mode: u64,
+    /// The lanes that meet there.
+    group: Group,
+}
+
 impl Cutter {
     /// What is known of the function's parameters in code that runs whole warps.
     pub(super) unsafe fn whole_warps(&self) -> WholeWarps {
@@ -72,20 +83,20 @@ impl Cutter {
             }
             let mut cuts = Vec::new();
             for (i, (&at, call)) in collectives.iter().zip(calls).enumerate() {
-                let mode = || call.constant(0);
                 let group = match &masks {
                     Some(masks) => Group::Known(masks[i]),
                     None => Group::Met(call),
                 };
+                let exchange = || Some(Exchange { at, call, mode: call.constant(0)?, group });
                 match call.entry {
                     Entry::Activemask => self.active_mask(at, group, &mut cuts),
                     Entry::Syncwarp => {
                         let runs = self.waits(at, group);
                         cuts.push(Cut { at, runs, sync: call.sync().unwrap_or(0), apart: None });
                     }
-                    Entry::Shfl => self.shuffle(at, call, mode()?, group, &mut cuts),
-                    Entry::Match => self.matching(at, call, mode()?, group, &mut cuts),
-                    _ => self.together(at, call, mode()?, group, &mut cuts, uniform),
+                    Entry::Shfl => self.shuffle(exchange()?, &mut cuts),
+                    Entry::Match => self.matching(exchange()?, &mut cuts),
+                    _ => self.together(exchange()?, &mut cuts, uniform),
                 }
             }
             Some(cuts)
@@ -106,14 +117,7 @@ impl Cutter {
     }
 
     /// A shuffle: each lane reads the operand of another one.
-    unsafe fn shuffle(
-        &mut self,
-        at: LLVMValueRef,
-        call: EntryCall,
-        mode: u64,
-        group: Group,
-        cuts: &mut Vec<Cut>,
-    ) {
+    unsafe fn shuffle(&mut self, Exchange { at, call, mode, group }: Exchange, cuts: &mut Vec<Cut>) {
         // SAFETY: by contract.
         unsafe {
             let (b, none) = (self.builder, c"".as_ptr());
@@ -177,14 +181,7 @@ impl Cutter {
     }
 
     /// A match: each lane compares its operand with those of all lanes.
-    unsafe fn matching(
-        &mut self,
-        at: LLVMValueRef,
-        call: EntryCall,
-        mode: u64,
-        group: Group,
-        cuts: &mut Vec<Cut>,
-    ) {
+    unsafe fn matching(&mut self, Exchange { at, call, mode, group }: Exchange, cuts: &mut Vec<Cut>) {
         // SAFETY: by contract.
         unsafe {
             let (b, none) = (self.builder, c"".as_ptr());
@@ -195,16 +192,11 @@ impl Cutter {
             if call.constant(3) != Some(64) {
                 own = LLVMBuildZExt(b, LLVMBuildTrunc(b, own, int, none), long, none);
             }
-            let lane = self.parameter(ThreadParameter::Lane);
-            let place = ir::at_offset(b, operands, LLVMBuildMul(b, lane, LLVMConstInt(long, 8, 0), none));
-            LLVMBuildStore(b, own, place);
+            self.leave(own, operands, 8);
             let group = self.meet(at, group, cuts);
             let all = self.load_all(long, operands);
-            let mut equal = LLVMGetUndef(LLVMTypeOf(all));
-            for i in 0..u64::from(WARP_SIZE) {
-                equal = LLVMBuildInsertElement(b, equal, own, LLVMConstInt(int, i, 0), none);
-            }
-            let equal = self.mask(LLVMBuildICmp(b, LLVMIntEQ, all, equal, none));
+            let owns = self.in_all_lanes(own, all);
+            let equal = self.mask(LLVMBuildICmp(b, LLVMIntEQ, all, owns, none));
             let equal = LLVMBuildAnd(b, equal, group, none);
             let result = if mode == 0 {
                 LLVMBuildZExt(b, equal, long, none)
@@ -223,18 +215,14 @@ impl Cutter {
     /// A vote or a reduction: one result for all lanes. The first one computes it if all lanes meet.
     unsafe fn together(
         &mut self,
-        at: LLVMValueRef,
-        call: EntryCall,
-        mode: u64,
-        group: Group,
+        Exchange { at, call, mode, group }: Exchange,
         cuts: &mut Vec<Cut>,
         uniform: &mut BlockUniform,
     ) {
         // SAFETY: by contract.
         unsafe {
             let (b, none) = (self.builder, c"".as_ptr());
-            let (int, long) = (LLVMInt32TypeInContext(self.context), LLVMInt64TypeInContext(self.context));
-            let byte = LLVMInt8TypeInContext(self.context);
+            let (byte, int) = (LLVMInt8TypeInContext(self.context), LLVMInt32TypeInContext(self.context));
             let votes = call.entry == Entry::Vote;
             let (ty, bytes, operands) =
                 if votes { (byte, 1, Operands::Votes) } else { (int, 4, Operands::Reduced) };
@@ -245,9 +233,7 @@ impl Cutter {
                 let holds = LLVMBuildICmp(b, LLVMIntNE, own, LLVMConstInt(int, 0, 0), none);
                 own = LLVMBuildZExt(b, holds, byte, none);
             }
-            let lane = self.parameter(ThreadParameter::Lane);
-            let place = ir::at_offset(b, operands, LLVMBuildMul(b, lane, LLVMConstInt(long, bytes, 0), none));
-            LLVMBuildStore(b, own, place);
+            self.leave(own, operands, bytes);
             let group = match group {
                 Group::Known(mask) => {
                     self.cut_before(at, Runs::FirstLane, cuts);
@@ -255,36 +241,11 @@ impl Cutter {
                 }
                 Group::Met(_) => self.meet(at, group, cuts),
             };
-            let mut all = self.load_all(ty, operands);
+            let all = self.load_all(ty, operands);
             let of_warp = if votes {
                 self.mask(LLVMBuildICmp(b, LLVMIntNE, all, LLVMConstNull(LLVMTypeOf(all)), none))
             } else {
-                let (by, neutral) = [
-                    ("add", 0),
-                    ("umin", u32::MAX),
-                    ("umax", 0),
-                    ("smin", i32::MAX as u32),
-                    ("smax", i32::MIN as u32),
-                    ("and", u32::MAX),
-                    ("or", 0),
-                    ("xor", 0),
-                ][mode.min(7) as usize];
-                if !is_full(group) {
-                    let vector = |value: &dyn Fn(u32) -> u32| {
-                        let mut all: Vec<_> =
-                            (0..WARP_SIZE).map(|lane| LLVMConstInt(int, value(lane).into(), 0)).collect();
-                        LLVMConstVector(all.as_mut_ptr(), WARP_SIZE)
-                    };
-                    let mut groups = LLVMGetUndef(LLVMTypeOf(all));
-                    for lane in 0..WARP_SIZE {
-                        let lane = LLVMConstInt(int, lane.into(), 0);
-                        groups = LLVMBuildInsertElement(b, groups, group, lane, none);
-                    }
-                    let bits = LLVMBuildAnd(b, groups, vector(&|lane| 1 << lane), none);
-                    let inside = LLVMBuildICmp(b, LLVMIntNE, bits, vector(&|_| 0), none);
-                    all = LLVMBuildSelect(b, inside, all, vector(&|_| neutral), none);
-                }
-                ir::call_intrinsic(b, &format!("llvm.vector.reduce.{by}"), Some(LLVMTypeOf(all)), &[all])
+                self.reduced(all, mode, group)
             };
             if !self.parts {
                 uniform.add(of_warp, Uniform::Warp);
@@ -296,6 +257,36 @@ impl Cutter {
             }
             LLVMReplaceAllUsesWith(at, result);
             LLVMInstructionEraseFromParent(at);
+        }
+    }
+
+    /// The result of a reduction for a group of lanes, from the operands of all lanes.
+    unsafe fn reduced(&self, mut all: LLVMValueRef, mode: u64, group: LLVMValueRef) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, none, int) = (self.builder, c"".as_ptr(), LLVMInt32TypeInContext(self.context));
+            let (by, neutral) = [
+                ("add", 0),
+                ("umin", u32::MAX),
+                ("umax", 0),
+                ("smin", i32::MAX as u32),
+                ("smax", i32::MIN as u32),
+                ("and", u32::MAX),
+                ("or", 0),
+                ("xor", 0),
+            ][mode.min(7) as usize];
+            if !is_full(group) {
+                let vector = |value: &dyn Fn(u32) -> u32| {
+                    let mut all: Vec<_> =
+                        (0..WARP_SIZE).map(|lane| LLVMConstInt(int, value(lane).into(), 0)).collect();
+                    LLVMConstVector(all.as_mut_ptr(), WARP_SIZE)
+                };
+                let groups = self.in_all_lanes(group, all);
+                let bits = LLVMBuildAnd(b, groups, vector(&|lane| 1 << lane), none);
+                let inside = LLVMBuildICmp(b, LLVMIntNE, bits, vector(&|_| 0), none);
+                all = LLVMBuildSelect(b, inside, all, vector(&|_| neutral), none);
+            }
+            ir::call_intrinsic(b, &format!("llvm.vector.reduce.{by}"), Some(LLVMTypeOf(all)), &[all])
         }
     }
 
@@ -327,6 +318,29 @@ impl Cutter {
         }
     }
 
+    /// Stores the operand of the running lane, of so many bytes, beside those of the others.
+    unsafe fn leave(&self, own: LLVMValueRef, operands: LLVMValueRef, bytes: u64) {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, lane) = (self.builder, self.parameter(ThreadParameter::Lane));
+            let bytes = LLVMConstInt(LLVMInt64TypeInContext(self.context), bytes, 0);
+            let place = ir::at_offset(b, operands, LLVMBuildMul(b, lane, bytes, c"".as_ptr()));
+            LLVMBuildStore(b, own, place);
+        }
+    }
+
+    /// A vector like `all` that has a value in each lane.
+    unsafe fn in_all_lanes(&self, value: LLVMValueRef, all: LLVMValueRef) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe {
+            let int = LLVMInt32TypeInContext(self.context);
+            (0..u64::from(WARP_SIZE)).fold(LLVMGetUndef(LLVMTypeOf(all)), |vector, lane| {
+                let lane = LLVMConstInt(int, lane, 0);
+                LLVMBuildInsertElement(self.builder, vector, value, lane, c"".as_ptr())
+            })
+        }
+    }
+
     /// Loads the operands of all lanes.
     unsafe fn load_all(&self, ty: LLVMTypeRef, operands: LLVMValueRef) -> LLVMValueRef {
         // SAFETY: by contract.
@@ -352,7 +366,7 @@ impl Cutter {
                 Entry::Syncwarp => call.operand(0),
                 _ => call.operand(1),
             };
-            let number = |v| (!LLVMIsAConstantInt(v).is_null()).then(|| LLVMConstIntGetZExtValue(v) as u32);
+            let number = |v| ir::constant(v).map(|number| number as u32);
             let of = |v, opcode| (ir::value_opcode(v) == Some(opcode)).then(|| LLVMGetOperand(v, 0));
             if number(mask) == Some(u32::MAX) {
                 return Some(full);

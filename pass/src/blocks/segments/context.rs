@@ -68,7 +68,7 @@ impl Cutter {
             let operands = ir::operands(address);
             let byte = LLVMGetGEPSourceElementType(address) == LLVMInt8TypeInContext(self.context);
             let [_, index] = operands[..] else { return None };
-            (byte && !LLVMIsAConstantInt(index).is_null()).then(|| LLVMConstIntGetZExtValue(index))
+            ir::constant(index).filter(|_| byte)
         }
     }
 

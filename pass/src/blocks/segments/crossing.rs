@@ -37,6 +37,20 @@ pub(super) struct Crossing {
     in_warp: bool,
 }
 
+/// A crossing value that is kept in the frame.
+#[derive(Clone)]
+struct Kept {
+    /// The variable that has its value between two cuts.
+    variable: LLVMValueRef,
+    ty: LLVMTypeRef,
+    /// The address of its place.
+    place: LLVMValueRef,
+    /// Its index among the values that all threads share, if it is one.
+    shared: Option<usize>,
+    /// The points from which it comes unchanged to the next ones: its place holds it already.
+    there: Vec<usize>,
+}
+
 impl Cutter {
     /// Moves instructions to the start block if they depend only on parameters and are harmless where their
     /// result is not needed.
@@ -134,79 +148,92 @@ impl Cutter {
     ) -> Option<usize> {
         // SAFETY: by contract.
         unsafe {
-            let mut shared = 0;
+            let shared = crossing.iter().filter(|c| c.shared.is_some()).count();
             let (reached, has_warps) = (reached(cuts, after), cuts.iter().any(|cut| cut.runs != Runs::Block));
             let mut kept = vec![Vec::new(); after.len()];
             for c in crossing {
-                let ty = LLVMTypeOf(c.value);
                 let is_next =
                     |sum: &&NextSum| c.shared.is_some() && sum.sum == c.value && c.points.contains(&sum.cut);
                 let next = sums.iter().find(is_next);
-                let variable = gpurace_demote(c.value);
-                if variable.is_null() {
-                    return None;
-                }
-                let place = if let Some(number) = c.shared {
-                    shared += 1;
-                    (self.common_place(offset_of!(FrameCommon, shared) + 8 * number), Some(number))
-                } else {
-                    let size = ir::alloc_size(self.module, ty);
-                    let alignment = u64::from(ir::abi_alignment(self.module, ty)).clamp(1, 16);
-                    let size = size.next_multiple_of(alignment);
-                    let place = if c.in_warp {
-                        self.lane_place(size, alignment)
-                    } else {
-                        self.thread_place(size, alignment).1
-                    };
-                    (place, None)
-                };
-                // The points from which the value comes unchanged to the next ones: its place holds it already.
+                let mut own = self.in_frame(&c)?;
                 let is_there = |&p: &usize| {
                     // Warps that have run since a barrier overwrite the places of shared values.
                     let overwritten = c.shared.is_some() && has_warps && cuts[p].runs == Runs::Block;
                     !reached[p].contains(&c.defined) && !overwritten
                 };
-                let mut there: Vec<usize> = c.points.iter().copied().filter(is_there).collect();
+                own.there.extend(c.points.iter().copied().filter(is_there));
                 if let Some(&NextSum { cut, next, .. }) = next {
                     LLVMPositionBuilderBefore(self.builder, LLVMGetNextInstruction(next));
                     let number = to_number(self.builder, self.context, next);
-                    LLVMBuildStore(self.builder, number, place.0);
-                    there.push(cut);
+                    LLVMBuildStore(self.builder, number, own.place);
+                    own.there.push(cut);
                 }
                 for &p in &c.points {
-                    kept[p].push((variable, ty, place, there.clone()));
+                    kept[p].push(own.clone());
                 }
             }
             let next = self.next_point();
             let int = LLVMInt32TypeInContext(self.context);
-            for (p, (&Cut { at: barrier, .. }, &block)) in cuts.iter().zip(after).enumerate() {
-                for &(variable, ty, (place, parameter), ref there) in &kept[p] {
-                    let to = self.unless_begun_at(there, after.len(), place, ty);
-                    LLVMPositionBuilderBefore(self.builder, barrier);
-                    let value = LLVMBuildLoad2(self.builder, ty, variable, c"".as_ptr());
-                    match parameter {
-                        Some(_) => {
-                            let number = to_number(self.builder, self.context, value);
-                            LLVMBuildStore(self.builder, number, to);
-                        }
-                        None => frame::store(self.builder, self.context, value, to),
-                    }
-                    LLVMPositionBuilderBefore(self.builder, LLVMGetFirstInstruction(block));
-                    let value = match parameter {
-                        Some(i) => from_number(self.builder, self.context, self.shared_parameter(i), ty),
-                        None => frame::load(self.builder, self.context, ty, place),
-                    };
-                    LLVMBuildStore(self.builder, value, variable);
+            for (p, (cut, &block)) in cuts.iter().zip(after).enumerate() {
+                for value in &kept[p] {
+                    self.carry(value, cut, block, after.len());
                 }
-                LLVMPositionBuilderBefore(self.builder, barrier);
+                LLVMPositionBuilderBefore(self.builder, cut.at);
                 LLVMBuildStore(self.builder, LLVMConstInt(int, p as u64 + 1, 0), next);
-                let block = LLVMGetInstructionParent(barrier);
+                let block = LLVMGetInstructionParent(cut.at);
                 LLVMInstructionEraseFromParent(LLVMGetBasicBlockTerminator(block));
-                LLVMInstructionEraseFromParent(barrier);
+                LLVMInstructionEraseFromParent(cut.at);
                 LLVMPositionBuilderAtEnd(self.builder, block);
                 LLVMBuildRetVoid(self.builder);
             }
             Some(shared)
+        }
+    }
+
+    /// Gives a crossing value a place in the frame, and a variable in the function. `None` if it cannot be kept.
+    unsafe fn in_frame(&mut self, c: &Crossing) -> Option<Kept> {
+        // SAFETY: by contract.
+        unsafe {
+            let ty = LLVMTypeOf(c.value);
+            let variable = gpurace_demote(c.value);
+            if variable.is_null() {
+                return None;
+            }
+            let place = if let Some(number) = c.shared {
+                self.common_place(offset_of!(FrameCommon, shared) + 8 * number)
+            } else {
+                let alignment = u64::from(ir::abi_alignment(self.module, ty)).clamp(1, 16);
+                let size = ir::alloc_size(self.module, ty).next_multiple_of(alignment);
+                if c.in_warp {
+                    self.lane_place(size, alignment)
+                } else {
+                    self.thread_place(size, alignment).1
+                }
+            };
+            Some(Kept { variable, ty, place, shared: c.shared, there: Vec::new() })
+        }
+    }
+
+    /// Stores a kept value before a cut, and loads it in the basic block behind it. `cuts` is the number of all cuts.
+    unsafe fn carry(&self, kept: &Kept, cut: &Cut, after: LLVMBasicBlockRef, cuts: usize) {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, context) = (self.builder, self.context);
+            let &Kept { variable, ty, place, shared, ref there } = kept;
+            let to = self.unless_begun_at(there, cuts, place, ty);
+            LLVMPositionBuilderBefore(b, cut.at);
+            let value = LLVMBuildLoad2(b, ty, variable, c"".as_ptr());
+            if shared.is_some() {
+                LLVMBuildStore(b, to_number(b, context, value), to);
+            } else {
+                frame::store(b, context, value, to);
+            }
+            LLVMPositionBuilderBefore(b, LLVMGetFirstInstruction(after));
+            let value = match shared {
+                Some(number) => from_number(b, context, self.shared_parameter(number), ty),
+                None => frame::load(b, context, ty, place),
+            };
+            LLVMBuildStore(b, value, variable);
         }
     }
 

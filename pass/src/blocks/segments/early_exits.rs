@@ -7,11 +7,55 @@
 
 use std::collections::HashSet;
 
+use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
+use super::read_once::{self, ReadOnce};
+use super::{Cutter, ThreadParameter};
 use crate::analysis::control_flow::{ControlFlow, dying, reversed};
 use crate::analysis::uniform::BlockUniform;
+use crate::blocks::entries::Checks;
 use crate::ir;
+
+impl Cutter {
+    /// Returns what the threads of a block have in common, if they reach each barrier together. If values that threads
+    /// read decide about that, one thread reads these for all. `None` if threads may not reach each barrier together.
+    pub(super) unsafe fn uniform_at(
+        &mut self,
+        barriers: &[LLVMValueRef],
+        has_collectives: bool,
+        read_only: &[bool],
+        checks: Checks,
+    ) -> Option<BlockUniform> {
+        // SAFETY: by contract.
+        unsafe {
+            let varying =
+                [ThreadParameter::X, ThreadParameter::Y, ThreadParameter::Z, ThreadParameter::Linear]
+                    .map(|p| self.parameter(p));
+            let warps = has_collectives.then(|| self.whole_warps());
+            let (module, function) = (self.module, self.function);
+            let analyse = |reads: &ReadOnce, ending| {
+                let reads = reads.clone();
+                BlockUniform::of(function, &varying, read_only, warps.clone(), ending, reads)
+            };
+            let at = barriers.iter().map(|&b| LLVMGetInstructionParent(b)).collect();
+            let meeting = |reads: &ReadOnce| meeting_at(function, &at, |ending| analyse(reads, ending));
+            let (uniform, some_end) = match meeting(&ReadOnce::new()) {
+                None if !has_collectives && read_once::is_for(function, checks) => {
+                    let parting = analyse(&ReadOnce::new(), HashSet::new());
+                    let reads = read_once::candidates(module, &at, function, &parting);
+                    let uniform = meeting(&reads)?.0;
+                    meeting(&self.read_once(&reads, &uniform)?)
+                }
+                met => met,
+            }?;
+            if some_end {
+                self.own_point = Some(self.thread_place(4, 4));
+            }
+            Some(uniform)
+        }
+    }
+}
 
 /// Analyses a function whose barriers are in these basic blocks. `analyse` gets the basic blocks to leave out: those
 /// in which single threads end before a barrier. Returns its result, and whether there are such basic blocks. `None`
@@ -19,7 +63,7 @@ use crate::ir;
 ///
 /// # Safety
 /// The function is live; its blocks do not change meanwhile.
-pub(super) unsafe fn meeting_at(
+unsafe fn meeting_at(
     function: LLVMValueRef,
     barriers: &HashSet<LLVMBasicBlockRef>,
     analyse: impl Fn(HashSet<LLVMBasicBlockRef>) -> BlockUniform,

@@ -124,6 +124,7 @@ impl Cutter {
         }
     }
 
+    /// True if the kernel gets a struct by value.
     pub(super) unsafe fn has_by_value(&self) -> bool {
         // SAFETY: by contract.
         unsafe { (0..self.kernel_parameters as u32).any(|i| self.is_by_value(i)) }
@@ -151,6 +152,7 @@ impl Cutter {
         }
     }
 
+    /// True if no thread writes to a struct that the kernel gets by value.
     pub(super) unsafe fn by_value_is_read_only(&self) -> bool {
         // SAFETY: by contract.
         unsafe {
@@ -222,6 +224,7 @@ pub(super) unsafe fn store(
     }
 }
 
+/// Loads a value that [`store`] has stored.
 pub(super) unsafe fn load(
     b: LLVMBuilderRef,
     context: LLVMContextRef,

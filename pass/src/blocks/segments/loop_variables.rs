@@ -56,6 +56,8 @@ impl Cutter {
         }
     }
 
+    /// Splits a variable to which all threads add the same in each iteration: what was added becomes a value that they
+    /// share. Returns the sum that they have at the end of the iteration, if it is known there.
     unsafe fn split_variable(
         &self,
         phi: LLVMValueRef,

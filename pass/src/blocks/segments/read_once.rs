@@ -95,8 +95,7 @@ unsafe fn is_plain_read(module: LLVMModuleRef, value: LLVMValueRef) -> bool {
     // SAFETY: by contract.
     unsafe {
         ir::opcode(value) == LLVMOpcode::LLVMLoad
-            && LLVMGetVolatile(value) == 0
-            && matches!(LLVMGetOrdering(value), LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic)
+            && ir::is_plain(value)
             && is_number(LLVMTypeOf(value))
             && !matches!(address::start_of(module, LLVMGetOperand(value, 0)).0, Start::Context)
     }

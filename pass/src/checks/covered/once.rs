@@ -4,7 +4,7 @@
 //! The check of a plain access in the first iteration of a loop stands for those of the later
 //! iterations, if
 //!
-//! * the address is computed from values that the loop does not change ([`super::Numbers`]);
+//! * the address is computed from values that the loop does not change ([`Numbers`]);
 //! * no iteration goes on to the next without the access;
 //! * the loop has nothing that orders accesses or waits ([`super::orders`]).
 //!
@@ -22,9 +22,10 @@ use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
-use super::{Covered, Numbers, orders};
+use super::{Covered, orders};
 use crate::analysis::control_flow::ControlFlow;
 use crate::analysis::loops::Loops;
+use crate::analysis::numbers::Numbers;
 use crate::analysis::spins;
 use crate::checks::sites::{Access, AccessSite};
 use crate::ir;

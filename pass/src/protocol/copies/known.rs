@@ -212,8 +212,8 @@ impl Knowledge {
                     };
                     // The operands are the value and the default, then each case with its block.
                     let cases = LLVMGetNumSuccessors(end);
-                    let case =
-                        (1..cases).find(|&case| constant(LLVMGetSwitchCaseValue(end, case)) == Some(plus));
+                    let case = (1..cases)
+                        .find(|&case| ir::constant(LLVMGetSwitchCaseValue(end, case)) == Some(plus));
                     LLVMGetSuccessor(end, case.unwrap_or(0)) == to
                 }
                 _ => true,
@@ -298,7 +298,7 @@ impl Knowledge {
             }
             let steps = steps.checked_sub(1)?;
             match ir::value_opcode(value)? {
-                LLVMOpcode::LLVMXor if constant(LLVMGetOperand(value, 1)) == Some(1) => {
+                LLVMOpcode::LLVMXor if ir::constant(LLVMGetOperand(value, 1)) == Some(1) => {
                     self.truth(relevant, LLVMGetOperand(value, 0), steps).map(|value| !value)
                 }
                 LLVMOpcode::LLVMICmp => {
@@ -358,7 +358,7 @@ impl Knowledge {
     ) -> Option<Relative> {
         // SAFETY: by contract.
         unsafe {
-            if let Some(constant) = constant(value) {
+            if let Some(constant) = ir::constant(value) {
                 return Some(Relative { of: None, plus: constant & mask(bits) });
             }
             let own = width(value)?;
@@ -438,13 +438,5 @@ unsafe fn width(value: LLVMValueRef) -> Option<u32> {
         let ty = LLVMTypeOf(value);
         let is_integer = LLVMGetTypeKind(ty) == llvm_sys::LLVMTypeKind::LLVMIntegerTypeKind;
         is_integer.then(|| LLVMGetIntTypeWidth(ty)).filter(|width| *width <= WIDEST)
-    }
-}
-
-unsafe fn constant(value: LLVMValueRef) -> Option<u64> {
-    // SAFETY: by contract.
-    unsafe {
-        let is_word = !LLVMIsAConstantInt(value).is_null() && width(value).is_some();
-        is_word.then(|| LLVMConstIntGetZExtValue(value))
     }
 }

@@ -6,7 +6,6 @@ use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
-use super::words::constant;
 use crate::ir;
 
 /// The basic blocks that control reaches from the starts of some, if it goes on from those for which `goes_on` holds.
@@ -68,7 +67,7 @@ pub unsafe fn given(value: LLVMValueRef, bit: LLVMValueRef, known: u64, steps: u
         if value == bit {
             return Some(known);
         }
-        if let Some(constant) = constant(value) {
+        if let Some(constant) = ir::constant(value) {
             return Some(constant);
         }
         let steps = steps.checked_sub(1)?;

@@ -19,17 +19,9 @@ pub unsafe fn is_same_place(value: LLVMValueRef) -> bool {
             // SAFETY: by contract.
             let indices = unsafe { ir::operands(value) };
             // SAFETY: as above.
-            indices[1..].iter().all(|index| unsafe { constant(*index) == Some(0) })
+            indices[1..].iter().all(|index| unsafe { ir::constant(*index) == Some(0) })
         }
         _ => false,
-    }
-}
-
-pub unsafe fn constant(value: LLVMValueRef) -> Option<u64> {
-    // SAFETY: by contract.
-    unsafe {
-        let is_word = !LLVMIsAConstantInt(value).is_null() && LLVMGetIntTypeWidth(LLVMTypeOf(value)) <= 64;
-        is_word.then(|| LLVMConstIntGetZExtValue(value))
     }
 }
 
@@ -61,12 +53,12 @@ impl Change {
             of(expected, LLVMOpcode::LLVMAnd)?;
             let bytes = operand(of(bytes, LLVMOpcode::LLVMAnd)?, 0);
             let bytes = match of(bytes, LLVMOpcode::LLVMAdd) {
-                Some(sum) => constant(operand(sum, 1))?.cast_signed(),
+                Some(sum) => ir::constant(operand(sum, 1))?.cast_signed(),
                 None => of(bytes, LLVMOpcode::LLVMLShr).map(|_| 0)?,
             };
             let left = operand(pending, 2);
             let arrives = match of(left, LLVMOpcode::LLVMSub) {
-                Some(less) => constant(operand(less, 1)).filter(|by| *by == 1).map(|_| true)?,
+                Some(less) => ir::constant(operand(less, 1)).filter(|by| *by == 1).map(|_| true)?,
                 None => of(left, LLVMOpcode::LLVMAnd).map(|_| false)?,
             };
             let own = LLVMGetInstructionParent(exchange);
@@ -83,7 +75,7 @@ pub unsafe fn tested_parity(load: LLVMValueRef) -> Option<(LLVMValueRef, LLVMVal
     unsafe {
         let of = |value, code| ir::value_opcode(value) == Some(code);
         let [phase] = ir::users(load)[..] else { return None };
-        if !of(phase, LLVMOpcode::LLVMLShr) || constant(LLVMGetOperand(phase, 1)) != Some(PHASE) {
+        if !of(phase, LLVMOpcode::LLVMLShr) || ir::constant(LLVMGetOperand(phase, 1)) != Some(PHASE) {
             return None;
         }
         let [now] = ir::users(phase)[..] else { return None };
@@ -96,7 +88,7 @@ pub unsafe fn tested_parity(load: LLVMValueRef) -> Option<(LLVMValueRef, LLVMVal
                 && LLVMGetOperand(done, 0) == now
         };
         let is_negated = |done: LLVMValueRef| {
-            of(done, LLVMOpcode::LLVMXor) && constant(LLVMGetOperand(done, 1)) == Some(1)
+            of(done, LLVMOpcode::LLVMXor) && ir::constant(LLVMGetOperand(done, 1)) == Some(1)
         };
         let parity = |odd| LLVMConstInt(LLVMTypeOf(now), odd, 0);
         // Of a constant parity, LLVM leaves only the bit.
@@ -113,7 +105,7 @@ pub unsafe fn count_of_start(store: LLVMValueRef) -> Option<LLVMValueRef> {
     // SAFETY: by contract.
     unsafe {
         let word = LLVMGetOperand(store, 0);
-        if let Some(word) = constant(word) {
+        if let Some(word) = ir::constant(word) {
             let count = word & 0xf_ffff;
             let short = LLVMInt32TypeInContext(LLVMGetTypeContext(LLVMTypeOf(store)));
             return (word >> 20 == count).then(|| LLVMConstInt(short, count, 0));

@@ -15,7 +15,7 @@ use super::{Array, Phases};
 use crate::analysis::address::gep_parts;
 use crate::ir;
 use crate::ir::entry_calls::EntryCall;
-use crate::protocol::mbarriers::words::{constant, count_of_start, is_same_place};
+use crate::protocol::mbarriers::words::{count_of_start, is_same_place};
 use crate::translate::nvvm::MBARRIER as MARK;
 
 /// What a kernel does to mbarriers in a memory: instructions, and the operands that are addresses, by the constant
@@ -34,6 +34,7 @@ impl Phases {
         }
     }
 
+    /// Adds the arrays that a kernel uses, of those that [`Self::add_members`] adds.
     unsafe fn add_members_of(&mut self, variable: LLVMValueRef, kernel: LLVMValueRef, uses: &MembersUsed) {
         // SAFETY: by the caller's contract.
         unsafe {
@@ -53,7 +54,7 @@ impl Phases {
                 self.uses.extend(used.into_iter().map(|user| (user, None)));
             }
             for start in starts {
-                let count = count_of_start(start).and_then(|count| constant(count));
+                let count = count_of_start(start).and_then(|count| ir::constant(count));
                 if let Some(count) = count.and_then(|count| u32::try_from(count).ok()) {
                     self.uses.insert(start, Some(count));
                 }

@@ -303,10 +303,7 @@ unsafe fn module_flag(module: LLVMModuleRef, key: &str) -> u64 {
         }
         let value = LLVMMetadataAsValue(ir::context(module), flag);
         let constant = LLVMGetOperand(value, 0);
-        if constant.is_null() || LLVMIsAConstantInt(constant).is_null() {
-            return 0;
-        }
-        LLVMConstIntGetZExtValue(constant)
+        if constant.is_null() { 0 } else { ir::constant(constant).unwrap_or(0) }
     }
 }
 

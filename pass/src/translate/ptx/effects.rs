@@ -120,6 +120,43 @@ impl<'a> Effects<'a> {
     fn access(&mut self, kind: AccessKind, size: Size, space: Space, address: &'a Address) {
         self.accesses.push(PtxAccess { kind, size, space, volatile: false, address, element_offset: 0 });
     }
+
+    /// Adds the accesses of a load, store or atomic of `count` elements. A weak vector is one access; a
+    /// strong vector is one access for each element (PTX ISA, "Vector Data-types").
+    fn elements(
+        &mut self,
+        strength: Strength,
+        kind: AtomicKind,
+        space: Space,
+        (element, count): (u32, usize),
+        address: &'a Address,
+    ) {
+        let (kind, volatile) = match strength {
+            Strength::Weak if kind == AtomicKind::Store => (AccessKind::Write, false),
+            Strength::Weak => (AccessKind::Read, false),
+            Strength::Volatile => {
+                let is_store = kind == AtomicKind::Store;
+                let kind = if is_store { AtomicKind::VolatileStore } else { AtomicKind::VolatileLoad };
+                (AccessKind::Atomic(kind, Order::Relaxed, Scope::System), true)
+            }
+            Strength::Mmio => (AccessKind::Atomic(kind, Order::Relaxed, Scope::System), false),
+            Strength::Strong(order, scope) => (AccessKind::Atomic(kind, order, scope), false),
+        };
+        let (size, pieces) = match kind {
+            AccessKind::Atomic(..) => (element, count as u32),
+            AccessKind::Read | AccessKind::Write => (element * count as u32, 1),
+        };
+        for piece in 0..pieces {
+            self.accesses.push(PtxAccess {
+                kind,
+                size: Size::Bytes(size),
+                space,
+                volatile,
+                address,
+                element_offset: piece * size,
+            });
+        }
+    }
 }
 
 /// The accesses and the synchronisation of a statement.
@@ -127,14 +164,14 @@ pub fn memory_effects(statement: &Stmt) -> Effects<'_> {
     let mut effects = Effects { guard: statement.guard, ..Effects::default() };
     match &statement.op {
         Op::Ld { strength, space, ty, d, from, .. } => {
-            elements(&mut effects, *strength, AtomicKind::Load, *space, ty.bytes(), d.len(), from);
+            effects.elements(*strength, AtomicKind::Load, *space, (ty.bytes(), d.len()), from);
         }
         Op::St { strength, space, ty, to, a, .. } => {
-            elements(&mut effects, *strength, AtomicKind::Store, *space, ty.bytes(), a.len(), to);
+            effects.elements(*strength, AtomicKind::Store, *space, (ty.bytes(), a.len()), to);
         }
         Op::Atom { order, scope, space, ty, d, at, .. } => {
             let strength = Strength::Strong(*order, *scope);
-            elements(&mut effects, strength, AtomicKind::Rmw, *space, ty.bytes(), d.len(), at);
+            effects.elements(strength, AtomicKind::Rmw, *space, (ty.bytes(), d.len()), at);
         }
         Op::CpAsync { to, from, size, source_size, .. } => {
             let read = source_size.as_ref().unwrap_or(size);
@@ -263,44 +300,6 @@ fn bytes(size: &Operand) -> Size {
     match size {
         Operand::Int(n) => u32::try_from(*n).map_or_else(|_| Size::Operand(size.clone()), Size::Bytes),
         other => Size::Operand(other.clone()),
-    }
-}
-
-/// Adds the accesses of a load, store or atomic of `count` elements. A weak vector is one access; a
-/// strong vector is one access for each element (PTX ISA, "Vector Data-types").
-fn elements<'a>(
-    effects: &mut Effects<'a>,
-    strength: Strength,
-    kind: AtomicKind,
-    space: Space,
-    element: u32,
-    count: usize,
-    address: &'a Address,
-) {
-    let (kind, volatile) = match strength {
-        Strength::Weak if kind == AtomicKind::Store => (AccessKind::Write, false),
-        Strength::Weak => (AccessKind::Read, false),
-        Strength::Volatile => {
-            let kind =
-                if kind == AtomicKind::Store { AtomicKind::VolatileStore } else { AtomicKind::VolatileLoad };
-            (AccessKind::Atomic(kind, Order::Relaxed, Scope::System), true)
-        }
-        Strength::Mmio => (AccessKind::Atomic(kind, Order::Relaxed, Scope::System), false),
-        Strength::Strong(order, scope) => (AccessKind::Atomic(kind, order, scope), false),
-    };
-    let (size, pieces) = match kind {
-        AccessKind::Atomic(..) => (element, count as u32),
-        AccessKind::Read | AccessKind::Write => (element * count as u32, 1),
-    };
-    for piece in 0..pieces {
-        effects.accesses.push(PtxAccess {
-            kind,
-            size: Size::Bytes(size),
-            space,
-            volatile,
-            address,
-            element_offset: piece * size,
-        });
     }
 }
 

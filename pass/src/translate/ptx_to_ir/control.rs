@@ -114,6 +114,7 @@ fn value_and_predicate(body: &mut Body, both: &str, d: &Operand, p: Option<&Oper
     body.set(p, Ty::Pred, &bit)
 }
 
+/// A barrier of the block; with `d` and `p`, one that reduces predicates.
 fn barrier(
     body: &mut Body,
     op: BarrierOp,

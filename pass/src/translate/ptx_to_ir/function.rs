@@ -148,6 +148,7 @@ impl Body<'_> {
         Some(())
     }
 
+    /// Returns the results from their registers; `None` if a result has no operand.
     fn leave(&mut self, types: &Types) -> Option<()> {
         let result_type = types.result();
         let mut aggregate = "poison".to_owned();

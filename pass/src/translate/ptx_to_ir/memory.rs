@@ -12,6 +12,7 @@ use crate::translate::ptx::types::{Space, Strength, Ty};
 use super::address::pointer;
 use super::body::{Body, Refused, Translated};
 
+/// An operation on memory.
 pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
     match op {
         Op::Ld { strength, space, ty, d, from, .. } => ld(body, *strength, *space, *ty, d, from),
@@ -151,6 +152,7 @@ fn qualifiers(strength: Strength, bytes: u32) -> (&'static str, String) {
     }
 }
 
+/// A load of one element or of a vector.
 fn ld(
     body: &mut Body,
     strength: Strength,
@@ -177,6 +179,7 @@ fn ld(
     body.set_all(d, ty, &values)
 }
 
+/// A store of one element or of a vector.
 fn st(body: &mut Body, strength: Strength, space: Space, ty: Ty, to: &Address, a: &[Operand]) -> Translated {
     let (n, bits) = (a.len(), ty.bits());
     if bits > 64 && strength != Strength::Weak {
@@ -236,6 +239,7 @@ impl AtOnce {
 /// Keeps the compiler from moving accesses across this place.
 const KEEP_ORDER: &str = "call void asm sideeffect \"\", \"~{memory}\"()";
 
+/// Loads a strong vector, and returns its elements.
 fn load_at_once(body: &mut Body, strength: Strength, ty: Ty, n: usize, at: &str) -> Vec<String> {
     let AtOnce { ty: whole, prefix, how, order } = AtOnce::new(strength, ty, n);
     let value = body.value(format_args!("load {prefix}{whole}, {at}{how}"));
@@ -248,6 +252,7 @@ fn load_at_once(body: &mut Body, strength: Strength, ty: Ty, n: usize, at: &str)
     body.elements(&value, n, ty.bits())
 }
 
+/// Stores a strong vector.
 fn store_at_once(body: &mut Body, strength: Strength, ty: Ty, values: &[String], at: &str) {
     let (n, bits) = (values.len(), ty.bits());
     let AtOnce { ty: whole, prefix, how, order } = AtOnce::new(strength, ty, n);
@@ -262,6 +267,7 @@ fn store_at_once(body: &mut Body, strength: Strength, ty: Ty, values: &[String],
     body.line(format_args!("store {prefix}{whole} {value}, {at}{how}"));
 }
 
+/// A read-modify-write of one element, or of each element of a vector.
 fn atom(body: &mut Body, op: &Op) -> Translated {
     let Op::Atom { op, order, scope, space, ty, d, at, b, c } = op else { return Err(Refused) };
     if ty.bits() > 64 {
@@ -272,18 +278,20 @@ fn atom(body: &mut Body, op: &Op) -> Translated {
     // `red`, or an `atom` with the destination `_`, which is a reduction too (PTX ISA, `atom`).
     let reduction =
         d.iter().all(|d| *d == Operand::Sink) && !matches!(op, AtomOp::Exchange | AtomOp::CompareAndSwap);
-    let how = How { scope: *scope, order: *order, kind: reduction.then_some(AtomicKind::Reduction) };
+    let kind = reduction.then_some(AtomicKind::Reduction);
+    let how = How { ty: *ty, scope: *scope, order: *order, kind };
     let mut results = Vec::new();
     for (i, operand) in operands.iter().enumerate() {
         let at = pointer(body, *space, at, i as u32 * ty.bytes())?;
-        results.push(one_atom(body, *op, how, *ty, &at, operand, c.as_deref())?);
+        results.push(one_atom(body, *op, how, &at, operand, c.as_deref())?);
     }
     body.set_all(d, *ty, &results)
 }
 
-/// Scope and order of a read-modify-write, and its kind if that does not follow from its instruction.
+/// Type, scope and order of a read-modify-write, and its kind if that does not follow from its instruction.
 #[derive(Clone, Copy)]
 struct How {
+    ty: Ty,
     scope: Scope,
     order: Order,
     kind: Option<AtomicKind>,
@@ -294,20 +302,20 @@ fn one_atom(
     body: &mut Body,
     op: AtomOp,
     how: How,
-    ty: Ty,
     at: &str,
     operand: &str,
     new: Option<&str>,
 ) -> Translated<String> {
+    let ty = how.ty;
     let t = format!("i{}", ty.bits());
     let flags = atomic(how.scope, how.order, ty.bytes(), how.kind);
     let signed = ty.is_signed();
     let name = match op {
         AtomOp::CompareAndSwap => {
             let new = new.ok_or(Refused)?;
-            return Ok(compare_and_swap(body, how, ty, at, operand, new).0);
+            return Ok(compare_and_swap(body, how, at, operand, new).0);
         }
-        _ if small(ty).is_some() => return small_atom(body, op, how, ty, at, operand),
+        _ if small(ty).is_some() => return small_atom(body, op, how, at, operand),
         AtomOp::Add if ty.is_float() => {
             let float = if ty == Ty::F(64) { "double" } else { "float" };
             let value = body.typed(operand, ty.bits(), float).ok_or(Refused)?;
@@ -332,8 +340,7 @@ fn one_atom(
 /// Returns the bits before, and true if they were as expected.
 fn compare_and_swap(
     body: &mut Body,
-    How { scope, order, kind }: How,
-    ty: Ty,
+    How { ty, scope, order, kind }: How,
     at: &str,
     expected: &str,
     new: &str,
@@ -365,8 +372,8 @@ fn small(ty: Ty) -> Option<&'static str> {
 
 /// An atomic on a 16-bit format: a compare-and-swap in a loop. The first guess is zero, so that one
 /// instruction makes all accesses.
-fn small_atom(body: &mut Body, op: AtomOp, how: How, ty: Ty, at: &str, operand: &str) -> Translated<String> {
-    let t = format!("i{}", ty.bits());
+fn small_atom(body: &mut Body, op: AtomOp, how: How, at: &str, operand: &str) -> Translated<String> {
+    let t = format!("i{}", how.ty.bits());
     let (before, again, after) = (body.label(), body.label(), body.label());
     body.line(format_args!("br label %{before}\n{before}:\nbr label %{again}\n{again}:"));
     let guess = format!("%{again}.guess");
@@ -378,12 +385,12 @@ fn small_atom(body: &mut Body, op: AtomOp, how: How, ty: Ty, at: &str, operand: 
         AtomOp::Max => "max",
         _ => return Err(Refused),
     };
-    let name = format!("{name}.{}", small(ty).ok_or(Refused)?);
+    let name = format!("{name}.{}", small(how.ty).ok_or(Refused)?);
     let (new, float) = body.result(&name, &[guess.clone(), operand.to_owned()])?;
     let (new, _) = body.bits_of(&new, &float).ok_or(Refused)?;
     // A swap that fails is no access of the program.
     let how = How { kind: how.kind.or(Some(AtomicKind::Rmw)), ..how };
-    let (old, done) = compare_and_swap(body, how, ty, at, &guess, &new);
+    let (old, done) = compare_and_swap(body, how, at, &guess, &new);
     body.line(format_args!(
         "{seen} = or {t} {old}, 0\nbr i1 {done}, label %{after}, label %{again}\n{after}:"
     ));

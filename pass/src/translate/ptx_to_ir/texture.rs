@@ -78,6 +78,7 @@ impl Place {
     }
 }
 
+/// Computes the place of an element of a surface, and branches to what accesses it if there is one.
 fn place(
     body: &mut Body,
     geometry: Geometry,

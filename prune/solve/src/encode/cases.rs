@@ -57,17 +57,7 @@ impl<'a> Encoder<'a> {
             Expr::Const { .. } => Formula::True,
             Expr::Bin(BinOp::And, a, b) => Formula::all([self.cond(f, a)?, self.cond(f, b)?]),
             Expr::Bin(BinOp::Or, a, b) => Formula::any([self.cond(f, a)?, self.cond(f, b)?]),
-            Expr::Bin(BinOp::Xor, a, b) => {
-                let (a, b) = (self.cond(f, a)?, self.cond(f, b)?);
-                match (a, b) {
-                    (a, Formula::True) => a.negated(),
-                    (a, Formula::False) => a,
-                    (a, b) => Formula::any([
-                        Formula::all([a.clone(), b.clone().negated()]),
-                        Formula::all([a.negated(), b]),
-                    ]),
-                }
-            }
+            Expr::Bin(BinOp::Xor, a, b) => Formula::differ(self.cond(f, a)?, self.cond(f, b)?),
             Expr::Select(c, a, b) => {
                 let (c, a, b) = (self.cond(f, c)?, self.cond(f, a)?, self.cond(f, b)?);
                 Formula::any([Formula::all([c.clone(), a]), Formula::all([c.negated(), b])])
@@ -82,14 +72,11 @@ impl<'a> Encoder<'a> {
         Ok(formula)
     }
 
+    /// Returns a comparison as a formula.
     fn comparison(&mut self, f: &mut Frame<'a>, op: CmpOp, a: ExprId, b: ExprId) -> Encoded<Formula> {
         let exprs = self.setting.exprs;
         if exprs.width(a) == Width::W1 && matches!(op, CmpOp::Eq | CmpOp::Ne) {
-            let (x, y) = (self.cond(f, a)?, self.cond(f, b)?);
-            let same = Formula::any([
-                Formula::all([x.clone(), y.clone()]),
-                Formula::all([x.negated(), y.negated()]),
-            ]);
+            let same = Formula::alike(self.cond(f, a)?, self.cond(f, b)?);
             return Ok(if op == CmpOp::Eq { same } else { same.negated() });
         }
         if let Some(formula) = self.comparison_with_natural(f, op, a, b)? {

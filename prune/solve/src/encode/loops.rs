@@ -51,7 +51,7 @@ impl<'a> Encoder<'a> {
                 let from = self.computed(f, info.var.from, view)?;
                 let way = self.way(f, &k, step)?;
                 let lift = from.plus(1, &way)?;
-                self.steady(f, info, lift, view)
+                self.value_of_lift(f, info, lift, view)
             }
             Step::Mul(factor) => self.geometric(f, info, &k, i128::from(factor), view),
             Step::UDiv(by) => self.halving(f, info, &k, i128::from(by), View::Unsigned, view),
@@ -185,20 +185,19 @@ impl<'a> Encoder<'a> {
         self.product(k, &step)
     }
 
-    /// Returns what is known of a value that a loop leaves, unsigned: it is that of the loop's expression in
-    /// some iteration, and the loop's condition held in the iteration before. The query may also mention
-    /// the value in an execution that does not come to the loop. Then nothing is known of it.
-    pub(super) fn left(
+    /// Returns the formula that a value is the one that a loop's expression has when the loop ends, unsigned. So it is
+    /// that of some iteration, and the loop's condition held in the iteration before. The query may also mention the
+    /// value in an execution that does not come to the loop. Then nothing is known of it.
+    pub(super) fn is_last_value(
         &mut self,
         f: &Frame<'a>,
         around: &[LoopId],
         last: Last,
         value: &Lin,
     ) -> Encoded<Formula> {
-        let mut entry = Frame::top(self.setting, f.side);
-        entry.certain = false;
-        entry.iteration = f.iteration.clone();
-        entry.iteration.retain(|of, _| around.contains(of));
+        let mut iteration = f.iteration.clone();
+        iteration.retain(|of, _| around.contains(of));
+        let mut entry = Frame::uncertain(self.setting, f.side, iteration);
         let loops = Rc::clone(entry.ranges.loops());
         let (Some(of), Some(guards)) = (loops.loops.get(&last.of), loops.entry.get(&last.of)) else {
             return Ok(Formula::True);
@@ -221,7 +220,7 @@ impl<'a> Encoder<'a> {
 
     /// Returns the variable's value for its lift. If the variable may wrap, either a condition of
     /// the proof excludes that, or the term includes it.
-    fn steady(&mut self, f: &mut Frame<'a>, info: VarInfo<'a>, lift: Lin, view: View) -> Encoded<Lin> {
+    fn value_of_lift(&mut self, f: &mut Frame<'a>, info: VarInfo<'a>, lift: Lin, view: View) -> Encoded<Lin> {
         match self.assume_no_wrap(f, info, &lift, view)? {
             true => Ok(lift),
             false => self.wrapped(&lift, info.var.width, view),
@@ -267,6 +266,7 @@ impl<'a> Encoder<'a> {
         f.guards.iter().copied().filter(|(cond, _)| !exprs.mentions(*cond, inside)).collect()
     }
 
+    /// Returns the value of a variable that is multiplied in each iteration: a case for each iteration before it wraps.
     fn geometric(
         &mut self,
         f: &mut Frame<'a>,
@@ -300,9 +300,11 @@ impl<'a> Encoder<'a> {
             let few = Formula::lt(k, &Lin::constant(j))?;
             self.facts.push(few);
         }
-        self.steady(f, info, value, view)
+        self.value_of_lift(f, info, value, view)
     }
 
+    /// Returns the value of a variable that is divided in each iteration: a case for each iteration, until it is 0. The
+    /// division reads it in the view `own`.
     fn halving(
         &mut self,
         f: &mut Frame<'a>,

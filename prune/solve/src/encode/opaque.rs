@@ -94,7 +94,7 @@ impl<'a> Encoder<'a> {
                 self.argument_facts(f, launch, place, (width, &value))?;
             }
             if let Some(last) = opaque.last
-                && let Ok(fact) = self.left(f, &opaque.loops, last, &value)
+                && let Ok(fact) = self.is_last_value(f, &opaque.loops, last, &value)
             {
                 self.facts.push(fact);
             }
@@ -142,10 +142,10 @@ impl<'a> Encoder<'a> {
         let all = self.setting.handed.get().map_or(&[][..], Vec::as_slice);
         let Some(handed) = all.iter().find(|handed| handed.value == id) else { return Ok(()) };
         let other_block = self.group == Group::Grid && f.side % FIRST_OF_BLOCK == 1;
-        let mut first = Frame::top(self.setting, FIRST_OF_BLOCK + usize::from(other_block));
-        first.certain = false;
-        first.iteration = f.iteration.clone();
-        first.iteration.retain(|of, _| handed.loops.contains(of));
+        let mut iteration = f.iteration.clone();
+        iteration.retain(|of, _| handed.loops.contains(of));
+        let side = FIRST_OF_BLOCK + usize::from(other_block);
+        let mut first = Frame::uncertain(self.setting, side, iteration);
         let stored = self.computed(&mut first, handed.stored, View::Unsigned)?;
         self.facts.push(Formula::eq(value, &stored)?);
         self.needs.extend(handed.conditions.iter().cloned());

@@ -7,11 +7,11 @@ use gpurace_protocol::range::View;
 use crate::encode::{Encoder, Frame};
 use crate::linear::{Encoded, Formula, Lin};
 
-/// Adds to `race` that an iteration is the first one, or that conditions held in the one before. A thread may skip
+/// Adds to `sought` that an iteration is the first one, or that conditions held in the one before. A thread may skip
 /// a condition that is not certain.
 pub(super) fn follows<'a>(
     encoder: &mut Encoder<'a>,
-    race: &mut Vec<Formula>,
+    sought: &mut Vec<Formula>,
     frame: &Frame<'a>,
     (of, k): (LoopId, &Lin),
     conds: &[(ExprId, bool)],
@@ -26,15 +26,15 @@ pub(super) fn follows<'a>(
         before.certain &= certain;
         again.push(encoder.cond(&mut before, cond)?);
     }
-    race.push(Formula::any([Formula::eq(k, &Lin::constant(0))?, Formula::all(again)]));
+    sought.push(Formula::any([Formula::eq(k, &Lin::constant(0))?, Formula::all(again)]));
     Ok(())
 }
 
-/// Adds to `race` that `i != n` with step 1 means `i < n`, if the loop starts at or below `n`; for
+/// Adds to `sought` that `i != n` with step 1 means `i < n`, if the loop starts at or below `n`; for
 /// step -1, the mirror image.
 pub(super) fn ends_at_equality<'a>(
     encoder: &mut Encoder<'a>,
-    race: &mut Vec<Formula>,
+    sought: &mut Vec<Formula>,
     frame: &mut Frame<'a>,
     of: &Loop,
 ) -> Encoded<()> {
@@ -71,7 +71,7 @@ pub(super) fn ends_at_equality<'a>(
                 encoder.computed(frame, bound, view)?,
                 encoder.computed(frame, var.from, view)?,
             );
-            race.push(if step == 1 {
+            sought.push(if step == 1 {
                 Formula::le(&from, &bound)?.implies(Formula::lt(&x, &bound)?)
             } else {
                 Formula::le(&bound, &from)?.implies(Formula::lt(&bound, &x)?)

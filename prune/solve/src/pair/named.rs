@@ -1,21 +1,24 @@
 //! Formulas about arrivals at named barriers.
 
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+
 use gpurace_protocol::expr::{ExprId, LoopId};
 use gpurace_protocol::group::Group;
 use gpurace_protocol::interval::At;
 use gpurace_protocol::named::{WARP, WarpSets};
 use gpurace_protocol::place::Turn;
 use gpurace_protocol::protocol::{Named, Test};
-use gpurace_protocol::range::View;
+use gpurace_protocol::range::{Range, View};
 
 use super::PairFormula;
-use super::way::{Way, decided, moment, walk};
+use super::way::{Way, decided, follow, moment, walk};
 use crate::encode::{Encoder, Frame, Setting};
 use crate::linear::{Encoded, Formula, Lin};
 use crate::tiles;
 
 /// The numbers of named barriers. Number 0 is the barrier of the block.
-const NUMBERS: (i128, i128) = (1, 15);
+pub const NUMBERS: RangeInclusive<u64> = 1..=15;
 
 /// Returns the formula that a thread arrives at a barrier whose number is that of no named barrier.
 pub fn unnumbered<'a>(
@@ -24,13 +27,11 @@ pub fn unnumbered<'a>(
     candidates: &[ExprId],
 ) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, Group::Block);
-    let mut race = Vec::new();
-    let number = number(&mut encoder, &mut race, 0, (sync, way))?;
-    race.push(Formula::any([
-        Formula::lt(&number, &Lin::constant(NUMBERS.0))?,
-        Formula::lt(&Lin::constant(NUMBERS.1), &number)?,
-    ]));
-    PairFormula::of(encoder, race, candidates)
+    let mut sought = Vec::new();
+    let number = number(&mut encoder, &mut sought, 0, (sync, way))?;
+    let named = Range::new((*NUMBERS.start()).into(), (*NUMBERS.end()).into());
+    sought.push(Formula::within(&number, named)?.negated());
+    PairFormula::of(encoder, sought, candidates)
 }
 
 /// Returns the formula that two threads of a block, or one thread twice, arrive at one barrier. With `sets`, no set
@@ -42,25 +43,24 @@ pub fn at_one_barrier<'a>(
     candidates: &[ExprId],
 ) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, Group::Block);
-    let mut race = Vec::new();
-    let first = number(&mut encoder, &mut race, 0, both[0])?;
-    let second = number(&mut encoder, &mut race, 1, both[1])?;
-    race.push(Formula::eq(&first, &second)?);
+    let mut sought = Vec::new();
+    let first = number(&mut encoder, &mut sought, 0, both[0])?;
+    let second = number(&mut encoder, &mut sought, 1, both[1])?;
+    sought.push(Formula::eq(&first, &second)?);
     if let Some(sets) = sets {
-        race.push(tiles::both_in_group(&mut encoder, Group::Warps(sets))?.negated());
+        sought.push(tiles::both_in_group(&mut encoder, Group::Warps(sets))?.negated());
     }
-    PairFormula::of(encoder, race, candidates)
+    PairFormula::of(encoder, sought, candidates)
 }
 
 /// Returns the number of the barrier at which a thread arrives on its way.
 fn number<'a>(
     encoder: &mut Encoder<'a>,
-    race: &mut Vec<Formula>,
+    sought: &mut Vec<Formula>,
     side: usize,
     (sync, way): (Named, &[Turn<'a>]),
 ) -> Encoded<Lin> {
-    let counter = |encoder: &mut Encoder<'a>, range, _| Lin::atom(encoder.fresh("iteration", range));
-    let mut way = walk(encoder, race, side, way, |_| true, |_, _| None, counter)?;
+    let mut way = follow(encoder, sought, side, way)?;
     encoder.computed(&mut way.frame, sync.id, View::Unsigned)
 }
 
@@ -90,22 +90,23 @@ impl Turned<'_> {
     }
 }
 
-/// A question about arrivals in loops, which the solver shall not find.
+/// What may be wrong with arrivals in a loop. A proof rules it out.
 #[derive(Clone, Copy, Debug)]
 pub enum Doubt {
-    /// A thread is in the loop whose index in its block is below the first, or at the end or behind it.
+    /// A thread in the loop has an index in its block that is below the first one, or not below the second.
     Outside(u32, u32),
-    /// A thread whose index is one of these is in the loop.
+    /// A thread in the loop has an index that is at least the first one, and below the second.
     Inside(u32, u32),
-    /// A thread arrives in an iteration with which one before the first, at this distance, is matched.
+    /// A thread arrives in an iteration `k`, and `k` plus this is below 0: no iteration of another loop is at this
+    /// distance.
     TooEarly(i64),
-    /// A thread does not arrive in an iteration from this one on.
+    /// A thread does not arrive in this iteration, or in a later one.
     Silent(i64),
-    /// A thread comes to an iteration from this one on.
+    /// A thread comes to this iteration.
     GoesOn(i64),
 }
 
-/// Returns the formula that a doubt about an arrival is right.
+/// Returns the formula that this is wrong with an arrival.
 pub fn doubted<'a>(
     setting: Setting<'a>,
     at: &Turned<'a>,
@@ -113,30 +114,30 @@ pub fn doubted<'a>(
     candidates: &[ExprId],
 ) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, Group::Block);
-    let mut race = Vec::new();
-    let (mut way, k) = enter(&mut encoder, &mut race, 0, at)?;
+    let mut sought = Vec::new();
+    let (mut way, k) = enter(&mut encoder, &mut sought, 0, at)?;
     let thread = encoder.linear_tid(0)?;
     let constant = |value: i64| Lin::constant(value.into());
     match doubt {
-        Doubt::Outside(first, end) => race.push(Formula::any([
+        Doubt::Outside(first, end) => sought.push(Formula::any([
             Formula::lt(&thread, &constant(first.into()))?,
             Formula::le(&constant(end.into()), &thread)?,
         ])),
-        Doubt::Inside(first, end) => race.extend([
+        Doubt::Inside(first, end) => sought.extend([
             Formula::le(&constant(first.into()), &thread)?,
             Formula::lt(&thread, &constant(end.into()))?,
         ]),
         Doubt::TooEarly(shift) => {
-            race.push(arrives(&mut encoder, &mut way, at)?);
-            race.push(Formula::lt(&k.shifted(shift.into())?, &constant(0))?);
+            sought.push(arrives(&mut encoder, &mut way, at)?);
+            sought.push(Formula::lt(&k.shifted(shift.into())?, &constant(0))?);
         }
         Doubt::Silent(first) => {
-            race.push(arrives(&mut encoder, &mut way, at)?.negated());
-            race.push(Formula::le(&constant(first), &k)?);
+            sought.push(arrives(&mut encoder, &mut way, at)?.negated());
+            sought.push(Formula::le(&constant(first), &k)?);
         }
-        Doubt::GoesOn(first) => race.push(Formula::le(&constant(first), &k)?),
+        Doubt::GoesOn(first) => sought.push(Formula::le(&constant(first), &k)?),
     }
-    PairFormula::of(encoder, race, candidates)
+    PairFormula::of(encoder, sought, candidates)
 }
 
 /// Returns the formula that a thread arrives in some iteration, and another one, `shift` iterations of its loop later,
@@ -148,16 +149,16 @@ pub fn unmatched<'a>(
     candidates: &[ExprId],
 ) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, Group::Block);
-    let mut race = Vec::new();
-    let (mut first, k) = enter(&mut encoder, &mut race, 0, a)?;
-    let (mut second, l) = enter(&mut encoder, &mut race, 1, b)?;
-    race.push(arrives(&mut encoder, &mut first, a)?);
-    race.push(Formula::eq(&k.shifted(shift.into())?, &l)?);
+    let mut sought = Vec::new();
+    let (mut first, k) = enter(&mut encoder, &mut sought, 0, a)?;
+    let (mut second, l) = enter(&mut encoder, &mut sought, 1, b)?;
+    sought.push(arrives(&mut encoder, &mut first, a)?);
+    sought.push(Formula::eq(&k.shifted(shift.into())?, &l)?);
     let arrives = arrives(&mut encoder, &mut second, b)?;
     let number = encoder.computed(&mut first.frame, a.number, View::Unsigned)?;
     let other = encoder.computed(&mut second.frame, b.number, View::Unsigned)?;
-    race.push(Formula::all([arrives, Formula::eq(&number, &other)?]).negated());
-    PairFormula::of(encoder, race, candidates)
+    sought.push(Formula::all([arrives, Formula::eq(&number, &other)?]).negated());
+    PairFormula::of(encoder, sought, candidates)
 }
 
 /// Returns the formula of an early end. A thread leaves the second one's loop, which has no breaks, in some iteration,
@@ -170,10 +171,10 @@ pub fn leaves_early<'a>(
     candidates: &[ExprId],
 ) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, Group::Block);
-    let mut race = Vec::new();
-    let (_, next) = enter(&mut encoder, &mut race, 0, later)?;
-    let (way, last) = enter(&mut encoder, &mut race, 1, at)?;
-    race.push(Formula::eq(&last.shifted(i128::from(shift) + 1)?, &next)?);
+    let mut sought = Vec::new();
+    let (_, next) = enter(&mut encoder, &mut sought, 0, later)?;
+    let (way, last) = enter(&mut encoder, &mut sought, 1, at)?;
+    sought.push(Formula::eq(&last.shifted(i128::from(shift) + 1)?, &next)?);
     for turn in at.into() {
         let Turn::Into(of) = at.way[turn] else { continue };
         let test = match of.test {
@@ -181,9 +182,9 @@ pub fn leaves_early<'a>(
             Test::After => Vec::new(),
         };
         let mut frame = moment(&encoder, &way, &test, false)?;
-        race.push(encoder.cond(&mut frame, of.cond)?.negated());
+        sought.push(encoder.cond(&mut frame, of.cond)?.negated());
     }
-    PairFormula::of(encoder, race, candidates)
+    PairFormula::of(encoder, sought, candidates)
 }
 
 /// Returns the formula that two nests of loops, which only their conditions end, have different iterations. Two threads
@@ -196,9 +197,9 @@ pub fn rounds_differ<'a>(
     candidates: &[ExprId],
 ) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, Group::Block);
-    let mut race = Vec::new();
+    let mut sought = Vec::new();
     let (Some(last), Some(before)) = (later.into().nth(depth), at.into().nth(depth)) else {
-        return PairFormula::of(encoder, race, candidates);
+        return PairFormula::of(encoder, sought, candidates);
     };
     let mut shared: Vec<Lin> = Vec::new();
     for (side, way) in [&later.way[..=last], &at.way[..before]].into_iter().enumerate() {
@@ -210,15 +211,15 @@ pub fn rounds_differ<'a>(
             passed += 1;
             shared[passed - 1].clone()
         };
-        let mut way = walk(&mut encoder, &mut race, side, way, |_| true, |_, _| None, counter)?;
+        let mut way = walk(&mut encoder, &mut sought, side, way, |_| true, |_, _| None, counter)?;
         if let (1, Turn::Into(of)) = (side, at.way[before]) {
             way.frame.iteration.insert(of.id, shared[depth].clone());
             // It may have left the loop before.
             way.frame.certain = false;
-            race.push(encoder.cond(&mut way.frame, of.cond)?.negated());
+            sought.push(encoder.cond(&mut way.frame, of.cond)?.negated());
         }
     }
-    PairFormula::of(encoder, race, candidates)
+    PairFormula::of(encoder, sought, candidates)
 }
 
 /// Returns the formula that threads arrive at one barrier in two iterations that are less than `period` apart.
@@ -229,17 +230,17 @@ pub fn too_often<'a>(
     candidates: &[ExprId],
 ) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, Group::Block);
-    let mut race = Vec::new();
+    let mut sought = Vec::new();
     let mut both = Vec::new();
     for side in [0, 1] {
-        let (mut way, k) = enter(&mut encoder, &mut race, side, at)?;
-        race.push(arrives(&mut encoder, &mut way, at)?);
+        let (mut way, k) = enter(&mut encoder, &mut sought, side, at)?;
+        sought.push(arrives(&mut encoder, &mut way, at)?);
         both.push((encoder.computed(&mut way.frame, at.number, View::Unsigned)?, k));
     }
-    race.push(Formula::eq(&both[0].0, &both[1].0)?);
-    race.push(Formula::lt(&both[0].1, &both[1].1)?);
-    race.push(Formula::lt(&both[1].1, &both[0].1.shifted(period.into())?)?);
-    PairFormula::of(encoder, race, candidates)
+    sought.push(Formula::eq(&both[0].0, &both[1].0)?);
+    sought.push(Formula::lt(&both[0].1, &both[1].1)?);
+    sought.push(Formula::lt(&both[1].1, &both[0].1.shifted(period.into())?)?);
+    PairFormula::of(encoder, sought, candidates)
 }
 
 /// Returns the formula that a thread is in the loop, and the first thread of its warp is not chosen.
@@ -249,37 +250,35 @@ pub fn first_not_chosen<'a>(
     candidates: &[ExprId],
 ) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, Group::Block);
-    let mut race = Vec::new();
+    let mut sought = Vec::new();
     let all = Turned { chosen: Vec::new(), ..at.clone() };
-    enter(&mut encoder, &mut race, 0, &all)?;
+    enter(&mut encoder, &mut sought, 0, &all)?;
     let (warp, _) = encoder.warp_and_lane(0)?;
-    race.push(Formula::eq(&encoder.linear_tid(1)?, &warp.times(WARP.into())?)?);
-    let mut frame = Frame::top(setting, 1);
-    frame.certain = false;
+    sought.push(Formula::eq(&encoder.linear_tid(1)?, &warp.times(WARP.into())?)?);
+    let mut frame = Frame::uncertain(setting, 1, HashMap::new());
     let mut chosen = Vec::new();
     for (cond, value) in &at.chosen {
         chosen.push(decided(&mut encoder, &mut frame, *cond, *value)?);
     }
-    race.push(Formula::all(chosen).negated());
-    PairFormula::of(encoder, race, candidates)
+    sought.push(Formula::all(chosen).negated());
+    PairFormula::of(encoder, sought, candidates)
 }
 
 /// A thread enters an iteration of the loop around an arrival. Returns the iteration's number, over all rounds of the
 /// loops around.
 pub(super) fn enter<'a>(
     encoder: &mut Encoder<'a>,
-    race: &mut Vec<Formula>,
+    sought: &mut Vec<Formula>,
     side: usize,
     at: &Turned<'a>,
 ) -> Encoded<(Way<'a>, Lin)> {
-    let counter = |encoder: &mut Encoder<'a>, range, _| Lin::atom(encoder.fresh("iteration", range));
-    let mut way = walk(encoder, race, side, &at.way[..at.inside], |_| true, |_, _| None, counter)?;
+    let mut way = follow(encoder, sought, side, &at.way[..at.inside])?;
     let k = match way.loops.contains_key(&at.of) {
         true => encoder.total(&way.frame, at.of)?,
         false => Lin::default(),
     };
     for (cond, value) in &at.chosen {
-        race.push(decided(encoder, &mut way.frame, *cond, *value)?);
+        sought.push(decided(encoder, &mut way.frame, *cond, *value)?);
         way.frame.guard(*cond, *value);
     }
     Ok((way, k))

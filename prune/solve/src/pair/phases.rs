@@ -5,7 +5,7 @@ use gpurace_protocol::group::Group;
 use gpurace_protocol::named::WarpSets;
 use gpurace_protocol::place::Turn;
 use gpurace_protocol::protocol::Test;
-use gpurace_protocol::range::Range;
+use gpurace_protocol::range::{Range, View};
 
 use super::named::{Turned, arrives, enter};
 use super::way::walk;
@@ -22,14 +22,14 @@ pub fn both_arrive<'a>(
     candidates: &[ExprId],
 ) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, Group::Block);
-    let mut race = Vec::new();
+    let mut sought = Vec::new();
     for (side, at) in each.into_iter().enumerate() {
-        let (mut way, _) = enter(&mut encoder, &mut race, side, at)?;
-        race.push(arrives(&mut encoder, &mut way, at)?);
+        let (mut way, _) = enter(&mut encoder, &mut sought, side, at)?;
+        sought.push(arrives(&mut encoder, &mut way, at)?);
     }
-    race.push(distinct(&mut encoder, Relation::SameBlock)?);
-    race.push(tiles::both_in_group(&mut encoder, Group::Warps(sets))?);
-    PairFormula::of(encoder, race, candidates)
+    sought.push(distinct(&mut encoder, Relation::SameBlock)?);
+    sought.push(tiles::both_in_group(&mut encoder, Group::Warps(sets))?);
+    PairFormula::of(encoder, sought, candidates)
 }
 
 /// The phases of an mbarrier, by the iterations of the loop that arrives.
@@ -54,24 +54,21 @@ pub fn unwaited<'a>(
     candidates: &[ExprId],
 ) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, Group::Block);
-    let mut race = Vec::new();
-    let (mut first, k) = enter(&mut encoder, &mut race, 0, arrival)?;
-    let (mut second, l) = enter(&mut encoder, &mut race, 1, wait)?;
-    race.push(arrives(&mut encoder, &mut first, arrival)?);
-    race.push(Formula::eq(&k.shifted(shift.into())?, &l)?);
+    let mut sought = Vec::new();
+    let (mut first, k) = enter(&mut encoder, &mut sought, 0, arrival)?;
+    let (mut second, l) = enter(&mut encoder, &mut sought, 1, wait)?;
+    sought.push(arrives(&mut encoder, &mut first, arrival)?);
+    sought.push(Formula::eq(&k.shifted(shift.into())?, &l)?);
     let waits = arrives(&mut encoder, &mut second, wait)?;
-    let number = encoder.computed(&mut first.frame, arrival.number, super::View::Unsigned)?;
-    let other = encoder.computed(&mut second.frame, wait.number, super::View::Unsigned)?;
+    let number = encoder.computed(&mut first.frame, arrival.number, View::Unsigned)?;
+    let other = encoder.computed(&mut second.frame, wait.number, View::Unsigned)?;
     let (phase, _) = encoder.divide(&k, period.into())?;
     let (_, odd) = encoder.divide(&phase.shifted(before.into())?, 2)?;
     let odd = Formula::eq(&odd, &Lin::constant(1))?;
     let waits_for_odd = encoder.cond(&mut second.frame, parity)?;
-    let is_its = Formula::any([
-        Formula::all([odd.clone(), waits_for_odd.clone()]),
-        Formula::all([odd.negated(), waits_for_odd.negated()]),
-    ]);
-    race.push(Formula::all([waits, Formula::eq(&number, &other)?, is_its]).negated());
-    PairFormula::of(encoder, race, candidates)
+    let is_its = Formula::alike(odd, waits_for_odd);
+    sought.push(Formula::all([waits, Formula::eq(&number, &other)?, is_its]).negated());
+    PairFormula::of(encoder, sought, candidates)
 }
 
 /// Returns the formula that a thread which comes to a loop makes fewer iterations than `rounds`. The loop has no
@@ -83,12 +80,12 @@ pub fn ends_before<'a>(
     candidates: &[ExprId],
 ) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, Group::Block);
-    let mut race = Vec::new();
+    let mut sought = Vec::new();
     let Some((Turn::Into(of), before)) = at.way[..at.inside].split_last() else {
-        return PairFormula::of(encoder, race, candidates);
+        return PairFormula::of(encoder, sought, candidates);
     };
     let none = |_: &mut Encoder<'a>, _, _| Lin::default();
-    let mut way = walk(&mut encoder, &mut race, 0, before, |_| true, |_, _| None, none)?;
+    let mut way = walk(&mut encoder, &mut sought, 0, before, |_| true, |_, _| None, none)?;
     // The iteration before whose condition, or behind which, it leaves.
     let last = match of.test {
         Test::Before => rounds - 1,
@@ -98,6 +95,6 @@ pub fn ends_before<'a>(
     way.frame.iteration.insert(of.id, k);
     way.frame.certain = false;
     let goes_on = encoder.cond(&mut way.frame, of.cond)?;
-    race.push(if last < 0 { Formula::False } else { goes_on.negated() });
-    PairFormula::of(encoder, race, candidates)
+    sought.push(if last < 0 { Formula::False } else { goes_on.negated() });
+    PairFormula::of(encoder, sought, candidates)
 }

@@ -32,13 +32,11 @@ pub enum Detail {
     All,
 }
 
-/// True if a condition is about nothing that changes but what these accesses' addresses are made of, and the threads.
+/// True if all that may change in a condition occurs in the address of one of these accesses too.
 pub fn is_near(exprs: &Exprs, accesses: [&Place; 2], cond: ExprId) -> bool {
-    let is_far = |node: Expr| match node {
-        Expr::Var { .. } | Expr::Opaque { .. } | Expr::Iteration(_) | Expr::Total { .. } => {
-            !accesses.iter().any(|place| exprs.mentions(place.access.offset, |of| of == node))
-        }
-        _ => false,
+    let is_far = |node: Expr| {
+        node.may_change()
+            && !accesses.iter().any(|place| exprs.mentions(place.access.offset, |of| of == node))
     };
     !exprs.mentions(cond, is_far)
 }
@@ -49,13 +47,24 @@ pub(super) fn reached<'a>(
     way: &[Turn<'a>],
     in_first: bool,
 ) -> Encoded<Vec<Formula>> {
-    let mut race = Vec::new();
-    let counter = |encoder: &mut Encoder<'a>, range, _| match in_first {
-        true => Lin::constant(0),
-        false => Lin::atom(encoder.fresh("iteration", range)),
-    };
-    walk(encoder, &mut race, 0, way, |_| true, |_, _| None, counter)?;
-    Ok(race)
+    let mut sought = Vec::new();
+    if in_first {
+        walk(encoder, &mut sought, 0, way, |_| true, |_, _| None, |_, _, _| Lin::constant(0))?;
+    } else {
+        follow(encoder, &mut sought, 0, way)?;
+    }
+    Ok(sought)
+}
+
+/// Follows a way in any iterations of its loops. Adds to `sought` that these run and all guards hold.
+pub(super) fn follow<'a>(
+    encoder: &mut Encoder<'a>,
+    sought: &mut Vec<Formula>,
+    side: usize,
+    way: &[Turn<'a>],
+) -> Encoded<Way<'a>> {
+    let counter = |encoder: &mut Encoder<'a>, range, _| Lin::atom(encoder.fresh("iteration", range));
+    walk(encoder, sought, side, way, |_| true, |_, _| None, counter)
 }
 
 /// Returns the formula that a condition has this value.
@@ -69,10 +78,11 @@ pub(super) fn decided<'a>(
     Ok(if value { holds } else { holds.negated() })
 }
 
-/// Follows the way to an access. Adds to `race` that its iterations run and those guards hold that count.
+/// Follows the way to an access. Adds to `sought` that its iterations run, and that the guards hold for which `counts` is
+/// true. `fixed` gives values of loop variables, and `counter` the number of a loop's iteration, which is in a range.
 pub(super) fn walk<'a>(
     encoder: &mut Encoder<'a>,
-    race: &mut Vec<Formula>,
+    sought: &mut Vec<Formula>,
     side: usize,
     turns: &[Turn<'a>],
     counts: impl Fn(ExprId) -> bool,
@@ -86,7 +96,7 @@ pub(super) fn walk<'a>(
             Turn::At { .. } => {}
             Turn::Branch { cond, .. } if !counts(*cond) => {}
             Turn::Branch { cond, value } => {
-                race.push(decided(encoder, &mut way.frame, *cond, *value)?);
+                sought.push(decided(encoder, &mut way.frame, *cond, *value)?);
                 way.frame.guard(*cond, *value);
             }
             Turn::Into(of) => {
@@ -103,19 +113,19 @@ pub(super) fn walk<'a>(
                 match of.test {
                     Test::Before => {
                         let holds = encoder.cond(&mut way.frame, of.cond)?;
-                        race.push(holds);
-                        ends_at_equality(encoder, race, &mut way.frame, of)?;
+                        sought.push(holds);
+                        ends_at_equality(encoder, sought, &mut way.frame, of)?;
                         if let Some(breaks) = of.breaks
                             && counts(breaks.unless)
                         {
-                            follows(encoder, race, &way.frame, (of.id, &k), &[(breaks.unless, false)])?;
+                            follows(encoder, sought, &way.frame, (of.id, &k), &[(breaks.unless, false)])?;
                         }
                         way.frame.guard(of.cond, true);
                     }
                     Test::After => {
                         let breaks = of.breaks.map(|breaks| (breaks.unless, false));
                         let conds: Vec<_> = [(of.cond, true)].into_iter().chain(breaks).collect();
-                        follows(encoder, race, &way.frame, (of.id, &k), &conds)?;
+                        follows(encoder, sought, &way.frame, (of.id, &k), &conds)?;
                     }
                 }
             }

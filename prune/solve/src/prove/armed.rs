@@ -45,6 +45,7 @@ impl<'a> Prover<'a> {
         self.armed_by(&armed, &arrivals[at], &arrivals[to])
     }
 
+    /// What is known of a named barrier that the arrivals `armed` arm: `own` arrives there in a loop, and `other` waits.
     fn armed_by(
         &mut self,
         armed: &[&Arrival<'a>],
@@ -66,21 +67,13 @@ impl<'a> Prover<'a> {
         if !armed.iter().all(is_own) {
             return None;
         }
-        let all: Vec<_> = [&at, &to].into_iter().chain(&armed).cloned().collect();
+        let all: Vec<_> = [&at, &to].into_iter().chain(&armed).collect();
         let mut conditions = self.threads_of_some(&all, u32::try_from(threads).ok()?)?;
-        let loops = [at.clone(), to.clone()];
-        for of in &loops {
-            conditions.extend(self.no_matter(&loops, |p| unmatched(p.setting, [of, of], 0, &p.candidates))?);
-            conditions.extend(self.none_leaves_early([of, of], 0)?);
-        }
+        conditions.extend(self.go_together([&at, &to])?);
         let period = self.period(&at, &mut conditions).min(self.period(&to, &mut conditions));
         let count = match armed.as_slice() {
             [only] if only.of != at.of => {
-                let own = std::slice::from_ref(only);
-                conditions
-                    .extend(self.no_matter(own, |p| ends_before(p.setting, only, period, &p.candidates))?);
-                let late = Doubt::GoesOn(period);
-                conditions.extend(self.no_matter(own, |p| doubted(p.setting, only, late, &p.candidates))?);
+                conditions.extend(self.makes_iterations(only, period)?);
                 period
             }
             each if each.iter().all(|of| of.of == at.of) => i64::try_from(each.len()).ok()?,
@@ -90,18 +83,13 @@ impl<'a> Prover<'a> {
         if count > period {
             return None;
         }
-        let armed = (0..).zip(&armed).map(|(number, of)| (of, number));
-        for (from, shift) in armed.chain([(&at, count)]) {
-            let both = [from.clone(), to.clone()];
-            for (pair, shift) in [([from, &to], shift), ([&to, from], -shift)] {
-                let matched = |p: &Self| unmatched(p.setting, pair, shift, &p.candidates);
-                conditions.extend(self.no_matter(&both, matched)?);
-            }
+        for (from, shift) in armed.iter().zip(0..).chain([(&at, count)]) {
+            conditions.extend(self.are_matched([from, &to], shift)?);
         }
         let mut before = Vec::new();
         for (arrival, shift) in [(0, count), (1, 0)] {
-            let silent = |p: &Self| doubted(p.setting, &to, Doubt::Silent(shift), &p.candidates);
-            if let Some(used) = self.no_matter(std::slice::from_ref(&to), silent) {
+            let silent = doubted(self.setting, &to, Doubt::Silent(shift), &self.candidates);
+            if let Some(used) = self.ruled_out(&[&to], silent) {
                 conditions.extend(used);
                 before.push(Before { arrival, wait: 0, shift });
             }
@@ -110,6 +98,15 @@ impl<'a> Prover<'a> {
         let in_turn = vec![InTurn { arrival: 0, wait: Some(0), most: period - count }];
         let waits = vec![to.clone()];
         Some(Handover { arrivals: vec![at, to], waits, before, in_turn, copies: Vec::new(), conditions })
+    }
+
+    /// The conditions under which each thread that comes to the loop of an arrival makes so many iterations of it.
+    fn makes_iterations(&mut self, at: &Turned<'a>, count: i64) -> Option<BTreeSet<Condition>> {
+        let fewer = ends_before(self.setting, at, count, &self.candidates);
+        let mut conditions = self.ruled_out(&[at], fewer)?;
+        let more = doubted(self.setting, at, Doubt::GoesOn(count), &self.candidates);
+        conditions.extend(self.ruled_out(&[at], more)?);
+        Some(conditions)
     }
 
     /// The conditions under which the first arrivals arm the mbarriers of a loop, and the other loop waits for them.
@@ -123,13 +120,9 @@ impl<'a> Prover<'a> {
         let mut conditions = BTreeSet::new();
         match armed {
             [only] if only.of != at.of => {
-                let own = std::slice::from_ref(only);
-                let early = |p: &Self| ends_before(p.setting, only, period, &p.candidates);
-                conditions.extend(self.no_matter(own, early)?);
-                let late = Doubt::GoesOn(period);
-                conditions.extend(self.no_matter(own, |p| doubted(p.setting, only, late, &p.candidates))?);
-                let twice = |p: &Self| too_often(p.setting, only, period, &p.candidates);
-                conditions.extend(self.no_matter(own, twice)?);
+                conditions.extend(self.makes_iterations(only, period)?);
+                let twice = too_often(self.setting, only, period, &self.candidates);
+                conditions.extend(self.ruled_out(&[only], twice)?);
             }
             each => {
                 let places: Option<BTreeSet<_>> = each.iter().map(|of| self.constant(of.number)).collect();
@@ -141,15 +134,15 @@ impl<'a> Prover<'a> {
             }
         }
         for (number, of) in (0..).zip(armed) {
-            let own = [of.clone(), at.clone(), to.clone()];
-            let other = |p: &Self| unmatched(p.setting, [at, of], -number, &p.candidates);
-            conditions.extend(self.no_matter(&own, other)?);
+            let own = [of, at, to];
+            let other = unmatched(self.setting, [at, of], -number, &self.candidates);
+            conditions.extend(self.ruled_out(&own, other)?);
             let phases = Phases { first: 0, shift: number, period: ENDLESS };
-            let unused = |p: &Self| unwaited(p.setting, [of, to], parity, phases, &p.candidates);
-            conditions.extend(self.no_matter(&own, unused)?);
+            let unused = unwaited(self.setting, [of, to], parity, phases, &self.candidates);
+            conditions.extend(self.ruled_out(&own, unused)?);
         }
-        let silent = |p: &Self| doubted(p.setting, to, Doubt::Silent(0), &p.candidates);
-        conditions.extend(self.no_matter(std::slice::from_ref(to), silent)?);
+        let silent = doubted(self.setting, to, Doubt::Silent(0), &self.candidates);
+        conditions.extend(self.ruled_out(&[to], silent)?);
         Some(conditions)
     }
 }

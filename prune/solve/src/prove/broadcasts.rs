@@ -106,8 +106,7 @@ impl Prover<'_> {
     /// Returns the conditions under which barriers order a read with each write to its address.
     pub(super) fn ordered_with_writes(&mut self, read: usize) -> Option<BTreeSet<Condition>> {
         let object = self.places[read].access.object;
-        let kind = &self.setting.protocol.objects[object.0 as usize].kind;
-        if self.unknowns.iter().any(|unknown| unknown.touches.is_some_and(|space| kind.may_lie_in(space))) {
+        if self.unseen_touching(object).is_some() {
             return None;
         }
         let mut conditions = BTreeSet::new();

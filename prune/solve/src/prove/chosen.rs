@@ -29,13 +29,10 @@ impl<'a> Prover<'a> {
     /// Finds the conditions that choose threads for an arrival or a wait.
     pub(super) fn choose(&self, at: &mut Turned<'a>) {
         let exprs = self.setting.exprs;
-        let may_change = |node| {
-            matches!(node, Expr::Var { .. } | Expr::Iteration(_) | Expr::Total { .. } | Expr::Opaque { .. })
-        };
         let chooses = |turn: &Turn<'_>| match turn {
             Turn::Branch { cond, value } => {
                 let differs = uniformity(self.setting.protocol, exprs, *cond) < Uniform::Block;
-                (differs && !exprs.mentions(*cond, may_change)).then_some((*cond, *value))
+                (differs && !exprs.mentions(*cond, Expr::may_change)).then_some((*cond, *value))
             }
             Turn::At { .. } | Turn::Into(_) => None,
         };
@@ -45,21 +42,20 @@ impl<'a> Prover<'a> {
     /// Finds the syncs by which chosen threads arrive or wait for their warps. Returns the conditions for that.
     pub(super) fn find_syncs_of_chosen(&mut self, at: &mut Turned<'a>) -> BTreeSet<Condition> {
         let mut conditions = BTreeSet::new();
-        if !at.chosen.is_empty()
-            && let Ok(together) = self.align(Group::WARP)
-            && let Some(first) =
-                self.no_matter(std::slice::from_ref(at), |p| first_not_chosen(p.setting, at, &p.candidates))
-        {
-            let barriers = self.part_syncs.barriers(Group::WARP);
-            let into = &at.way[..at.inside];
-            let in_loop = |way: &[Turn<'a>]| {
-                way.len() == into.len() + 1 && way.iter().zip(into).all(|(x, y)| x.is_same(y))
-            };
-            let all = syncs(self.setting.protocol).into_iter();
-            at.syncs =
-                all.filter(|(sync, way)| barriers.hold(*sync) && in_loop(way)).map(|(_, way)| way).collect();
-            conditions.extend(together.into_iter().chain(first));
+        if at.chosen.is_empty() {
+            return conditions;
         }
+        let Ok(together) = self.align(Group::WARP) else { return conditions };
+        let other = first_not_chosen(self.setting, at, &self.candidates);
+        let Some(first) = self.ruled_out(&[at], other) else { return conditions };
+        let barriers = self.part_syncs.barriers(Group::WARP);
+        let into = &at.way[..at.inside];
+        let in_loop =
+            |way: &[Turn<'a>]| way.len() == into.len() + 1 && way.iter().zip(into).all(|(x, y)| x.is_same(y));
+        let all = syncs(self.setting.protocol).into_iter();
+        let own = all.filter(|(sync, way)| barriers.hold(*sync) && in_loop(way));
+        at.syncs = own.map(|(_, way)| way).collect();
+        conditions.extend(together.into_iter().chain(first));
         conditions
     }
 }

@@ -30,13 +30,13 @@ impl Prover<'_> {
         })
     }
 
+    /// Returns the counter with the conditions under which other writes leave it alone, or only start it anew.
     fn beside_other_writes(&mut self, mut counter: Counter) -> Option<Counter> {
         let handed = self.setting.handed.get().map_or(&[][..], Vec::as_slice);
         for value in &counter.rests_on {
             counter.conditions.extend(handed.iter().find(|told| told.value == *value)?.conditions.clone());
         }
-        let kind = &self.setting.protocol.objects[counter.object.0 as usize].kind;
-        if self.unknowns.iter().any(|unknown| unknown.touches.is_some_and(|space| kind.may_lie_in(space))) {
+        if self.unseen_touching(counter.object).is_some() {
             return None;
         }
         let additions: BTreeSet<usize> = counter.additions.iter().map(|(_, of)| of.number).collect();

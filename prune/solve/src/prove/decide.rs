@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use gpurace_protocol::condition::Condition;
 use gpurace_protocol::early_exits::early_exits;
-use gpurace_protocol::expr::{Expr, ExprId};
+use gpurace_protocol::expr::{Axis, Expr, ExprId};
 use gpurace_protocol::group::Group;
 use gpurace_protocol::interval::{Control, controls, uniformity};
 use gpurace_protocol::place::Turn;
@@ -13,7 +13,7 @@ use gpurace_protocol::place::Turn;
 use super::{BesideExits, Prover};
 use crate::encode::{Encoder, Setting, Wrap};
 use crate::linear::{Encoded, Formula, Lin, TooBig};
-use crate::pair::{PairFormula, Relation, divergence, needs, reach};
+use crate::pair::{PairFormula, Relation, assumptions, divergence, reach};
 use crate::smt::{Answer, Query};
 
 /// The largest number of candidates that a query tries to drop.
@@ -64,6 +64,7 @@ impl<'a> Prover<'a> {
         result
     }
 
+    /// What [`Self::align`] returns, when it is first asked.
     fn find_alignment(&mut self, group: Group) -> Result<BTreeSet<Condition>, String> {
         let controls = controls(self.setting.protocol, self.part_syncs.barriers(group), &[])?;
         self.decided_alike(group, &controls)
@@ -78,6 +79,7 @@ impl<'a> Prover<'a> {
         self.beside_exits.clone().flatten()
     }
 
+    /// What [`Self::align_beside_exits`] returns, when it is first asked.
     fn find_exits(&mut self) -> Option<BesideExits<'a>> {
         let protocol = self.setting.protocol;
         let barriers = self.part_syncs.barriers(Group::Block);
@@ -94,12 +96,8 @@ impl<'a> Prover<'a> {
     fn decided_alike(&mut self, group: Group, controls: &[Control]) -> Result<BTreeSet<Condition>, String> {
         let protocol = self.setting.protocol;
         let mut conditions = BTreeSet::new();
-        let relation = match group {
-            Group::Lanes(lanes) => Relation::SameLanes(lanes),
-            Group::Warps(warps) => Relation::SameWarps(warps),
-            Group::Block => Relation::SameBlock,
-            Group::Grid => Relation::OtherBlock,
-        };
+        // Two threads of the grid may also be in one block.
+        let in_block = (group == Group::Grid).then_some(Relation::SameBlock);
         conditions.extend(self.part_syncs.conditions(group));
         for control in controls {
             if uniformity(protocol, self.setting.exprs, control.cond) >= group.uniform() {
@@ -107,13 +105,8 @@ impl<'a> Prover<'a> {
             }
             let differ =
                 |why: &str| format!("barriers under control that threads may decide differently{why}");
-            // Two threads of the grid may also be in one block.
-            let relations: &[Relation] = match group {
-                Group::Grid => &[Relation::OtherBlock, Relation::SameBlock],
-                _ => &[relation],
-            };
-            for relation in relations {
-                let built = divergence(self.setting, control, *relation, &self.candidates)
+            for relation in [Relation::of(group)].into_iter().chain(in_block) {
+                let built = divergence(self.setting, control, relation, &self.candidates)
                     .map_err(|TooBig| differ(": numbers too big"))?;
                 match self.decide("threads decide alike", &built) {
                     Ok(used) => conditions.extend(used),
@@ -130,25 +123,19 @@ impl<'a> Prover<'a> {
         about: &str,
         built: &PairFormula<'a>,
     ) -> Result<BTreeSet<Condition>, Answer> {
-        let facts: [&[Formula]; 2] = [&built.race, &built.encoder.facts];
-        let query =
-            Query { about, atoms: &built.encoder.atoms, facts: &facts, assumptions: &built.assumptions };
         // Conditions that other pairs already need cost nothing extra.
-        if !self.accepted.is_empty() {
-            let accepted: Vec<_> = self.accepted.iter().copied().collect();
-            let assumptions: Vec<_> = accepted.iter().map(|i| built.assumptions[*i].clone()).collect();
-            if let Answer::Unsat(used) = self.asker.ask(Query { assumptions: &assumptions, ..query }) {
-                let used = used.into_iter().map(|i| accepted[i]);
-                return Ok(self.conditions(built, used));
-            }
+        if !self.accepted.is_empty()
+            && let Some(used) = self.decide_simply(about, built)
+        {
+            return Ok(used);
         }
-        let mut tried = BTreeSet::new();
-        let mut core = match self.asker.ask(query) {
+        let mut left: Vec<usize> = (0..built.assumptions.len()).collect();
+        let mut core = match self.ask_assuming(about, built, &left) {
             Answer::Unsat(core) => core,
             answer => return Err(answer),
         };
         // Fewer conditions may be enough. The most demanding ones come last and are dropped first.
-        let mut left: Vec<usize> = (0..built.assumptions.len()).collect();
+        let mut tried = BTreeSet::new();
         for _ in 0..MOST_DROPS {
             let kept = core.iter().rev().find(|i| left.contains(i) && !tried.contains(*i)).copied();
             let Some(dropped) = kept else { break };
@@ -156,14 +143,12 @@ impl<'a> Prover<'a> {
             // What is more demanding and was not needed must not replace it.
             let fewer = left.iter().copied().filter(|i| *i < dropped || *i > dropped && core.contains(i));
             let fewer: Vec<_> = fewer.collect();
-            let assumptions: Vec<_> = fewer.iter().map(|i| built.assumptions[*i].clone()).collect();
-            if let Answer::Unsat(used) = self.asker.ask(Query { assumptions: &assumptions, ..query }) {
-                core = used.into_iter().map(|i| fewer[i]).collect();
-                left = fewer;
+            if let Answer::Unsat(used) = self.ask_assuming(about, built, &fewer) {
+                (core, left) = (used, fewer);
             }
         }
         self.accepted.extend(core.iter().copied());
-        Ok(self.conditions(built, core.into_iter()))
+        Ok(self.conditions(built, &core))
     }
 
     /// Like [`Self::decide`], but only with candidates that earlier proofs use.
@@ -172,23 +157,29 @@ impl<'a> Prover<'a> {
         about: &str,
         built: &PairFormula<'a>,
     ) -> Option<BTreeSet<Condition>> {
-        let facts: [&[Formula]; 2] = [&built.race, &built.encoder.facts];
         let accepted: Vec<_> = self.accepted.iter().copied().collect();
-        let assumptions: Vec<_> = accepted.iter().map(|i| built.assumptions[*i].clone()).collect();
-        let atoms = &built.encoder.atoms;
-        match self.asker.ask(Query { about, atoms, facts: &facts, assumptions: &assumptions }) {
-            Answer::Unsat(used) => {
-                let used = used.into_iter().map(|i| accepted[i]);
-                Some(self.conditions(built, used))
-            }
+        match self.ask_assuming(about, built, &accepted) {
+            Answer::Unsat(used) => Some(self.conditions(built, &used)),
             Answer::Sat(_) | Answer::Unknown(_) => None,
         }
     }
 
+    /// Returns the answer whether a formula has a solution where the `chosen` candidates hold. Without a solution, it
+    /// names those of them that it needed.
+    fn ask_assuming(&mut self, about: &str, built: &PairFormula<'a>, chosen: &[usize]) -> Answer {
+        let facts: [&[Formula]; 2] = [&built.sought, &built.encoder.facts];
+        let assumptions: Vec<_> = chosen.iter().map(|i| built.assumptions[*i].clone()).collect();
+        let atoms = &built.encoder.atoms;
+        match self.asker.ask(Query { about, atoms, facts: &facts, assumptions: &assumptions }) {
+            Answer::Unsat(used) => Answer::Unsat(used.into_iter().map(|i| chosen[i]).collect()),
+            answer => answer,
+        }
+    }
+
     /// Returns the conditions of a formula without a solution: on wrapping, and these candidates.
-    fn conditions(&self, built: &PairFormula<'a>, used: impl Iterator<Item = usize>) -> BTreeSet<Condition> {
-        let mut conditions: BTreeSet<_> = needs(built).into_iter().collect();
-        conditions.extend(used.map(|i| Condition::Holds(self.candidates[i])));
+    fn conditions(&self, built: &PairFormula<'a>, used: &[usize]) -> BTreeSet<Condition> {
+        let mut conditions = built.encoder.needs.clone();
+        conditions.extend(used.iter().map(|i| Condition::Holds(self.candidates[*i])));
         conditions
     }
 
@@ -214,7 +205,7 @@ impl<'a> Prover<'a> {
             let Ok(built) = reach(setting, way, in_first, assumed) else {
                 return Answer::Unknown(String::new());
             };
-            let facts: [&[Formula]; 3] = [&built.race, &built.encoder.facts, &built.assumptions];
+            let facts: [&[Formula]; 3] = [&built.sought, &built.encoder.facts, &built.assumptions];
             let atoms = &built.encoder.atoms;
             self.asker.ask(Query { about: "the access is reached", atoms, facts: &facts, assumptions: &[] })
         };
@@ -261,27 +252,20 @@ fn assumed(conditions: &BTreeSet<Condition>) -> Vec<ExprId> {
     candidates.collect()
 }
 
-fn encode_candidates<'a>(encoder: &mut Encoder<'a>, candidates: &[ExprId]) -> Encoded<Vec<Formula>> {
-    let mut all = Vec::new();
-    for cond in candidates {
-        let mut frame = crate::encode::Frame::top(encoder.setting, 0);
-        frame.certain = false;
-        all.push(encoder.cond(&mut frame, *cond)?);
-    }
-    // A race needs two threads. Only a kernel whose threads cannot differ is meant for one thread.
-    let protocol = encoder.setting.protocol;
-    let index = |node| matches!(node, Expr::Tid(_) | Expr::Ctaid(_) | Expr::Lane | Expr::Opaque { .. });
-    if !protocol.exprs.iter().any(|(_, node)| index(node)) {
-        encoder.product_facts()?;
-        return Ok(all);
-    }
-    let mut threads = Vec::new();
-    for axis in gpurace_protocol::expr::Axis::ALL {
-        for dim in [encoder.ntid(axis), encoder.nctaid(axis)] {
-            threads.push(Formula::le(&Lin::constant(2), &dim)?);
+/// Returns each candidate as a formula. Adds the fact that a launch has two threads, since a race needs them. Only a
+/// kernel whose threads cannot differ is meant for one thread.
+fn encode_candidates(encoder: &mut Encoder, candidates: &[ExprId]) -> Encoded<Vec<Formula>> {
+    let all = assumptions(encoder, candidates)?;
+    let differs = |node| matches!(node, Expr::Tid(_) | Expr::Ctaid(_) | Expr::Lane | Expr::Opaque { .. });
+    if encoder.setting.protocol.exprs.iter().any(|(_, node)| differs(node)) {
+        let mut several = Vec::new();
+        for axis in Axis::ALL {
+            for dim in [encoder.ntid(axis), encoder.nctaid(axis)] {
+                several.push(Formula::le(&Lin::constant(2), &dim)?);
+            }
         }
+        encoder.facts.push(Formula::any(several));
     }
-    encoder.facts.push(Formula::any(threads));
     encoder.product_facts()?;
     Ok(all)
 }

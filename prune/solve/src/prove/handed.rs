@@ -20,6 +20,7 @@ impl Prover<'_> {
         let _ = self.setting.handed.set(shown);
     }
 
+    /// The conditions under which barriers order the load with all writes, and no two threads store without order.
     fn in_order(&mut self, handed: &Handed) -> Option<BTreeSet<Condition>> {
         let mut conditions = self.ordered_with_writes(handed.load)?;
         conditions.extend(self.same_object(handed.store, handed.store, 0).ok()?);

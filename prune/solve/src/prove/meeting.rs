@@ -17,8 +17,8 @@ use gpurace_protocol::verdict::Witness;
 
 use super::{Failure, OUT_OF_TIME, Prover};
 use crate::accepted::completed;
-use crate::linear::Formula;
-use crate::pair::{Detail, PairFormula, Related, Relation, formula, is_near, needs};
+use crate::linear::{Encoded, Formula};
+use crate::pair::{Detail, PairFormula, Related, Relation, formula, is_near};
 use crate::smt::{Answer, Query};
 use crate::values::{Fixed, assignments, powers_in};
 use crate::witness;
@@ -37,6 +37,8 @@ struct Ask<'m> {
 }
 
 impl<'a> Prover<'a> {
+    /// Returns the conditions under which two accesses do not race, if the base of the second one's object is `apart`
+    /// bytes after that of the first one's.
     pub(super) fn same_object(
         &mut self,
         i: usize,
@@ -76,25 +78,12 @@ impl<'a> Prover<'a> {
         match block {
             Ok(more) => conditions.extend(more),
             Err(failure) => {
-                // Such syncs order only threads of one set of lanes or warps, so each kind of set needs a
-                // proof of its own, and so do threads that are in no set together.
                 let passes = [i, j].iter().any(|of| self.places[*of].access.op.passes() > 0);
                 let sets = if passes { Vec::new() } else { self.ordered_groups() };
                 if sets.is_empty() {
                     return Err(failure);
                 }
-                let related = Related { not_both_in: &sets, ..apart_in(Relation::SameBlock) };
-                conditions.extend(self.related(i, j, related, Group::Block)?);
-                for (at, &group) in sets.iter().enumerate() {
-                    let relation = match group {
-                        Group::Lanes(lanes) => Relation::SameLanes(lanes),
-                        Group::Warps(warps) => Relation::SameWarps(warps),
-                        Group::Block | Group::Grid => Relation::SameBlock,
-                    };
-                    let related = Related { not_both_in: &sets[..at], ..apart_in(relation) };
-                    let group = if self.align(group).is_ok() { group } else { Group::Block };
-                    conditions.extend(self.related(i, j, related, group)?);
-                }
+                conditions.extend(self.set_by_set(i, j, apart_in(Relation::SameBlock), &sets)?);
             }
         }
         if !self.not_vacuous(i, &conditions) || !self.not_vacuous(j, &conditions) {
@@ -106,10 +95,27 @@ impl<'a> Prover<'a> {
         Ok(conditions)
     }
 
-    /// Returns sets of lanes, those with few lanes first, such that each two lanes of a warp are in one
-    /// of the last: the whole warp. Those before it are the sets that syncs order. None if no sync orders
-    /// threads of a warp better than those of a block. Behind them come the sets of warps that named barriers
-    /// order, small ones first.
+    /// Returns the conditions under which threads of a block do not race, by their sets. Syncs of lanes or warps order
+    /// only threads of one set. So each kind of set needs a proof of its own, and so do threads that no set holds both.
+    fn set_by_set(
+        &mut self,
+        i: usize,
+        j: usize,
+        in_block: Related<'_>,
+        sets: &[Group],
+    ) -> Result<BTreeSet<Condition>, Failure> {
+        let apart = Related { not_both_in: sets, ..in_block };
+        let mut conditions = self.related(i, j, apart, Group::Block)?;
+        for (at, &group) in sets.iter().enumerate() {
+            let related = Related { relation: Relation::of(group), not_both_in: &sets[..at], ..in_block };
+            let group = if self.align(group).is_ok() { group } else { Group::Block };
+            conditions.extend(self.related(i, j, related, group)?);
+        }
+        Ok(conditions)
+    }
+
+    /// Returns the sets of threads that syncs order better than the barriers of the block, small ones first: sets of
+    /// lanes, then sets of warps. If there are any of lanes, the last of them is the whole warp, ordered or not.
     fn ordered_groups(&mut self) -> Vec<Group> {
         let body = &self.setting.protocol.body;
         let mut sets: Vec<LaneSets> = Vec::new();
@@ -140,31 +146,12 @@ impl<'a> Prover<'a> {
         group: Group,
     ) -> Result<BTreeSet<Condition>, Failure> {
         let mut conditions = BTreeSet::new();
-        let mut barriers = Ok(());
-        let ways = if holds_sync(&self.setting.protocol.body, self.part_syncs.barriers(group)) {
-            match self.align(group) {
-                Ok(more) => {
-                    conditions.extend(more);
-                    meetings(&self.places[i], &self.places[j], self.part_syncs.barriers(group))
-                }
-                Err(why) => {
-                    let beside = if group == Group::Block { self.align_beside_exits() } else { None };
-                    match beside {
-                        Some(beside) => {
-                            conditions.extend(beside.conditions.iter().cloned());
-                            let places = (&self.places[i], &self.places[j]);
-                            let barriers = self.part_syncs.barriers(group);
-                            meetings_beside_exits(places.0, places.1, barriers, &beside.exits)
-                        }
-                        None => {
-                            barriers = Err(why);
-                            unordered()
-                        }
-                    }
-                }
+        let (ways, barriers) = match self.between_barriers(i, j, group) {
+            Ok((ways, more)) => {
+                conditions.extend(more);
+                (ways, Ok(()))
             }
-        } else {
-            unordered()
+            Err(why) => (unordered(), Err(why)),
         };
         let in_block = related.relation != Relation::OtherBlock;
         if let Some(more) = self.ordered_once(i, j).filter(|_| in_block) {
@@ -181,6 +168,31 @@ impl<'a> Prover<'a> {
             }
         }
         Ok(conditions)
+    }
+
+    /// Returns the ways in which threads of a group meet in two accesses with no barrier of the group in between, and the
+    /// conditions for that. Else returns why the barriers order nothing.
+    fn between_barriers(
+        &mut self,
+        i: usize,
+        j: usize,
+        group: Group,
+    ) -> Result<(Vec<Meeting>, BTreeSet<Condition>), String> {
+        if !holds_sync(&self.setting.protocol.body, self.part_syncs.barriers(group)) {
+            return Ok((unordered(), BTreeSet::new()));
+        }
+        let aligned = self.align(group);
+        let beside = match group {
+            Group::Block if aligned.is_err() => self.align_beside_exits(),
+            _ => None,
+        };
+        let (a, b, barriers) = (&self.places[i], &self.places[j], self.part_syncs.barriers(group));
+        match (aligned, beside) {
+            (Err(_), Some(beside)) => {
+                Ok((meetings_beside_exits(a, b, barriers, &beside.exits), beside.conditions.clone()))
+            }
+            (aligned, _) => aligned.map(|conditions| (meetings(a, b, barriers), conditions)),
+        }
     }
 
     /// Returns the conditions of a proof that knows of loop variables only that they are powers of two.
@@ -218,72 +230,83 @@ impl<'a> Prover<'a> {
         result
     }
 
+    /// What [`Self::meeting`] returns, where hard queries may be put off.
     fn find_meeting(
         &mut self,
         ask: Ask,
         fixed: &[(VarId, Fixed)],
         barriers: Result<(), String>,
     ) -> Result<BTreeSet<Condition>, Failure> {
-        let Ask { i, j, related, meeting } = ask;
-        let places = (&self.places[i], &self.places[j]);
-        let ops = [places.0.access.op, places.1.access.op];
-        let passes = ops.iter().any(|op| op.passes() > 0);
-        let copies = ops.iter().any(|op| op.is_copy());
-        let about = format!(
-            "site {} and site {}, {:?}, {fixed:?}",
-            places.0.access.site.0, places.1.access.site.0, related.relation
-        );
-        let turns = places.0.way.iter().chain(&places.1.way);
-        let guards = turns.filter_map(|turn| match turn {
-            Turn::Branch { cond, .. } => Some(is_near(self.setting.exprs, [places.0, places.1], *cond)),
-            Turn::At { .. } | Turn::Into(_) => None,
-        });
-        let guards: BTreeSet<bool> = guards.collect();
-        let build = |detail| formula(self.setting, places, meeting, related, &self.candidates, fixed, detail);
-        // The first queries leave out conditions around the accesses. Many pairs share them, and
-        // often they are enough.
-        let mut simple = Vec::new();
-        if !guards.is_empty() {
-            simple.extend(build(Detail::Loops));
-        }
-        if guards.len() == 2 {
-            simple.extend(build(Detail::Near));
-        }
-        let Ok(mut built) = build(Detail::All) else {
-            return Err(Failure::Why("numbers too big".into()));
-        };
-        simple.retain(|simple| simple.encoder.needs.is_subset(&built.encoder.needs));
+        let Ask { i, j, related, .. } = ask;
+        let why = |why: &str| Err(Failure::Why(why.into()));
+        let Ok((simple, mut built)) = self.formulas(ask, fixed) else { return why("numbers too big") };
+        let accesses = [i, j].map(|of| self.places[of].access);
+        let [a, b] = accesses.map(|access| access.site.0);
+        let about = format!("site {a} and site {b}, {:?}, {fixed:?}", related.relation);
         for simple in simple {
             if let Some(used) = self.decide_simply(&about, &simple) {
                 return Ok(used);
             }
         }
-        match self.decide(&about, &built) {
-            Ok(used) => Ok(used),
+        let answer = match self.decide(&about, &built) {
+            Ok(used) => return Ok(used),
+            Err(answer) => answer,
+        };
+        match answer {
             // A solution here is no witness: no iteration with these values may exist.
-            Err(_) if !fixed.is_empty() => Err(Failure::Why("for some values of loop variables".into())),
-            Err(Answer::Sat(_)) if related.relation == Relation::OwnThread => {
-                Err(Failure::Why("an asynchronous copy of the same thread may touch the same bytes".into()))
+            _ if !fixed.is_empty() => why("for some values of loop variables"),
+            Answer::Sat(_) if related.relation == Relation::OwnThread => {
+                why("an asynchronous copy of the same thread may touch the same bytes")
             }
             // Such an access may take place before the barriers that it may pass.
-            Err(Answer::Sat(_)) if passes => {
-                let what = match copies {
+            Answer::Sat(_) if accesses.iter().any(|access| access.op.passes() > 0) => {
+                why(match accesses.iter().any(|access| access.op.is_copy()) {
                     true => "an asynchronous copy may still be in flight",
                     false => "an access between an arrival and its wait may still come",
-                };
-                Err(Failure::Why(what.into()))
+                })
             }
-            Err(Answer::Sat(solution)) => {
+            Answer::Sat(solution) => {
                 if let Some(witness) = self.witness(i, j, &mut built, solution) {
                     return Err(Failure::Race(Box::new(witness)));
                 }
                 Err(Failure::Why(self.why_not(i, j, &built, barriers)))
             }
-            Err(Answer::Unknown(why)) => Err(Failure::Why(format!("solver gave up: {why}"))),
-            Err(Answer::Unsat(_)) => Ok(BTreeSet::new()),
+            Answer::Unknown(reason) => why(&format!("solver gave up: {reason}")),
+            Answer::Unsat(_) => Ok(BTreeSet::new()),
         }
     }
 
+    /// Returns simple formulas of a question, and the exact one. The simple ones leave out conditions around the
+    /// accesses. Many pairs share them, and often they are enough.
+    fn formulas(
+        &self,
+        Ask { i, j, related, meeting }: Ask,
+        fixed: &[(VarId, Fixed)],
+    ) -> Encoded<(Vec<PairFormula<'a>>, PairFormula<'a>)> {
+        let places @ (a, b) = (&self.places[i], &self.places[j]);
+        let build = |detail| formula(self.setting, places, meeting, related, &self.candidates, fixed, detail);
+        let are_near: BTreeSet<bool> = a
+            .way
+            .iter()
+            .chain(&b.way)
+            .filter_map(|turn| match turn {
+                Turn::Branch { cond, .. } => Some(is_near(self.setting.exprs, [a, b], *cond)),
+                Turn::At { .. } | Turn::Into(_) => None,
+            })
+            .collect();
+        let mut simple = Vec::new();
+        if !are_near.is_empty() {
+            simple.extend(build(Detail::Loops));
+        }
+        if are_near.len() == 2 {
+            simple.extend(build(Detail::Near));
+        }
+        let exact = build(Detail::All)?;
+        simple.retain(|simple| simple.encoder.needs.is_subset(&exact.encoder.needs));
+        Ok((simple, exact))
+    }
+
+    /// Returns the reason why a pair with a solution that is no witness has no proof.
     fn why_not(&self, i: usize, j: usize, built: &PairFormula, barriers: Result<(), String>) -> String {
         let exprs = self.setting.exprs;
         let opaque = |node: Expr| matches!(node, Expr::Opaque { .. });
@@ -317,7 +340,7 @@ impl<'a> Prover<'a> {
         }
         let numbers = [self.places[i].number, self.places[j].number];
         let (protocol, exprs) = (self.setting.protocol, self.setting.exprs);
-        let (needs, expected) = (needs(built), self.expected.clone());
+        let (needs, expected) = (built.encoder.needs.clone(), self.expected.clone());
         let confirm = |(launch, threads): (Launch, _)| {
             let meant = expected.holds(exprs, &launch)
                 && needs.iter().all(|need| need.holds(protocol, exprs, &launch));
@@ -339,7 +362,7 @@ impl<'a> Prover<'a> {
         for (most_threads, most) in [(64, 4), (64, 64), (1024, 4096)] {
             let small = witness::small(&mut built.encoder, most_threads, most).ok()?;
             let facts: [&[Formula]; 5] =
-                [&built.race, &built.encoder.facts, &small, &built.assumptions, &expected];
+                [&built.sought, &built.encoder.facts, &small, &built.assumptions, &expected];
             let query =
                 Query { about: "a small race", atoms: &built.encoder.atoms, facts: &facts, assumptions: &[] };
             if let Answer::Sat(solution) = self.asker.ask(query)

@@ -18,7 +18,7 @@ use gpurace_protocol::protocol::{Named, Sync};
 use gpurace_protocol::uniform::uniform_value;
 
 use super::Prover;
-use crate::pair::named::{at_one_barrier, unnumbered};
+use crate::pair::named::{NUMBERS, at_one_barrier, unnumbered};
 
 /// The most arrivals of a kernel that are compared with each other.
 const MOST_ARRIVALS: usize = 24;
@@ -65,7 +65,7 @@ impl<'a> Prover<'a> {
     /// The conditions under which no arrival is at the barrier of the block.
     fn are_numbers_of_named(&mut self, (sync, way): &Arrival<'a>) -> Option<BTreeSet<Condition>> {
         if let Some(number) = self.constant(sync.id) {
-            return (1..16).contains(&number).then(BTreeSet::new);
+            return NUMBERS.contains(&number).then(BTreeSet::new);
         }
         let built = unnumbered(self.setting, (*sync, way), &self.candidates).ok()?;
         self.decide_reaching(&[way], "its number is that of a named barrier", &built)
@@ -90,6 +90,7 @@ impl<'a> Prover<'a> {
         groups
     }
 
+    /// True if two arrivals may be at one barrier. Else adds the conditions under which they are not.
     fn may_be_one_barrier(
         &mut self,
         a: &Arrival<'a>,

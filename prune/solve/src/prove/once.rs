@@ -40,6 +40,7 @@ impl<'a> Prover<'a> {
         self.once = arrays.iter().flat_map(|steps| self.once_in(steps)).collect();
     }
 
+    /// Finds such mbarriers in one array.
     fn once_in(&mut self, steps: &[Step<'a>]) -> Vec<Once<'a>> {
         let (waits, arrivals): (Vec<_>, Vec<_>) = steps.iter().partition(|(phase, _)| phase.parity.is_some());
         let places: BTreeSet<_> = arrivals.iter().filter_map(|(phase, _)| self.constant(phase.at)).collect();
@@ -58,8 +59,8 @@ impl<'a> Prover<'a> {
                 let Some(parity) = wait.parity else { continue };
                 let to = outside(wait.at, way);
                 let first = Phases { first: 0, shift: 0, period: ENDLESS };
-                let other = |p: &Self| unwaited(p.setting, [&at, &to], parity, first, &p.candidates);
-                if let Some(mut conditions) = self.no_matter(&[at.clone(), to.clone()], other) {
+                let other = unwaited(self.setting, [&at, &to], parity, first, &self.candidates);
+                if let Some(mut conditions) = self.ruled_out(&[&at, &to], other) {
                     conditions.extend(few.iter().cloned());
                     of.waits.push((way.clone(), conditions));
                 }
@@ -102,14 +103,11 @@ fn outside<'a>(number: ExprId, way: &[Turn<'a>]) -> Turned<'a> {
 fn makes_too(exprs: &Exprs, access: &[Turn<'_>], step: &[Turn<'_>], later: bool) -> bool {
     let in_order = if later { comes_before(access, step) } else { comes_before(step, access) };
     let same = access.iter().zip(step).take_while(|(x, y)| x.is_same(y)).count();
-    let may_change = |node| {
-        matches!(node, Expr::Var { .. } | Expr::Iteration(_) | Expr::Total { .. } | Expr::Opaque { .. })
-    };
     in_order
         && step[same..].iter().all(|turn| match turn {
             Turn::At { .. } => true,
             Turn::Branch { cond, .. } => {
-                !exprs.mentions(*cond, may_change) && access.iter().any(|of| of.is_same(turn))
+                !exprs.mentions(*cond, Expr::may_change) && access.iter().any(|of| of.is_same(turn))
             }
             Turn::Into(_) => false,
         })

@@ -32,6 +32,7 @@ pub(super) struct Parts {
 }
 
 impl Parts {
+    /// Returns the parts that these accesses, arrivals and waits show.
     pub fn new(setting: Setting<'_>, places: &[Place<'_>], arrays: &[Vec<Step<'_>>]) -> Self {
         let ranges = Ranges::new(setting.protocol, setting.exprs, setting.launch);
         let mut touched = HashMap::new();

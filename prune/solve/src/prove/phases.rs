@@ -72,11 +72,11 @@ impl<'a> Prover<'a> {
             earlier.iter().map(|(phase, way)| arming(phase.at, way, &at)).collect::<Option<Vec<_>>>()?;
         let each: Vec<_> = armed.iter().chain([&at]).collect();
         let mut conditions = self.at_most_arrive(&each, count)?;
-        let own = std::slice::from_ref(&at);
-        conditions.extend(self.no_matter(own, |p| unmatched(p.setting, [&at, &at], 0, &p.candidates))?);
+        let apart = unmatched(self.setting, [&at, &at], 0, &self.candidates);
+        conditions.extend(self.ruled_out(&[&at], apart)?);
         let period = self.period(&at, &mut conditions);
-        let again = |p: &Self| unmatched(p.setting, [&at, &at], -period, &p.candidates);
-        conditions.extend(self.no_matter(own, again)?);
+        let later = unmatched(self.setting, [&at, &at], -period, &self.candidates);
+        conditions.extend(self.ruled_out(&[&at], later)?);
         if !armed.is_empty() {
             conditions.extend(self.are_armed(&armed, [&at, &to], parity, period)?);
         }
@@ -104,9 +104,8 @@ impl<'a> Prover<'a> {
     /// True if no thread comes to an iteration from this one on, in any launch.
     fn ends_within(&mut self, at: &Turned<'a>, rounds: i64) -> bool {
         let before = self.accepted.clone();
-        let late = |p: &Self| doubted(p.setting, at, Doubt::GoesOn(rounds), &p.candidates);
-        let ends =
-            self.no_matter(std::slice::from_ref(at), late).is_some_and(|conditions| conditions.is_empty());
+        let late = doubted(self.setting, at, Doubt::GoesOn(rounds), &self.candidates);
+        let ends = self.ruled_out(&[at], late).is_some_and(|conditions| conditions.is_empty());
         self.accepted = before;
         ends
     }
@@ -143,8 +142,8 @@ impl<'a> Prover<'a> {
         let outside = Doubt::Outside(first, first + threads);
         let mut conditions = BTreeSet::new();
         for at in each {
-            let own = std::slice::from_ref(*at);
-            conditions.extend(self.no_matter(own, |p| doubted(p.setting, at, outside, &p.candidates))?);
+            let outside = doubted(self.setting, at, outside, &self.candidates);
+            conditions.extend(self.ruled_out(&[at], outside)?);
         }
         if size > 1 {
             conditions.extend(self.one_arrives(each, WarpSets::new(first, size)?)?);
@@ -157,9 +156,8 @@ impl<'a> Prover<'a> {
         let mut conditions = BTreeSet::new();
         for (number, a) in each.iter().enumerate() {
             for b in &each[number..] {
-                let own = [(*a).clone(), (*b).clone()];
-                let two = |p: &Self| both_arrive(p.setting, [a, b], sets, &p.candidates);
-                conditions.extend(self.no_matter(&own, two)?);
+                let two = both_arrive(self.setting, [a, b], sets, &self.candidates);
+                conditions.extend(self.ruled_out(&[a, b], two)?);
             }
         }
         Some(conditions)
@@ -174,13 +172,12 @@ impl<'a> Prover<'a> {
         phases: Phases,
     ) -> Option<BTreeSet<Condition>> {
         let shift = phases.shift;
-        let both = [at.clone(), to.clone()];
-        let by_its_parity = |p: &Self| unwaited(p.setting, [at, to], parity, phases, &p.candidates);
-        let mut conditions = self.no_matter(&both, by_its_parity)?;
-        let silent = |p: &Self| doubted(p.setting, to, Doubt::Silent(shift), &p.candidates);
-        conditions.extend(self.no_matter(&both, silent)?);
-        let alone = |p: &Self| unmatched(p.setting, [to, at], -shift, &p.candidates);
-        conditions.extend(self.no_matter(&both, alone)?);
+        let other = unwaited(self.setting, [at, to], parity, phases, &self.candidates);
+        let mut conditions = self.ruled_out(&[at, to], other)?;
+        let silent = doubted(self.setting, to, Doubt::Silent(shift), &self.candidates);
+        conditions.extend(self.ruled_out(&[at, to], silent)?);
+        let alone = unmatched(self.setting, [to, at], -shift, &self.candidates);
+        conditions.extend(self.ruled_out(&[at, to], alone)?);
         conditions.extend(self.none_leaves_early([to, at], shift)?);
         Some(conditions)
     }

@@ -113,15 +113,11 @@ impl<'a> Prover<'a> {
         if a.of == b.of || self.constant(syncs[1].threads)? != threads || waits == [false; 2] {
             return None;
         }
-        let mut conditions = self.threads_of_some(&arrivals, u32::try_from(threads).ok()?)?;
-        for at in &arrivals {
-            conditions
-                .extend(self.no_matter(&arrivals, |p| unmatched(p.setting, [at, at], 0, &p.candidates))?);
-            conditions.extend(self.none_leaves_early([at, at], 0)?);
-        }
-        let shifts = (0..=MOST_SHIFT).flat_map(|shift| [shift, -shift]);
-        let (shift, used) =
-            shifts.into_iter().find_map(|shift| Some((shift, self.are_matched(&arrivals, shift)?)))?;
+        let both = [a, b];
+        let mut conditions = self.threads_of_some(&both, u32::try_from(threads).ok()?)?;
+        conditions.extend(self.go_together(both)?);
+        let mut shifts = (0..=MOST_SHIFT).flat_map(|shift| [shift, -shift]);
+        let (shift, used) = shifts.find_map(|shift| Some((shift, self.are_met(both, shift)?)))?;
         conditions.extend(used);
         // The numbers of the waits.
         let wait = [waits[0].then_some(0), waits[1].then_some(usize::from(waits[0]))];
@@ -129,8 +125,8 @@ impl<'a> Prover<'a> {
         found.waits.extend(arrivals.iter().zip(waits).filter(|(_, waits)| *waits).map(|(at, _)| at.clone()));
         for (arrival, to, shift) in [(0, 0, 0), (0, 1, shift), (1, 0, -shift), (1, 1, 0)] {
             let Some(wait) = wait[to].filter(|_| shift >= 0) else { continue };
-            let silent = |p: &Self| doubted(p.setting, &arrivals[to], Doubt::Silent(shift), &p.candidates);
-            if let Some(used) = self.no_matter(&arrivals, silent) {
+            let silent = doubted(self.setting, both[to], Doubt::Silent(shift), &self.candidates);
+            if let Some(used) = self.ruled_out(&both, silent) {
                 conditions.extend(used);
                 found.before.push(Before { arrival, wait, shift });
             }
@@ -149,18 +145,19 @@ impl<'a> Prover<'a> {
     /// loop leaves out a warp of these. So a phase has arrivals of both.
     pub(super) fn threads_of_some(
         &mut self,
-        arrivals: &[Turned<'a>],
+        arrivals: &[&Turned<'a>],
         size: u32,
     ) -> Option<BTreeSet<Condition>> {
         let firsts = self.first_threads().into_iter().filter(|first| WarpSets::new(*first, size).is_some());
         firsts.collect::<Vec<_>>().into_iter().find_map(|first| self.threads_of(arrivals, first, size))
     }
 
-    fn threads_of(&mut self, arrivals: &[Turned<'a>], first: u32, size: u32) -> Option<BTreeSet<Condition>> {
+    /// The same, for the threads from `first` on.
+    fn threads_of(&mut self, arrivals: &[&Turned<'a>], first: u32, size: u32) -> Option<BTreeSet<Condition>> {
         let mut conditions = BTreeSet::new();
         for at in arrivals {
             let mut shown =
-                |doubt| self.no_matter(arrivals, |p| doubted(p.setting, at, doubt, &p.candidates));
+                |doubt| self.ruled_out(arrivals, doubted(self.setting, at, doubt, &self.candidates));
             conditions.extend(shown(Doubt::Outside(first, first + size))?);
             let ends = [first, first + size - WARP];
             conditions.extend(ends.into_iter().find_map(|warp| shown(Doubt::Inside(warp, warp + WARP)))?);
@@ -168,16 +165,41 @@ impl<'a> Prover<'a> {
         Some(conditions)
     }
 
-    /// The conditions under which what the first loop does in iteration `k` meets what the second does in `k + shift`.
-    fn are_matched(&mut self, arrivals: &[Turned<'a>; 2], shift: i64) -> Option<BTreeSet<Condition>> {
-        let [a, b] = arrivals;
+    /// The conditions under which the threads of each of two loops arrive at one barrier in an iteration, and leave the
+    /// loop together.
+    pub(super) fn go_together(&mut self, both: [&Turned<'a>; 2]) -> Option<BTreeSet<Condition>> {
         let mut conditions = BTreeSet::new();
-        for (from, to, shift) in [(a, b, shift), (b, a, -shift)] {
-            let early = Doubt::TooEarly(shift);
-            conditions.extend(self.no_matter(arrivals, |p| doubted(p.setting, from, early, &p.candidates))?);
-            conditions.extend(
-                self.no_matter(arrivals, |p| unmatched(p.setting, [from, to], shift, &p.candidates))?,
-            );
+        for at in both {
+            let other = unmatched(self.setting, [at, at], 0, &self.candidates);
+            conditions.extend(self.ruled_out(&both, other)?);
+            conditions.extend(self.none_leaves_early([at, at], 0)?);
+        }
+        Some(conditions)
+    }
+
+    /// The conditions under which what the first loop does in iteration `k` meets what the second does in `k + shift`,
+    /// and both have these iterations.
+    fn are_met(&mut self, [a, b]: [&Turned<'a>; 2], shift: i64) -> Option<BTreeSet<Condition>> {
+        let mut conditions = BTreeSet::new();
+        for (from, shift) in [(a, shift), (b, -shift)] {
+            let early = doubted(self.setting, from, Doubt::TooEarly(shift), &self.candidates);
+            conditions.extend(self.ruled_out(&[a, b], early)?);
+        }
+        conditions.extend(self.are_matched([a, b], shift)?);
+        Some(conditions)
+    }
+
+    /// The conditions under which what the first loop does in iteration `k` is at the barrier of what the second does
+    /// in `k + shift`, and the other way round.
+    pub(super) fn are_matched(
+        &mut self,
+        [a, b]: [&Turned<'a>; 2],
+        shift: i64,
+    ) -> Option<BTreeSet<Condition>> {
+        let mut conditions = BTreeSet::new();
+        for (pair, shift) in [([a, b], shift), ([b, a], -shift)] {
+            let other = unmatched(self.setting, pair, shift, &self.candidates);
+            conditions.extend(self.ruled_out(&[a, b], other)?);
         }
         Some(conditions)
     }
@@ -190,16 +212,16 @@ impl<'a> Prover<'a> {
         [later, at]: [&Turned<'a>; 2],
         shift: i64,
     ) -> Option<BTreeSet<Condition>> {
-        let both = [later.clone(), at.clone()];
-        let depths = both.each_ref().map(|of| of.into().count());
+        let both = [later, at];
+        let depths = both.map(|of| of.into().count());
         let encoder = Encoder::new(self.setting, Group::Block);
         if depths == [1, 1] || depths[0] != depths[1] && encoder.has_equal_rounds(at.of) {
-            return self.no_matter(&both, |p| leaves_early(p.setting, [later, at], shift, &p.candidates));
+            return self.ruled_out(&both, leaves_early(self.setting, both, shift, &self.candidates));
         }
         let mut conditions = BTreeSet::new();
         for depth in 0..depths[0] {
-            let differ = |p: &Self| rounds_differ(p.setting, [later, at], depth, &p.candidates);
-            conditions.extend(self.no_matter(&both, differ)?);
+            let differ = rounds_differ(self.setting, both, depth, &self.candidates);
+            conditions.extend(self.ruled_out(&both, differ)?);
         }
         (depths[0] == depths[1]).then_some(conditions)
     }
@@ -208,26 +230,22 @@ impl<'a> Prover<'a> {
     pub(super) fn period(&mut self, at: &Turned<'a>, conditions: &mut BTreeSet<Condition>) -> i64 {
         let mut period = 1;
         while period < MOST_PERIOD {
-            let Some(used) = self
-                .no_matter(std::slice::from_ref(at), |p| too_often(p.setting, at, period + 1, &p.candidates))
-            else {
-                break;
-            };
+            let more_often = too_often(self.setting, at, period + 1, &self.candidates);
+            let Some(used) = self.ruled_out(&[at], more_often) else { break };
             conditions.extend(used);
             period += 1;
         }
         period
     }
 
-    /// The conditions under which a formula has no solution, although threads arrive.
-    pub(super) fn no_matter(
+    /// The conditions under which a formula has no solution, although threads come to the arrivals.
+    pub(super) fn ruled_out(
         &mut self,
-        arrivals: &[Turned<'a>],
-        build: impl Fn(&Self) -> Encoded<PairFormula<'a>>,
+        arrivals: &[&Turned<'a>],
+        built: Encoded<PairFormula<'a>>,
     ) -> Option<BTreeSet<Condition>> {
-        let built = build(self).ok()?;
         let ways: Vec<_> = arrivals.iter().map(|at| at.way.as_slice()).collect();
-        self.decide_reaching(&ways, "two loops hand over to each other", &built)
+        self.decide_reaching(&ways, "two loops hand over to each other", &built.ok()?)
     }
 
     /// The ways in which two accesses of different threads meet, less those that the order of a ring rules out, and the

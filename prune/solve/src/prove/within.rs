@@ -32,6 +32,7 @@ impl Prover<'_> {
         found
     }
 
+    /// What [`Self::stays_within`] returns, when it is first asked.
     fn find_within(&mut self, i: usize) -> Option<BTreeSet<Condition>> {
         let mut conditions = BTreeSet::new();
         let place = &self.places[i];

@@ -252,6 +252,11 @@ impl Expr {
         all.into_iter().flatten()
     }
 
+    /// True if the node may have another value whenever its thread asks.
+    pub fn may_change(self) -> bool {
+        matches!(self, Self::Var { .. } | Self::Iteration(_) | Self::Total { .. } | Self::Opaque { .. })
+    }
+
     /// The same node with other operands.
     #[must_use]
     pub fn with_operands(self, mut of: impl FnMut(ExprId) -> ExprId) -> Self {

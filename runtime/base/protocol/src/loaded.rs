@@ -131,10 +131,7 @@ fn computed_pointers(protocol: &mut Protocol) {
         let Some(site) = loader(&protocol.objects[index].kind) else { continue };
         let Some((of, offset)) = load(protocol, &places, site, Width::W64) else { continue };
         // A thread may use a pointer in another iteration than that of the load.
-        let is_of_iteration = |node| {
-            matches!(node, Expr::Var { .. } | Expr::Iteration(_) | Expr::Total { .. } | Expr::Opaque { .. })
-        };
-        if protocol.exprs.as_const(offset).is_some() || protocol.exprs.mentions(offset, is_of_iteration) {
+        if protocol.exprs.as_const(offset).is_some() || protocol.exprs.mentions(offset, Expr::may_change) {
             continue;
         }
         let Some(region) = region(protocol, of) else { continue };

@@ -6,17 +6,11 @@ use crate::collective::{Collective, Operand, lanes};
 
 /// Lanes that wait in one collective.
 #[derive(Clone, Copy, Debug)]
-struct Group {
-    kind: Collective,
-    mask: u32,
-    arrived: u32,
-}
-
-/// A collective to which all live lanes of its mask have come.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CompleteGroup {
+pub(crate) struct Group {
     pub(crate) kind: Collective,
+    /// The lanes that it is for.
     pub(crate) mask: u32,
+    /// Those that have come.
     pub(crate) arrived: u32,
 }
 
@@ -76,12 +70,11 @@ impl Warp {
     }
 
     /// Removes and returns a collective that is complete because a lane of its mask has exited.
-    pub(crate) fn complete_without(&mut self, exited: u32) -> Option<CompleteGroup> {
+    pub(crate) fn complete_without(&mut self, exited: u32) -> Option<Group> {
         let live = self.live;
         let is_complete = |g: &Group| g.mask >> exited & 1 != 0 && g.mask & live & !g.arrived == 0;
         let i = self.groups.iter().position(is_complete)?;
-        let Group { kind, mask, arrived } = self.groups.swap_remove(i);
-        Some(CompleteGroup { kind, mask, arrived })
+        Some(self.groups.swap_remove(i))
     }
 
     /// The operands that the lanes brought to their last collective.

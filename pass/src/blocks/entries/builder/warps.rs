@@ -16,6 +16,19 @@ use crate::ir;
 use crate::ir::entry_calls::EntryCalls;
 use crate::ir::parameters::copy_by_value;
 
+/// A warp whose lanes run.
+#[derive(Clone, Copy)]
+pub(super) struct Warp<'v> {
+    /// The kernel, which says what its caller copies.
+    pub(super) kernel: LLVMValueRef,
+    /// The indices of the first lane.
+    pub(super) first: [LLVMValueRef; 3],
+    /// The linear index of the first lane.
+    pub(super) linear: LLVMValueRef,
+    /// The values that threads share at the point.
+    pub(super) shared: &'v [LLVMValueRef],
+}
+
 impl BlockEntryBuilder<'_> {
     /// Clears what lanes leave for each other: nobody is stuck yet, and what a lane reads beside its group must
     /// not be left to chance.
@@ -28,16 +41,8 @@ impl BlockEntryBuilder<'_> {
         }
     }
 
-    /// Runs the lanes of a warp from a point of the block to the next one. The warp's first lane has the
-    /// index `first`; `shared` are the values at the point of the block.
-    pub(super) unsafe fn warp(
-        &mut self,
-        kernel: LLVMValueRef,
-        at: LLVMValueRef,
-        first: [LLVMValueRef; 3],
-        linear: LLVMValueRef,
-        shared: &[LLVMValueRef],
-    ) {
+    /// Runs the lanes of a warp from a point of the block to the next one.
+    pub(super) unsafe fn warp(&mut self, at: LLVMValueRef, warp: Warp<'_>) {
         // SAFETY: by contract.
         unsafe {
             let (b, none) = (self.builder, c"".as_ptr());
@@ -52,7 +57,8 @@ impl BlockEntryBuilder<'_> {
             for (p, &runs) in self.segments.runs.iter().enumerate() {
                 let number = self.case(switch, p);
                 let of_warp = (runs != Runs::Block).then(|| self.shared());
-                self.lanes(kernel, number, first, linear, runs, of_warp.as_deref().unwrap_or(shared));
+                let shared = of_warp.as_deref().unwrap_or(warp.shared);
+                self.lanes(number, runs, Warp { shared, ..warp });
                 let next = self.next();
                 let from = LLVMGetInsertBlock(b);
                 // The warp goes on unless it has reached a barrier or its end.
@@ -68,38 +74,22 @@ impl BlockEntryBuilder<'_> {
 
     /// Runs the lanes of a warp that may part, from a point of the block until all wait for the block or
     /// have ended.
-    pub(super) unsafe fn parting_warp(
-        &mut self,
-        kernel: LLVMValueRef,
-        at: LLVMValueRef,
-        first: [LLVMValueRef; 3],
-        linear: LLVMValueRef,
-        shared: &[LLVMValueRef],
-    ) {
+    pub(super) unsafe fn parting_warp(&mut self, at: LLVMValueRef, warp: Warp<'_>) {
         // SAFETY: by contract.
         unsafe {
             let (b, none) = (self.builder, c"".as_ptr());
             let (int, long) = (LLVMInt32TypeInContext(self.context), LLVMInt64TypeInContext(self.context));
             let [_, lanes] = self.of_warp;
             let points_at = ir::at_byte(b, lanes, offset_of!(WarpLanes, points) as i64);
-            // The lanes have met at the point, which a barrier may be.
-            let mut begun = self.for_lanes(at);
-            let mut met = LLVMConstAllOnes(int);
-            let own_points = self.segments.own_points.map(|place| self.own_points(place, linear));
-            if let Some(own_points) = own_points {
-                let living = self.living_lanes(own_points, at);
-                begun = LLVMBuildSelect(b, living, begun, self.for_lanes(self.ended()), none);
-                met = LLVMBuildBitCast(b, living, int, none);
-            }
-            LLVMBuildStore(b, begun, points_at);
-            LLVMBuildStore(b, met, ir::at_byte(b, lanes, offset_of!(WarpLanes, met) as i64));
+            let own_points = self.segments.own_points.map(|place| self.own_points(place, warp.linear));
+            self.begin_lanes(at, points_at, own_points);
             let points = self.warp_points();
             let (choose, done) = (self.new_block(c"step"), self.new_block(c""));
             let step = EntryCalls::new(self.module).threaded(Entry::WarpStep);
             LLVMBuildBr(b, choose);
             LLVMPositionBuilderAtEnd(b, choose);
             let (context, frame) = (LLVMGetParam(self.function, 0), LLVMGetParam(self.function, 2));
-            let first_lane = LLVMBuildTrunc(b, linear, int, none);
+            let first_lane = LLVMBuildTrunc(b, warp.linear, int, none);
             let step = ir::call(b, step, &[context, lanes, frame, points, first_lane]);
             let running = LLVMBuildTrunc(b, step, int, none);
             let point = LLVMBuildTrunc(b, LLVMBuildLShr(b, step, LLVMConstInt(long, 32, 0), none), int, none);
@@ -117,12 +107,12 @@ impl BlockEntryBuilder<'_> {
                     let (together, some) = (self.new_block(c"all"), self.new_block(c"some"));
                     LLVMBuildCondBr(b, all, together, some);
                     LLVMPositionBuilderAtEnd(b, together);
-                    self.lanes(kernel, number, first, linear, Runs::Warp, shared);
+                    self.lanes(number, Runs::Warp, warp);
                     LLVMBuildBr(b, choose);
                     LLVMPositionBuilderAtEnd(b, some);
                 }
                 // Calls of the checker keep LLVM from vectorising a loop over all lanes.
-                self.some_lanes(kernel, number, first, linear, running, shared);
+                self.some_lanes(number, running, warp);
                 LLVMBuildBr(b, choose);
             }
             LLVMPositionBuilderAtEnd(b, unknown);
@@ -132,6 +122,27 @@ impl BlockEntryBuilder<'_> {
                 let reached = LLVMBuildLoad2(b, LLVMVectorType(int, WARP_SIZE), points_at, none);
                 LLVMSetAlignment(LLVMBuildStore(b, reached, own_points), 4);
             }
+        }
+    }
+
+    /// Stores where the lanes begin: those that live have met at the point, which a barrier may be.
+    unsafe fn begin_lanes(
+        &self,
+        at: LLVMValueRef,
+        points_at: LLVMValueRef,
+        own_points: Option<LLVMValueRef>,
+    ) {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, none, int) = (self.builder, c"".as_ptr(), LLVMInt32TypeInContext(self.context));
+            let (mut begun, mut met) = (self.for_lanes(at), LLVMConstAllOnes(int));
+            if let Some(own_points) = own_points {
+                let living = self.living_lanes(own_points, at);
+                begun = LLVMBuildSelect(b, living, begun, self.for_lanes(self.ended()), none);
+                met = LLVMBuildBitCast(b, living, int, none);
+            }
+            LLVMBuildStore(b, begun, points_at);
+            LLVMBuildStore(b, met, ir::at_byte(b, self.of_warp[1], offset_of!(WarpLanes, met) as i64));
         }
     }
 
@@ -166,15 +177,7 @@ impl BlockEntryBuilder<'_> {
     }
 
     /// Builds the loop over the lanes of a mask, which is not 0, at a point.
-    unsafe fn some_lanes(
-        &mut self,
-        kernel: LLVMValueRef,
-        point: LLVMValueRef,
-        first: [LLVMValueRef; 3],
-        linear: LLVMValueRef,
-        mask: LLVMValueRef,
-        shared: &[LLVMValueRef],
-    ) {
+    unsafe fn some_lanes(&mut self, point: LLVMValueRef, mask: LLVMValueRef, warp: Warp<'_>) {
         // SAFETY: by contract.
         unsafe {
             let (b, none) = (self.builder, c"".as_ptr());
@@ -188,7 +191,7 @@ impl BlockEntryBuilder<'_> {
             let not_zero = LLVMConstAllOnes(LLVMInt1TypeInContext(self.context));
             let lane = ir::call_intrinsic(b, "llvm.cttz", Some(int), &[left, not_zero]);
             let lane = LLVMBuildZExt(b, lane, long, none);
-            self.lane(kernel, point, first, linear, lane, shared);
+            self.lane(point, lane, warp);
             let others = LLVMBuildAnd(b, left, LLVMBuildSub(b, left, LLVMConstInt(int, 1, 0), none), none);
             let more = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntNE, others, LLVMConstInt(int, 0, 0), none);
             LLVMBuildCondBr(b, more, body, done);
@@ -198,15 +201,7 @@ impl BlockEntryBuilder<'_> {
     }
 
     /// Builds the loop over a warp's lanes at a point.
-    unsafe fn lanes(
-        &mut self,
-        kernel: LLVMValueRef,
-        point: LLVMValueRef,
-        first: [LLVMValueRef; 3],
-        linear: LLVMValueRef,
-        runs: Runs,
-        shared: &[LLVMValueRef],
-    ) {
+    unsafe fn lanes(&mut self, point: LLVMValueRef, runs: Runs, warp: Warp<'_>) {
         // SAFETY: by contract.
         unsafe {
             let (b, none) = (self.builder, c"".as_ptr());
@@ -218,7 +213,7 @@ impl BlockEntryBuilder<'_> {
             LLVMPositionBuilderAtEnd(b, body);
             let lane = LLVMBuildPhi(b, long, none);
             LLVMAddIncoming(lane, [LLVMConstInt(long, 0, 0)].as_mut_ptr(), [before].as_mut_ptr(), 1);
-            self.lane(kernel, point, first, linear, lane, shared);
+            self.lane(point, lane, warp);
             let next = LLVMBuildNUWAdd(b, lane, LLVMConstInt(long, 1, 0), none);
             let more = LLVMConstInt(long, count.into(), 0);
             let more = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntULT, next, more, none);
@@ -228,29 +223,22 @@ impl BlockEntryBuilder<'_> {
         }
     }
 
-    /// Calls the segments' function for a lane of a warp whose first lane has the index `first`.
-    unsafe fn lane(
-        &self,
-        kernel: LLVMValueRef,
-        point: LLVMValueRef,
-        [x, y, z]: [LLVMValueRef; 3],
-        first: LLVMValueRef,
-        lane: LLVMValueRef,
-        shared: &[LLVMValueRef],
-    ) {
+    /// Calls the segments' function for a lane.
+    unsafe fn lane(&self, point: LLVMValueRef, lane: LLVMValueRef, warp: Warp<'_>) {
         // SAFETY: by contract.
         unsafe {
             let (b, none, int) = (self.builder, c"".as_ptr(), LLVMInt32TypeInContext(self.context));
+            let [x, y, z] = warp.first;
             let x = LLVMBuildNUWAdd(b, x, LLVMBuildTrunc(b, lane, int, none), none);
-            let linear = LLVMBuildNUWAdd(b, first, lane, none);
+            let linear = LLVMBuildNUWAdd(b, warp.linear, lane, none);
             if self.segments.needs_context {
                 self.set_context([x, y, z], linear);
             }
-            let [warp, exchanged] = self.of_warp;
-            let call =
-                self.call(self.segments.function, [x, y, z], linear, point, [lane, warp, exchanged], shared);
+            let [kept, exchanged] = self.of_warp;
+            let own = [lane, kept, exchanged];
+            let call = self.call(self.segments.function, [x, y, z], linear, point, own, warp.shared);
             if self.segments.copies {
-                copy_by_value(kernel, call);
+                copy_by_value(warp.kernel, call);
             }
         }
     }
