@@ -201,7 +201,7 @@ impl<'a> Evidence<'a> {
             && self.kernel.is_some_and(|kernel| flags::is_told_by_arrivals(kernel.flow, kernel.pair));
         let has_fences = has_fences && !by_arrivals;
         let needs_flag = !is_parted && (has_fences || race.scope > Scope::Block || !is_sequence || !meet);
-        if race.same_value == Some(true) && is_one_place && update.is_none() {
+        if race.same_value == Some(true) && (is_one_place || self.is_either_or()) && update.is_none() {
             Diagnosis::SameValue
         } else if let Some(mistake) = mistake {
             Diagnosis::Mistake(mistake)
