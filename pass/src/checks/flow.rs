@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use gpurace_abi::entry::Entry;
 use gpurace_abi::flow::{Flow, FlowBlock, InlinedFunction, Step, Update};
-use gpurace_abi::meta::Space;
+use gpurace_abi::meta::{PointerPlace, Space};
 use gpurace_abi::scope::AtomicKind;
 use gpurace_protocol::protocol::Uniform;
 use llvm_sys::LLVMOpcode;
@@ -37,6 +37,9 @@ const MOST_BLOCKS: usize = 400;
 
 /// Most values that an address is followed through.
 const MOST_ADDRESS_STEPS: usize = 16;
+
+/// Of kernels with more atomics it is not found out which of them tell nothing.
+const MOST_ATOMICS: usize = 100;
 
 /// The control flow of a module's kernels.
 #[derive(Default)]
@@ -88,6 +91,8 @@ struct Known<'a> {
     volatile_loads: HashSet<LLVMValueRef>,
     /// Atomics that only read, by function.
     looks: HashMap<LLVMValueRef, Vec<u32>>,
+    /// Atomics, by function.
+    atomics: HashMap<LLVMValueRef, Vec<PlacedAtomic<'a>>>,
     /// Atomics on shared memory, by function.
     shared: HashMap<LLVMValueRef, Vec<u32>>,
     /// Arrivals at mbarriers, by function.
@@ -131,11 +136,31 @@ impl<'a> Known<'a> {
             if matches!(kind, AtomicKind::Load | AtomicKind::VolatileLoad | AtomicKind::Rmw) {
                 known.observed.insert(access.instruction);
             }
+            let place = (site.parameter, site.variable.as_deref());
+            let atomic = PlacedAtomic { number, instruction: access.instruction, space: site.space, place };
+            known.atomics.entry(access.function).or_default().push(atomic);
             if site.space == Space::Shared {
                 known.shared.entry(access.function).or_default().push(number);
             }
         }
         known
+    }
+}
+
+/// An atomic, and where its memory lies: behind a pointer in the kernel's arguments, or in a variable.
+struct PlacedAtomic<'a> {
+    number: u32,
+    instruction: LLVMValueRef,
+    space: Space,
+    place: (Option<PointerPlace>, Option<&'a str>),
+}
+
+impl PlacedAtomic<'_> {
+    /// False if two atomics are of different memory, as far as pointers of different names do not meet.
+    fn may_meet(&self, other: &Self) -> bool {
+        let is_unknown = |atomic: &Self| atomic.place == (None, None);
+        let one_space = self.space == other.space || [self.space, other.space].contains(&Space::Generic);
+        self.place == other.place || one_space && (is_unknown(self) || is_unknown(other))
     }
 }
 
@@ -216,7 +241,11 @@ unsafe fn of_kernel(
             own
         };
         let (looks, shared) = (of_kernel(&known.looks), of_kernel(&known.shared));
-        Some(Flow { blocks, updates, looks, shared, arrivals: of_kernel(&known.arrivals), staged })
+        let arrivals = of_kernel(&known.arrivals);
+        let mut counts =
+            counts(&graph, &known.observed, known.atomics.get(&kernel).map_or(&[], Vec::as_slice));
+        counts.retain(|site| !arrivals.contains(site));
+        Some(Flow { blocks, updates, looks, counts, shared, arrivals, staged })
     }
 }
 
@@ -278,6 +307,22 @@ unsafe fn deciding(graph: &Graph, observed: &HashSet<LLVMValueRef>) -> HashSet<L
         }
         deciding
     }
+}
+
+/// The atomics of a kernel that tell no thread anything: no way that a thread takes depends on what an atomic has read
+/// of their memory.
+unsafe fn counts(graph: &Graph, observed: &HashSet<LLVMValueRef>, atomics: &[PlacedAtomic<'_>]) -> Vec<u32> {
+    // SAFETY: by contract.
+    let decides = |atomic: &&PlacedAtomic<'_>| unsafe {
+        observed.contains(&atomic.instruction)
+            && !deciding(graph, &HashSet::from([atomic.instruction])).is_empty()
+    };
+    if atomics.len() > MOST_ATOMICS {
+        return Vec::new();
+    }
+    let told: Vec<_> = atomics.iter().filter(decides).collect();
+    let tells = |atomic: &&PlacedAtomic<'_>| told.iter().any(|told| told.may_meet(atomic));
+    atomics.iter().filter(|atomic| !tells(atomic)).map(|atomic| atomic.number).collect()
 }
 
 /// True for the instruction by which a thread arrives at an mbarrier.

@@ -7,9 +7,9 @@ use gpurace_abi::flow::{Flow, InlinedFunction};
 use gpurace_abi::meta::{Frame, ModuleMeta, Op, SourceFile};
 use gpurace_protocol::further_barrier::{self, FurtherBarrier};
 use gpurace_protocol::launch::Launch;
-use gpurace_protocol::protocol::{SiteId, Sync};
+use gpurace_protocol::protocol::{Protocol, SiteId, Sync};
 use gpurace_report::barriers::{Level, Pair, relation};
-use gpurace_report::missing::{NewBarrier, Unordered};
+use gpurace_report::missing::{NewBarrier, Unordered, end_of_iteration};
 use gpurace_report::schema::{self, CauseKind, Report};
 use gpurace_report::{fix, join};
 
@@ -200,7 +200,16 @@ impl Session {
         };
         let traces =
             of_finding.iter().filter_map(|(fingerprint, races)| Some((&**fingerprint, traced(races)?)));
-        join::join(report, &traces.collect());
+        let traces: join::Traces<'_> = traces.collect();
+        for at in 0..report.findings.len() {
+            let finding = &report.findings[at];
+            let races = of_finding.get(&finding.fingerprint).map_or(&[][..], Vec::as_slice);
+            let traced = traces.get(&*finding.fingerprint).map_or(&[][..], Vec::as_slice);
+            if join::may_be_in_place(report, finding, traced) && self.meet_in_iterations(races) {
+                join::name_in_place(report, at);
+            }
+        }
+        join::join(report, &traces);
         join::name_several_writers(report);
         join::share_barriers(report);
     }
@@ -364,20 +373,36 @@ impl Session {
         unseen
     }
 
+    /// True if all these races would be left if threads met at the end of each iteration of the loop around.
+    fn meet_in_iterations(&self, races: &[&FoundResolved]) -> bool {
+        let meet = |races: &RacesInKernel<'_>| {
+            let level = if races.widest == schema::Scope::Warp { Level::Warp } else { Level::Block };
+            races.pairs.iter().all(|&pair| {
+                let barrier = end_of_iteration(races.flow, pair, level);
+                barrier.is_some_and(|new| self.leaves(races.kernel, &races.shown, &new, pair))
+            })
+        };
+        by_kernel(races).is_some_and(|kernels| kernels.iter().all(meet))
+    }
+
+    /// True if a further barrier leaves a race of a kernel in some launch of this run.
+    fn leaves(&self, kernel: &Kernel, shown: &[&schema::Race], new: &NewBarrier, pair: Pair) -> bool {
+        let prover = self.prover.of_kernel(kernel);
+        let changed = prover.protocol().and_then(|protocol| with_barrier(protocol, new));
+        changed.is_some_and(|(changed, sync)| {
+            let pairs = [pair.map(SiteId)];
+            launches_of(&prover, shown).into_iter().any(|(launch, block)| {
+                further_barrier::meet(&changed, &launch, block, &pairs, sync) == Some(true)
+            })
+        })
+    }
+
     /// True if a further barrier orders races of a kernel in launches of this run. `shown` has a race of each
     /// pair of sites.
     fn runs_clean(&self, kernel: &Kernel, shown: &[&schema::Race], new: &NewBarrier, pairs: &[Pair]) -> bool {
         let prover = self.prover.of_kernel(kernel);
         let Some(protocol) = prover.protocol() else { return false };
-        let sync = match new.level {
-            Level::Block => Sync::Block,
-            Level::Warp => Sync::Warp,
-            Level::Grid => return false,
-        };
-        let precedes = |site: SiteId| new.precedes.contains(&site.0);
-        let NewBarrier { loops, ends_iteration, .. } = *new;
-        let barrier = FurtherBarrier { sync, precedes: &precedes, loops, ends_iteration };
-        let Some(changed) = further_barrier::insert(protocol, barrier) else { return false };
+        let Some((changed, sync)) = with_barrier(protocol, new) else { return false };
         let sites: Vec<_> = pairs.iter().map(|pair| pair.map(SiteId)).collect();
         let mut was_racy = false;
         for (launch, block) in launches_of(&prover, shown) {
@@ -390,6 +415,19 @@ impl Session {
         }
         was_racy
     }
+}
+
+/// Returns the protocol with a further barrier, and whom it is for. `None` if it has no certain place for one.
+fn with_barrier(protocol: &Protocol, new: &NewBarrier) -> Option<(Protocol, Sync)> {
+    let sync = match new.level {
+        Level::Block => Sync::Block,
+        Level::Warp => Sync::Warp,
+        Level::Grid => return None,
+    };
+    let precedes = |site: SiteId| new.precedes.contains(&site.0);
+    let NewBarrier { loops, ends_iteration, .. } = *new;
+    let barrier = FurtherBarrier { sync, precedes: &precedes, loops, ends_iteration };
+    Some((further_barrier::insert(protocol, barrier)?, sync))
 }
 
 /// Races of a finding by kernel. `None` if the sides of some race belong to different launches.

@@ -69,12 +69,14 @@ fn effect(modules: &Modules, side: &Side) -> schema::Effect {
     }
 }
 
-/// The calls in user code through which `shown` was inlined, itself first.
+/// The calls in user code through which `shown` was inlined, itself first. The last one is the kernel, whosever it is.
 fn calls(meta: &ModuleMeta, frames: &[Frame], shown: &Frame) -> Vec<schema::Call> {
     let outer = frames.iter().skip_while(|frame| !std::ptr::eq(*frame, shown));
+    let is_kernel = |frame: &Frame| frames.last().is_some_and(|last| std::ptr::eq(last, frame));
     outer
         .filter_map(|frame| {
-            let file = meta.files.get(frame.file as usize).filter(|file| !file.system)?;
+            let file = meta.files.get(frame.file as usize);
+            let file = file.filter(|file| !file.system || is_kernel(frame) || std::ptr::eq(frame, shown))?;
             Some(schema::Call {
                 function: (!frame.function.is_empty()).then(|| frame.function.clone()),
                 file: file.name.clone(),

@@ -14,6 +14,10 @@ pub struct Flow {
     /// Its atomics that change nothing: loads, and looks at mbarriers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub looks: Vec<u32>,
+    /// Its atomics that tell no thread anything: no way that a thread takes depends on what an atomic has read of their
+    /// memory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counts: Vec<u32>,
     /// Its atomics on shared memory, which order no blocks of different clusters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared: Vec<u32>,

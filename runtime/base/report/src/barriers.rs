@@ -97,17 +97,23 @@ pub fn relation(flow: &Flow, [earlier, later]: Pair, level: Level) -> Option<Rel
     let is_reversed = !after(from, true).contains(&to) && after(to, true).contains(&from);
     let (first, second) = if is_reversed { (to, from) } else { (from, to) };
     let between: BTreeSet<_> = after(first, false).intersection(&before(second)).copied().collect();
+    // Lanes that synchronise behind both order nothing within an iteration.
+    let in_iteration = after(first, true);
+    let is_sequence = in_iteration.contains(&second);
+    let is_between =
+        |at: &StepPlace| !is_sequence || in_iteration.contains(at) && after(*at, true).contains(&second);
+    let between_both = between.iter().copied().filter(is_between).collect();
     Some(Relation {
         interval: shared.trailing_zeros(),
         over_back_edge,
         is_statement: is_one_statement(flow, from, to),
         is_reversed,
-        is_sequence: over_back_edge.is_some() || after(first, true).contains(&second),
+        is_sequence: over_back_edge.is_some() || is_sequence,
         may_poll,
         has_atomics: meets(&after(from, false), &is_atomic) && meets(&before(to), &is_atomic),
-        has_lanes: meets(&between, &|step| matches!(step, Step::Lanes)),
+        has_lanes: meets(&between_both, &|step| matches!(step, Step::Lanes)),
         has_arrival: meets(&between, &is_arrival),
-        is_both_ways: after(first, true).contains(&second) && after(second, false).contains(&first),
+        is_both_ways: is_sequence && after(second, false).contains(&first),
     })
 }
 
@@ -310,6 +316,15 @@ pub(crate) mod tests {
             let found = relation(&flow("u: L17 a0 l L18 a1"), pair, Level::Warp).unwrap();
             assert_eq!((found.has_lanes, found.is_reversed), (true, pair == [1, 0]));
         }
+    }
+
+    #[test]
+    fn lanes_that_synchronise_behind_both_are_not_between() {
+        let has = |text: &str| relation(&flow(text), [0, 1], Level::Warp).unwrap().has_lanes;
+        let rounds = "u 1:\nu 1,2: L1 a0 L2 a1 L3 l\nu:";
+        assert!(!has(rounds) && has(&rounds.replace("L2", "l L2")));
+        // One access follows the other in the next iteration only.
+        assert!(has("u 1:\nu 1,2: L1 a1 W L2 a0 L3 l\nu:"));
     }
 
     #[test]

@@ -201,7 +201,7 @@ impl<'a> Evidence<'a> {
             && self.kernel.is_some_and(|kernel| flags::is_told_by_arrivals(kernel.flow, kernel.pair));
         let has_fences = has_fences && !by_arrivals;
         let needs_flag = !is_parted && (has_fences || race.scope > Scope::Block || !is_sequence || !meet);
-        if race.same_value == Some(true) && is_one_place && update.is_none() {
+        if race.same_value == Some(true) && (is_one_place || self.is_either_or()) && update.is_none() {
             Diagnosis::SameValue
         } else if let Some(mistake) = mistake {
             Diagnosis::Mistake(mistake)
@@ -301,7 +301,7 @@ impl<'a> Evidence<'a> {
     /// Returns advice.
     pub(crate) fn hint(&self, diagnosis: Diagnosis) -> Option<String> {
         let (race, facts) = (self.race, self.facts);
-        let order = Order::of(race, self.relation);
+        let (order, unwaited) = (Order::of(race, self.relation), self.unwaited());
         let hint = match diagnosis {
             Diagnosis::OutOfBounds { side, variable } => hint::of_stray(&race.accesses[side], variable),
             Diagnosis::Update(update) => hint::of_update(race, update.by_value),
@@ -314,7 +314,7 @@ impl<'a> Evidence<'a> {
                 hint::of_overlapping_copies(race)
             }
             Diagnosis::Mask => hint::of_mask(race, order),
-            Diagnosis::MissingBarrier if self.is_unwaited() => mistakes::of_arrival(race, order),
+            Diagnosis::MissingBarrier if unwaited.is_some() => mistakes::of_arrival(race, unwaited?),
             Diagnosis::MissingBarrier if race.kind.has(Effect::Atomic) => hint::of_barrier(race, order),
             Diagnosis::UnwaitedCopy if updates::are_copies_in_pipeline(self.facts, self.kernel) => {
                 hint::hint(race, facts, order)? + hint::IF_PIPELINE
@@ -330,11 +330,16 @@ impl<'a> Evidence<'a> {
         Some(hint)
     }
 
-    /// True if threads of a block arrive at a barrier object between the sides: the wait for it is missing, or is for
-    /// another phase.
-    fn is_unwaited(&self) -> bool {
-        let is_in_block = self.race.scope <= Scope::Block && self.race.kind.has(Effect::Write);
-        is_in_block && self.relation.is_some_and(|relation| relation.has_arrival)
+    /// Returns the order of the sides if threads of a block arrive at a barrier object before the second one, and do not
+    /// wait for it there, or for another phase.
+    fn unwaited(&self) -> Option<Order> {
+        let (race, relation, InKernel { flow, pair }) = (self.race, self.relation?, self.kernel?);
+        match relation.has_arrival {
+            _ if race.scope > Scope::Block || !race.kind.has(Effect::Write) => None,
+            true => Some(Order::of(race, self.relation)),
+            false if relation.is_sequence => None,
+            false => Some(Order { swaps: flags::unwaited_side(flow, pair)? == 0, ..Order::default() }),
+        }
     }
 
     /// Returns what is missing, in a sentence without a full stop.
@@ -406,7 +411,7 @@ impl<'a> Evidence<'a> {
             Diagnosis::EndOfBlock | Diagnosis::MissingBarrier => match race.scope {
                 Scope::Grid => format!("nothing orders {between} of different blocks"),
                 Scope::Cluster => format!("no barrier of the cluster stands between {between}"),
-                _ if self.is_unwaited() => {
+                _ if self.unwaited().is_some() => {
                     format!("nobody waits for the arrival at the barrier object between {between}")
                 }
                 _ => format!("no barrier stands between {between}"),

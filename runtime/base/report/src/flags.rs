@@ -38,6 +38,19 @@ pub fn is_told_by_arrivals(flow: &Flow, pair: Pair) -> bool {
     !told.is_empty() && told.iter().all(|is_arrival| *is_arrival)
 }
 
+/// Returns which of two accesses threads come to without a look whether others have told them something. They look before
+/// the other one, which an arrival at a barrier object follows, and tell of both only by arrivals.
+pub fn unwaited_side(flow: &Flow, pair: Pair) -> Option<usize> {
+    let looked = pair.map(|site| is_looked_for(flow, site));
+    let other = looked.iter().position(|is_looked| *is_looked).filter(|_| looked.contains(&false))?;
+    let places = places(flow);
+    let in_iteration = Walk { back: false, stops: |step| step == Step::Barrier };
+    let is_told =
+        |arrival| Some(reaches(flow, *places.get(&pair[other])?, *places.get(arrival)?, in_iteration));
+    let is_told = flow.arrivals.iter().any(|arrival| is_told(arrival) == Some(true));
+    (is_told && is_told_by_arrivals(flow, pair)).then_some(1 - other)
+}
+
 /// True if threads look before each of two accesses whether others have told them something, and a thread that makes
 /// both looks between them.
 pub fn are_looked_for(flow: &Flow, pair: Pair) -> bool {
@@ -54,6 +67,25 @@ pub fn are_looked_for(flow: &Flow, pair: Pair) -> bool {
     pair.iter().all(|&site| is_looked_for(flow, site))
         && !reaches_without(flow, a, b, &looks)
         && !reaches_without(flow, b, a, &looks)
+}
+
+/// True if one flag or lock would order two pairs of accesses: within an iteration, no atomic that tells or looks stands
+/// between a side of the one pair and a side of the other one.
+pub fn are_told_together(flow: &Flow, a: Pair, b: Pair) -> bool {
+    let places = places(flow);
+    let parts = |step: &Step| {
+        matches!(step, Step::Atomic(site) if !flow.counts.contains(site)) || *step == Step::Barrier
+    };
+    let parted: BTreeSet<StepPlace> = places_of(flow, &parts).into_iter().collect();
+    let is_near = |one: u32, other: u32| match (places.get(&one), places.get(&other)) {
+        (Some(&from), Some(&to)) => {
+            one == other
+                || reaches_without(flow, from, to, &parted)
+                || reaches_without(flow, to, from, &parted)
+        }
+        _ => false,
+    };
+    both(b).into_iter().any(|[first, second]| is_near(a[0], first) && is_near(a[1], second))
 }
 
 /// True if a way within an iteration leads from one step to another, and none of these steps lies on it.
@@ -96,8 +128,7 @@ pub fn may_exclude(flow: &Flow, pair: Pair) -> bool {
     };
     let gives_back = |block: usize, first: usize| {
         let last = atomics(block).next_back().filter(|_| flow.blocks[block].decides);
-        atomics(block)
-            .any(|atomic| atomic.0 >= first && !flow.looks.contains(&atomic.1) && Some(atomic) != last)
+        atomics(block).any(|atomic| atomic.0 >= first && tells(flow, &atomic.1) && Some(atomic) != last)
     };
     let is_given_back = |from: StepPlace| {
         gives_back(from.0, from.1 + 1)
@@ -273,9 +304,14 @@ fn is_looked_for(flow: &Flow, access: u32) -> bool {
 fn releases(flow: &Flow, step: &Step, across_blocks: bool) -> Option<u32> {
     match *step {
         Step::Atomic(site) if across_blocks && flow.shared.contains(&site) => None,
-        Step::Atomic(site) => Some(site).filter(|site| !flow.looks.contains(site)),
+        Step::Atomic(site) => Some(site).filter(|site| tells(flow, site)),
         _ => None,
     }
+}
+
+/// True for an atomic by which a thread may tell others of something.
+fn tells(flow: &Flow, atomic: &u32) -> bool {
+    !flow.looks.contains(atomic) && !flow.counts.contains(atomic)
 }
 
 /// True if what an atomic has read decides whether or when a thread comes to the later access.
@@ -622,11 +658,46 @@ mod tests {
         assert!(told(rounds) && looked(rounds));
         // An atomic tells of something, too, or nobody arrives.
         assert!(!told(&rounds.replace("a1", "a1 x9")) && !told(&rounds.replace("x5", "").replace("x7", "")));
+        // Nobody takes a way by what the last atomic counts.
+        let counts = rounds.replace("u 1,6:\nu:", "u 1,6:\nu: x9");
+        assert!(!told(&counts));
+        assert!(is_told_by_arrivals(&Flow { counts: vec![9], ..of(&counts) }, [0, 1]));
         // Some threads do not wait.
         assert!(!looked(&rounds.replace("u 2: L1", " 2,3: L1")));
         // One thread stores and another one loads. Who stores does not look.
         let two = "u 1,3:\nd 1,2: L1 x6\n 5: L2 a0 x5\nd 3,4: L3 x8\n 5: L4 a1 x7\nu:";
         assert!(told(two) && looked(two) && !looked(&two.replace("u 1,3:", "u 2,3:")));
+    }
+
+    #[test]
+    fn one_lock_guards_what_no_atomic_parts() {
+        let together = |text: &str| are_told_together(&flow(text), [0, 0], [1, 2]);
+        let lock = "d 0,1: L1 x3\nu: L2 a0 L3 a1 L4 a2 L5 x4";
+        assert!(together(lock));
+        assert!(
+            !together(&lock.replace("L3 a1", "x5 x6 L3 a1")) && !together(&lock.replace("L4 a2", "L4 B a2"))
+        );
+        // What only counts parts nothing.
+        let counts = Flow { counts: vec![5], ..flow(&lock.replace("L3 a1", "x5 L3 a1")) };
+        assert!(are_told_together(&counts, [0, 0], [1, 2]));
+    }
+
+    #[test]
+    fn who_does_not_look_is_told_of_nothing() {
+        // The producer arrives at `empty` and writes; the consumers look at `full`, read, and arrive.
+        let ring = "u 1,3:\nu 2: L1 x5\n 1,5: L2 a0 x7\nd 3,4: L3 x6\n 3,5: L4 a1 x5\nu:";
+        let side = |text: &str| {
+            unwaited_side(&Flow { looks: vec![6, 8], arrivals: vec![5, 7], ..flow(text) }, [0, 1])
+        };
+        assert_eq!(side(ring), Some(0));
+        assert_eq!(side(&ring.replace("L1 x5", "L1")), Some(0));
+        // It looks too.
+        assert_eq!(side(&ring.replace("u 2: L1 x5", "d 1,2: L1 x5 x8")), None);
+        // The consumers do not look either, do not arrive behind the read, or an atomic tells of something.
+        assert_eq!(side(&ring.replace("L3 x6", "L3")), None);
+        assert_eq!(side(&ring.replace("L4 a1 x5", "x5 L4 a1")), None);
+        assert_eq!(side(&ring.replace("L4 a1 x5", "L4 a1 B x5")), None);
+        assert_eq!(side(&ring.replace("L4 a1 x5", "L4 a1 x5 x9")), None);
     }
 
     #[test]

@@ -87,6 +87,18 @@ pub(crate) fn of_branches(race: &Race) -> String {
     )
 }
 
+/// Returns what is missing, and advice, if one statement of a loop reads what other threads write in the same iteration.
+/// `sides` are the read and the write.
+pub(crate) fn of_in_place(race: &Race, [read, write]: [&str; 2]) -> (String, String) {
+    let barrier = if race.scope == Scope::Warp { "__syncwarp()" } else { "__syncthreads()" };
+    let why = format!("no barrier stands between {read} and {write} in one iteration of the loop");
+    let advice = format!(
+        "a thread reads what another one writes in the same iteration: write to another array than the one that is \
+         read, or read into a variable and put a {barrier} before the write, if all threads come there"
+    );
+    (why, advice)
+}
+
 /// Returns ` at line 5 and at line 7`.
 pub(crate) fn places(race: &Race) -> String {
     match [race.earlier(), race.later()].map(position) {

@@ -333,6 +333,40 @@ pub fn name_several_writers(report: &mut Report) {
     }
 }
 
+/// True if no barrier has mended the races of a statement of a loop, of which one side reads: threads may also race
+/// within an iteration.
+pub fn may_be_in_place(report: &Report, finding: &Finding, races: &[InKernel<'_>]) -> bool {
+    let is_statement = |race: &InKernel<'_>| {
+        let relation = relation(race.flow, race.pair, Level::Block);
+        relation.is_some_and(|relation| relation.is_statement && relation.over_back_edge.is_some())
+    };
+    finding.cause == CauseKind::LoopBackEdge
+        && finding.fix.diff.is_none()
+        && !races.is_empty()
+        && races.iter().all(is_statement)
+        && report
+            .races_of(finding)
+            .all(|race| race.scope <= Scope::Block && race.kind != RaceKind::WriteWrite)
+}
+
+/// Says of a finding that threads race within an iteration of a loop: one statement reads what others write there.
+pub fn name_in_place(report: &mut Report, at: usize) {
+    let Some(race) = report.races_of(&report.findings[at]).next() else { return };
+    let mut sides = [(race.kind.earlier(), true), (race.kind.later(), false)];
+    sides.sort_by_key(|(effect, _)| *effect != Effect::Read);
+    let [read, write] = sides.map(|(_, is_earlier)| words::effect_at(race, is_earlier));
+    let (why, advice) = hint::of_in_place(race, [&read, &write]);
+    let finding = &mut report.findings[at];
+    let rest = finding.title.find(':').map_or("", |colon| &finding.title[colon..]);
+    finding.title = format!("{}{rest}", CauseKind::MissingBarrier.words());
+    (finding.cause, finding.why, finding.fix.advice) = (CauseKind::MissingBarrier, why, Some(advice.clone()));
+    for &race in &finding.races {
+        if let Some(race) = report.races.get_mut(race) {
+            race.hint = Some(advice.clone());
+        }
+    }
+}
+
 /// Gives a finding of a warp the barrier of the block that another finding of its kernel needs at the same place.
 pub fn share_barriers(report: &mut Report) {
     for at in 0..report.findings.len() {

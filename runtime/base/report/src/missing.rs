@@ -283,6 +283,22 @@ fn several(all: &[Insertion], left: impl Fn(&[Insertion]) -> usize) -> Option<Ve
     Some(chosen)
 }
 
+/// Returns a barrier at the end of each iteration of the innermost loop around two accesses, wherever threads leave it.
+/// No source may have it: it tells whether threads of one iteration race. `None` if no loop has both.
+pub fn end_of_iteration(flow: &Flow, pair: Pair, level: Level) -> Option<NewBarrier> {
+    let (places, reversed) = (places(flow), reversed(flow));
+    let blocks: Vec<usize> = pair.iter().filter_map(|site| places.get(site)).map(|at| at.0).collect();
+    let around = loops(flow, &reversed).filter(|(_, of)| blocks.iter().all(|block| of.contains(block)));
+    let around: Vec<_> = around.collect();
+    let (_, innermost) = around.iter().min_by_key(|(_, blocks)| blocks.len())?;
+    let steps = innermost.iter().flat_map(|&block| &flow.blocks[block].steps);
+    let sites = steps.filter_map(|step| match *step {
+        Step::Access(site) | Step::Atomic(site) => Some(site),
+        _ => None,
+    });
+    Some(NewBarrier { level, precedes: sites.collect(), loops: around.len(), ends_iteration: true })
+}
+
 /// Returns what a barrier before a step precedes. `None` if it is unknown what threads would then wait for.
 fn new_barrier(flow: &Flow, (at, step): StepPlace, level: Level) -> Option<NewBarrier> {
     // Lanes that wait for some others could wait forever if those wait at a new barrier.
