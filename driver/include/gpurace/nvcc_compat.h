@@ -31,6 +31,13 @@ template <int = 0> static inline unsigned long long __gpurace_rdtsc() { return _
 #define __rdtsc __gpurace_rdtsc
 #endif
 
+// clang includes cuRAND's headers before each source, and nvcc does not. Programs have variables of these
+// names.
+#undef LARGE_SIZE
+#undef MEXP
+#undef QUALIFIERS
+#undef THREAD_NUM
+
 // nvcc has operator new and delete in device code without any include.
 #include <new>
 
