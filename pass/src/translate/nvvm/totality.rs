@@ -71,20 +71,21 @@ unsafe fn shift(builder: LLVMBuilderRef, shift: LLVMValueRef) {
     unsafe {
         let amount = LLVMGetOperand(shift, 1);
         let ty = LLVMTypeOf(shift);
-        let bits = LLVMGetIntTypeWidth(element_type(ty));
-        let last = splat(ty, |element| LLVMConstInt(element, u64::from(bits - 1), 0));
+        let bits = u64::from(LLVMGetIntTypeWidth(element_type(ty)));
+        let width = splat(ty, |element| LLVMConstInt(element, bits, 0));
         LLVMPositionBuilderBefore(builder, shift);
         LLVMSetCurrentDebugLocation2(builder, LLVMInstructionGetDebugLoc(shift));
-        let too_far = LLVMBuildICmp(builder, LLVMIntPredicate::LLVMIntUGT, amount, last, name);
+        let is_less = LLVMBuildICmp(builder, LLVMIntPredicate::LLVMIntULT, amount, width, name);
         if ir::opcode(shift) == LLVMOpcode::LLVMAShr {
-            LLVMSetOperand(shift, 1, LLVMBuildSelect(builder, too_far, last, amount, name));
+            let last = splat(ty, |element| LLVMConstInt(element, bits - 1, 0));
+            LLVMSetOperand(shift, 1, LLVMBuildSelect(builder, is_less, amount, last, name));
             return;
         }
         LLVMPositionBuilderBefore(builder, LLVMGetNextInstruction(shift));
         LLVMSetCurrentDebugLocation2(builder, LLVMInstructionGetDebugLoc(shift));
-        let result = LLVMBuildSelect(builder, too_far, LLVMConstNull(ty), shift, name);
+        let result = LLVMBuildSelect(builder, is_less, shift, LLVMConstNull(ty), name);
         LLVMReplaceAllUsesWith(shift, result);
-        LLVMSetOperand(result, 2, shift);
+        LLVMSetOperand(result, 1, shift);
     }
 }
 
