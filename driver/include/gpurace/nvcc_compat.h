@@ -24,6 +24,20 @@ __asm__(__GPURACE_DEVICE_SYMBOLS__);
 #include <string.h>
 #include <time.h>
 
+// Programs define `__rdtsc` by themselves, which is a built-in function of clang and none of g++. A function
+// of the program comes before a template.
+#if defined(__x86_64__) && __cplusplus >= 201103L
+template <int = 0> static inline unsigned long long __gpurace_rdtsc() { return __builtin_ia32_rdtsc(); }
+#define __rdtsc __gpurace_rdtsc
+#endif
+
+// clang includes cuRAND's headers before each source, and nvcc does not. Programs have variables of these
+// names.
+#undef LARGE_SIZE
+#undef MEXP
+#undef QUALIFIERS
+#undef THREAD_NUM
+
 // nvcc has operator new and delete in device code without any include.
 #include <new>
 

@@ -24,7 +24,7 @@ use crate::config::Config;
 use crate::ir;
 use crate::ir::modules::{reread, verify};
 use crate::ir::position::Positions;
-use crate::translate::{managed, shared, thread_context};
+use crate::translate::{managed, nvvm, shared, thread_context};
 
 /// Lowers a normalised module and writes it as a host object. Returns the descriptions of kernels and device variables.
 ///
@@ -48,6 +48,9 @@ pub unsafe fn to_object(
     let machine = object::machine(&config.cpu, config.opt_level)?;
     // SAFETY: by contract; linking disposes of `bare`.
     unsafe {
+        for code in std::iter::once(module).chain(bare) {
+            nvvm::make_shifts_total(code);
+        }
         let checks = if bare.is_some() { Checks::Kept } else { Checks::None };
         let lowered = lower_functions(module, &machine, checks, |module, kernels, reach, layout| {
             describe::kernels(module, kernels, reach, layout, site_functions, positions)

@@ -11,7 +11,7 @@
 //! [`Entry::Unsupported`] with that name. A launch that reaches the call ends; the compilation does
 //! not, and no value is wrong.
 //!
-//! For some operands, integer division and float-to-integer conversion are undefined in LLVM or trap on the
+//! For some operands, integer division, shifts and float-to-integer conversion are undefined in LLVM or trap on the
 //! host. [`totality`] gives them the results that PTX defines.
 
 mod blocks;
@@ -39,7 +39,7 @@ use crate::ir::entry_calls::EntryCalls;
 use crate::ir::modules::parse_text;
 use crate::ir::passes::{run_passes, run_passes_on};
 use template::{Lowering, Signature};
-pub use totality::make_division_total;
+pub use totality::{make_division_total, make_shifts_total};
 
 /// The metadata of the instructions that initialise, change and test the word of an mbarrier.
 pub const MBARRIER: &str = "gpurace.mbarrier";

@@ -6,7 +6,8 @@
 //! * Float-to-integer conversion saturates. NaN becomes 0 if neither type has 64 bits, else the highest bit
 //!   alone (PTX ISA, "cvt").
 //!
-//! Shifts by more than the width need no change: clang masks them, or they are poison, also for PTX.
+//! * A shift by the width or more leaves nothing, or only the sign (PTX ISA, "shl" and "shr"). LLVM gives no result.
+//!   Decoders shift by `32 - n` with an `n` of 0. x86-64 shifts by the lowest bits of the amount.
 
 use llvm_sys::core::*;
 use llvm_sys::debuginfo::LLVMInstructionGetDebugLoc;
@@ -37,6 +38,54 @@ pub unsafe fn make_division_total(module: LLVMModuleRef) {
             }
         }
         LLVMDisposeBuilder(builder);
+    }
+}
+
+/// Gives shifts a result for all amounts, on scalars and vectors. Protocols have PTX's shifts anyway. So this comes
+/// after them, and no proof has to see through the guards.
+///
+/// # Safety
+/// `module` is live and used by this thread alone.
+pub unsafe fn make_shifts_total(module: LLVMModuleRef) {
+    // SAFETY: by contract; the builder is freed once.
+    unsafe {
+        let builder = LLVMCreateBuilderInContext(ir::context(module));
+        for function in ir::definitions(module) {
+            for instruction in ir::instructions(function) {
+                use LLVMOpcode::*;
+                if matches!(ir::opcode(instruction), LLVMShl | LLVMLShr | LLVMAShr)
+                    && LLVMIsConstant(LLVMGetOperand(instruction, 1)) == 0
+                {
+                    shift(builder, instruction);
+                }
+            }
+        }
+        LLVMDisposeBuilder(builder);
+    }
+}
+
+/// Guards a shift by the width or more: a signed one leaves the sign, the others 0.
+unsafe fn shift(builder: LLVMBuilderRef, shift: LLVMValueRef) {
+    let name = c"".as_ptr();
+    // SAFETY: by `make_shifts_total`'s contract; an instruction follows a shift.
+    unsafe {
+        let amount = LLVMGetOperand(shift, 1);
+        let ty = LLVMTypeOf(shift);
+        let bits = u64::from(LLVMGetIntTypeWidth(element_type(ty)));
+        let width = splat(ty, |element| LLVMConstInt(element, bits, 0));
+        LLVMPositionBuilderBefore(builder, shift);
+        LLVMSetCurrentDebugLocation2(builder, LLVMInstructionGetDebugLoc(shift));
+        let is_less = LLVMBuildICmp(builder, LLVMIntPredicate::LLVMIntULT, amount, width, name);
+        if ir::opcode(shift) == LLVMOpcode::LLVMAShr {
+            let last = splat(ty, |element| LLVMConstInt(element, bits - 1, 0));
+            LLVMSetOperand(shift, 1, LLVMBuildSelect(builder, is_less, amount, last, name));
+            return;
+        }
+        LLVMPositionBuilderBefore(builder, LLVMGetNextInstruction(shift));
+        LLVMSetCurrentDebugLocation2(builder, LLVMInstructionGetDebugLoc(shift));
+        let result = LLVMBuildSelect(builder, is_less, shift, LLVMConstNull(ty), name);
+        LLVMReplaceAllUsesWith(shift, result);
+        LLVMSetOperand(result, 1, shift);
     }
 }
 
