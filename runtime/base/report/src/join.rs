@@ -139,8 +139,8 @@ fn are_one_on_objects(report: &Report, both: [&Finding; 2], traces: &Traces<'_>)
     both[0].object != both[1].object && is_one
 }
 
-/// True if what lacks a barrier in two findings is of the same two lines of one function: a barrier between these orders
-/// both.
+/// True if what lacks a barrier in two findings is of the same two lines of one function: a barrier between these
+/// orders both.
 fn are_of_same_lines(report: &Report, both: [&Finding; 2]) -> bool {
     let line = |access: &Access| Some((access.function.clone()?, access.file.clone()?, access.line?));
     let of_race = |race: &Race| {
