@@ -1,6 +1,7 @@
 //! The control flow of each kernel with its accesses, barriers and source lines, from which the report finds
 //! the barrier that is missing ([`gpurace_abi::flow`]).
 
+mod exits;
 mod inlined;
 
 use std::collections::{HashMap, HashSet};
@@ -21,6 +22,7 @@ use crate::analysis::reach;
 use crate::analysis::regions::Graph;
 use crate::analysis::spins;
 use crate::analysis::uniform::{Inputs, Uniformity};
+use crate::checks::flow::exits::{is_line, leave_directly};
 use crate::checks::flow::inlined::{Calls, Inlined};
 use crate::checks::grid_sync;
 use crate::checks::one_thread;
@@ -223,6 +225,7 @@ unsafe fn of_kernel(
             },
         });
         let mut blocks: Vec<FlowBlock> = blocks.collect();
+        leave_directly(&mut blocks, &graph);
         run_where_threads_meet(&mut blocks, &graph);
         // Lanes that alone reach a sync of some lanes could wait there for others that wait at a new barrier.
         let waits_alone = blocks.iter().any(|block| !block.uniform && block.steps.contains(&Step::Lanes));
@@ -250,7 +253,9 @@ unsafe fn of_kernel(
 }
 
 /// Marks the blocks that a thread runs as often as one with a barrier: CUDA wants all threads of the thread block
-/// there, whatever the pass knows of the conditions on the way.
+/// there, whatever the pass knows of the conditions on the way. In a loop, a thread may also end between the two. All
+/// threads begin the first iteration together, and those that have met at the barrier begin the next one. This is said
+/// only of loops behind which threads access no memory.
 fn run_where_threads_meet(blocks: &mut [FlowBlock], graph: &Graph) {
     let next: Vec<Vec<usize>> =
         blocks.iter().map(|block| block.next.iter().map(|&next| next as usize).collect()).collect();
@@ -269,8 +274,34 @@ fn run_where_threads_meet(blocks: &mut [FlowBlock], graph: &Graph) {
     };
     let meets = |block: &FlowBlock| block.steps.iter().any(|step| matches!(step, Step::Barrier | Step::Grid));
     let meeting: Vec<usize> = (0..blocks.len()).filter(|&at| meets(&blocks[at])).collect();
-    for (at, block) in blocks.iter_mut().enumerate() {
-        block.uniform |= meeting.iter().any(|&other| alike(at.min(other), at.max(other)));
+    let before = reversed(&next);
+    let begins_together = |at: usize, blocks: &[FlowBlock]| {
+        let Some(header) = graph.loop_of[at].map(|around| graph.loops[around].header) else { return false };
+        let (latches, enters): (Vec<usize>, Vec<usize>) =
+            before[header].iter().partition(|&&from| from >= header);
+        let all_enter = matches!(enters[..], [from] if blocks[from].uniform && next[from] == [header]);
+        let leads_on = |barrier: usize| {
+            graph.loop_of[at] == graph.loop_of[barrier]
+                && dominates(at, barrier)
+                && follows(barrier, header)
+                && latches.iter().all(|&latch| dominates(barrier, latch))
+        };
+        // What threads that leave alone do then would run beside the others.
+        let is_within = |block: usize| graph.within(graph.loop_of[block], graph.loop_of[at]);
+        let within = (0..blocks.len()).filter(|&block| is_within(block));
+        let mut left: Vec<usize> = within.flat_map(|block| next[block].iter().copied()).collect();
+        left.retain(|&block| !is_within(block));
+        let mut behind = HashSet::new();
+        while let Some(block) = left.pop() {
+            left.extend(next[block].iter().filter(|&&next| behind.insert(next)));
+            behind.insert(block);
+        }
+        let ends = behind.iter().all(|&block| blocks[block].steps.iter().all(is_line));
+        all_enter && ends && follows(header, at) && meeting.iter().any(|&barrier| leads_on(barrier))
+    };
+    for at in 0..blocks.len() {
+        let is_alike = meeting.iter().any(|&other| alike(at.min(other), at.max(other)));
+        blocks[at].uniform |= is_alike || begins_together(at, blocks);
     }
 }
 

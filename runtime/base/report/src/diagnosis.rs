@@ -330,8 +330,8 @@ impl<'a> Evidence<'a> {
         Some(hint)
     }
 
-    /// Returns the order of the sides if threads of a block arrive at a barrier object before the second one, and do not
-    /// wait for it there, or for another phase.
+    /// Returns the order of the sides if threads of a block arrive at a barrier object before the second one, and wait
+    /// for another phase or not at all.
     fn unwaited(&self) -> Option<Order> {
         let (race, relation, InKernel { flow, pair }) = (self.race, self.relation?, self.kernel?);
         match relation.has_arrival {

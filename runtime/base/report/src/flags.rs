@@ -38,8 +38,8 @@ pub fn is_told_by_arrivals(flow: &Flow, pair: Pair) -> bool {
     !told.is_empty() && told.iter().all(|is_arrival| *is_arrival)
 }
 
-/// Returns which of two accesses threads come to without a look whether others have told them something. They look before
-/// the other one, which an arrival at a barrier object follows, and tell of both only by arrivals.
+/// Returns which of two accesses threads come to without a look whether others have told them something. They look
+/// before the other one, which an arrival at a barrier object follows, and tell of both only by arrivals.
 pub fn unwaited_side(flow: &Flow, pair: Pair) -> Option<usize> {
     let looked = pair.map(|site| is_looked_for(flow, site));
     let other = looked.iter().position(|is_looked| *is_looked).filter(|_| looked.contains(&false))?;
@@ -69,8 +69,8 @@ pub fn are_looked_for(flow: &Flow, pair: Pair) -> bool {
         && !reaches_without(flow, b, a, &looks)
 }
 
-/// True if one flag or lock would order two pairs of accesses: within an iteration, no atomic that tells or looks stands
-/// between a side of the one pair and a side of the other one.
+/// True if one flag or lock would order two pairs of accesses: within an iteration, no atomic that tells or looks
+/// stands between a side of the one pair and a side of the other one.
 pub fn are_told_together(flow: &Flow, a: Pair, b: Pair) -> bool {
     let places = places(flow);
     let parts = |step: &Step| {

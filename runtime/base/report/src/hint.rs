@@ -87,8 +87,8 @@ pub(crate) fn of_branches(race: &Race) -> String {
     )
 }
 
-/// Returns what is missing, and advice, if one statement of a loop reads what other threads write in the same iteration.
-/// `sides` are the read and the write.
+/// Returns what is missing, and advice, if one statement of a loop reads what other threads write in the same
+/// iteration.
 pub(crate) fn of_in_place(race: &Race, [read, write]: [&str; 2]) -> (String, String) {
     let barrier = if race.scope == Scope::Warp { "__syncwarp()" } else { "__syncthreads()" };
     let why = format!("no barrier stands between {read} and {write} in one iteration of the loop");

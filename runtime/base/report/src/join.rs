@@ -34,7 +34,9 @@ pub type Traces<'a> = HashMap<&'a str, Vec<InKernel<'a>>>;
 /// - what a plain flag tells of, or a lock with a plain access guards, on other objects too: the flag or the lock must
 ///   become atomic;
 /// - what a flag or a lock of too narrow a scope lets race, on other objects too;
+/// - what one flag or lock without a fence guards, on several objects;
 /// - what lacks a barrier within the iterations of one loop, and from one iteration to the next;
+/// - what lacks a barrier between the same two lines, on several objects;
 /// - what one barrier would order, on several objects, though no line has a place for it;
 /// - what arrivals and waits at barrier objects do not order, on several objects;
 /// - what blocks of one branch may tell those of another one of by a plain flag: both objects lack order between
@@ -77,7 +79,11 @@ pub fn join(report: &mut Report, traces: &Traces<'_>) {
                         && is_of_iterations(report, finding, known, traces)
                         && report.races_of(known).any(is_apart)
                 }
-                (Other, MissingFence) => same_object && places.is_subset(&self::places(report, known)),
+                (MissingFence, MissingFence) => lack_one_fence([finding, known], traces),
+                (Other, MissingFence) => {
+                    same_object && places.is_subset(&self::places(report, known))
+                        || lack_one_fence([finding, known], traces)
+                }
                 (MissingFence | Other, NarrowScope) => report.races_of(finding).all(|race| {
                     report.races_of(known).any(|narrow| narrow.scope == race.scope && !same_object)
                 }),
@@ -93,6 +99,7 @@ pub fn join(report: &mut Report, traces: &Traces<'_>) {
                     let has_fix = [finding, known].iter().any(|finding| finding.fix.diff.is_some());
                     !has_fix
                         && (!own.is_empty() && own == other
+                            || are_of_same_lines(report, [finding, known])
                             || lack_one_barrier(report, [finding, known], traces))
                 }
                 _ => false,
@@ -125,7 +132,44 @@ fn is_of_back_edge(report: &Report, within: usize, next: usize, traces: &Traces<
 
 /// True if one mistake shows in two findings on different objects: barrier objects that order neither, or a barrier.
 fn are_one_on_objects(report: &Report, both: [&Finding; 2], traces: &Traces<'_>) -> bool {
-    both[0].object != both[1].object && (are_wrong_phases(both) || lack_one_barrier(report, both, traces))
+    let is_one = are_wrong_phases(both)
+        || are_of_same_lines(report, both)
+        || lack_one_fence(both, traces)
+        || lack_one_barrier(report, both, traces);
+    both[0].object != both[1].object && is_one
+}
+
+/// True if what lacks a barrier in two findings is of the same two lines of one function: a barrier between these
+/// orders both.
+fn are_of_same_lines(report: &Report, both: [&Finding; 2]) -> bool {
+    let line = |access: &Access| Some((access.function.clone()?, access.file.clone()?, access.line?));
+    let of_race = |race: &Race| {
+        let [one, other] = [line(race.earlier())?, line(race.later())?];
+        (one.0 == other.0 && one != other).then_some([one, other])
+    };
+    let lines = |finding| report.races_of(finding).map(of_race).collect::<Option<BTreeSet<_>>>();
+    let [one, other] = both.map(lines);
+    both.iter().all(|finding| fix::may_need_barriers(finding))
+        && both[0].cause == both[1].cause
+        && one.is_some_and(|one| !one.is_empty() && other == Some(one))
+}
+
+/// True if one flag or lock would order the races of two findings. The second one says that it has no fence, the first
+/// one too, or it is of updates that the lock guards.
+fn lack_one_fence(both: [&Finding; 2], traces: &Traces<'_>) -> bool {
+    let [one, other] = both.map(|finding| of(finding, traces));
+    let is_guarded = |race: &InKernel<'_>| match both[0].cause {
+        CauseKind::MissingFence => true,
+        CauseKind::Other => {
+            flags::may_exclude(race.flow, race.pair) && updates::is_known(race.flow, race.pair)
+        }
+        _ => false,
+    };
+    let is_with = |race: &InKernel<'_>| {
+        let by_one = |other: &InKernel<'_>| flags::are_told_together(race.flow, race.pair, other.pair);
+        is_guarded(race) && other.iter().any(|other| std::ptr::eq(race.flow, other.flow) && by_one(other))
+    };
+    both[1].cause == CauseKind::MissingFence && !one.is_empty() && one.iter().all(is_with)
 }
 
 /// True if barrier objects order the races of neither finding.

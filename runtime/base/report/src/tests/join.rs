@@ -1,6 +1,6 @@
 //! Tests which findings the whole run shows to be one, and which not.
 
-use gpurace_abi::flow::Flow;
+use gpurace_abi::flow::{Flow, Update};
 
 use super::{access, race};
 use crate::barriers::Pair;
@@ -253,6 +253,46 @@ fn one_barrier_that_no_line_has_a_place_for_orders_two_objects() {
     assert_eq!(joined_as(two(Scope::Block), &in_turn, &pairs).len(), 2);
     let apart = flow("u 1,2:\n 2: L4 a0 a2 L5 a1 a3\nu:");
     assert_eq!(joined_as(two(Scope::Block), &apart, &pairs).len(), 2);
+}
+
+#[test]
+fn what_lacks_a_barrier_between_the_same_lines_is_one_finding() {
+    // A write and a read of `flags` at lines 4 and 5, and of `places` at these lines.
+    let two = |cause, lines: [u32; 2]| {
+        let of = |object, cause, line| (cause, [(Read, line + 1), (Write, line)], object, Scope::Warp);
+        let mut report = report(&[of("flags", MissingBarrier, 4), of("places", cause, 14)]);
+        report.races[1].accesses.iter_mut().zip(lines).for_each(|(access, line)| access.line = Some(line));
+        report
+    };
+    assert_eq!(joined(two(MissingBarrier, [5, 4])), [(MissingBarrier, 2)]);
+    // Another line, or another cause.
+    assert_eq!(joined(two(MissingBarrier, [6, 4])).len(), 2);
+    assert_eq!(joined(two(LoopBackEdge, [5, 4])).len(), 2);
+    // No barrier can stand in a statement, and lines of two functions may be called in two places.
+    let mut statements = two(MissingBarrier, [4, 4]);
+    statements.races[0].accesses[0].line = Some(4);
+    assert_eq!(joined(statements).len(), 2);
+    let mut functions = two(MissingBarrier, [5, 4]);
+    functions.races.iter_mut().for_each(|race| race.accesses[0].function = Some("get".to_owned()));
+    assert_eq!(joined(functions).len(), 2);
+}
+
+#[test]
+fn what_one_lock_guards_is_one_finding() {
+    let of = |object, line| (MissingFence, [(Write, line), (Write, line)], object, Scope::Grid);
+    let two = || report(&[of("sum", 2), of("most", 3)]);
+    let lock = "d 0,1: L1 x2\nu: L2 a0 L3 a1 L4 x3";
+    let pairs: [&[Pair]; 2] = [&[[0, 0]], &[[1, 1]]];
+    assert_eq!(joined_as(two(), &flow(lock), &pairs), [(MissingFence, 2)]);
+    // What the lock guards may read as an update, unless nothing guards it.
+    let mixed = || report(&[of("sum", 2), (Other, [(Write, 3), (Write, 3)], "most", Scope::Grid)]);
+    let updates = vec![Update { read: 1, change: 1, by_value: true, by_one: false }];
+    let guarded = Flow { updates: updates.clone(), ..flow(lock) };
+    assert_eq!(joined_as(mixed(), &guarded, &pairs), [(MissingFence, 2)]);
+    let free = Flow { updates, ..flow(&lock.replace(" L4 x3", "")) };
+    assert_eq!(joined_as(mixed(), &free, &pairs).len(), 2);
+    // Each has a lock of its own.
+    assert_eq!(joined_as(two(), &flow(&lock.replace("L3 a1", "x4 x5 L3 a1")), &pairs).len(), 2);
 }
 
 #[test]
