@@ -380,7 +380,7 @@ fn each_mistake_is_one_finding_and_its_cause_is_named() {
         ("missing-barrier", "left_early", tile),
         ("missing-barrier", "two_ways", tile),
         ("loop-back-edge", "halved", tile),
-        ("loop-back-edge", "halved_less_one", tile),
+        ("missing-barrier", "halved_less_one", tile),
         ("loop-back-edge", "chosen", tile),
     ];
     assert_eq!(named, wanted, "{}", outcome.stderr);

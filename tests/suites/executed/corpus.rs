@@ -25,7 +25,7 @@ use crate::lowering::lower;
 use crate::run_on_executor;
 
 /// One of this number of programs is in the sample.
-const SAMPLED: u64 = 12;
+const SAMPLED: u64 = 24;
 /// The seeds of the executor's schedules.
 const SEEDS: [u32; 3] = [0, 1, 2];
 

@@ -522,3 +522,30 @@ int main(int argc, char** argv) {
     let (races, ..) = run(&["q0", "q1", "p2", "q3"]);
     assert!(races > 0);
 }
+
+/// An optional array is a null pointer where a launch has none. Its address is the same in each run.
+#[test]
+fn answers_about_null_pointers_are_kept() {
+    let source = r#"
+__global__ void place(float* a, const float* offsets, int pitch) {
+    int at = threadIdx.y * pitch + 2 * threadIdx.x;
+    a[at] = offsets ? offsets[threadIdx.x] : 1;
+}
+int main() {
+    float* a;
+    cudaMalloc(&a, 1 << 16);
+    place<<<1, dim3(16, 4)>>>(a, nullptr, 32);
+    return cudaDeviceSynchronize();
+}
+"#;
+    let folder = work_folder("proofs_null").unwrap();
+    std::fs::write(folder.join("k.cu"), source).unwrap();
+    compile(&["-fsanitize=gpurace", "k.cu", "-o", "k"], &folder).unwrap();
+    let cache = folder.join("cache");
+    let options = format!("cache_dir={}", cache.display());
+    for _ in 0..2 {
+        let report = run_checked(&folder.join("k"), &[], &options, &folder).unwrap().report.unwrap();
+        assert_eq!((report.races.len(), report.stats.checks_executed), (0, 0));
+        assert_eq!(files(&cache).len(), 1, "one answer for all runs");
+    }
+}

@@ -2,8 +2,9 @@
 //!
 //! The addresses of allocations differ from run to run, and between the halves of a double buffer.
 //! A proof depends only on the positions of the kernel's objects within their allocations. So each
-//! allocation gets an address by the order in which the kernel's objects name it. If an address is
-//! in no known allocation, all addresses stay as they are.
+//! allocation gets an address by the order in which the kernel's objects name it. A null pointer
+//! counts as one to the lowest bytes, where no allocation lies. If another address is in no known
+//! allocation, all addresses stay as they are.
 
 use gpurace_protocol::arguments;
 use gpurace_protocol::expr::{ParamId, Width};
@@ -17,6 +18,8 @@ use crate::program::Program;
 const FIRST: u64 = 1 << 48;
 /// Least distance from one allocation to the next: a 32-bit offset never leads from one to another.
 const GAP: u64 = 1 << 40;
+/// The memory of a null pointer. What leads further may reach real memory.
+const NULL: (u64, u64) = (0, 1 << 40);
 
 /// A launch in the prover's terms.
 pub struct Configuration {
@@ -164,16 +167,24 @@ fn argument(args: &[u128], offset: u32, bytes: u32) -> Option<u64> {
 
 /// Gives each allocation its new address. False if one is unknown: then all addresses stay.
 fn place(launch: &mut ProverLaunch, protocol: &Protocol) -> bool {
+    let is_null = |extent: &Extent| extent.base == 0 && extent.allocation.is_none();
     let mut allocations: Vec<(u64, u64)> = Vec::new();
+    let mut has_null = false;
     let computed = launch.computed.pointers.iter().map(|(_, extent)| extent);
     for extent in launch.objects.iter().flatten().chain(computed) {
-        let Some(allocation) = extent.allocation else { return false };
-        if !allocations.contains(&allocation) {
-            allocations.push(allocation);
+        has_null |= is_null(extent);
+        match extent.allocation {
+            Some(allocation) if allocations.contains(&allocation) => {}
+            Some(allocation) => allocations.push(allocation),
+            None if is_null(extent) => {}
+            None => return false,
         }
     }
     let apart = |a: &(u64, u64), b: &(u64, u64)| a.1 <= b.0 || b.1 <= a.0;
-    let overlap = allocations.iter().enumerate().any(|(i, a)| allocations[..i].iter().any(|b| !apart(a, b)));
+    let overlap = allocations
+        .iter()
+        .enumerate()
+        .any(|(i, a)| has_null && !apart(a, &NULL) || allocations[..i].iter().any(|b| !apart(a, b)));
     if overlap {
         return false;
     }
@@ -192,7 +203,10 @@ fn place(launch: &mut ProverLaunch, protocol: &Protocol) -> bool {
     };
     let computed = launch.computed.pointers.iter_mut().map(|(_, extent)| extent);
     for extent in launch.objects.iter_mut().flatten().chain(computed) {
-        let Some((start, end)) = extent.allocation else { continue };
+        let Some((start, end)) = extent.allocation else {
+            extent.allocation = Some(NULL);
+            continue;
+        };
         extent.base = moved(extent.base, (start, end));
         extent.allocation = Some((moved(start, (start, end)), moved(end, (start, end))));
     }
@@ -280,6 +294,19 @@ mod tests {
         let before = l.clone();
         assert!(!place(&mut l, &protocol(2)));
         assert_eq!(l, before);
+    }
+
+    #[test]
+    fn a_null_pointer_is_apart_from_memory_that_lies_high() {
+        let high = (1 << 41, (1 << 41) + 0x1000);
+        let mut moved = launch(&[(0, None), (1 << 41, Some(high))]);
+        assert!(place(&mut moved, &protocol(2)));
+        assert_eq!(moved.objects[0], Some(Extent { base: 0, allocation: Some(NULL), guard: 0 }));
+        assert_eq!(moved.params, [0, FIRST]);
+        let mut low = launch(&[(0, None), (0x7000, Some((0x7000, 0x8000)))]);
+        let before = low.clone();
+        assert!(!place(&mut low, &protocol(2)));
+        assert_eq!(low, before);
     }
 
     #[test]
