@@ -280,8 +280,8 @@ unsafe fn copy_unchecked(
 
 /// Finds the accesses, if any are to be checked.
 unsafe fn find_sites(module: LLVMModuleRef, positions: &mut Positions, config: &Config) -> Sites {
-    // SAFETY: by `compile`'s contract.
     if config.sanitize {
+        // SAFETY: by `compile`'s contract.
         unsafe { sites::collect(module, positions, ConstantMemory::IsChecked) }
     } else {
         Sites::default()

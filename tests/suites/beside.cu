@@ -60,7 +60,8 @@ __global__ void count_pairs(int* a, int* b) {
     atomicAdd((unsigned long long*)a, 1ull);
     b[i] = i;
 }
-// The sum decides whether a launch adds to `a`, so it is not repeated for the checker. `untidy` forgets a barrier.
+// The sum decides whether a launch adds to `a`, so it is not repeated for the checker. `untidy` forgets a
+// barrier.
 template <bool tidy> __device__ void sum(int* a, const int* b) {
     __shared__ int tile[64];
     int t = threadIdx.x;

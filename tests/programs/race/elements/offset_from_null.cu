@@ -1,6 +1,7 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-barrier
-// An address comes as a number, which is added to a null pointer. So a place behind null may lie in an allocation.
+//@[racy] findings: missing-barrier|alias
+// An address comes as a number, which is added to a null pointer. So a place behind null may lie in an allocation. The
+// report may take `base` for a pointer into it.
 #include "check.h"
 
 __global__ void exchange(char* base, size_t at, int* out, int distance) {
