@@ -19,7 +19,7 @@ pub type RawPlan = c_int;
 
 unsafe extern "C" {
     fn cudaMalloc(to: *mut *mut c_void, size: usize) -> u32;
-    fn cudaFreeAsync(memory: *mut c_void, stream: *mut c_void) -> u32;
+    fn __gpurace_library_free(memory: *mut c_void) -> u32;
 }
 
 /// A transform of either precision.
@@ -88,7 +88,7 @@ impl WorkArea {
         if let Some(is_freed) = self.is_freed {
             is_freed.store(true, Ordering::Relaxed);
             // SAFETY: it came from `cudaMalloc`, and is freed once.
-            unsafe { cudaFreeAsync(null_mut::<c_void>().with_addr(self.start), null_mut()) };
+            unsafe { __gpurace_library_free(null_mut::<c_void>().with_addr(self.start)) };
         }
     }
 

@@ -2,11 +2,12 @@
 
 use std::ffi::c_void;
 
-use gpurace_abi::library::{LibraryOperation, Submit};
+use gpurace_abi::library::{Free, LibraryOperation, Submit};
 
 use crate::calls::export::enter;
 use crate::host::errors::Error;
 use crate::work::library_calls::LibraryCall;
+use crate::work::stream_frees;
 
 /// Submits an operation of a library to a stream.
 ///
@@ -23,5 +24,17 @@ pub unsafe extern "C" fn __gpurace_library_submit(
     number
 }
 
-/// The two agree on the type.
-const _: Submit = __gpurace_library_submit;
+/// Frees device memory that a library has allocated for itself. The host does not wait.
+///
+/// # Safety
+/// The memory came from `cudaMalloc`, and is freed once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __gpurace_library_free(memory: *mut c_void) -> u32 {
+    let address = memory.addr();
+    let Error(number) =
+        enter("__gpurace_library_free", false, |process| stream_frees::free_of_library(process, address));
+    number
+}
+
+/// Both sides agree on the types.
+const _: (Submit, Free) = (__gpurace_library_submit, __gpurace_library_free);

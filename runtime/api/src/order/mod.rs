@@ -211,6 +211,20 @@ impl Order {
         }
     }
 
+    /// Submits an operation that nothing to come can meet. Returns its order to those before it.
+    pub fn last_use(&mut self, id: StreamId, operation: u64) -> OperationOrder {
+        self.settle();
+        let clock = self.submit(id);
+        let unordered: Vec<u64> = self.unordered(&clock).collect();
+        let settled = self.settled_before(operation);
+        OperationOrder { overlaps: !unordered.is_empty(), unordered, settled }
+    }
+
+    /// The last operation that all to come are ordered after.
+    fn settled_before(&self, operation: u64) -> u64 {
+        self.pending.first().map_or(operation, |oldest| oldest.operation) - 1
+    }
+
     /// Operations that are not before this clock.
     fn unordered(&self, clock: &Clock) -> impl Iterator<Item = u64> {
         self.pending
@@ -222,7 +236,7 @@ impl Order {
     /// The order of an operation that was submitted with this clock.
     fn place(&mut self, id: StreamId, operation: u64, clock: &Clock) -> OperationOrder {
         let unordered: Vec<u64> = self.unordered(clock).collect();
-        let settled = self.pending.first().map_or(operation, |oldest| oldest.operation) - 1;
+        let settled = self.settled_before(operation);
         let tick = clock.0.get(&id).copied().unwrap_or_default();
         let overlaps = !unordered.is_empty() || !self.after_all().knows(id, tick);
         let submitted = Submitted { operation, stream: id, tick };
@@ -478,6 +492,22 @@ mod tests {
         assert_eq!(order.unwaited(), [3, 4]);
         order.host_waits_for_all();
         assert!(!order.host_is_ahead());
+    }
+
+    #[test]
+    fn nothing_is_beside_a_last_use() {
+        let mut order = Order::default();
+        let (a, b) = (order.create(false), order.create(false));
+        order.launch(a, 1);
+        order.launch(b, 2);
+        assert_eq!(order.last_use(a, 3).unordered, [2]);
+        expect(&mut order, b, 4, &[1]);
+        // It still is an operation of its stream.
+        let freed = order.now(a);
+        order.wait(b, &freed);
+        expect(&mut order, b, 5, &[]);
+        order.host_waits_for_all();
+        assert!(order.last_use(b, 6).unordered.is_empty());
     }
 
     #[test]

@@ -127,11 +127,11 @@ impl Allocations {
     ///
     /// # Errors
     /// `cudaErrorInvalidValue` if there is none.
-    pub fn retire(&self, address: usize, kind: MemoryKind) -> Result {
+    pub fn retire(&self, address: usize, kind: MemoryKind) -> Result<Allocation> {
         match self.by_address.write().get_mut(&address) {
             Some(found) if found.kind == kind && !found.is_retired => {
                 found.is_retired = true;
-                Ok(())
+                Ok(*found)
             }
             _ => Err(Error::INVALID_VALUE),
         }

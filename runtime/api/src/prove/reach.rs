@@ -56,6 +56,18 @@ impl Footprint {
         self.conflicts(&those)
     }
 
+    /// Forgets what lies in these bytes alone.
+    pub fn forget(&mut self, bytes: &Range<usize>) {
+        if let Some(spans) = &mut self.0 {
+            spans.retain(|span| span.bytes.start < bytes.start || bytes.end < span.bytes.end);
+        }
+    }
+
+    /// True if it touches nothing.
+    pub fn is_empty(&self) -> bool {
+        self.0.as_ref().is_some_and(Vec::is_empty)
+    }
+
     fn any(&self, other: &Self, found: impl Fn(&Span, &Span) -> bool) -> bool {
         match (&self.0, &other.0) {
             (Some(own), Some(others)) => own.iter().any(|a| others.iter().any(|b| found(a, b))),

@@ -1,6 +1,7 @@
 //! Operations as they begin and end: the number that each gets, which of them are checked, and what
 //! the checker learns of them.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -379,6 +380,29 @@ impl Session {
         self.repeat(overlapped.before(&footprint, &ordered.unordered, false));
         self.checker().transfer(transfer, &ordered.unordered, touched);
         overlapped.add_checked(operation, footprint, &ordered.unordered);
+        drop(overlapped);
+        self.collect();
+    }
+
+    /// Frees memory in the order of a stream. An earlier operation that touches it, and is not ordered before the free,
+    /// has a race with it. Nothing to come may touch the memory.
+    pub fn free(&self, stream: StreamId, bytes: Range<usize>) {
+        let mut overlapped = self.overlapped.lock();
+        let (id, ordered) = {
+            let mut order = self.order.lock();
+            let id = self.last_operation.fetch_add(1, Ordering::Relaxed) + 1;
+            (id, order.last_use(stream, id))
+        };
+        let footprint = Footprint(Some(vec![Span { bytes: bytes.clone(), manner: Manner::Writes }]));
+        if !overlapped.meets_one_of(&footprint, &ordered.unordered) {
+            return;
+        }
+        self.enter();
+        self.repeat(overlapped.before(&footprint, &ordered.unordered, false));
+        let site = self.transfer_calls.lock().site_of(stack::callers(), Some("cudaFreeAsync")) + 1;
+        let settled = ordered.settled;
+        let free = Transfer { id, site_base: transfer_sites::FIRST, stream: stream.0, settled };
+        self.checker().free(free, &ordered.unordered, Touched { bytes, writes: true, site });
         drop(overlapped);
         self.collect();
     }

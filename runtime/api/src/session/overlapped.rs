@@ -117,6 +117,12 @@ impl OverlappedOperations {
             && !self.kept.iter().filter(concurrent).any(|kept| kept.footprint.conflicts(footprint))
     }
 
+    /// True if a memory access of one of the operations in `unordered` may conflict with this footprint.
+    pub fn meets_one_of(&self, footprint: &Footprint, unordered: &[u64]) -> bool {
+        let mut concurrent = self.kept.iter().filter(|kept| unordered.binary_search(&kept.operation).is_ok());
+        concurrent.any(|kept| kept.footprint.conflicts(footprint)) || self.lost > 0 && !unordered.is_empty()
+    }
+
     /// Takes out the bare launches that must be repeated before an operation is checked, and returns them in their
     /// order. `records` is true for a launch, which leaves records. A transfer leaves none.
     pub fn before(&mut self, footprint: &Footprint, unordered: &[u64], records: bool) -> Vec<BareLaunch> {
@@ -172,7 +178,9 @@ impl OverlappedOperations {
             if let Some(bare) = kept.bare.as_mut().filter(|_| kept.footprint.touches(bytes)) {
                 bare.forgotten.push(bytes.clone());
             }
+            kept.footprint.forget(bytes);
         }
+        self.kept.retain(|kept| !kept.footprint.is_empty());
     }
 }
 
@@ -323,6 +331,23 @@ mod tests {
         beside.add_checked(3, spans(&[(0, 64, true)]), &[]);
         assert_eq!(beside.kept.len(), 1);
         assert!(!beside.allows(&meets, 1, &[3], |_| false));
+    }
+
+    #[test]
+    fn what_was_done_to_freed_memory_is_met_no_more() {
+        let mut beside = OverlappedOperations::default();
+        beside.add_checked(1, spans(&[(0, 64, true)]), &[]);
+        beside.add_checked(2, spans(&[(0, 64, true), (128, 192, false)]), &[1]);
+        beside.add_checked(3, Footprint::ANYTHING, &[1, 2]);
+        beside.forget(&(0..64));
+        assert_eq!(beside.kept.len(), 2);
+        let (freed, other) = (spans(&[(0, 64, true)]), spans(&[(130, 131, true)]));
+        assert!(beside.allows(&freed, 1, &[1, 2], |_| false) && !beside.meets_one_of(&freed, &[1, 2]));
+        assert!(!beside.allows(&other, 1, &[1, 2], |_| false) && beside.meets_one_of(&other, &[1, 2]));
+        // Freed in part.
+        beside.forget(&(128..160));
+        assert!(beside.meets_one_of(&spans(&[(180, 181, true)]), &[2]));
+        assert!(beside.meets_one_of(&freed, &[3]) && !beside.meets_one_of(&freed, &[]));
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! Frees in the order of a stream. The host does not wait for work that may still use the memory: a
 //! later call gives it back, once the work that was submitted before the free is over.
+//!
+//! For the checker, a free writes all of the memory: what used it on another stream must be ordered before the free.
 
 use crate::backend::Until;
 use crate::backend::memory::MemoryKind;
 use crate::host::errors::Result;
 use crate::host::types::EVENT_DISABLE_TIMING;
-use crate::order::StreamId;
+use crate::order::{DEFAULT, StreamId};
 use crate::work::Process;
 use crate::work::allocations::release;
 
@@ -29,7 +31,23 @@ pub struct PendingFrees {
 /// # Errors
 /// `cudaErrorInvalidValue` if there is none, and the device's.
 pub fn free(process: &Process, address: usize, stream: StreamId) -> Result {
+    let allocation = process.program().allocations.retire(address, MemoryKind::Device)?;
+    process.session.free(stream, address..address + allocation.size);
+    give_back_later(process, address, stream)
+}
+
+/// Frees memory that a library has allocated for itself, once the work that was submitted to the default stream is
+/// over. The library promises no order, so the checker learns nothing of it.
+///
+/// # Errors
+/// As [`free`].
+pub fn free_of_library(process: &Process, address: usize) -> Result {
     process.program().allocations.retire(address, MemoryKind::Device)?;
+    give_back_later(process, address, DEFAULT)
+}
+
+/// Gives back retired memory once the work that was submitted to the stream is over.
+fn give_back_later(process: &Process, address: usize, stream: StreamId) -> Result {
     // If a kernel's fault prevents the record, later calls report the fault too, and the memory is
     // lost with the context.
     let event = record(process, stream)?;

@@ -49,3 +49,7 @@ pub struct LibraryOperation {
 /// `__gpurace_library_submit`: submits an operation to a `cudaStream_t`, or adds it to the graph that the stream
 /// captures. Returns a `cudaError_t`. Frees the operation's data when it is no longer needed.
 pub type Submit = unsafe extern "C" fn(stream: *mut c_void, operation: *const LibraryOperation) -> u32;
+
+/// `__gpurace_library_free`: frees device memory that a library has allocated for itself by `cudaMalloc`. Returns a
+/// `cudaError_t`. The host does not wait.
+pub type Free = unsafe extern "C" fn(memory: *mut c_void) -> u32;

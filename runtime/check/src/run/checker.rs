@@ -112,6 +112,11 @@ impl Launching {
         self.transfers.retain(|transfer| stays(&transfer.launch));
     }
 
+    /// Drops the launch with this id, which nothing to come meets. What comes after it knows the launches before it too.
+    pub(crate) fn drop_last(&mut self, id: u64) {
+        self.unsettled.retain(|launch| launch.id != id);
+    }
+
     /// Adds a launch with this first uid to those that run. Returns the first uid below which launches are settled
     /// for it, and the one below which they are settled for all that run.
     fn add_running(&mut self, first_uid: u64) -> (u64, u64) {

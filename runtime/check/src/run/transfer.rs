@@ -63,20 +63,38 @@ impl Checker {
         unordered: &[u64],
         touched: impl IntoIterator<Item = Touched>,
     ) {
-        let Transfer { id, site_base, stream, settled } = transfer;
-        let info = LaunchInfo { site_base, stream, settled, ..LaunchInfo::new(id, KernelKey::NONE, 1, 1) };
         let touched = TouchedRanges::new(touched);
-        let launch = self.begin(info, unordered, ProvedSites::default(), Some(touched.clone()));
+        let launch = self.begin(transfer.info(), unordered, ProvedSites::default(), Some(touched.clone()));
         if !unordered.is_empty() {
-            let mut block = Block::begin(&launch, 0, 0..0);
-            for Touched { bytes, writes, site } in &touched.list {
-                let op = if *writes { Op::Write } else { Op::Read };
-                block.transfer_range(bytes, op, *site);
-            }
-            block.end();
+            compare(&launch, &touched.list);
         }
         self.end_launch(&launch);
     }
+
+    /// Checks a free of memory as a transfer that writes it, and that no operation to come meets.
+    pub fn free(&self, free: Transfer, unordered: &[u64], touched: Touched) {
+        let launch = self.begin(free.info(), unordered, ProvedSites::default(), None);
+        compare(&launch, &[touched]);
+        self.end_launch(&launch);
+        self.inner.launching.lock().drop_last(free.id);
+    }
+}
+
+impl Transfer {
+    fn info(&self) -> LaunchInfo {
+        let &Self { id, site_base, stream, settled } = self;
+        LaunchInfo { site_base, stream, settled, ..LaunchInfo::new(id, KernelKey::NONE, 1, 1) }
+    }
+}
+
+/// Compares the ranges of a transfer with what came before it.
+fn compare(launch: &Arc<Launch>, touched: &[Touched]) {
+    let mut block = Block::begin(launch, 0, 0..0);
+    for Touched { bytes, writes, site } in touched {
+        let op = if *writes { Op::Write } else { Op::Read };
+        block.transfer_range(bytes, op, *site);
+    }
+    block.end();
 }
 
 /// All bytes that a transfer touches. Two ranges overlap only if one is read and the other written.

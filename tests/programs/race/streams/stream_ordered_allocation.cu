@@ -1,5 +1,6 @@
 //@ revisions: used_elsewhere freed_elsewhere fixed
 //@[used_elsewhere] findings: unordered-operations
+//@[freed_elsewhere] findings: unordered-operations
 // Memory that a stream allocates is used on another stream, which has to wait for it, and freed on a stream that has
 // to wait for its last use.
 #include "check.h"
@@ -27,7 +28,7 @@ int main() {
 #ifndef FREED_ELSEWHERE
     CUDA(cudaStreamWaitEvent(first, used, 0));
 #endif
-    CUDA(cudaFreeAsync(data, first));
+    CUDA(cudaFreeAsync(data, first)); //~ FREE
     // The pool may give out the same memory again.
     CUDA(cudaMallocAsync(&data, 32 * sizeof(int), first));
     write<<<1, 32, 0, first>>>(data);
@@ -36,3 +37,4 @@ int main() {
     return finish(true);
 }
 //~ RACE[used_elsewhere] write-read global device: WRITE READ
+//~ RACE[freed_elsewhere] read-copy global device: READ FREE
