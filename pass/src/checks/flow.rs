@@ -261,9 +261,10 @@ fn run_where_threads_meet(blocks: &mut [FlowBlock], graph: &Graph) {
         blocks.iter().map(|block| block.next.iter().map(|&next| next as usize).collect()).collect();
     let dominators = dominators(&reversed(&next));
     let after = postdominators(&next, |block| next[block].is_empty() && !graph.dies[block]);
+    // No way leads to a block of which the dominator is not known.
+    let dominator = |block: usize| Some(dominators[block]).filter(|&of| block != 0 && of != usize::MAX);
     let dominates = |first: usize, then: usize| {
-        std::iter::successors(Some(then), |&block| (block != 0).then(|| dominators[block]))
-            .any(|block| block == first)
+        std::iter::successors(Some(then), |&block| dominator(block)).any(|block| block == first)
     };
     let follows = |first: usize, then: usize| {
         std::iter::successors(Some(first), |&block| after.get(block).copied().flatten())

@@ -21,7 +21,8 @@ pub(super) fn is_line(step: &Step) -> bool {
 pub(super) unsafe fn leave_directly(blocks: &mut [FlowBlock], graph: &Graph) {
     let leaves = |from: usize, to: usize| !graph.within(graph.loop_of[to], graph.loop_of[from]);
     for at in (0..blocks.len()).filter(|&at| graph.loop_of[at].is_some()) {
-        if !blocks[at].steps.iter().all(is_line) {
+        let is_own_loop = blocks[at].next.contains(&(at as u32));
+        if is_own_loop || !blocks[at].steps.iter().all(is_line) {
             continue;
         }
         let from: Vec<usize> =

@@ -1,7 +1,7 @@
 //@ revisions: relaxed narrow fixed
 //@ compile-flags: --cuda-gpu-arch=sm_90
-//@[narrow] findings: missing-fence missing-fence
-//@[relaxed] findings: missing-fence missing-fence
+//@[narrow] findings: missing-fence
+//@[relaxed] findings: missing-fence
 // One block hands data to another of its cluster through a flag in the other's shared memory, by
 // inline PTX: with release and acquire at cluster scope; with relaxed accesses; with fences that
 // reach the own block only.
