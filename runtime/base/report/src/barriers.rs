@@ -97,11 +97,13 @@ pub fn relation(flow: &Flow, [earlier, later]: Pair, level: Level) -> Option<Rel
     let is_reversed = !after(from, true).contains(&to) && after(to, true).contains(&from);
     let (first, second) = if is_reversed { (to, from) } else { (from, to) };
     let between: BTreeSet<_> = after(first, false).intersection(&before(second)).copied().collect();
-    // Lanes that synchronise behind both order nothing within an iteration.
+    // Lanes that synchronise behind both order nothing within an iteration. They stand between the sides if the earlier
+    // one is the second of an iteration.
     let in_iteration = after(first, true);
     let is_sequence = in_iteration.contains(&second);
-    let is_between =
-        |at: &StepPlace| !is_sequence || in_iteration.contains(at) && after(*at, true).contains(&second);
+    let is_between = |at: &StepPlace| {
+        !is_sequence || is_reversed || in_iteration.contains(at) && after(*at, true).contains(&second)
+    };
     let between_both = between.iter().copied().filter(is_between).collect();
     Some(Relation {
         interval: shared.trailing_zeros(),
@@ -323,6 +325,8 @@ pub(crate) mod tests {
         let has = |text: &str| relation(&flow(text), [0, 1], Level::Warp).unwrap().has_lanes;
         let rounds = "u 1:\nu 1,2: L1 a0 L2 a1 L3 l\nu:";
         assert!(!has(rounds) && has(&rounds.replace("L2", "l L2")));
+        // The second access of an iteration comes before the first one of the next.
+        assert!(has(&rounds.replace("a0 L2 a1", "a1 L2 a0")));
         // One access follows the other in the next iteration only.
         assert!(has("u 1:\nu 1,2: L1 a1 W L2 a0 L3 l\nu:"));
     }

@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: mask
+//@[racy] findings: missing-barrier|mask
 // Lanes leave a loop one by one; those left pass values on in shared memory, as a group.
 #include <cooperative_groups.h>
 #include "check.h"

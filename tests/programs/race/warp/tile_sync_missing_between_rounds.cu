@@ -1,5 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-barrier
+//@[racy] findings: missing-barrier|mask
 // A scan in tiles: a lane adds to its element while the next one may still read it.
 #include <cooperative_groups.h>
 #include "check.h"
