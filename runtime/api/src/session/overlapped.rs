@@ -8,9 +8,10 @@
 //!
 //! A launch that may overlap others runs without checks only if its protocol says exactly what it
 //! does to global memory, its threads synchronise by barriers of the block and of whole warps
-//! alone, no thread uses what an atomic has read, and nothing before it conflicts with its footprint. Only the places of reads of constant memory may be open:
-//! a repetition leaves these out, and a note says so. Once a kernel's launch had to be
-//! repeated, the kernel's later launches that others may overlap are checked.
+//! alone, no thread uses what an atomic has read, and nothing before it conflicts with its footprint.
+//! Only the places of reads of constant memory may be open: a repetition leaves these out, and a note
+//! says so. Once a kernel's launch had to be repeated, the kernel's later launches that others may
+//! overlap are checked.
 //!
 //! Until the host waits for a launch, it may access managed memory beside it. Such a launch is kept until then, and
 //! repeated if the host has accessed its footprint ([`crate::session::watch`]).

@@ -112,7 +112,8 @@ impl Launching {
         self.transfers.retain(|transfer| stays(&transfer.launch));
     }
 
-    /// Drops the launch with this id, which nothing to come meets. What comes after it knows the launches before it too.
+    /// Drops the launch with this id, which nothing to come meets. What comes after it knows of the launches before it
+    /// without its help.
     pub(crate) fn drop_last(&mut self, id: u64) {
         self.unsettled.retain(|launch| launch.id != id);
     }
