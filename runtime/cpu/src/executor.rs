@@ -98,6 +98,19 @@ impl Executor {
         }
     }
 
+    /// The executor of a child that this process has just forked. It has one worker, and this executor's idle blocks.
+    /// The OS threads of this executor are not in the child.
+    pub fn in_child(&self) -> Self {
+        Self {
+            config: Mutex::new(Config { workers: 1, ..self.config() }),
+            most_stacks: self.most_stacks,
+            blocks: self.blocks.clone(),
+            idle: Mutex::default(),
+            pool: Arc::default(),
+            threads: Mutex::default(),
+        }
+    }
+
     /// The settings.
     pub fn config(&self) -> Config {
         *self.config.lock()

@@ -223,14 +223,15 @@ mod tests {
 
     #[test]
     fn fibers_keep_their_frames_between_turns() {
-        let slab = Slab::new(3, 16 << 10, 0).expect("mapping");
+        let mut slab = Slab::new(3, 16 << 10, 0).expect("mapping");
+        let stacks = [(); 3].map(|()| slab.hand_out().expect("protection"));
         let mut sums = [0f64; 3];
         for _ in 0..2 {
             sums.fill(0.0);
             // SAFETY: each stack has one fiber, and the fibers stay in place.
             unsafe {
                 let mut fibers =
-                    [0, 1, 2].map(|i| JumpFiber::new(slab.stack(i), counter, (&raw mut sums[i]).cast()));
+                    [0, 1, 2].map(|i| JumpFiber::new(stacks[i], counter, (&raw mut sums[i]).cast()));
                 for turn in 0..3 {
                     for fiber in &mut fibers {
                         assert_eq!(JumpFiber::resume(fiber), Turn::Suspended, "turn {turn}");
@@ -259,11 +260,12 @@ mod tests {
 
     #[test]
     fn a_fiber_starts_on_an_aligned_stack() {
-        let slab = Slab::new(1, 16 << 10, 0).expect("mapping");
+        let mut slab = Slab::new(1, 16 << 10, 0).expect("mapping");
+        let stack = slab.hand_out().expect("protection");
         let mut result = 0f64;
         // SAFETY: one fiber on the stack, which stays in place.
         let turn = unsafe {
-            let mut fiber = JumpFiber::new(slab.stack(0), aligned, (&raw mut result).cast());
+            let mut fiber = JumpFiber::new(stack, aligned, (&raw mut result).cast());
             JumpFiber::resume(&mut fiber)
         };
         assert_eq!((turn, result), (Turn::Finished, 7.0));

@@ -132,7 +132,9 @@ unsafe fn resume(b: *mut Block, lane: *mut Lane) -> Turn {
     unsafe {
         if (*lane).state == LaneState::Fresh {
             (*b).moved = true;
-            start_fiber(lane, thread_body);
+            if let Err(error) = Block::start_fiber(b, lane, thread_body) {
+                return without_stack(b, lane, &error);
+            }
         }
         resume_fiber(b, lane)
     }
@@ -153,16 +155,24 @@ unsafe fn resume_fiber(b: *mut Block, lane: *mut Lane) -> Turn {
     }
 }
 
-/// Gives a lane a fiber that begins with `body`.
-unsafe fn start_fiber(lane: *mut Lane, body: unsafe fn(*mut u8, JumpHandle)) {
-    // SAFETY: the lane's last fiber, if any, has ended; its stack is free.
-    unsafe { (*lane).fiber = Some(JumpFiber::new((*lane).stack, body, lane.cast())) };
+/// Makes the fault of a lane for which the system has no stack.
+#[cold]
+unsafe fn without_stack(b: *mut Block, lane: *mut Lane, error: &std::io::Error) -> Turn {
+    let message = format!("no memory for the stack of a thread: {error}");
+    let kind = FaultKind::TooManyResources;
+    // SAFETY: the block and the lane are live, and no fiber runs.
+    unsafe {
+        (*lane).state = LaneState::Faulted;
+        (*b).fault =
+            Some(LaneFault { kind, message, sync: None, by_signal: false, access: None, instruction: None });
+    }
+    Turn::Suspended
 }
 
 /// The body of a thread's fiber: runs the kernel once.
 unsafe fn thread_body(lane: *mut u8, handle: JumpHandle) {
     let lane = lane.cast::<Lane>();
-    // SAFETY: `start_fiber` passed its lane, which outlives the fiber.
+    // SAFETY: `Block::start_fiber` passed its lane, which outlives the fiber.
     unsafe {
         (*lane).handle = handle;
         let launch = (*block_of(&raw mut (*lane).ctx)).launch;
@@ -181,7 +191,10 @@ unsafe fn run_loop(b: *mut Block) -> BlockTurn {
                 return BlockTurn::Aborted;
             }
             if (*lane).fiber.is_none() || (*lane).state == LaneState::Fresh {
-                start_fiber(lane, loop_body);
+                if let Err(error) = Block::start_fiber(b, lane, loop_body) {
+                    without_stack(b, lane, &error);
+                    return BlockTurn::Faulted(lane);
+                }
             }
             match resume_fiber(b, lane) {
                 Turn::Finished => {
@@ -269,7 +282,7 @@ fn describe(raised: Option<Raised>, lane: &Lane, memory: &BlockMemory) -> (Fault
         return (FaultKind::Trap, "trap".into());
     };
     match (raised.signal, raised.address) {
-        (libc::SIGSEGV, Some(address)) if lane.stack.overflows(address, raised.stack_pointer) => {
+        (libc::SIGSEGV, Some(address)) if overflows(lane, address, raised.stack_pointer) => {
             (FaultKind::StackOverflow, "stack overflow".into())
         }
         (libc::SIGFPE, _) => (FaultKind::Arithmetic, "arithmetic error".into()),
@@ -289,6 +302,11 @@ fn describe(raised: Option<Raised>, lane: &Lane, memory: &BlockMemory) -> (Fault
             "illegal access of an address outside the address space".into(),
         ),
     }
+}
+
+/// True if an access to `address` shows that the stack of a lane has grown into its guard pages.
+fn overflows(lane: &Lane, address: usize, stack_pointer: usize) -> bool {
+    lane.stack.is_some_and(|stack| stack.overflows(address, stack_pointer))
 }
 
 fn access(write: bool) -> &'static str {

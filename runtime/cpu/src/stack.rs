@@ -10,6 +10,9 @@
 //!
 //! The hot ends of page-aligned stacks of one size map to the same few cache sets. Therefore each
 //! stack starts [`COLOUR_STEP`] bytes lower in its page than the one before.
+//!
+//! A thread gets its stack when it starts, and gives it back when it ends. A stack is made accessible when it is first
+//! used. If no thread waits for another, all threads use the first stack one after the other.
 
 use std::io;
 use std::ops::Range;
@@ -38,6 +41,12 @@ pub(crate) struct Slab {
     shared: SharedRoom,
     stacks: usize,
     stack_bytes: usize,
+    /// Number of stacks that are accessible: the first ones.
+    open: usize,
+    /// Number of stacks that the block has used: the first ones.
+    used: usize,
+    /// Those of them that nobody uses now.
+    free: Vec<SlabStack>,
 }
 
 // SAFETY: the mapping belongs to the `Slab` alone and is not tied to a thread.
@@ -107,11 +116,7 @@ impl Slab {
             return Err(io::Error::other("mapping at address 0"));
         };
         let shared = SharedRoom::new(base.as_ptr() as usize + SHARED_GUARD, shared_bytes);
-        let slab = Self { base, len, shared, stacks, stack_bytes };
-        for i in 0..stacks {
-            slab.open(slab.stack_offset(i), stack_bytes)?;
-        }
-        Ok(slab)
+        Ok(Self { base, len, shared, stacks, stack_bytes, open: 0, used: 0, free: Vec::new() })
     }
 
     /// Number of stacks of a slab for a block that needs `stacks`.
@@ -119,14 +124,52 @@ impl Slab {
         stacks.next_power_of_two()
     }
 
-    /// Makes a part of the mapping readable and writable.
-    fn open(&self, offset: usize, len: usize) -> io::Result<()> {
-        debug_assert!(offset + len <= self.len);
-        // SAFETY: the range lies in the mapping, which nobody uses yet.
-        let rc = unsafe {
-            libc::mprotect(self.base.as_ptr().add(offset).cast(), len, libc::PROT_READ | libc::PROT_WRITE)
+    /// Takes back all stacks.
+    ///
+    /// # Safety
+    /// Nobody uses one.
+    pub(crate) unsafe fn take_back_all(&mut self) {
+        self.used = 0;
+        self.free.clear();
+    }
+
+    /// Takes back a stack.
+    ///
+    /// # Safety
+    /// Nobody uses it any more.
+    pub(crate) unsafe fn take_back(&mut self, stack: SlabStack) {
+        self.free.push(stack);
+    }
+
+    /// A stack that nobody uses. The one that came back last comes first: it is in the caches.
+    ///
+    /// # Errors
+    /// If the system has no memory or no mapping left.
+    pub(crate) fn hand_out(&mut self) -> io::Result<SlabStack> {
+        if let Some(stack) = self.free.pop() {
+            return Ok(stack);
+        }
+        if self.used == self.open {
+            self.open_next()?;
+        }
+        self.used += 1;
+        Ok(self.stack(self.used - 1))
+    }
+
+    /// Makes one more stack accessible.
+    #[cold]
+    fn open_next(&mut self) -> io::Result<()> {
+        debug_assert!(self.open < self.stacks);
+        // SAFETY: the stack lies in the mapping, and nobody uses it yet.
+        let result = unsafe {
+            let lowest = self.base.as_ptr().add(self.stack_offset(self.open));
+            libc::mprotect(lowest.cast(), self.stack_bytes, libc::PROT_READ | libc::PROT_WRITE)
         };
-        if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+        if result != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        self.open += 1;
+        Ok(())
     }
 
     /// Offset of the lowest usable byte of stack `i`.
@@ -145,7 +188,7 @@ impl Slab {
     }
 
     /// Stack `i`.
-    pub(crate) fn stack(&self, i: usize) -> SlabStack {
+    fn stack(&self, i: usize) -> SlabStack {
         debug_assert!(i < self.stacks);
         let lowest = self.base.as_ptr() as usize + self.stack_offset(i);
         let colour = i * COLOUR_STEP % PAGE;
@@ -210,8 +253,9 @@ mod tests {
         // SAFETY: nobody uses the slab.
         unsafe { slab.open_shared(1000) }.expect("protection");
         let shared = slab.shared().place(1000, 16, 0);
-        for i in 0..40 {
-            let s = slab.stack(i);
+        let mut last: Option<SlabStack> = None;
+        for _ in 0..40 {
+            let s = slab.hand_out().expect("protection");
             assert_eq!(s.top() % 16, 0);
             let lowest = s.guard + GUARD;
             assert!(s.top() - lowest >= 64 << 10);
@@ -224,10 +268,11 @@ mod tests {
                 (lowest as *mut u8).write(1);
                 ((s.top() - 1) as *mut u8).write(1);
             }
-            if i > 0 {
-                assert!(slab.stack(i - 1).top() <= s.guard);
-                assert_ne!(slab.stack(i - 1).top() % PAGE, s.top() % PAGE);
+            if let Some(last) = last {
+                assert!(last.top() <= s.guard);
+                assert_ne!(last.top() % PAGE, s.top() % PAGE);
             }
+            last = Some(s);
         }
         // SAFETY: 1000 bytes of shared memory were asked for.
         unsafe { ((shared + 999) as *mut u8).write(1) };
@@ -239,6 +284,26 @@ mod tests {
         let (start, len) = slab.local_range();
         assert!((start..start + len).contains(&(slab.stack(39).top() - 1)));
         assert!(!(start..start + len).contains(&(shared + 999)));
+    }
+
+    #[test]
+    fn the_stack_that_came_back_last_comes_first() {
+        let mut slab = Slab::new(4, 64 << 10, 0).expect("mapping");
+        let tops = |slab: &mut Slab| [(); 2].map(|()| slab.hand_out().expect("protection"));
+        let [first, second] = tops(&mut slab);
+        // SAFETY: nobody uses the stacks.
+        unsafe {
+            slab.take_back(second);
+            slab.take_back(first);
+        }
+        assert_eq!(tops(&mut slab).map(|s| s.top()), [first.top(), second.top()]);
+        assert_eq!(slab.open, 2);
+        // SAFETY: as above.
+        unsafe { slab.take_back_all() };
+        assert_eq!(tops(&mut slab).map(|s| s.top()), [first.top(), second.top()]);
+        let third = slab.hand_out().expect("protection");
+        assert!(third.top() != first.top() && third.top() != second.top());
+        assert_eq!(slab.open, 3);
     }
 
     #[test]

@@ -52,8 +52,8 @@ pub unsafe extern "C" fn __gpurace_yield(ctx: *mut ThreadCtx) {
 unsafe extern "C" fn give_way(ctx: *mut ThreadCtx, frame: *const u64) {
     // SAFETY: the lowering's contract; the stack is readable to its top.
     unsafe {
-        let top = (*lane_of(ctx)).stack.top();
-        sync::give_way(ctx, stack_frame::digest(frame, top));
+        let Some(stack) = (*lane_of(ctx)).stack else { return };
+        sync::give_way(ctx, stack_frame::digest(frame, stack.top()));
     }
 }
 
@@ -77,8 +77,8 @@ pub unsafe extern "C" fn __gpurace_activemask(ctx: *mut ThreadCtx) -> u32 {
 unsafe extern "C" fn active_lanes(ctx: *mut ThreadCtx, returns: *const u64, frame: usize) -> u32 {
     // SAFETY: the lowering's contract; the stack is readable to its top.
     unsafe {
-        let top = (*lane_of(ctx)).stack.top();
+        let Some(stack) = (*lane_of(ctx)).stack else { return 0 };
         let code = (*(*block_of(ctx)).launch).code();
-        sync::active_lanes(ctx, stack_frame::call_chain(returns, frame, top, code))
+        sync::active_lanes(ctx, stack_frame::call_chain(returns, frame, stack.top(), code))
     }
 }

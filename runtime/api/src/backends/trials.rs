@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use gpurace_check::HostAccess;
-use gpurace_cpu::{Config, Executor, FaultKind};
+use gpurace_cpu::{Executor, FaultKind};
 use gpurace_report::schema;
 
 use super::divergences;
@@ -131,8 +131,8 @@ fn run_for_host(
     let checks = session.check(launch, &begun, wanted);
     let code = code_for(code, launch.kernel, Some(wanted));
     let run = launch_of(session, launch, code, &begun, Some(checks.clone()));
-    // The threads of the parent's executor are not here. Its own run of the launch prints, and tells of a fault.
-    let executor = Executor::new(Config { workers: 1, ..executor.config() });
+    let executor = executor.in_child();
+    // The parent's own run of the launch prints, and tells of a fault.
     let _ = executor.run(&gpurace_cpu::KernelLaunch { trial: Some(u64::MAX), ..run });
     session.end_for_host(&checks)
 }
@@ -145,8 +145,7 @@ fn try_launch(
     begun: &BegunLaunch,
     (seed, most_steps): (u64, u64),
 ) -> Vec<u8> {
-    // The threads of the parent's executor are not here.
-    let executor = Executor::new(Config { workers: 1, ..executor.config() });
+    let executor = executor.in_child();
     session.take_new_races();
     let result = executor.run(&gpurace_cpu::KernelLaunch { seed, trial: Some(most_steps), ..launch.clone() });
     let mut trial = Trial::default();

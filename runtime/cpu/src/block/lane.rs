@@ -38,7 +38,8 @@ pub(crate) struct Lane {
     pub(crate) ctx: ThreadCtx,
     pub(crate) handle: JumpHandle,
     pub(crate) fiber: Option<JumpFiber>,
-    pub(crate) stack: SlabStack,
+    /// Its stack, once it has started.
+    pub(crate) stack: Option<SlabStack>,
     pub(crate) state: LaneState,
     /// The synchronisation instruction that it waits at.
     pub(crate) sync: u32,

@@ -4,7 +4,7 @@ use std::{io, ptr};
 
 use gpurace_abi::batch::FrameCommon;
 
-use crate::stack::{GUARD, Slab, SlabStack};
+use crate::stack::{GUARD, Slab};
 
 /// The stacks of a block's threads, and its shared memory.
 pub(crate) struct BlockMemory {
@@ -51,9 +51,9 @@ impl BlockMemory {
         &self.slab
     }
 
-    /// Stack `i`.
-    pub(super) fn stack(&self, i: usize) -> SlabStack {
-        self.slab.stack(i)
+    /// The slab of the stacks.
+    pub(super) fn slab_mut(&mut self) -> &mut Slab {
+        &mut self.slab
     }
 
     /// Start and size of the stacks of all threads: their local memory.

@@ -17,6 +17,7 @@ mod order;
 mod warps;
 
 use std::ffi::c_void;
+use std::io;
 use std::ptr;
 use std::sync::atomic::Ordering;
 
@@ -31,7 +32,7 @@ pub(crate) use warps::Warps;
 use crate::barrier::Barriers;
 use crate::collective::Collective;
 use crate::fault::{Divergence, DivergenceReason, WaitKind};
-use crate::fiber::JumpHandle;
+use crate::fiber::{Body, Fiber, JumpFiber, JumpHandle};
 use crate::launch::{Choice, LaunchState};
 use crate::rng::Rng;
 use crate::signal::Running;
@@ -161,7 +162,7 @@ impl Block {
             },
             handle: JumpHandle::NONE,
             fiber: None,
-            stack: b.memory.stack(t as usize),
+            stack: None,
             state: LaneState::Exited,
             sync: 0,
             site: None,
@@ -222,7 +223,10 @@ impl Block {
         b.barriers.reset();
         b.place_shared(l, index);
         // SAFETY: no thread runs.
-        unsafe { b.memory.clear_shared() };
+        unsafe {
+            b.memory.clear_shared();
+            b.memory.slab_mut().take_back_all();
+        }
         b.begin_checks(l);
         let checks = b.checks.as_mut().map_or(ptr::null_mut(), ptr::from_mut);
         b.warps.start(b.threads.count);
@@ -234,6 +238,7 @@ impl Block {
             lane.ctx.executor[slot::CHECKS] = checks.cast();
             lane.ctx.executor[slot::LOCAL_START] = ptr::without_provenance_mut(local);
             lane.ctx.executor[slot::LOCAL_BYTES] = ptr::without_provenance_mut(local_bytes);
+            lane.stack = None;
             lane.state = LaneState::Fresh;
             lane.site = None;
             lane.digests = [0; 4];
@@ -319,11 +324,46 @@ impl Block {
         self.ctaid
     }
 
-    /// Notes that a lane has exited.
-    pub(crate) fn retire(&mut self, w: usize, lane: u32) {
-        self.moved = true;
-        self.threads.live -= 1;
-        self.warps.retire(w, lane);
+    /// Gives a lane a fresh fiber.
+    ///
+    /// # Errors
+    /// If the system has no memory for its stack.
+    ///
+    /// # Safety
+    /// `this` is live and `lane` is one of its lanes, whose last fiber, if any, has ended. `body` expects the lane.
+    pub(crate) unsafe fn start_fiber(
+        this: *mut Self,
+        lane: *mut Lane,
+        body: Body<JumpHandle>,
+    ) -> io::Result<()> {
+        // SAFETY: the caller's; the stack is this lane's alone.
+        unsafe {
+            let stack = match (*lane).stack {
+                Some(stack) => stack,
+                None => (*this).memory.slab_mut().hand_out()?,
+            };
+            (*lane).stack = Some(stack);
+            (*lane).fiber = Some(JumpFiber::new(stack, body, lane.cast()));
+        }
+        Ok(())
+    }
+
+    /// Notes that a lane has exited, and takes its stack back.
+    ///
+    /// # Safety
+    /// `this` is live and none of its fibers runs. The lane's fiber has ended.
+    pub(crate) unsafe fn retire(this: *mut Self, w: usize, lane: u32) {
+        // SAFETY: the caller's.
+        unsafe {
+            let stack = (*Self::lane(this, w * WARP_SIZE as usize + lane as usize)).stack.take();
+            let b = &mut *this;
+            if let Some(stack) = stack {
+                b.memory.slab_mut().take_back(stack);
+            }
+            b.moved = true;
+            b.threads.live -= 1;
+            b.warps.retire(w, lane);
+        }
     }
 
     /// Notes that all threads have exited: they ran as a loop.

@@ -27,7 +27,7 @@ pub(crate) unsafe fn retire(b: *mut Block, w: usize, l: u32) {
     unsafe {
         let lane = Block::lane(b, w * 32 + l as usize);
         (*lane).state = LaneState::Exited;
-        (*b).retire(w, l);
+        Block::retire(b, w, l);
         completes_without(b, w, l);
         barriers::open_without(b, w, l);
         if !(*b).seat.cluster.is_null() {
