@@ -15,7 +15,7 @@ mod loops;
 mod opaque;
 
 use std::cell::OnceCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use gpurace_protocol::condition::Condition;
 use gpurace_protocol::expr::{
@@ -148,6 +148,8 @@ pub struct Encoder<'a> {
     pub(crate) cases: HashMap<Atom, Cases>,
     pub(crate) case_products: HashMap<(Atom, Lin), Lin>,
     pub(crate) monomials: HashMap<Vec<Lin>, Atom>,
+    /// Products of a factor that has a constant part and may be 0, and another factor.
+    pub(crate) shifted_products: BTreeMap<(Lin, Lin), Lin>,
     pub(crate) factors: HashMap<Atom, Vec<Lin>>,
 }
 
@@ -245,6 +247,7 @@ impl<'a> Encoder<'a> {
             cases: HashMap::new(),
             case_products: HashMap::new(),
             monomials: HashMap::new(),
+            shifted_products: BTreeMap::new(),
             factors: HashMap::new(),
         }
     }

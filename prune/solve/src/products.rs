@@ -46,7 +46,13 @@ impl Encoder<'_> {
         let mut sum = monomial.times(g)?;
         sum = sum.plus(ca.checked_mul(gb).ok_or(TooBig)?, &pb)?;
         sum = sum.plus(cb.checked_mul(ga).ok_or(TooBig)?, &pa)?;
-        sum.shifted(ca.checked_mul(cb).ok_or(TooBig)?)
+        let sum = sum.shifted(ca.checked_mul(cb).ok_or(TooBig)?)?;
+        for (x, rest) in [(a, b), (b, a)] {
+            if x.constant != 0 && Range::one(0).within(self.range(x)) {
+                self.shifted_products.insert((x.clone(), rest.clone()), sum.clone());
+            }
+        }
+        Ok(sum)
     }
 
     /// Returns the product of an unknown that has few cases and a term: a case for each.
@@ -97,6 +103,9 @@ impl Encoder<'_> {
 
     /// Adds facts about the products of the query. Callers call it once, after all other encoding.
     pub fn product_facts(&mut self) -> Encoded<()> {
+        for ((x, rest), product) in self.shifted_products.clone() {
+            self.bounds_of_product(&product, &x, &rest)?;
+        }
         let mut products: Vec<Vec<Lin>> = self.monomials.keys().cloned().collect();
         products.sort();
         for (n, xs) in products.iter().enumerate() {
@@ -105,7 +114,8 @@ impl Encoder<'_> {
                     continue;
                 }
                 let rest = without(xs, i);
-                self.bounds_of_product(xs, &xs[i], rest.clone())?;
+                let [product, others] = [xs, &rest].map(|factors| self.monomial(factors.clone()));
+                self.bounds_of_product(&product?, &xs[i], &others?)?;
                 self.spread(xs, &xs[i], &rest)?;
                 for ys in &products[n + 1..] {
                     if ys.len() != xs.len() {
@@ -131,13 +141,11 @@ impl Encoder<'_> {
         Ok(())
     }
 
-    /// Adds facts that compare `x R` with `R` and 0.
-    fn bounds_of_product(&mut self, xs: &[Lin], x: &Lin, rest: Vec<Lin>) -> Encoded<()> {
-        let product = self.monomial(xs.to_vec())?;
-        let r = self.monomial(rest)?;
+    /// Adds facts that compare `product`, which is `x r`, with `r` and 0.
+    fn bounds_of_product(&mut self, product: &Lin, x: &Lin, r: &Lin) -> Encoded<()> {
         let (zero, one) = (Lin::constant(0), Lin::constant(1));
-        self.facts.push(Formula::eq(x, &zero)?.implies(Formula::eq(&product, &zero)?));
-        self.facts.push(Formula::eq(x, &one)?.implies(Formula::eq(&product, &r)?));
+        self.facts.push(Formula::eq(x, &zero)?.implies(Formula::eq(product, &zero)?));
+        self.facts.push(Formula::eq(x, &one)?.implies(Formula::eq(product, r)?));
         let range = self.range(x);
         for sign in [1, -1] {
             let r = r.times(sign)?;

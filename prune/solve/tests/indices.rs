@@ -68,6 +68,38 @@ fn strides_of_a_constant() {
     at_launch(&p, &launch([4, 1, 1], [8, 1, 1], &p, &[100]), &sites);
 }
 
+/// In each iteration, the threads are spread over a square that gets smaller, down to nothing: the rest of a matrix that
+/// is factored.
+#[test]
+fn squares_that_get_smaller() {
+    let kernel = |op: [BinOp; 2], stride: i64| {
+        let mut k = Kernel::new("trailing");
+        let (s, t, last) = (k.shared("s", 1 << 12), k.tid(), k.c(8));
+        let end = k.c(9);
+        let site = k.range(0, end, |k, i| {
+            let w = k.sub(last, i);
+            let square = k.mul(w, w);
+            let below = k.lt(t, square);
+            let site = k.when(below, |k| {
+                let [row, column] = op.map(|op| k.bin(op, t, w));
+                let row = k.mulc(row, stride);
+                let at = k.add(row, column);
+                k.write(s, at)
+            });
+            k.sync();
+            site
+        });
+        (k.done(), site)
+    };
+    for op in [[BinOp::UDiv, BinOp::URem], [BinOp::SDiv, BinOp::SRem]] {
+        let (p, _) = kernel(op, 8);
+        at_launch(&p, &launch([1, 1, 1], [64, 1, 1], &p, &[]), &[]);
+        // The last column of a row is the first one of the next row.
+        let (p, site) = kernel(op, 7);
+        at_launch(&p, &launch([1, 1, 1], [64, 1, 1], &p, &[]), &[site]);
+    }
+}
+
 /// In each row of a table, each thread has a byte of its own: its index with the halves of bits swapped.
 #[test]
 fn fields_of_a_thread_index_permuted() {
