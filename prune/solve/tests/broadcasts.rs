@@ -1,4 +1,4 @@
-//! Values that one thread hands to all through memory, and that decide whether threads reach barriers. Each
+//! Values that one thread hands to all through memory, and that decide whether threads reach barriers or write. Each
 //! proved kernel stands beside neighbours in which threads may read different values.
 mod common;
 
@@ -143,4 +143,46 @@ fn the_last_block_goes_on() {
     assert!(!is_proved(&last_block(true, true).done(), "tile"));
     // Other blocks may write to global memory meanwhile.
     assert!(!is_proved(&last_block(false, false).done(), "tile"));
+}
+
+/// `while (..) { if (t == 0) leader = ...; sync; if (t == leader) out[block] = ...; sync; }`
+fn election(shared: bool, barriers: [bool; 2]) -> Protocol {
+    let mut k = Kernel::new("election");
+    let leader = if shared { k.shared("leader", 4) } else { k.pointer("leader") };
+    let (out, t, b, n) = (k.pointer("out"), k.tid(), k.bid(), k.scalar("n"));
+    let (zero, first) = (k.c(0), k.eqc(t, 0));
+    let of = k.next_loop();
+    k.range(0, n, |k, _| {
+        k.when(first, |k| k.write(leader, zero));
+        if barriers[0] {
+            k.sync();
+        }
+        let site = k.read(leader, zero);
+        let chosen = k.opaque("a value loaded from `leader`", Width::W32, Uniform::Thread, &[of]);
+        k.p.opaques[0].loaded_by = Some(site);
+        let own = k.eq(chosen, t);
+        k.when(own, |k| k.write(out, b));
+        if barriers[1] {
+            k.sync();
+        }
+    });
+    k.done()
+}
+
+#[test]
+fn the_elected_thread_writes_for_its_block() {
+    let is_proved = |p: Protocol| {
+        let known = launch([2, 1, 1], [64, 1, 1], &p, &[5]);
+        let places = gpurace_protocol::place::Place::all(&p);
+        let outcome = prove_with(&p, &known);
+        let site = places.last().expect("there is one").access.site;
+        outcome.verdicts.sites.iter().any(|of| of.site == site && of.verdict == Verdict::Proved)
+    };
+    assert!(is_proved(election(true, [true, true])));
+    // Threads of one iteration may read several leaders.
+    for barriers in [[false, true], [true, false], [false, false]] {
+        assert!(!is_proved(election(true, barriers)), "{barriers:?}");
+    }
+    // Another block may elect meanwhile.
+    assert!(!is_proved(election(false, [true, true])));
 }

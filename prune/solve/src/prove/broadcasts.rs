@@ -1,5 +1,5 @@
 //! Values that threads hand to each other through memory, between barriers: one thread writes whether a loop
-//! goes on, a barrier follows, and all threads read it.
+//! goes on, or which thread is to write, a barrier follows, and all threads read it.
 //!
 //! # The rule
 //! Barriers order a read with each write to its address. Then all threads that make this read in one
@@ -10,18 +10,18 @@
 //! in some execution, take the first read that differs from an earlier one. All before it is as supposed. A
 //! write came between the two reads, so no barrier orders it with both, in contradiction to what was shown.
 //!
-//! The prover supposes this only of values that decide about barriers, and only if they are not uniform in
-//! another way.
+//! The prover supposes this only of values that decide about barriers, or about writes, and only if they are not
+//! uniform in another way.
 
 use std::collections::BTreeSet;
 
 use gpurace_protocol::condition::Condition;
-use gpurace_protocol::expr::{Expr, OpaqueId};
+use gpurace_protocol::expr::{Expr, ExprId, OpaqueId};
 use gpurace_protocol::group::{Barriers, Group};
 use gpurace_protocol::interval::{controls, uniformity};
 use gpurace_protocol::lanes::KnownMasks;
 use gpurace_protocol::named::KnownNamed;
-use gpurace_protocol::place::Place;
+use gpurace_protocol::place::{Place, Turn};
 use gpurace_protocol::protocol::{ObjectKind, Protocol, Uniform};
 
 use super::Prover;
@@ -38,7 +38,7 @@ pub(super) struct Supposed {
     uniform: Uniform,
 }
 
-/// Returns the values that decide about barriers and may be read alike.
+/// Returns the values that decide about barriers or writes and may be read alike.
 pub(super) fn supposed(protocol: &Protocol) -> Vec<Supposed> {
     if protocol.opaques.iter().all(|opaque| opaque.loaded_by.is_none()) {
         return Vec::new();
@@ -50,17 +50,18 @@ pub(super) fn supposed(protocol: &Protocol) -> Vec<Supposed> {
         (group, all)
     });
     let places = Place::all(protocol);
+    let of_writes: BTreeSet<_> =
+        places.iter().filter(|place| place.access.op.writes()).flat_map(deciders).collect();
     let mut found = Vec::new();
     for (index, opaque) in protocol.opaques.iter().enumerate() {
         let value = OpaqueId(index as u32);
         let Some(site) = opaque.loaded_by else { continue };
-        let wanted = decide.iter().any(|(group, all)| {
-            opaque.uniform < group.uniform()
-                && all.iter().any(|control| {
-                    let is = |node| matches!(node, Expr::Opaque { id, .. } if id == value);
-                    protocol.exprs.mentions(control.cond, is)
-                })
-        });
+        let is = |node| matches!(node, Expr::Opaque { id, .. } if id == value);
+        let mentions = |id| protocol.exprs.mentions(id, is);
+        let wanted = of_writes.iter().any(|&id| mentions(id))
+            || decide.iter().any(|(group, all)| {
+                opaque.uniform < group.uniform() && all.iter().any(|control| mentions(control.cond))
+            });
         let Some(place) = Place::only(&places, site).filter(|_| wanted) else { continue };
         let most = match protocol.objects[place.access.object.0 as usize].kind {
             ObjectKind::Shared { .. } | ObjectKind::DynamicShared => Uniform::Block,
@@ -73,6 +74,16 @@ pub(super) fn supposed(protocol: &Protocol) -> Vec<Supposed> {
         }
     }
     found
+}
+
+/// Returns the expressions that decide whether a thread makes an access, and where.
+fn deciders<'a>(place: &'a Place<'_>) -> impl Iterator<Item = ExprId> + 'a {
+    let conditions = place.way.iter().filter_map(|turn| match turn {
+        Turn::Branch { cond, .. } => Some(*cond),
+        Turn::Into(of) => Some(of.cond),
+        Turn::At { .. } => None,
+    });
+    conditions.chain([place.access.offset])
 }
 
 /// Returns the protocol in which these values are as uniform as supposed.
