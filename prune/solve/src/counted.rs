@@ -1,5 +1,5 @@
 //! Ranges of tickets whose counter starts in the kernel: `if (threadIdx.x == 0) n = 0;`, a barrier,
-//! `list[atomicAdd(&n, 1)] = i;`.
+//! `list[atomicAdd(&n, 1)] = i;`. And of what threads read from the counter: `if (threadIdx.x < n)`.
 //!
 //! # The rule
 //! The block's first thread stores a constant to the counter in each iteration before the additions, as the rule of
@@ -7,19 +7,24 @@
 //! additions. Then a ticket is at least the constant. It is at most so much more as all additions of the block's
 //! threads in this iteration together add, less its own.
 //!
+//! Barriers may order a read of the counter with the store and all additions, too. If the store comes before it in the
+//! text as it does before the additions, the read yields a number of the range as well, or the number after it. If all
+//! additions of the iteration come before it in the text, it yields the last number. So all such reads of one iteration
+//! yield the same.
+//!
 //! That nothing else writes to the counter may itself rest on the ranges: threads store to places that they compute
-//! from tickets. So the prover first supposes the ranges, and then shows the rest. Take the first ticket outside its
-//! range. All before it is as supposed, so the counter held a number of the range.
+//! from tickets. So the prover first supposes the ranges, and then shows the rest. Take the first ticket, or value read,
+//! outside its range. All before it is as supposed, so the counter held a number of the range.
 
 use std::collections::{BTreeSet, HashMap};
 
 use gpurace_protocol::expr::{LoopId, OpaqueId};
 use gpurace_protocol::launch::Launch;
-use gpurace_protocol::place::Place;
-use gpurace_protocol::protocol::{ObjectId, Protocol};
+use gpurace_protocol::place::{Place, Turn};
+use gpurace_protocol::protocol::{ObjectId, Op, Protocol};
 use gpurace_protocol::range::{Range, Ranges, View};
 
-use crate::handed::{first_thread_stores, is_only_store};
+use crate::handed::{bytes, first_thread_stores, is_only_store};
 use crate::tickets::{Addition, by_object, most_in_block};
 
 /// The tickets of a counter that starts in the kernel.
@@ -29,18 +34,21 @@ pub struct Counted {
     pub object: ObjectId,
     /// The loops around the store that starts it.
     pub loops: BTreeSet<LoopId>,
-    /// The tickets and their ranges.
+    /// The tickets and the values read, with their ranges.
     ranges: Vec<(OpaqueId, Range)>,
+    /// The values read that are the last number of an iteration.
+    last: Vec<OpaqueId>,
 }
 
-/// Returns the tickets that may have a range. It remains to show what may write to their counters, and when.
-pub fn counted(protocol: &Protocol, launch: Option<&Launch>) -> Vec<Counted> {
+/// Returns the tickets that may have a range. It remains to show what may write to their counters, and when. `ordered`
+/// has the values of loads that barriers order with all writes to their address, with the numbers of these accesses.
+pub fn counted(protocol: &Protocol, launch: Option<&Launch>, ordered: &[(OpaqueId, usize)]) -> Vec<Counted> {
     if protocol.stored.is_empty() || protocol.opaques.iter().all(|opaque| opaque.ticket.is_none()) {
         return Vec::new();
     }
     let places = Place::all(protocol);
     let of = |(object, additions): (ObjectId, Vec<(OpaqueId, Addition)>)| {
-        counted_in(protocol, launch, &places, object, &additions)
+        counted_in(protocol, launch, &places, (object, &additions), ordered)
     };
     by_object(protocol, &places).into_iter().filter_map(of).collect()
 }
@@ -50,8 +58,8 @@ fn counted_in(
     protocol: &Protocol,
     launch: Option<&Launch>,
     places: &[Place],
-    object: ObjectId,
-    additions: &[(OpaqueId, Addition)],
+    (object, additions): (ObjectId, &[(OpaqueId, Addition)]),
+    ordered: &[(OpaqueId, usize)],
 ) -> Option<Counted> {
     let width = protocol.exprs.width(additions.first()?.1.added);
     let made: Vec<&Place> = additions.iter().map(|(_, addition)| &places[addition.number]).collect();
@@ -89,13 +97,59 @@ fn counted_in(
         return None;
     }
     let range = |(ticket, least): (OpaqueId, i128)| (ticket, Range::new(start, (end - least).max(start)));
-    Some(Counted { object, loops, ranges: least.into_iter().map(range).collect() })
+    let mut ranges: Vec<_> = least.into_iter().map(range).collect();
+    let mut last = Vec::new();
+    for &(value, read) in ordered {
+        let read = &places[read];
+        if bytes(protocol, read) == bytes(protocol, store)
+            && read.access.object == object
+            && read.access.op == Op::Read
+            && protocol.opaques[value.0 as usize].width == width
+            && first_thread_stores(protocol, store, read).as_ref() == Some(&loops)
+        {
+            ranges.push((value, Range::new(start, end)));
+            if made.iter().all(|addition| comes_first(addition, read, &loops)) {
+                last.push(value);
+            }
+        }
+    }
+    Some(Counted { object, loops, ranges, last })
 }
 
-/// Returns the protocol in which tickets have these ranges.
+/// True if one access stands before the other in the text, in one iteration of these loops.
+fn comes_first(first: &Place, then: &Place, loops: &BTreeSet<LoopId>) -> bool {
+    let common = first.way.iter().zip(&then.way).take_while(|(x, y)| x.is_same(y)).count();
+    let around = first.way[..common].iter().filter_map(|turn| match turn {
+        Turn::Into(of) => Some(of.id),
+        Turn::At { .. } | Turn::Branch { .. } => None,
+    });
+    let (Some(Turn::At { index, .. }), Some(Turn::At { index: later, .. })) =
+        (first.way.get(common), then.way.get(common))
+    else {
+        return false;
+    };
+    index < later && around.collect::<BTreeSet<_>>() == *loops
+}
+
+/// Returns the values that are another value, with that one: both are the last number of a counter.
+pub fn equal(protocol: &Protocol, counted: &[Counted]) -> HashMap<OpaqueId, OpaqueId> {
+    let mut found = HashMap::new();
+    for of in counted {
+        let is_of_these_loops = |value: &OpaqueId| {
+            let loops = &protocol.opaques[value.0 as usize].loops;
+            loops.len() == of.loops.len() && loops.iter().all(|id| of.loops.contains(id))
+        };
+        if let Some(&one) = of.last.iter().find(|value| is_of_these_loops(value)) {
+            found.extend(of.last.iter().filter(|&&value| value != one).map(|&value| (value, one)));
+        }
+    }
+    found
+}
+
+/// Returns the protocol in which tickets and values read have these ranges.
 pub fn with_ranges(mut protocol: Protocol, counted: &[Counted]) -> Protocol {
-    for (ticket, range) in counted.iter().flat_map(|of| &of.ranges) {
-        protocol.opaques[ticket.0 as usize].range = Some((range.lo as u64, range.hi as u64));
+    for (value, range) in counted.iter().flat_map(|of| &of.ranges) {
+        protocol.opaques[value.0 as usize].range = Some((range.lo as u64, range.hi as u64));
     }
     protocol
 }

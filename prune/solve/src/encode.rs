@@ -60,6 +60,8 @@ pub struct Setting<'a> {
     pub next: &'a HashMap<VarId, ExprId>,
     /// The values that threads hand to their blocks, once that is shown.
     pub handed: &'a OnceCell<Vec<Handed>>,
+    /// The opaque values that are another opaque value, with that one.
+    pub same: &'a HashMap<OpaqueId, OpaqueId>,
 }
 
 /// An unknown's name and range.

@@ -72,6 +72,12 @@ pub fn handed(protocol: &Protocol) -> Vec<Handed> {
     found
 }
 
+/// Returns the first byte of an access and how many there are, if both are constants.
+pub fn bytes(protocol: &Protocol, place: &Place) -> Option<(i64, u64)> {
+    let exprs = &protocol.exprs;
+    Some((exprs.as_const(place.access.offset)? as i64, exprs.as_const(place.access.size)?))
+}
+
 /// True if a store and the other accesses are of the same bytes of shared memory, and hold a whole value of this
 /// width, and no further access of their object writes to these bytes.
 pub fn is_only_store(
@@ -81,10 +87,7 @@ pub fn is_only_store(
     others: &[&Place],
     width: Width,
 ) -> bool {
-    let bytes = |place: &Place| {
-        let exprs = &protocol.exprs;
-        Some((exprs.as_const(place.access.offset)? as i64, exprs.as_const(place.access.size)?))
-    };
+    let bytes = |place: &Place| bytes(protocol, place);
     let object = store.access.object;
     let kind = &protocol.objects[object.0 as usize].kind;
     let Some(own) = bytes(store) else { return false };

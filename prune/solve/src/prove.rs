@@ -43,7 +43,7 @@ use self::rings::Ring;
 use crate::Options;
 use crate::alias::{Alias, alias};
 use crate::candidates::candidates;
-use crate::counted::{counted, with_ranges};
+use crate::counted::{counted, equal, with_ranges};
 use crate::encode::{Setting, Wrap};
 use crate::expected::{Expected, expected};
 use crate::handed::handed;
@@ -116,7 +116,9 @@ fn verdicts(
     asker: Asker,
 ) -> Result<Outcome, Less> {
     let protocol = supposing(protocol, supposed);
-    let ranges = if counts { counted(&protocol, launch) } else { Vec::new() };
+    let ordered: Vec<_> = supposed.iter().map(|of| (of.value, of.read)).collect();
+    let ranges = if counts { counted(&protocol, launch, &ordered) } else { Vec::new() };
+    let same = equal(&protocol, &ranges);
     let protocol = &with_ranges(protocol, &ranges);
     let mut exprs = protocol.exprs.clone();
     let next = next_values(protocol, &mut exprs);
@@ -134,6 +136,7 @@ fn verdicts(
         wrap: if launch.is_some() { Wrap::Exact } else { Wrap::Assume },
         next: &next,
         handed: &shown,
+        same: &same,
     };
     let mut prover = Prover::new(setting, asker, candidates, expected, conditions.clone());
     prover.keep_consistent_candidates();

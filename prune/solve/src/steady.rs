@@ -70,7 +70,9 @@ fn loads(protocol: &Protocol, launch: Option<&Launch>) -> Vec<(usize, Load)> {
     let next = HashMap::new();
     let handed = OnceCell::new();
     let exprs = &protocol.exprs;
-    let setting = Setting { protocol, exprs, launch, wrap: Wrap::Exact, next: &next, handed: &handed };
+    let same = HashMap::new();
+    let setting =
+        Setting { protocol, exprs, launch, wrap: Wrap::Exact, next: &next, handed: &handed, same: &same };
     let places = Place::all(protocol);
     let mut found = Vec::new();
     for (index, opaque) in protocol.opaques.iter().enumerate() {

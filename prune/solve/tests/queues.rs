@@ -447,3 +447,107 @@ fn lists_that_hold_all_that_a_block_adds() {
         assert_eq!(is_proved(&k.done(), &sites, &[]), fine, "{case:?} {size}");
     }
 }
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Append {
+    /// The threads read the number of elements once.
+    Once,
+    /// They read it once before the first thread takes the places, and once after.
+    Twice,
+    /// The first thread takes one place less.
+    OneLess,
+    /// One thread more than there are elements writes.
+    OneMore,
+    /// Some threads read the number before all have added.
+    Early,
+    /// They read it once before the additions, and once after.
+    BeforeAndAfter,
+    /// Further elements are added between the two reads.
+    AddedBetween,
+    /// A thread that a loaded value chooses starts the number.
+    SomeStart,
+}
+
+/// `if (t == 0) n = 0; sync; atomicAdd(&n, 1); sync; if (t == 0) base = atomicAdd(count, n); sync;
+/// if (t < n) list[base + t] = ...;`, in three rounds if `rounds`.
+fn append(case: Append, rounds: bool) -> Protocol {
+    let mut k = Kernel::new("append");
+    let (count, list, t) = (k.pointer("count"), k.pointer("list"), k.tid());
+    let (n, base) = (k.shared("n", 4), k.shared("base", 4));
+    let (zero, one, first) = (k.c(0), k.c(1), k.eqc(t, 0));
+    let around: Vec<LoopId> = if rounds { vec![k.next_loop()] } else { Vec::new() };
+    let load = |k: &mut Kernel, of: ObjectId| {
+        let site = k.read(of, zero);
+        let value = k.opaque("a loaded value", Width::W32, Uniform::Thread, &around);
+        k.p.opaques.last_mut().expect("there is one").loaded_by = Some(site);
+        value
+    };
+    let body = |k: &mut Kernel| {
+        let starts = match case {
+            Append::SomeStart => k.opaque("a chosen thread", Width::W1, Uniform::Thread, &around),
+            _ => first,
+        };
+        let site = k.when(starts, |k| k.write(n, zero));
+        k.p.stored.push(Stored { site, value: zero });
+        k.sync();
+        let before = (case == Append::BeforeAndAfter).then(|| {
+            let read = load(k, n);
+            k.sync();
+            read
+        });
+        k.take(DEVICE, n, zero, one, &around);
+        if case != Append::Early {
+            k.sync();
+        }
+        let amount = before.unwrap_or_else(|| load(k, n));
+        if case == Append::AddedBetween {
+            k.sync();
+            k.take(DEVICE, n, zero, one, &around);
+        }
+        let added = if case == Append::OneLess { k.addc(amount, -1) } else { amount };
+        k.when(first, |k| {
+            let ticket = k.take(DEVICE, count, zero, added, &around);
+            let site = k.write(base, zero);
+            k.p.stored.push(Stored { site, value: ticket });
+        });
+        k.sync();
+        let taken = if case == Append::Once { amount } else { load(k, n) };
+        let start = load(k, base);
+        let last = if case == Append::OneMore { k.addc(taken, 1) } else { taken };
+        let writes = k.lt(t, last);
+        let site = k.when(writes, |k| {
+            let at = k.add(start, t);
+            k.write(list, at)
+        });
+        k.sync();
+        site
+    };
+    if rounds {
+        let three = k.c(3);
+        k.range(0, three, |k, _| body(k));
+    } else {
+        body(&mut k);
+    }
+    k.done()
+}
+
+#[test]
+fn blocks_that_take_places_for_all_that_they_have_added() {
+    for rounds in [false, true] {
+        for (case, fine) in [
+            (Append::Once, true),
+            (Append::Twice, true),
+            (Append::OneLess, false),
+            (Append::OneMore, false),
+            (Append::Early, false),
+            (Append::BeforeAndAfter, false),
+            (Append::AddedBetween, false),
+            (Append::SomeStart, false),
+        ] {
+            let p = append(case, rounds);
+            let places = gpurace_protocol::place::Place::all(&p);
+            let site = places.last().expect("there is one").access.site;
+            assert_eq!(is_proved(&p, &[site], &[]), fine, "{case:?} {rounds}");
+        }
+    }
+}

@@ -52,6 +52,7 @@ impl<'a> Encoder<'a> {
         width: Width,
         view: View,
     ) -> Encoded<Lin> {
+        let id = *self.setting.same.get(&id).unwrap_or(&id);
         let Some(opaque) = self.setting.protocol.opaques.get(id.0 as usize) else {
             return Ok(Lin::atom(self.fresh("opaque", view.all(width))));
         };

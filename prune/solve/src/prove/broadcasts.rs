@@ -10,8 +10,8 @@
 //! in some execution, take the first read that differs from an earlier one. All before it is as supposed. A
 //! write came between the two reads, so no barrier orders it with both, in contradiction to what was shown.
 //!
-//! The prover supposes this only of values that decide about barriers, or about writes, and only if they are not
-//! uniform in another way.
+//! The prover supposes this only of values that decide about barriers, or about writes, or how much an atomic adds, and
+//! only if they are not uniform in another way.
 
 use std::collections::BTreeSet;
 
@@ -31,9 +31,9 @@ use crate::alias::{Alias, alias};
 #[derive(Clone, Debug)]
 pub(super) struct Supposed {
     /// The value.
-    value: OpaqueId,
+    pub(super) value: OpaqueId,
     /// The number of the access that reads it.
-    read: usize,
+    pub(super) read: usize,
     /// The group that reads it alike.
     uniform: Uniform,
 }
@@ -50,8 +50,9 @@ pub(super) fn supposed(protocol: &Protocol) -> Vec<Supposed> {
         (group, all)
     });
     let places = Place::all(protocol);
-    let of_writes: BTreeSet<_> =
-        places.iter().filter(|place| place.access.op.writes()).flat_map(deciders).collect();
+    let amounts = protocol.opaques.iter().filter_map(|opaque| Some(opaque.ticket?.added));
+    let of_writes = places.iter().filter(|place| place.access.op.writes()).flat_map(deciders);
+    let of_writes: BTreeSet<_> = of_writes.chain(amounts).collect();
     let mut found = Vec::new();
     for (index, opaque) in protocol.opaques.iter().enumerate() {
         let value = OpaqueId(index as u32);
