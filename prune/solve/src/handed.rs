@@ -16,7 +16,7 @@
 use std::collections::BTreeSet;
 
 use gpurace_protocol::condition::Condition;
-use gpurace_protocol::expr::{Expr, ExprId, Exprs, LoopId, OpaqueId, Width};
+use gpurace_protocol::expr::{BinOp, Expr, ExprId, Exprs, LoopId, OpaqueId, Width};
 use gpurace_protocol::fold;
 use gpurace_protocol::interval::uniformity;
 use gpurace_protocol::place::{Place, Turn};
@@ -148,6 +148,8 @@ fn of_first_thread(exprs: &Exprs, id: ExprId) -> Option<u64> {
     Some(match exprs.get(id) {
         Expr::Const { bits, .. } => bits,
         Expr::Tid(_) | Expr::Lane => 0,
+        // `threadIdx.y * blockDim.x`
+        Expr::Bin(BinOp::Mul, a, b) if value(a) == Some(0) || value(b) == Some(0) => 0,
         Expr::Bin(op, a, b) => fold::apply(op, exprs.width(a), value(a)?, value(b)?)?,
         Expr::Cmp(op, a, b) => u64::from(fold::compare(op, exprs.width(a), value(a)?, value(b)?)),
         Expr::Select(c, a, b) => {

@@ -103,8 +103,14 @@ impl Encoder<'_> {
 
     /// Adds facts about the products of the query. Callers call it once, after all other encoding.
     pub fn product_facts(&mut self) -> Encoded<()> {
-        for ((x, rest), product) in self.shifted_products.clone() {
-            self.bounds_of_product(&product, &x, &rest)?;
+        let shifted: Vec<_> = self.shifted_products.clone().into_iter().collect();
+        for (n, ((x, rest), product)) in shifted.iter().enumerate() {
+            self.bounds_of_product(product, x, rest)?;
+            for ((y, other), other_product) in &shifted[n + 1..] {
+                if x == y {
+                    self.order_of_products((product, rest), (other_product, other), x)?;
+                }
+            }
         }
         let mut products: Vec<Vec<Lin>> = self.monomials.keys().cloned().collect();
         products.sort();
@@ -132,7 +138,8 @@ impl Encoder<'_> {
                             continue;
                         }
                         if without(ys, j) == rest {
-                            self.order_of_products((xs, &xs[i]), (ys, &ys[j]), rest.clone())?;
+                            let [px, py, r] = [xs, ys, &rest].map(|factors| self.monomial(factors.clone()));
+                            self.order_of_products((&px?, &xs[i]), (&py?, &ys[j]), &r?)?;
                         }
                     }
                 }
@@ -175,16 +182,9 @@ impl Encoder<'_> {
         Ok(())
     }
 
-    /// Adds facts that compare `x R` with `y R`.
-    fn order_of_products(
-        &mut self,
-        (xs, x): (&[Lin], &Lin),
-        (ys, y): (&[Lin], &Lin),
-        rest: Vec<Lin>,
-    ) -> Encoded<()> {
-        let (px, py) = (self.monomial(xs.to_vec())?, self.monomial(ys.to_vec())?);
-        let r = self.monomial(rest)?;
-        self.facts.push(Formula::eq(x, y)?.implies(Formula::eq(&px, &py)?));
+    /// Adds facts that compare `px`, which is `x r`, with `py`, which is `y r`.
+    fn order_of_products(&mut self, (px, x): (&Lin, &Lin), (py, y): (&Lin, &Lin), r: &Lin) -> Encoded<()> {
+        self.facts.push(Formula::eq(x, y)?.implies(Formula::eq(px, py)?));
         let zero = Lin::constant(0);
         for sign in [1, -1] {
             let r = r.times(sign)?;

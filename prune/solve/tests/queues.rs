@@ -474,7 +474,10 @@ fn append(case: Append, rounds: bool) -> Protocol {
     let mut k = Kernel::new("append");
     let (count, list, t) = (k.pointer("count"), k.pointer("list"), k.tid());
     let (n, base) = (k.shared("n", 4), k.shared("base", 4));
-    let (zero, one, first) = (k.c(0), k.c(1), k.eqc(t, 0));
+    let (zero, one, row, width) = (k.c(0), k.c(1), k.tidy(), k.bdim());
+    let row = k.mul(row, width);
+    let index = k.add(row, t);
+    let first = k.eqc(index, 0);
     let around: Vec<LoopId> = if rounds { vec![k.next_loop()] } else { Vec::new() };
     let load = |k: &mut Kernel, of: ObjectId| {
         let site = k.read(of, zero);
