@@ -1,5 +1,5 @@
-//! Random kernels in which threads read from shared memory whether they go on, beside random executions: no
-//! access that is proved takes part in a race.
+//! Random kernels in which threads read from shared memory whether they go on, and which of them writes, beside random
+//! executions: no access that is proved takes part in a race.
 //!
 //! `GPURACE_CASES` sets the number of kernels.
 mod common;
@@ -36,6 +36,8 @@ enum Act {
         other: i64,
         write: bool,
     },
+    /// `if (heard == threadIdx.x) out = ...;`
+    WriteIfElected,
     Sync,
     /// `do { ... } while (heard);`
     Rounds(Vec<Act>),
@@ -70,6 +72,7 @@ fn random_acts(r: &mut Random, depth: u32, heard: &mut bool) -> Vec<Act> {
             }
             3 | 4 if depth < 2 && *heard => acts.push(Act::If(random_acts(r, depth + 1, &mut true))),
             5 | 6 => acts.push(Act::Sync),
+            7 if *heard => acts.push(Act::WriteIfElected),
             _ => acts.push(Act::Touch { other: r.pick(&[0, 0, 1, 2]), write: r.chance(50) }),
         }
     }
@@ -80,6 +83,7 @@ fn random_acts(r: &mut Random, depth: u32, heard: &mut bool) -> Vec<Act> {
 struct Names {
     flags: [ObjectId; 2],
     tile: ObjectId,
+    out: ObjectId,
     loops: Vec<LoopId>,
     /// The value that was read last in the text.
     heard: Option<E>,
@@ -114,6 +118,10 @@ fn describe(k: &mut Kernel, acts: &[Act], names: &mut Names) {
             Act::Touch { other, write } => {
                 let at = k.binc(BinOp::Xor, t, *other);
                 k.access(if *write { Op::Write } else { Op::Read }, names.tile, at, 4);
+            }
+            Act::WriteIfElected => {
+                let elected = k.eq(names.heard.expect("something is read before"), t);
+                k.when(elected, |k| k.write(names.out, zero));
             }
             Act::Sync => k.sync(),
             Act::Rounds(body) => {
@@ -151,6 +159,7 @@ enum Code {
     Tell { flag: usize, who: Who, site: u32 },
     Hear { flag: usize, own: bool, site: u32 },
     Touch { other: i64, write: bool, site: u32 },
+    WriteIfElected { site: u32 },
     Sync,
     BackIfHeard(usize),
     SkipUnlessHeard(usize),
@@ -159,13 +168,14 @@ enum Code {
 fn compile(acts: &[Act], code: &mut Vec<Code>, site: &mut u32) {
     for act in acts {
         let this = *site;
-        *site += u32::from(matches!(act, Act::Tell { .. } | Act::Hear { .. } | Act::Touch { .. }));
+        *site += u32::from(!matches!(act, Act::Sync | Act::Rounds(_) | Act::If(_)));
         match act {
             Act::Tell { flag, who } => code.push(Code::Tell { flag: *flag, who: *who, site: this }),
             Act::Hear { flag, own } => code.push(Code::Hear { flag: *flag, own: *own, site: this }),
             Act::Touch { other, write } => {
                 code.push(Code::Touch { other: *other, write: *write, site: this })
             }
+            Act::WriteIfElected => code.push(Code::WriteIfElected { site: this }),
             Act::Sync => code.push(Code::Sync),
             Act::Rounds(body) => {
                 let start = code.len();
@@ -245,6 +255,11 @@ fn racing_sites(code: &[Code], threads: usize, r: &mut Random) -> Option<Vec<u32
             Code::Touch { other, write, site } => {
                 access(2, by ^ other as usize, site, write, thread.passed);
             }
+            Code::WriteIfElected { site } => {
+                if usize::from(thread.heard) == by {
+                    access(3, 0, site, true, thread.passed);
+                }
+            }
             Code::BackIfHeard(start) => {
                 if thread.heard {
                     thread.at = start;
@@ -287,7 +302,8 @@ fn random_kernels_beside_random_executions() {
         }
         let mut k = Kernel::new("random");
         let (flags, tile) = ([k.shared("f", 4096), k.shared("g", 4096)], k.shared("tile", 4096));
-        describe(&mut k, &acts, &mut Names { flags, tile, loops: Vec::new(), heard: None });
+        let out = k.shared("out", 4);
+        describe(&mut k, &acts, &mut Names { flags, tile, out, loops: Vec::new(), heard: None });
         let p = k.done();
         let threads = 4;
         let known = launch([1, 1, 1], [threads as u32, 1, 1], &p, &[]);
