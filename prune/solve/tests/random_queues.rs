@@ -40,11 +40,17 @@ enum Act {
         who: Who,
         counter: usize,
     },
-    /// `value = atomicAdd(counter, added)`
+    /// `value = atomicAdd(counter, added)`, or with this value added to what it adds.
     Take {
         who: Who,
         counter: usize,
         added: i64,
+        more: Option<usize>,
+        value: usize,
+    },
+    /// `value = counter`
+    Count {
+        counter: usize,
         value: usize,
     },
     /// `word = value + plus`
@@ -58,6 +64,12 @@ enum Act {
     Hear {
         word: usize,
         value: usize,
+    },
+    /// `if (threadIdx.x < guard) array[value + threadIdx.x]`
+    Fill {
+        array: usize,
+        value: usize,
+        guard: usize,
     },
     /// `array[(scale * value + plus) * 4 + (threadIdx.x or 0)]`
     Use {
@@ -132,7 +144,7 @@ impl Maker<'_> {
         let (counter, word) = (self.which(), self.which());
         self.hands += 1;
         let added = if self.r.chance(rare) { 0 } else { self.r.pick(&[1, 1, 2]) };
-        acts.push(Act::Take { who, counter, added, value: taken });
+        acts.push(Act::Take { who, counter, added, more: None, value: taken });
         let plus = self.r.pick(&[0, 0, 0, 1]);
         let tell = Act::Tell { who: teller, word, value: taken, plus };
         let hear = Act::Hear { word, value: heard };
@@ -154,9 +166,59 @@ impl Maker<'_> {
         known.push((heard, Who::All));
     }
 
+    /// The threads add to the counter of their block, and the first one takes as many places for all.
+    fn append(&mut self, known: &mut Known, acts: &mut Vec<Act>) {
+        let [added, before, taken, after, start] = [(); 5].map(|()| self.value());
+        let mostly = |r: &mut Random, acts: &mut Vec<Act>| {
+            if r.chance(93) {
+                acts.push(Act::Sync);
+            }
+        };
+        let first = |r: &mut Random| if r.chance(96) { Who::First } else { Who::Second };
+        let who = first(self.r);
+        acts.push(Act::Reset { who, counter: 0 });
+        mostly(self.r, acts);
+        let who = self.r.pick(&[Who::All, Who::All, Who::Odd]);
+        let take = Act::Take { who, counter: 0, added: self.r.pick(&[1, 1, 2]), more: None, value: added };
+        let count = Act::Count { counter: 0, value: before };
+        let early = self.r.chance(7);
+        if early {
+            acts.push(count.clone());
+            mostly(self.r, acts);
+        }
+        acts.push(take.clone());
+        mostly(self.r, acts);
+        if !early {
+            acts.push(count);
+        }
+        if self.r.chance(7) {
+            acts.push(Act::Sync);
+            acts.push(take);
+            mostly(self.r, acts);
+        }
+        let (who, less) = (first(self.r), i64::from(self.r.chance(5)));
+        acts.push(Act::Take { who, counter: 1, added: -less, more: Some(before), value: taken });
+        acts.push(Act::Tell { who, word: 0, value: taken, plus: 0 });
+        mostly(self.r, acts);
+        let again = self.r.chance(50);
+        if again {
+            acts.push(Act::Count { counter: 0, value: after });
+        }
+        acts.push(Act::Hear { word: 0, value: start });
+        let guard = if again { after } else { before };
+        acts.push(Act::Fill { array: self.r.below(2usize), value: start, guard });
+        mostly(self.r, acts);
+        known.push((start, Who::All));
+    }
+
     fn acts(&mut self, depth: u32, known: &mut Known) -> Vec<Act> {
         let mut acts = Vec::new();
         for _ in 0..1 + self.r.below(3u32) {
+            if !self.tidy && self.hands == 0 && self.r.chance(40) {
+                self.hands += 1;
+                self.append(known, &mut acts);
+                continue;
+            }
             match self.r.below(12u32) {
                 0..=5 if self.tidy && self.hands >= 2 => {}
                 0 | 1 => self.hand(known, &mut acts),
@@ -164,7 +226,7 @@ impl Maker<'_> {
                     let value = self.value();
                     let who = self.r.pick(&[Who::All, Who::All, Who::First]);
                     let counter = self.r.below(2usize);
-                    acts.push(Act::Take { who, counter, added: self.r.pick(&[1, 1, 2]), value });
+                    acts.push(Act::Take { who, counter, added: self.r.pick(&[1, 1, 2]), more: None, value });
                     known.push((value, who));
                 }
                 3 if !self.tidy && self.r.chance(40) => {
@@ -179,7 +241,8 @@ impl Maker<'_> {
                     } else {
                         let value = self.value();
                         let added = self.r.pick(&[1, 1, 2]);
-                        body.push(Act::Take { who: Who::All, counter: self.which(), added, value });
+                        let (who, counter) = (Who::All, self.which());
+                        body.push(Act::Take { who, counter, added, more: None, value });
                         self.hands += 1;
                         inner.push((value, Who::All));
                     }
@@ -262,13 +325,17 @@ fn describe(k: &mut Kernel, acts: &[Act], names: &mut Names) {
             Act::Reset { who, counter } => {
                 let counter = names.counters[*counter];
                 by(k, *who, |k| {
-                    k.write(counter, zero);
+                    let site = k.write(counter, zero);
+                    k.p.stored.push(Stored { site, value: zero });
                 });
             }
-            Act::Take { who, counter, added, value } => {
+            Act::Take { who, counter, added, more, value } => {
                 let counter = names.counters[*counter];
                 by(k, *who, |k| {
-                    let added = k.c(*added);
+                    let added = match more {
+                        Some(more) => k.addc(names.values[more], *added),
+                        None => k.c(*added),
+                    };
                     let ticket = k.take(DEVICE, counter, zero, added, &names.loops);
                     names.values.insert(*value, ticket);
                 });
@@ -281,11 +348,18 @@ fn describe(k: &mut Kernel, acts: &[Act], names: &mut Names) {
                     k.p.stored.push(Stored { site, value: stored });
                 });
             }
-            Act::Hear { word, value } => {
+            Act::Hear { word: from, value } | Act::Count { counter: from, value } => {
+                let words = if matches!(act, Act::Hear { .. }) { names.words } else { names.counters };
                 let heard = k.opaque("a value loaded from a word", Width::W32, Uniform::Thread, &names.loops);
-                let site = k.read(names.words[*word], zero);
+                let site = k.read(words[*from], zero);
                 k.p.opaques.last_mut().expect("there is one").loaded_by = Some(site);
                 names.values.insert(*value, heard);
+            }
+            Act::Fill { array, value, guard } => {
+                let t = k.tid();
+                let below = k.ult(t, names.values[guard]);
+                let at = k.add(names.values[value], t);
+                k.when(below, |k| k.write(names.arrays[*array], at));
             }
             Act::Use { who, array, value, scale, plus, own } => {
                 let at = k.p.exprs.zext(Width::W64, names.values[value]);
@@ -378,7 +452,13 @@ enum Code {
 fn compile(acts: &[Act], code: &mut Vec<Code>, site: &mut u32) {
     for act in acts {
         match act {
-            Act::Reset { .. } | Act::Take { .. } | Act::Tell { .. } | Act::Hear { .. } | Act::Use { .. } => {
+            Act::Reset { .. }
+            | Act::Take { .. }
+            | Act::Count { .. }
+            | Act::Tell { .. }
+            | Act::Hear { .. }
+            | Act::Fill { .. }
+            | Act::Use { .. } => {
                 code.push(Code::Access { act: act.clone(), site: *site });
                 *site += 1;
             }
@@ -498,12 +578,20 @@ fn racing_sites(
                         memory.insert(cell, 0);
                         touch(cell, false, true);
                     }
-                    Act::Take { who, counter, added, value } if who.has(own) => {
+                    Act::Take { who, counter, added, more, value } if who.has(own) => {
                         let cell = (counter, of(counter), 0);
                         let now = memory.entry(cell).or_insert(start);
                         thread.values.insert(value, *now);
-                        *now += added;
+                        *now += added + more.map_or(0, |more| thread.values[&more]);
                         touch(cell, true, true);
+                    }
+                    Act::Count { counter, value } => {
+                        let cell = (counter, of(counter), 0);
+                        thread.values.insert(value, *memory.entry(cell).or_insert(start));
+                        touch(cell, false, false);
+                    }
+                    Act::Fill { array, value, guard } if (own as i64) < thread.values[&guard] => {
+                        touch((4 + array, 0, thread.values[&value] + own as i64), false, true);
                     }
                     Act::Tell { who, word, value, plus } if who.has(own) => {
                         let cell = (2 + word, block, 0);
@@ -546,10 +634,18 @@ fn races(made: &HashMap<(usize, usize, i64), Vec<Made>>, all: &[Thread], threads
     racing
 }
 
+/// The site of a write that fills places.
+fn fills(code: &Code) -> Option<u32> {
+    match code {
+        Code::Access { act: Act::Fill { .. }, site } => Some(*site),
+        _ => None,
+    }
+}
+
 #[test]
 fn random_queues_beside_random_executions() {
     let cases = gpurace_random::number("GPURACE_CASES", 200);
-    let (mut by_the_rules, mut races) = (0, 0);
+    let (mut by_the_rules, mut filled, mut races) = (0, 0, 0);
     for seed in 0..cases {
         let mut r = Random(seed);
         let tidy = r.chance(60);
@@ -576,6 +672,7 @@ fn random_queues_beside_random_executions() {
         by_the_rules += proved.len().saturating_sub(without);
         let mut code = Vec::new();
         compile(&acts, &mut code, &mut 0);
+        filled += code.iter().filter(|code| fills(code).is_some_and(|site| proved.contains(&site))).count();
         for _ in 0..30 {
             let Some(racing) = racing_sites(&code, [blocks, threads], !tidy, &mut r) else { continue };
             races += racing.len();
@@ -584,5 +681,6 @@ fn random_queues_beside_random_executions() {
             }
         }
     }
-    assert!(by_the_rules > 10 && races > 1_000, "{by_the_rules} proved, {races} races");
+    let enough = by_the_rules > 10 && filled > 10 && races > 1_000;
+    assert!(enough, "{by_the_rules} proved, {filled} of them fill, {races} races");
 }
