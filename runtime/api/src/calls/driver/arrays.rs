@@ -4,6 +4,7 @@ use std::ffi::c_void;
 
 use crate::calls::arrays::cudaFreeArray;
 use crate::calls::driver::export::{done, driver_api, same};
+use crate::calls::export::transfers;
 use crate::calls::textures::{
     cudaCreateSurfaceObject, cudaCreateTextureObject, cudaDestroySurfaceObject, cudaDestroyTextureObject,
 };
@@ -13,7 +14,7 @@ use crate::host::driver_textures::{
 };
 use crate::host::edge::{get, put};
 use crate::host::errors::{Error, Result};
-use crate::host::types::{COPY_DEFAULT, DEFAULT_STREAM, cudaArray_t, cudaExtent, cudaStream_t};
+use crate::host::types::{COPY_DEFAULT, DEFAULT_STREAM, cudaArray_t, cudaExtent};
 use crate::work::Process;
 use crate::work::arrays::make;
 use crate::work::transfers::copies::copy_bytes;
@@ -79,22 +80,6 @@ driver_api! { process;
         done(cudaCreateSurfaceObject(to, &get(resource)?.parameters()?))
     }
 
-    @ptds fn cuMemcpyHtoA_v2(to: cudaArray_t, offset: usize, from: *const c_void, count: usize) {
-        copy_bytes(process, bytes_of(process, to, offset, count)?, from, count, COPY_DEFAULT, DEFAULT_STREAM, true)
-    }
-
-    @ptsz fn cuMemcpyHtoAAsync_v2(to: cudaArray_t, offset: usize, from: *const c_void, count: usize, stream: cudaStream_t) {
-        copy_bytes(process, bytes_of(process, to, offset, count)?, from, count, COPY_DEFAULT, stream, false)
-    }
-
-    @ptds fn cuMemcpyAtoH_v2(to: *mut c_void, from: cudaArray_t, offset: usize, count: usize) {
-        copy_bytes(process, to, bytes_of(process, from, offset, count)?, count, COPY_DEFAULT, DEFAULT_STREAM, true)
-    }
-
-    @ptsz fn cuMemcpyAtoHAsync_v2(to: *mut c_void, from: cudaArray_t, offset: usize, count: usize, stream: cudaStream_t) {
-        copy_bytes(process, to, bytes_of(process, from, offset, count)?, count, COPY_DEFAULT, stream, false)
-    }
-
     @ptds fn cuMemcpyDtoA_v2(to: cudaArray_t, offset: usize, from: *const c_void, count: usize) {
         copy_bytes(process, bytes_of(process, to, offset, count)?, from, count, COPY_DEFAULT, DEFAULT_STREAM, true)
     }
@@ -106,6 +91,16 @@ driver_api! { process;
     @ptds fn cuMemcpyAtoA_v2(to: cudaArray_t, offset: usize, from: cudaArray_t, from_offset: usize, count: usize) {
         let source = bytes_of(process, from, from_offset, count)?;
         copy_bytes(process, bytes_of(process, to, offset, count)?, source, count, COPY_DEFAULT, DEFAULT_STREAM, true)
+    }
+}
+
+transfers! { driver_api! process, stream, sync;
+    fn cuMemcpyHtoA_v2, cuMemcpyHtoAAsync_v2(to: cudaArray_t, offset: usize, from: *const c_void, count: usize) {
+        copy_bytes(process, bytes_of(process, to, offset, count)?, from, count, COPY_DEFAULT, stream, sync)
+    }
+
+    fn cuMemcpyAtoH_v2, cuMemcpyAtoHAsync_v2(to: *mut c_void, from: cudaArray_t, offset: usize, count: usize) {
+        copy_bytes(process, to, bytes_of(process, from, offset, count)?, count, COPY_DEFAULT, stream, sync)
     }
 }
 
