@@ -2,12 +2,9 @@
 
 use std::ffi::c_void;
 
-use crate::calls::arrays::cudaFreeArray;
+use crate::calls;
 use crate::calls::driver::export::{done, driver_api, same};
 use crate::calls::export::transfers;
-use crate::calls::textures::{
-    cudaCreateSurfaceObject, cudaCreateTextureObject, cudaDestroySurfaceObject, cudaDestroyTextureObject,
-};
 use crate::host::driver_textures::{
     CUDA_ARRAY_DESCRIPTOR, CUDA_ARRAY3D_DESCRIPTOR, CUDA_RESOURCE_DESC, CUDA_TEXTURE_DESC, channels,
     format_of,
@@ -73,11 +70,11 @@ driver_api! { process;
             Some(array) => described(process, array)?.Format,
             None => resource.own_format().unwrap_or_default(),
         };
-        done(cudaCreateTextureObject(to, &resource.parameters()?, &desc.parameters(format), view))
+        done(calls::textures::cudaCreateTextureObject(to, &resource.parameters()?, &desc.parameters(format), view))
     }
 
     fn cuSurfObjectCreate(to: *mut u64, resource: *const CUDA_RESOURCE_DESC) {
-        done(cudaCreateSurfaceObject(to, &get(resource)?.parameters()?))
+        done(calls::textures::cudaCreateSurfaceObject(to, &get(resource)?.parameters()?))
     }
 
     @ptds fn cuMemcpyDtoA_v2(to: cudaArray_t, offset: usize, from: *const c_void, count: usize) {
@@ -105,7 +102,7 @@ transfers! { driver_api! process, stream, sync;
 }
 
 same! {
-    fn cuArrayDestroy(array: cudaArray_t) = cudaFreeArray;
-    fn cuTexObjectDestroy(handle: u64) = cudaDestroyTextureObject;
-    fn cuSurfObjectDestroy(handle: u64) = cudaDestroySurfaceObject;
+    fn cuArrayDestroy(array: cudaArray_t) = calls::arrays::cudaFreeArray;
+    fn cuTexObjectDestroy(handle: u64) = calls::textures::cudaDestroyTextureObject;
+    fn cuSurfObjectDestroy(handle: u64) = calls::textures::cudaDestroySurfaceObject;
 }

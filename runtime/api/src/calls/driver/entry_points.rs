@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
-use crate::calls::devices::{cudaProfilerStart, cudaProfilerStop};
+use crate::calls;
 use crate::calls::driver::export::{driver_api, same};
 use crate::calls::export::api;
 use crate::host::edge::put;
@@ -143,8 +143,8 @@ driver_api! { process;
 }
 
 same! {
-    fn cuProfilerStart() = cudaProfilerStart;
-    fn cuProfilerStop() = cudaProfilerStop;
+    fn cuProfilerStart() = calls::devices::cudaProfilerStart;
+    fn cuProfilerStop() = calls::devices::cudaProfilerStop;
 }
 
 api! { process;
