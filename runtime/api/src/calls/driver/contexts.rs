@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 use crate::calls;
 use crate::calls::driver::export::{done, driver_api, same};
 use crate::host::driver_types::{CUcontext, CUctxCreateParams};
-use crate::host::edge::put;
+use crate::host::edge::{put, put_if_asked};
 use crate::host::errors::{Error, Result};
 use crate::host::limits::CUDA_VERSION;
 use crate::work::contexts::{
@@ -78,7 +78,8 @@ driver_api! { process;
 
     @free fn cuCtxPopCurrent_v2(to: *mut CUcontext) {
         let top = pop().ok_or(Error::DEVICE_UNINITIALIZED)?;
-        if to.is_null() { Ok(()) } else { put(to, top as CUcontext) }
+        put_if_asked(to, top as CUcontext);
+        Ok(())
     }
 
     @free fn cuCtxSetCurrent(context: CUcontext) {
