@@ -379,23 +379,27 @@ impl Args {
         })
     }
 
+    /// The options, in order, each as one text: `-DX` for `-D X`.
+    pub fn options(&self) -> impl Iterator<Item = String> {
+        self.items.iter().filter_map(|item| match item {
+            Item::Option { words, .. } => Some(joined(words)),
+            Item::Input(_) => None,
+        })
+    }
+
+    /// The values of an option that is given in full or joined to its value, such as the folders of `-I`.
+    pub fn values_of(&self, option: &str) -> impl Iterator<Item = String> {
+        self.options().filter_map(move |text| text.strip_prefix(option).map(str::to_owned))
+    }
+
     /// Returns the standard of C++ that the command line asks for, such as `c++17`. Empty if it asks for none.
     pub fn standard(&self) -> String {
-        let of_item = |item: &Item| match item {
-            Item::Option { words, .. } => {
-                words.first()?.to_string_lossy().strip_prefix("-std=").map(str::to_owned)
-            }
-            Item::Input(_) => None,
-        };
-        self.items.iter().rev().find_map(of_item).unwrap_or_default()
+        self.values_of("-std=").last().unwrap_or_default()
     }
 
     /// True if the command line defines a macro.
     pub fn defines(&self, name: &str) -> bool {
-        let word = format!("-D{name}");
-        let joined = |words: &[OsString]| words.iter().map(|part| part.to_string_lossy()).collect::<String>();
-        let defines = |words: &[OsString]| joined(words).split('=').next() == Some(&word);
-        self.items.iter().any(|item| matches!(item, Item::Option { words, .. } if defines(words)))
+        self.values_of("-D").any(|definition| definition.split('=').next() == Some(name))
     }
 
     /// True if an input is CUDA.
@@ -436,6 +440,11 @@ impl Asked {
         let option = if on { "-fsanitize=" } else { "-fno-sanitize=" };
         Ok((!rest.is_empty()).then(|| format!("{option}{}", rest.join(","))))
     }
+}
+
+/// The words of an option as one text.
+pub fn joined(words: &[OsString]) -> String {
+    words.iter().map(|word| word.to_string_lossy()).collect()
 }
 
 /// Returns the values of `-fsanitize=` (true) or `-fno-sanitize=` (false).
