@@ -402,7 +402,7 @@ pub fn unit_id<'a>(words: impl Iterator<Item = &'a [u8]>) -> String {
 }
 
 fn parse<T: for<'a> Deserialize<'a>>(json: &[u8], path: &Path) -> Result<T, Error> {
-    serde_json::from_slice(json).map_err(|e| Error::new(format!("cannot read `{}`: {e}", path.display())))
+    serde_json::from_slice(json).map_err(Error::cannot("read", path))
 }
 
 /// Reads what [`unpack`] wrote for the plugin.
