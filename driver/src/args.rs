@@ -1,8 +1,11 @@
 //! Sorts a command line into inputs, options with their stage, and the flags of gpurace.
 
+mod language;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use self::language::{language_of, with_language_first};
 use crate::clang_options::{self as clang, OwnLibrary};
 use crate::diagnostic::Error;
 use crate::flags::{self, Exec, Flag, Prune};
@@ -212,10 +215,7 @@ impl Args {
                 args.push(vec![rest.into()], Role::Any);
                 continue;
             }
-            let mut value = None;
-            if clang::takes_next_word(&text) {
-                value = words.next();
-            }
+            let value = if clang::takes_next_word(&text) { words.next() } else { None };
             let value_text = value.as_ref().map(|v| v.to_string_lossy().into_owned());
             if let Some(name) = language_of(&text, value_text.as_deref()) {
                 language = (name != "none").then_some(name);
@@ -379,23 +379,27 @@ impl Args {
         })
     }
 
+    /// The options, in order, each as one text: `-DX` for `-D X`.
+    pub fn options(&self) -> impl Iterator<Item = String> {
+        self.items.iter().filter_map(|item| match item {
+            Item::Option { words, .. } => Some(joined(words)),
+            Item::Input(_) => None,
+        })
+    }
+
+    /// The values of an option that is given in full or joined to its value, such as the folders of `-I`.
+    pub fn values_of(&self, option: &str) -> impl Iterator<Item = String> {
+        self.options().filter_map(move |text| text.strip_prefix(option).map(str::to_owned))
+    }
+
     /// Returns the standard of C++ that the command line asks for, such as `c++17`. Empty if it asks for none.
     pub fn standard(&self) -> String {
-        let of_item = |item: &Item| match item {
-            Item::Option { words, .. } => {
-                words.first()?.to_string_lossy().strip_prefix("-std=").map(str::to_owned)
-            }
-            Item::Input(_) => None,
-        };
-        self.items.iter().rev().find_map(of_item).unwrap_or_default()
+        self.values_of("-std=").last().unwrap_or_default()
     }
 
     /// True if the command line defines a macro.
     pub fn defines(&self, name: &str) -> bool {
-        let word = format!("-D{name}");
-        let joined = |words: &[OsString]| words.iter().map(|part| part.to_string_lossy()).collect::<String>();
-        let defines = |words: &[OsString]| joined(words).split('=').next() == Some(&word);
-        self.items.iter().any(|item| matches!(item, Item::Option { words, .. } if defines(words)))
+        self.values_of("-D").any(|definition| definition.split('=').next() == Some(name))
     }
 
     /// True if an input is CUDA.
@@ -438,58 +442,15 @@ impl Asked {
     }
 }
 
+/// The words of an option as one text.
+pub fn joined(words: &[OsString]) -> String {
+    words.iter().map(|word| word.to_string_lossy()).collect()
+}
+
 /// Returns the values of `-fsanitize=` (true) or `-fno-sanitize=` (false).
 fn sanitizer_list(word: &str) -> Option<(bool, &str)> {
     let on = word.strip_prefix("-fsanitize=").map(|values| (true, values));
     on.or_else(|| word.strip_prefix("-fno-sanitize=").map(|values| (false, values)))
-}
-
-/// Returns the words with an `-x` at each source, if the only `-x` stands behind all inputs. clang ignores such an
-/// option; for nvcc it holds for all sources, wherever it stands.
-fn with_language_first(words: Vec<OsString>) -> Vec<OsString> {
-    let mut sources = Vec::new();
-    let mut last_input = 0;
-    let mut languages = Vec::new();
-    let mut at = 0;
-    while at < words.len() {
-        let text = words[at].to_string_lossy();
-        let value = if clang::takes_next_word(&text) { words.get(at + 1) } else { None };
-        if text == "--" {
-            return words;
-        } else if !text.starts_with('-') || text == "-" {
-            last_input = at;
-            if clang::is_cuda_source(&text) || clang::is_source(&text) {
-                sources.push(at);
-            }
-        } else if let Some(language) =
-            language_of(&text, value.map(|value| value.to_string_lossy()).as_deref())
-        {
-            languages.push((at..at + 1 + usize::from(value.is_some()), language));
-        }
-        at += 1 + usize::from(value.is_some());
-    }
-    match &languages[..] {
-        [(option, language)] if option.start > last_input && language != "none" => {
-            let mut out = Vec::with_capacity(words.len() + 4 * sources.len());
-            for (at, word) in words.into_iter().enumerate().filter(|(at, _)| !option.contains(at)) {
-                if sources.contains(&at) {
-                    out.extend(["-x".into(), language.into(), word, "-x".into(), "none".into()]);
-                } else {
-                    out.push(word);
-                }
-            }
-            out
-        }
-        _ => words,
-    }
-}
-
-/// Returns the language that an option sets: `-x cu`, `-xcu`, `--language=cu`.
-fn language_of(word: &str, value: Option<&str>) -> Option<String> {
-    match word {
-        "-x" | "--language" => value.map(str::to_owned),
-        _ => word.strip_prefix("--language=").or_else(|| word.strip_prefix("-x")).map(str::to_owned),
-    }
 }
 
 /// True if the pattern of an `-Rpass` asks for the remarks of gpurace.

@@ -26,6 +26,14 @@ impl Error {
         Self { message: message.into(), hint: None }
     }
 
+    /// Returns what makes an error of the reason why something cannot be done to a file.
+    pub fn cannot<E: fmt::Display>(
+        what: &str,
+        path: &(impl AsRef<Path> + ?Sized),
+    ) -> impl Fn(E) -> Self + Copy {
+        move |reason| Self::new(format!("cannot {what} `{}`: {reason}", path.as_ref().display()))
+    }
+
     /// Returns the same error with a hint.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -58,12 +66,12 @@ impl std::error::Error for Error {}
 
 /// Reads a file.
 pub fn read_file(path: &Path) -> Result<Vec<u8>, Error> {
-    fs::read(path).map_err(|e| Error::new(format!("cannot read `{}`: {e}", path.display())))
+    fs::read(path).map_err(Error::cannot("read", path))
 }
 
 /// Writes a file.
 pub fn write_file(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Error> {
-    fs::write(path, content).map_err(|e| Error::new(format!("cannot write `{}`: {e}", path.display())))
+    fs::write(path, content).map_err(Error::cannot("write", path))
 }
 
 /// Makes a folder for temporary files that only this user can read and write, whatever the umask. Nobody

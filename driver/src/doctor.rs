@@ -75,7 +75,7 @@ pub fn examine(world: &World) -> Vec<Finding> {
 
 /// Returns the linker that makes images of device code.
 fn linker(clang: &Path) -> Result<String, Error> {
-    let cannot = |e| Error::new(format!("cannot run `{}`: {e}", clang.display()));
+    let cannot = Error::cannot("run", clang);
     let output = Command::new(clang).arg("-print-prog-name=ld.lld").output().map_err(cannot)?;
     let found = String::from_utf8_lossy(&output.stdout);
     // clang prints the bare name if it finds no such program.

@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::args::{Args, InputKind, Item};
+use crate::args::{Args, InputKind};
 use crate::dialect;
 
 /// The header of `cuda::barrier` in a toolkit. It depends on the version of libcu++.
@@ -91,14 +91,7 @@ pub fn include_folders(args: &Args) -> Vec<PathBuf> {
 
 /// The folders that an option names.
 fn folders(args: &Args, option: &str) -> Vec<PathBuf> {
-    let of_item = |item: &Item| match item {
-        Item::Option { words, .. } => {
-            let text: String = words.iter().map(|word| word.to_string_lossy()).collect();
-            text.strip_prefix(option).map(PathBuf::from)
-        }
-        Item::Input(_) => None,
-    };
-    args.items.iter().filter_map(of_item).collect()
+    args.values_of(option).map(PathBuf::from).collect()
 }
 
 /// The names in the lines `#include "name"` or `#include <name>`, by the signs before and after the name.

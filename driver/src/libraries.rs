@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::args::{Args, Item};
+use crate::args::Args;
 use crate::clang_options::{self, OWN_LIBRARIES, OwnLibrary};
 use crate::diagnostic::Error;
 use crate::flags::Exec;
@@ -96,7 +96,7 @@ fn is_own(known: &str) -> bool {
 /// Returns the libraries beside the runtime that a link takes in place of NVIDIA's. It takes one if kernels run on the
 /// host only, or if they may run there and NVIDIA's library is missing. `asked` is as in [`missing`].
 pub fn own_libraries(args: &Args, asked: impl Fn(&str) -> Option<PathBuf>) -> Vec<&'static OwnLibrary> {
-    let named: Vec<String> = args.items.iter().filter_map(library).collect();
+    let named: Vec<String> = named(args).collect();
     let folders = folders(args);
     let is_taken = |own: &&OwnLibrary| {
         let mut named = named.iter().filter(|name| own.replaces.contains(&name.as_str()));
@@ -151,7 +151,7 @@ pub fn missing(args: &Args, asked: impl Fn(&str) -> Option<PathBuf>) -> Result<V
     let folders = folders(args);
     let is_found = |name: &str| is_found(&folders, name, &asked);
     let is_own = |name: &str| args.own_libraries.iter().any(|own| own.replaces.contains(&name));
-    let missing = args.items.iter().filter_map(library).filter_map(|name| {
+    let missing = named(args).filter_map(|name| {
         let base = name.strip_suffix("_static").unwrap_or(&name);
         let (_, known) = OF_CUDA.iter().find(|(own, _)| *own == base)?;
         (!is_own(&name) && !is_found(&name)).then_some(MissingLibrary { name, known })
@@ -166,7 +166,7 @@ pub fn missing(args: &Args, asked: impl Fn(&str) -> Option<PathBuf>) -> Result<V
 
 /// True if the link gets clang's OpenMP library.
 pub fn links_openmp(args: &Args) -> bool {
-    args.items.iter().any(|item| option(item).is_some_and(|word| word == "-fopenmp"))
+    args.options().any(|option| option == "-fopenmp")
 }
 
 /// Returns the part of a C++ installation that this machine lacks, if any: clang brings no C or C++ library.
@@ -209,24 +209,15 @@ pub fn of_clang(clang: &Path, file: &str) -> Option<PathBuf> {
     (path.is_absolute() && path.exists()).then_some(path)
 }
 
-fn option(item: &Item) -> Option<String> {
-    match item {
-        Item::Option { words, .. } => Some(words.iter().map(|word| word.to_string_lossy()).collect()),
-        Item::Input(_) => None,
-    }
-}
-
-/// The name of the library that an option links.
-fn library(item: &Item) -> Option<String> {
-    option(item)?.strip_prefix("-l").filter(|name| !name.starts_with(':')).map(str::to_owned)
+/// The libraries that the link names, except by a file.
+fn named(args: &Args) -> impl Iterator<Item = String> {
+    args.values_of("-l").filter(|name| !name.starts_with(':'))
 }
 
 /// The user's folders of libraries.
 fn folders(args: &Args) -> Vec<PathBuf> {
-    let named = args.items.iter().filter_map(option);
-    let named = named.filter_map(|word| word.strip_prefix("-L").map(PathBuf::from));
     let environment = std::env::var_os("LIBRARY_PATH").unwrap_or_default();
-    named.chain(std::env::split_paths(&environment)).collect()
+    args.values_of("-L").map(PathBuf::from).chain(std::env::split_paths(&environment)).collect()
 }
 
 #[cfg(test)]

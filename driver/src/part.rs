@@ -31,7 +31,7 @@ use gpurace_abi::part::Symbols;
 use object::{Object as _, ObjectSection as _};
 use serde::{Deserialize, Serialize};
 
-use crate::args::{Args, InputKind, Item, Role};
+use crate::args::{Args, InputKind, Item, Role, joined};
 use crate::clang_options as clang;
 use crate::config::{self, PassConfig};
 use crate::diagnostic::{Error, read_file as read, write_file as write};
@@ -170,7 +170,7 @@ fn libraries_and_objects(args: &Args) -> Vec<PathBuf> {
                 paths.push(PathBuf::from(&input.path));
             }
             Item::Option { words, role: Role::Link } => {
-                let word: String = words.iter().map(|word| word.to_string_lossy()).collect();
+                let word = joined(words);
                 if let Some(folder) = word.strip_prefix("-L") {
                     folders.push(folder.into());
                 } else if let Some(name) =
@@ -402,7 +402,7 @@ pub fn unit_id<'a>(words: impl Iterator<Item = &'a [u8]>) -> String {
 }
 
 fn parse<T: for<'a> Deserialize<'a>>(json: &[u8], path: &Path) -> Result<T, Error> {
-    serde_json::from_slice(json).map_err(|e| Error::new(format!("cannot read `{}`: {e}", path.display())))
+    serde_json::from_slice(json).map_err(Error::cannot("read", path))
 }
 
 /// Reads what [`unpack`] wrote for the plugin.

@@ -99,7 +99,7 @@ impl Obstacles {
 /// # Errors
 /// The folder cannot be read.
 pub fn examine(folder: &Path, toolkit: Option<&Toolkit>) -> Result<Obstacles, Error> {
-    fs::read_dir(folder).map_err(|e| Error::new(format!("cannot read `{}`: {e}", folder.display())))?;
+    fs::read_dir(folder).map_err(Error::cannot("read", folder))?;
     let mut project = Project { folder, toolkit, found: Obstacles::default(), read: BTreeSet::new() };
     let mut has_cmake = false;
     for (system, file) in systems(folder) {

@@ -188,8 +188,7 @@ fn link_image(
 }
 
 fn adapt(from: &Path, to: &Path) -> Result<(), Error> {
-    let text =
-        fs::read_to_string(from).map_err(|e| Error::new(format!("cannot read `{}`: {e}", from.display())))?;
+    let text = fs::read_to_string(from).map_err(Error::cannot("read", from))?;
     // The header may have changed since the plan was made. Then it is copied as it is.
     write(to, headers::adapt(from, &text).unwrap_or(text).as_bytes())
 }

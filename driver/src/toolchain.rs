@@ -316,10 +316,7 @@ pub fn resource_dir(clang: &Path) -> Option<PathBuf> {
 
 /// Returns the version that `clang --version` prints.
 pub fn llvm_version(clang: &Path) -> Result<String, Error> {
-    let output = Command::new(clang)
-        .arg("--version")
-        .output()
-        .map_err(|e| Error::new(format!("cannot run `{}`: {e}", clang.display())))?;
+    let output = Command::new(clang).arg("--version").output().map_err(Error::cannot("run", clang))?;
     let text = String::from_utf8_lossy(&output.stdout);
     text.split_once("clang version ")
         .map(|(_, rest)| rest.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect())

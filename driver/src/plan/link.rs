@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use super::{Planner, ToolCommand, clang_command, joined};
-use crate::args::{InputKind, Item, Role};
+use crate::args::{self, InputKind, Item, Role};
 use crate::clang_options as clang;
 use crate::cuda::Toolkit;
 use crate::flags::Exec;
@@ -158,8 +158,7 @@ impl Planner<'_> {
 
 /// True if these words name one of these libraries, such as `-lcudart`.
 fn names_one_of(libraries: &[&str], words: &[OsString]) -> bool {
-    let text: String = words.iter().map(|word| word.to_string_lossy()).collect();
-    text.strip_prefix("-l").is_some_and(|name| match name.strip_prefix(':') {
+    args::joined(words).strip_prefix("-l").is_some_and(|name| match name.strip_prefix(':') {
         Some(file) => clang::is_file_of(libraries, file),
         None => libraries.contains(&name),
     })

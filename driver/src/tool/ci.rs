@@ -112,11 +112,10 @@ pub fn ci(args: &CiArgs) -> Result<Done, Error> {
 
 /// Makes the folders, without the reports of an earlier run.
 fn prepare(folder: &Path, runs: &Path) -> Result<(), Error> {
-    let cannot = |path: &Path, e| Error::new(format!("cannot write `{}`: {e}", path.display()));
-    fs::create_dir_all(runs).map_err(|e| cannot(runs, e))?;
+    fs::create_dir_all(runs).map_err(Error::cannot("write", runs))?;
     let written = FILES.map(|(name, _)| folder.join(name)).into_iter().filter(|file| file.exists());
     for file in reports::files_in(runs)?.into_iter().chain(written) {
-        fs::remove_file(&file).map_err(|e| cannot(&file, e))?;
+        fs::remove_file(&file).map_err(Error::cannot("write", &file))?;
     }
     Ok(())
 }
@@ -124,8 +123,7 @@ fn prepare(folder: &Path, runs: &Path) -> Result<(), Error> {
 /// Runs the command. Its programs write their reports to this folder.
 fn run(args: &CiArgs, fail_on: FailOn, runs: &Path) -> Result<ExitStatus, Error> {
     // Tests change the folder that they run in.
-    let runs = std::path::absolute(runs)
-        .map_err(|e| Error::new(format!("cannot find `{}`: {e}", runs.display())))?;
+    let runs = std::path::absolute(runs).map_err(Error::cannot("find", runs))?;
     let mut more = format!("json=\"{}/%p.json\"", runs.display());
     // A known race fails no test.
     if fail_on != FailOn::Any {
@@ -136,7 +134,7 @@ fn run(args: &CiArgs, fail_on: FailOn, runs: &Path) -> Result<ExitStatus, Error>
         .args(&args.command[1..])
         .env(VARIABLE, with(&own, &more))
         .status()
-        .map_err(|e| Error::new(format!("cannot run `{}`: {e}", args.command[0].display())))
+        .map_err(Error::cannot("run", &args.command[0]))
 }
 
 fn render(report: &Report, format: Format) -> String {
@@ -153,7 +151,7 @@ fn variable(name: &str) -> Option<OsString> {
 fn append(file: &Path, text: &str) -> Result<(), Error> {
     let opened = OpenOptions::new().create(true).append(true).open(file);
     let written = opened.and_then(|mut opened| opened.write_all(text.as_bytes()));
-    written.map_err(|e| Error::new(format!("cannot write `{}`: {e}", file.display())))
+    written.map_err(Error::cannot("write", file))
 }
 
 /// The status of the command, as a shell gives it.

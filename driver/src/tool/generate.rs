@@ -43,7 +43,7 @@ fn page(command: clap::Command) -> std::io::Result<String> {
 /// # Errors
 /// The folder or a file cannot be written.
 pub fn write_man_pages(dir: &Path) -> Result<String, Error> {
-    let cannot = |e: std::io::Error| Error::new(format!("cannot write `{}`: {e}", dir.display()));
+    let cannot = Error::cannot("write", dir);
     std::fs::create_dir_all(dir).map_err(cannot)?;
     let mut written = String::new();
     for (name, text) in man_pages().map_err(cannot)? {

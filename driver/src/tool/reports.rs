@@ -246,8 +246,7 @@ pub(super) fn read_all(files: &[PathBuf]) -> Result<Report, Error> {
 /// # Errors
 /// The folder cannot be read.
 pub(super) fn files_in(folder: &Path) -> Result<Vec<PathBuf>, Error> {
-    let entries = std::fs::read_dir(folder)
-        .map_err(|e| Error::new(format!("cannot read `{}`: {e}", folder.display())))?;
+    let entries = std::fs::read_dir(folder).map_err(Error::cannot("read", folder))?;
     let mut files: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         // A pipe, for instance, might never end.

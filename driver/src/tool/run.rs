@@ -67,10 +67,8 @@ fn before(folder: &Path, others: Option<&OsStr>) -> OsString {
 /// The folder with the links. They are made if they are not there: a wheel has no links.
 fn links(library_dir: &Path) -> Result<PathBuf, Error> {
     let folder = library_dir.join(FOLDER);
-    let cannot = |e| {
-        Error::new(format!("cannot make `{}`: {e}", folder.display()))
-            .hint("run `gpurace run -- true` once as a user who may write there")
-    };
+    let hint = "run `gpurace run -- true` once as a user who may write there";
+    let cannot = |e| Error::cannot("make", &folder)(e).hint(hint);
     for (library, name) in names() {
         let link = folder.join(name);
         let own = fs::canonicalize(library_dir.join(library)).ok();

@@ -53,7 +53,7 @@ pub fn toolkit(args: &ToolkitArgs) -> Result<Done, Error> {
     let tools = tools(&world.exe_dir.join("gclang++"), flags, &folder, &cuda.version.to_string());
     let openmp = libraries::of_clang(&world.compiler(Driver::C, None)?.path, "libomp.so");
     fill(&folder, &cuda.path, &installation, openmp.as_deref(), &tools)
-        .map_err(|e| Error::new(format!("cannot make `{}`: {e}", folder.display())))?;
+        .map_err(Error::cannot("make", &folder))?;
     Ok(Done::success(format!("{}\n", folder.display())))
 }
 

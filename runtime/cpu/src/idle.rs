@@ -49,8 +49,8 @@ impl IdleBlocks {
         Self { budget, held: Mutex::default() }
     }
 
-    /// A block with so many stacks of so many bytes each, and so many bytes of shared memory. The
-    /// caller gives it back to [`Self::keep`].
+    /// A block with this number of stacks, this size of each, and this much shared memory. The caller gives it back to
+    /// [`Self::keep`].
     ///
     /// # Errors
     /// If the system has no memory or no mappings for it, even after all idle blocks are freed.

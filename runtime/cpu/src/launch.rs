@@ -73,7 +73,7 @@ pub struct KernelLaunch<'a> {
 /// How a schedule chooses among blocks, warps and lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// The first one that so many quarters of all precede. If there is none, the first of all.
+    /// The first one behind this number of quarters of all. If there is none, the first of all.
     From(u32),
     /// The last one.
     Last,

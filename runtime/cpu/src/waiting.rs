@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::fault::Fault;
 use crate::launch::{LaunchState, Pulse};
 
-/// A wait whose threads change their private state counts as endless after so many spin limits.
+/// The spin limits after which a wait whose threads change their private state counts as endless.
 const MOVING_LIMITS: u32 = 60;
 
 /// Notes that a worker makes progress: a block has ended.

@@ -152,58 +152,10 @@ typedef struct cublasContext *cublasHandle_t;
 
 typedef void (*cublasLogCallback)(const char *msg);
 
-cublasStatus_t CUBLASWINAPI cublasCgelsBatched(cublasHandle_t handle, cublasOperation_t trans, int m, int n,
-                                               int nrhs, cuComplex *const *Aarray, int lda,
-                                               cuComplex *const *Carray, int ldc, int *info,
-                                               int *devInfoArray, int batchSize);
-cublasStatus_t CUBLASWINAPI cublasCgeqrfBatched(cublasHandle_t handle, int m, int n, cuComplex *const *Aarray,
-                                                int lda, cuComplex *const *TauArray, int *info,
-                                                int batchSize);
-cublasStatus_t CUBLASWINAPI cublasCgetrfBatched(cublasHandle_t handle, int n, cuComplex *const *A, int lda,
-                                                int *P, int *info, int batchSize);
-cublasStatus_t CUBLASWINAPI cublasCgetriBatched(cublasHandle_t handle, int n, const cuComplex *const *A,
-                                                int lda, const int *P, cuComplex *const *C, int ldc,
-                                                int *info, int batchSize);
-cublasStatus_t CUBLASWINAPI cublasCgetrsBatched(cublasHandle_t handle, cublasOperation_t trans, int n,
-                                                int nrhs, const cuComplex *const *Aarray, int lda,
-                                                const int *devIpiv, cuComplex *const *Barray, int ldb,
-                                                int *info, int batchSize);
-cublasStatus_t CUBLASWINAPI cublasCmatinvBatched(cublasHandle_t handle, int n, const cuComplex *const *A,
-                                                 int lda, cuComplex *const *Ainv, int lda_inv, int *info,
-                                                 int batchSize);
 cublasStatus_t CUBLASWINAPI cublasCreate_v2(cublasHandle_t *handle);
-cublasStatus_t CUBLASWINAPI cublasCrotg_v2(cublasHandle_t handle, cuComplex *a, cuComplex *b, float *c,
-                                           cuComplex *s);
-cublasStatus_t CUBLASWINAPI cublasCtpttr(cublasHandle_t handle, cublasFillMode_t uplo, int n,
-                                         const cuComplex *AP, cuComplex *A, int lda);
-cublasStatus_t CUBLASWINAPI cublasCtrttp(cublasHandle_t handle, cublasFillMode_t uplo, int n,
-                                         const cuComplex *A, int lda, cuComplex *AP);
 cublasStatus_t CUBLASWINAPI cublasDestroy_v2(cublasHandle_t handle);
-cublasStatus_t CUBLASWINAPI cublasDgelsBatched(cublasHandle_t handle, cublasOperation_t trans, int m, int n,
-                                               int nrhs, double *const *Aarray, int lda,
-                                               double *const *Carray, int ldc, int *info, int *devInfoArray,
-                                               int batchSize);
-cublasStatus_t CUBLASWINAPI cublasDgeqrfBatched(cublasHandle_t handle, int m, int n, double *const *Aarray,
-                                                int lda, double *const *TauArray, int *info, int batchSize);
-cublasStatus_t CUBLASWINAPI cublasDgetrfBatched(cublasHandle_t handle, int n, double *const *A, int lda,
-                                                int *P, int *info, int batchSize);
-cublasStatus_t CUBLASWINAPI cublasDgetriBatched(cublasHandle_t handle, int n, const double *const *A, int lda,
-                                                const int *P, double *const *C, int ldc, int *info,
-                                                int batchSize);
-cublasStatus_t CUBLASWINAPI cublasDgetrsBatched(cublasHandle_t handle, cublasOperation_t trans, int n,
-                                                int nrhs, const double *const *Aarray, int lda,
-                                                const int *devIpiv, double *const *Barray, int ldb, int *info,
-                                                int batchSize);
-cublasStatus_t CUBLASWINAPI cublasDmatinvBatched(cublasHandle_t handle, int n, const double *const *A,
-                                                 int lda, double *const *Ainv, int lda_inv, int *info,
-                                                 int batchSize);
-cublasStatus_t CUBLASWINAPI cublasDrotg_v2(cublasHandle_t handle, double *a, double *b, double *c, double *s);
 cublasStatus_t CUBLASWINAPI cublasDrotmg_v2(cublasHandle_t handle, double *d1, double *d2, double *x1,
                                             const double *y1, double *param);
-cublasStatus_t CUBLASWINAPI cublasDtpttr(cublasHandle_t handle, cublasFillMode_t uplo, int n,
-                                         const double *AP, double *A, int lda);
-cublasStatus_t CUBLASWINAPI cublasDtrttp(cublasHandle_t handle, cublasFillMode_t uplo, int n, const double *A,
-                                         int lda, double *AP);
 cublasStatus_t CUBLASWINAPI cublasGetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t *mode);
 size_t CUBLASWINAPI cublasGetCudartVersion(void);
 cublasStatus_t CUBLASWINAPI cublasGetEmulationStrategy(cublasHandle_t handle,
@@ -235,71 +187,55 @@ cublasStatus_t CUBLASWINAPI cublasSetSmCountTarget(cublasHandle_t handle, int sm
 cublasStatus_t CUBLASWINAPI cublasSetStream_v2(cublasHandle_t handle, cudaStream_t streamId);
 cublasStatus_t CUBLASWINAPI cublasSetWorkspace_v2(cublasHandle_t handle, void *workspace,
                                                   size_t workspaceSizeInBytes);
-cublasStatus_t CUBLASWINAPI cublasSgelsBatched(cublasHandle_t handle, cublasOperation_t trans, int m, int n,
-                                               int nrhs, float *const *Aarray, int lda, float *const *Carray,
-                                               int ldc, int *info, int *devInfoArray, int batchSize);
-cublasStatus_t CUBLASWINAPI cublasSgeqrfBatched(cublasHandle_t handle, int m, int n, float *const *Aarray,
-                                                int lda, float *const *TauArray, int *info, int batchSize);
-cublasStatus_t CUBLASWINAPI cublasSgetrfBatched(cublasHandle_t handle, int n, float *const *A, int lda,
-                                                int *P, int *info, int batchSize);
-cublasStatus_t CUBLASWINAPI cublasSgetriBatched(cublasHandle_t handle, int n, const float *const *A, int lda,
-                                                const int *P, float *const *C, int ldc, int *info,
-                                                int batchSize);
-cublasStatus_t CUBLASWINAPI cublasSgetrsBatched(cublasHandle_t handle, cublasOperation_t trans, int n,
-                                                int nrhs, const float *const *Aarray, int lda,
-                                                const int *devIpiv, float *const *Barray, int ldb, int *info,
-                                                int batchSize);
-cublasStatus_t CUBLASWINAPI cublasSmatinvBatched(cublasHandle_t handle, int n, const float *const *A, int lda,
-                                                 float *const *Ainv, int lda_inv, int *info, int batchSize);
-cublasStatus_t CUBLASWINAPI cublasSrotg_v2(cublasHandle_t handle, float *a, float *b, float *c, float *s);
 cublasStatus_t CUBLASWINAPI cublasSrotmg_v2(cublasHandle_t handle, float *d1, float *d2, float *x1,
                                             const float *y1, float *param);
-cublasStatus_t CUBLASWINAPI cublasStpttr(cublasHandle_t handle, cublasFillMode_t uplo, int n, const float *AP,
-                                         float *A, int lda);
-cublasStatus_t CUBLASWINAPI cublasStrttp(cublasHandle_t handle, cublasFillMode_t uplo, int n, const float *A,
-                                         int lda, float *AP);
 cublasStatus_t CUBLASWINAPI cublasUint8gemmBias(cublasHandle_t handle, cublasOperation_t transa,
                                                 cublasOperation_t transb, cublasOperation_t transc, int m,
                                                 int n, int k, const unsigned char *A, int A_bias, int lda,
                                                 const unsigned char *B, int B_bias, int ldb, unsigned char *C,
                                                 int C_bias, int ldc, int C_mult, int C_shift);
-cublasStatus_t CUBLASWINAPI cublasZgelsBatched(cublasHandle_t handle, cublasOperation_t trans, int m, int n,
-                                               int nrhs, cuDoubleComplex *const *Aarray, int lda,
-                                               cuDoubleComplex *const *Carray, int ldc, int *info,
-                                               int *devInfoArray, int batchSize);
-cublasStatus_t CUBLASWINAPI cublasZgeqrfBatched(cublasHandle_t handle, int m, int n,
-                                                cuDoubleComplex *const *Aarray, int lda,
-                                                cuDoubleComplex *const *TauArray, int *info, int batchSize);
-cublasStatus_t CUBLASWINAPI cublasZgetrfBatched(cublasHandle_t handle, int n, cuDoubleComplex *const *A,
-                                                int lda, int *P, int *info, int batchSize);
-cublasStatus_t CUBLASWINAPI cublasZgetriBatched(cublasHandle_t handle, int n, const cuDoubleComplex *const *A,
-                                                int lda, const int *P, cuDoubleComplex *const *C, int ldc,
-                                                int *info, int batchSize);
-cublasStatus_t CUBLASWINAPI cublasZgetrsBatched(cublasHandle_t handle, cublasOperation_t trans, int n,
-                                                int nrhs, const cuDoubleComplex *const *Aarray, int lda,
-                                                const int *devIpiv, cuDoubleComplex *const *Barray, int ldb,
-                                                int *info, int batchSize);
-cublasStatus_t CUBLASWINAPI cublasZmatinvBatched(cublasHandle_t handle, int n,
-                                                 const cuDoubleComplex *const *A, int lda,
-                                                 cuDoubleComplex *const *Ainv, int lda_inv, int *info,
-                                                 int batchSize);
-cublasStatus_t CUBLASWINAPI cublasZrotg_v2(cublasHandle_t handle, cuDoubleComplex *a, cuDoubleComplex *b,
-                                           double *c, cuDoubleComplex *s);
-cublasStatus_t CUBLASWINAPI cublasZtpttr(cublasHandle_t handle, cublasFillMode_t uplo, int n,
-                                         const cuDoubleComplex *AP, cuDoubleComplex *A, int lda);
-cublasStatus_t CUBLASWINAPI cublasZtrttp(cublasHandle_t handle, cublasFillMode_t uplo, int n,
-                                         const cuDoubleComplex *A, int lda, cuDoubleComplex *AP);
+
+// `T` is the type, `X` its letter and `R` the type of its parts.
+#define GPURACE_CUBLAS(X, T, R)                                                                              \
+  cublasStatus_t CUBLASWINAPI cublas##X##rotg_v2(cublasHandle_t handle, T *a, T *b, R *c, T *s);             \
+  cublasStatus_t CUBLASWINAPI cublas##X##geqrfBatched(cublasHandle_t handle, int m, int n, T *const *Aarray, \
+                                                      int lda, T *const *TauArray, int *info,                \
+                                                      int batchSize);                                        \
+  cublasStatus_t CUBLASWINAPI cublas##X##gelsBatched(                                                        \
+      cublasHandle_t handle, cublasOperation_t trans, int m, int n, int nrhs, T *const *Aarray, int lda,     \
+      T *const *Carray, int ldc, int *info, int *devInfoArray, int batchSize);                               \
+  cublasStatus_t CUBLASWINAPI cublas##X##getrfBatched(cublasHandle_t handle, int n, T *const *A, int lda,    \
+                                                      int *P, int *info, int batchSize);                     \
+  cublasStatus_t CUBLASWINAPI cublas##X##getriBatched(cublasHandle_t handle, int n, const T *const *A,       \
+                                                      int lda, const int *P, T *const *C, int ldc,           \
+                                                      int *info, int batchSize);                             \
+  cublasStatus_t CUBLASWINAPI cublas##X##getrsBatched(                                                       \
+      cublasHandle_t handle, cublasOperation_t trans, int n, int nrhs, const T *const *Aarray, int lda,      \
+      const int *devIpiv, T *const *Barray, int ldb, int *info, int batchSize);                              \
+  cublasStatus_t CUBLASWINAPI cublas##X##matinvBatched(cublasHandle_t handle, int n, const T *const *A,      \
+                                                       int lda, T *const *Ainv, int lda_inv, int *info,      \
+                                                       int batchSize);                                       \
+  cublasStatus_t CUBLASWINAPI cublas##X##tpttr(cublasHandle_t handle, cublasFillMode_t uplo, int n,          \
+                                               const T *AP, T *A, int lda);                                  \
+  cublasStatus_t CUBLASWINAPI cublas##X##trttp(cublasHandle_t handle, cublasFillMode_t uplo, int n,          \
+                                               const T *A, int lda, T *AP);
+
+GPURACE_CUBLAS(S, float, float)
+GPURACE_CUBLAS(D, double, double)
+GPURACE_CUBLAS(C, cuComplex, float)
+GPURACE_CUBLAS(Z, cuDoubleComplex, double)
+#undef GPURACE_CUBLAS
 
 #define CUBLAS_INT int
-#define CUBLAS_NAME(name) name
+#define CUBLAS_FUNCTION(name) cublasStatus_t CUBLASWINAPI cublas##name
 #include "gpurace_cublas/functions.h"
 #undef CUBLAS_INT
-#undef CUBLAS_NAME
+#undef CUBLAS_FUNCTION
 #define CUBLAS_INT int64_t
-#define CUBLAS_NAME(name) name##_64
+#define CUBLAS_FUNCTION(name) cublasStatus_t CUBLASWINAPI cublas##name##_64
 #include "gpurace_cublas/functions.h"
 #undef CUBLAS_INT
-#undef CUBLAS_NAME
+#undef CUBLAS_FUNCTION
 
 #if defined(__cplusplus)
 }

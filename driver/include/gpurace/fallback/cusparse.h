@@ -220,62 +220,24 @@ cusparseStatus_t CUSPARSEAPI cusparseCreateCsrilu02Info(csrilu02Info_t *info);
 cusparseStatus_t CUSPARSEAPI cusparseDestroyCsrilu02Info(csrilu02Info_t info);
 cusparseStatus_t CUSPARSEAPI cusparseXcsrilu02_zeroPivot(cusparseHandle_t handle, csrilu02Info_t info,
                                                          int *position);
-cusparseStatus_t CUSPARSEAPI cusparseScsrilu02_bufferSize(cusparseHandle_t handle, int m, int nnz,
-                                                          const cusparseMatDescr_t a, float *values,
-                                                          const int *rowOffsets, const int *colIndices,
-                                                          csrilu02Info_t info, int *size);
-cusparseStatus_t CUSPARSEAPI cusparseScsrilu02_analysis(cusparseHandle_t handle, int m, int nnz,
-                                                        const cusparseMatDescr_t a, const float *values,
-                                                        const int *rowOffsets, const int *colIndices,
-                                                        csrilu02Info_t info, cusparseSolvePolicy_t policy,
-                                                        void *buffer);
-cusparseStatus_t CUSPARSEAPI cusparseScsrilu02(cusparseHandle_t handle, int m, int nnz,
-                                               const cusparseMatDescr_t a, float *values,
-                                               const int *rowOffsets, const int *colIndices,
-                                               csrilu02Info_t info, cusparseSolvePolicy_t policy,
-                                               void *buffer);
-cusparseStatus_t CUSPARSEAPI cusparseDcsrilu02_bufferSize(cusparseHandle_t handle, int m, int nnz,
-                                                          const cusparseMatDescr_t a, double *values,
-                                                          const int *rowOffsets, const int *colIndices,
-                                                          csrilu02Info_t info, int *size);
-cusparseStatus_t CUSPARSEAPI cusparseDcsrilu02_analysis(cusparseHandle_t handle, int m, int nnz,
-                                                        const cusparseMatDescr_t a, const double *values,
-                                                        const int *rowOffsets, const int *colIndices,
-                                                        csrilu02Info_t info, cusparseSolvePolicy_t policy,
-                                                        void *buffer);
-cusparseStatus_t CUSPARSEAPI cusparseDcsrilu02(cusparseHandle_t handle, int m, int nnz,
-                                               const cusparseMatDescr_t a, double *values,
-                                               const int *rowOffsets, const int *colIndices,
-                                               csrilu02Info_t info, cusparseSolvePolicy_t policy,
-                                               void *buffer);
-cusparseStatus_t CUSPARSEAPI cusparseCcsrilu02_bufferSize(cusparseHandle_t handle, int m, int nnz,
-                                                          const cusparseMatDescr_t a, cuComplex *values,
-                                                          const int *rowOffsets, const int *colIndices,
-                                                          csrilu02Info_t info, int *size);
-cusparseStatus_t CUSPARSEAPI cusparseCcsrilu02_analysis(cusparseHandle_t handle, int m, int nnz,
-                                                        const cusparseMatDescr_t a, const cuComplex *values,
-                                                        const int *rowOffsets, const int *colIndices,
-                                                        csrilu02Info_t info, cusparseSolvePolicy_t policy,
-                                                        void *buffer);
-cusparseStatus_t CUSPARSEAPI cusparseCcsrilu02(cusparseHandle_t handle, int m, int nnz,
-                                               const cusparseMatDescr_t a, cuComplex *values,
-                                               const int *rowOffsets, const int *colIndices,
-                                               csrilu02Info_t info, cusparseSolvePolicy_t policy,
-                                               void *buffer);
-cusparseStatus_t CUSPARSEAPI cusparseZcsrilu02_bufferSize(cusparseHandle_t handle, int m, int nnz,
-                                                          const cusparseMatDescr_t a, cuDoubleComplex *values,
-                                                          const int *rowOffsets, const int *colIndices,
-                                                          csrilu02Info_t info, int *size);
-cusparseStatus_t CUSPARSEAPI cusparseZcsrilu02_analysis(cusparseHandle_t handle, int m, int nnz,
-                                                        const cusparseMatDescr_t a,
-                                                        const cuDoubleComplex *values, const int *rowOffsets,
-                                                        const int *colIndices, csrilu02Info_t info,
-                                                        cusparseSolvePolicy_t policy, void *buffer);
-cusparseStatus_t CUSPARSEAPI cusparseZcsrilu02(cusparseHandle_t handle, int m, int nnz,
-                                               const cusparseMatDescr_t a, cuDoubleComplex *values,
-                                               const int *rowOffsets, const int *colIndices,
-                                               csrilu02Info_t info, cusparseSolvePolicy_t policy,
-                                               void *buffer);
+// `T` is the type, and `X` its letter.
+#define GPURACE_CUSPARSE(X, T)                                                                               \
+  cusparseStatus_t CUSPARSEAPI cusparse##X##csrilu02_bufferSize(                                             \
+      cusparseHandle_t handle, int m, int nnz, const cusparseMatDescr_t a, T *values, const int *rowOffsets, \
+      const int *colIndices, csrilu02Info_t info, int *size);                                                \
+  cusparseStatus_t CUSPARSEAPI cusparse##X##csrilu02_analysis(                                               \
+      cusparseHandle_t handle, int m, int nnz, const cusparseMatDescr_t a, const T *values,                  \
+      const int *rowOffsets, const int *colIndices, csrilu02Info_t info, cusparseSolvePolicy_t policy,       \
+      void *buffer);                                                                                         \
+  cusparseStatus_t CUSPARSEAPI cusparse##X##csrilu02(                                                        \
+      cusparseHandle_t handle, int m, int nnz, const cusparseMatDescr_t a, T *values, const int *rowOffsets, \
+      const int *colIndices, csrilu02Info_t info, cusparseSolvePolicy_t policy, void *buffer);
+
+GPURACE_CUSPARSE(S, float)
+GPURACE_CUSPARSE(D, double)
+GPURACE_CUSPARSE(C, cuComplex)
+GPURACE_CUSPARSE(Z, cuDoubleComplex)
+#undef GPURACE_CUSPARSE
 
 #if defined(__cplusplus)
 }

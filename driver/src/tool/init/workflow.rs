@@ -62,8 +62,7 @@ fn write_new(folder: &Path, name: &str, content: &str) -> Result<String, Error> 
         return Ok(format!("kept `{}`, which exists\n", path.display()));
     }
     if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent)
-            .map_err(|e| Error::new(format!("cannot make `{}`: {e}", parent.display())))?;
+        fs::create_dir_all(parent).map_err(Error::cannot("make", parent))?;
     }
     write_file(&path, content)?;
     Ok(format!("wrote `{}`\n", path.display()))

@@ -115,7 +115,7 @@ fn verdicts(names: &[PathBuf], roots: &[PathBuf]) -> Result<Vec<StoredVerdicts>,
     let roots: Vec<&Path> = roots.iter().map(PathBuf::as_path).collect();
     let read = |file: PathBuf| {
         let written = file.metadata().and_then(|about| about.modified());
-        let written = written.map_err(|e| Error::new(format!("cannot read `{}`: {e}", file.display())))?;
+        let written = written.map_err(Error::cannot("read", &file))?;
         Ok(StoredVerdicts { written, accesses: located(explain::stored(&file)?, &roots) })
     };
     files(names)?.into_iter().map(read).collect()

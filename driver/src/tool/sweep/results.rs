@@ -37,8 +37,7 @@ impl Results {
     /// # Errors
     /// It cannot be made.
     pub fn open(folder: &Path) -> Result<Self, Error> {
-        fs::create_dir_all(folder)
-            .map_err(|e| Error::new(format!("cannot write `{}`: {e}", folder.display())))?;
+        fs::create_dir_all(folder).map_err(Error::cannot("write", folder))?;
         Ok(Self { folder: folder.to_owned() })
     }
 
@@ -51,8 +50,7 @@ impl Results {
     /// # Errors
     /// The folder cannot be read.
     pub fn keys(&self) -> Result<HashSet<OsString>, Error> {
-        let entries = fs::read_dir(&self.folder)
-            .map_err(|e| Error::new(format!("cannot read `{}`: {e}", self.folder.display())))?;
+        let entries = fs::read_dir(&self.folder).map_err(Error::cannot("read", &self.folder))?;
         let paths = entries.filter_map(|entry| Some(PathBuf::from(entry.ok()?.file_name())));
         let results = paths.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
         Ok(results.filter_map(|path| Some(path.file_stem()?.to_owned())).collect())
@@ -74,7 +72,7 @@ impl Results {
             new.persist(&file).map_err(|e| e.error)?;
             std::io::Result::Ok(())
         };
-        write().map_err(|e| Error::new(format!("cannot write `{}`: {e}", file.display())))
+        write().map_err(Error::cannot("write", &file))
     }
 
     /// Returns the result of a run, if it has one.

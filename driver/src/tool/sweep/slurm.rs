@@ -18,7 +18,7 @@ pub fn submit(args: &SweepArgs, results: &Path, shards: NonZeroUsize) -> Result<
     let script = folder.join("slurm.sh");
     let tool = std::env::current_exe().map_err(|e| Error::new(format!("cannot find gpurace itself: {e}")))?;
     let text = script_of(&tool, &full(&args.file)?, &folder, args, shards)?;
-    fs::write(&script, text).map_err(|e| Error::new(format!("cannot write `{}`: {e}", script.display())))?;
+    fs::write(&script, text).map_err(Error::cannot("write", &script))?;
     let output = Command::new("sbatch")
         .arg("--parsable")
         .args(&args.sbatch)
@@ -35,7 +35,7 @@ pub fn submit(args: &SweepArgs, results: &Path, shards: NonZeroUsize) -> Result<
 }
 
 fn full(path: &Path) -> Result<PathBuf, Error> {
-    absolute(path).map_err(|e| Error::new(format!("cannot find `{}`: {e}", path.display())))
+    absolute(path).map_err(Error::cannot("find", path))
 }
 
 /// Returns the script. Slurm hands the environment with `GPURACE_OPTIONS` to the tasks.

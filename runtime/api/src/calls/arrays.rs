@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use crate::backend::memory::MemoryKind;
 use crate::calls::export::api;
-use crate::host::edge::{get, put};
+use crate::host::edge::{get, put, put_if_asked};
 use crate::host::errors::Error;
 use crate::host::types::{cudaArray_t, cudaChannelFormatDesc, cudaExtent};
 use crate::work::allocations;
@@ -35,15 +35,9 @@ api! { process;
 
     fn cudaArrayGetInfo(format: *mut cudaChannelFormatDesc, extent: *mut cudaExtent, flags: *mut u32, array: cudaArray_t) {
         let found = process.program().arrays.lookup(array)?;
-        if !format.is_null() {
-            put(format, found.format)?;
-        }
-        if !extent.is_null() {
-            put(extent, found.extent)?;
-        }
-        if !flags.is_null() {
-            put(flags, found.flags)?;
-        }
+        put_if_asked(format, found.format);
+        put_if_asked(extent, found.extent);
+        put_if_asked(flags, found.flags);
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use std::ptr::{null, null_mut};
 
 use crate::calls::export::api;
 use crate::host::device_properties::{cudaDeviceProp, cudaDeviceProp13};
-use crate::host::edge::{get, put};
+use crate::host::edge::{get, put, put_if_asked};
 use crate::host::errors::{Error, Result};
 use crate::host::types::{cudaGraphEdgeData, cudaMemLocation, cudaStream_t};
 use crate::work::devices;
@@ -130,28 +130,25 @@ api! { process;
 
     fn cudaGraphNodeGetDependencies(node: NodeHandle, to: *mut Id, data_or_count: *mut c_void, count: *mut usize) {
         let (data, count) = data_and_count(process, data_or_count, count);
-        dependencies(process, node, to, data, count)
+        give_with_data(&before(process, node)?, to, data, count)
     }
 
     fn cudaGraphNodeGetDependencies_v2(node: NodeHandle, to: *mut Id, data: *mut cudaGraphEdgeData, count: *mut usize) {
-        dependencies(process, node, to, data, count)
+        give_with_data(&before(process, node)?, to, data, count)
     }
 
     fn cudaGraphNodeGetDependentNodes(node: NodeHandle, to: *mut Id, data_or_count: *mut c_void, count: *mut usize) {
         let (data, count) = data_and_count(process, data_or_count, count);
-        dependent_nodes(process, node, to, data, count)
+        give_with_data(&behind(process, node)?, to, data, count)
     }
 
     fn cudaGraphNodeGetDependentNodes_v2(node: NodeHandle, to: *mut Id, data: *mut cudaGraphEdgeData, count: *mut usize) {
-        dependent_nodes(process, node, to, data, count)
+        give_with_data(&behind(process, node)?, to, data, count)
     }
 
     fn cudaGraphAddDependencies(graph: GraphHandle, from: *const Id, to: *const Id, data_or_count: usize, count: usize) {
-        if process.is_before_cuda_13() {
-            change_edges(process, graph, add, (from, to), null(), data_or_count)
-        } else {
-            change_edges(process, graph, add, (from, to), data_or_count as *const cudaGraphEdgeData, count)
-        }
+        let (data, count) = data_and_count_of_edges(process, data_or_count, count);
+        change_edges(process, graph, add, (from, to), data, count)
     }
 
     fn cudaGraphAddDependencies_v2(graph: GraphHandle, from: *const Id, to: *const Id, data: *const cudaGraphEdgeData, count: usize) {
@@ -159,11 +156,8 @@ api! { process;
     }
 
     fn cudaGraphRemoveDependencies(graph: GraphHandle, from: *const Id, to: *const Id, data_or_count: usize, count: usize) {
-        if process.is_before_cuda_13() {
-            change_edges(process, graph, remove, (from, to), null(), data_or_count)
-        } else {
-            change_edges(process, graph, remove, (from, to), data_or_count as *const cudaGraphEdgeData, count)
-        }
+        let (data, count) = data_and_count_of_edges(process, data_or_count, count);
+        change_edges(process, graph, remove, (from, to), data, count)
     }
 
     fn cudaGraphRemoveDependencies_v2(graph: GraphHandle, from: *const Id, to: *const Id, data: *const cudaGraphEdgeData, count: usize) {
@@ -219,13 +213,6 @@ impl Capture {
     /// # Safety
     /// The pointers are null or valid for a write.
     unsafe fn tell(self, process: &Process, stream: cudaStream_t) -> Result {
-        // SAFETY: by contract.
-        unsafe fn put_if_asked<T>(to: *mut T, value: T) {
-            if !to.is_null() {
-                // SAFETY: not null, hence valid by the contract of `tell`.
-                unsafe { to.write(value) };
-            }
-        }
         info(process, stream, |found| {
             // SAFETY: by contract.
             unsafe {
@@ -252,6 +239,18 @@ fn data_and_count(
     match process.is_before_cuda_13() {
         true => (null_mut(), data_or_count.cast()),
         false => (data_or_count.cast(), count),
+    }
+}
+
+/// The last two parameters of a call that is given edges.
+fn data_and_count_of_edges(
+    process: &Process,
+    data_or_count: usize,
+    count: usize,
+) -> (*const cudaGraphEdgeData, usize) {
+    match process.is_before_cuda_13() {
+        true => (null(), data_or_count),
+        false => (data_or_count as *const cudaGraphEdgeData, count),
     }
 }
 
@@ -294,23 +293,20 @@ unsafe fn edges(
     }
 }
 
-/// Gives the nodes that a node runs after, and the data of the edges from them.
-///
-/// # Safety
-/// As [`give`].
-unsafe fn dependencies(
-    process: &Process,
-    node: NodeHandle,
-    to: *mut Id,
-    data: *mut cudaGraphEdgeData,
-    count: *mut usize,
-) -> Result {
-    let after = process.graphs.lock().node(node as Id)?.after.clone();
-    // SAFETY: by contract.
-    unsafe { give_with_data(&after, to, data, count) }
+/// The nodes that a node runs after.
+fn before(process: &Process, node: NodeHandle) -> Result<Vec<Id>> {
+    Ok(process.graphs.lock().node(node as Id)?.after.clone())
 }
 
-/// Gives nodes, and the data of the edges that lead to them.
+/// The nodes that run after a node.
+fn behind(process: &Process, node: NodeHandle) -> Result<Vec<Id>> {
+    let id = node as Id;
+    let mut graphs = process.graphs.lock();
+    let nodes = graphs.graph_of(id)?.nodes.iter();
+    Ok(nodes.filter(|node| node.after.contains(&id)).map(|node| node.id).collect())
+}
+
+/// Gives nodes, and the data of the edges between each of them and one other node.
 ///
 /// # Safety
 /// As [`give`].
@@ -325,27 +321,6 @@ unsafe fn give_with_data(
         give_data(data, count)?;
         give(nodes, to, count)
     }
-}
-
-/// Gives the nodes that run after a node, and the data of the edges to them.
-///
-/// # Safety
-/// As [`give`].
-unsafe fn dependent_nodes(
-    process: &Process,
-    node: NodeHandle,
-    to: *mut Id,
-    data: *mut cudaGraphEdgeData,
-    count: *mut usize,
-) -> Result {
-    let id = node as Id;
-    let found: Vec<Id> = {
-        let mut graphs = process.graphs.lock();
-        let nodes = graphs.graph_of(id)?.nodes.iter();
-        nodes.filter(|node| node.after.contains(&id)).map(|node| node.id).collect()
-    };
-    // SAFETY: by contract.
-    unsafe { give_with_data(&found, to, data, count) }
 }
 
 /// Refuses edges with data.

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use crate::calls::export::api;
 use crate::calls::start::process;
 use crate::host::device_properties::cudaDeviceProp;
-use crate::host::edge::{get, guard, put};
+use crate::host::edge::{get, guard, put, put_if_asked};
 use crate::host::errors::Error;
 use crate::host::limits::CUDA_VERSION;
 use crate::work::devices::{cache_config, check, limit, pci_bus_id, reset, set_limit};
@@ -106,12 +106,8 @@ api! { process;
     }
 
     fn cudaDeviceGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int) {
-        if !least.is_null() {
-            put(least, streams::LEAST_PRIORITY)?;
-        }
-        if !greatest.is_null() {
-            put(greatest, streams::GREATEST_PRIORITY)?;
-        }
+        put_if_asked(least, streams::LEAST_PRIORITY);
+        put_if_asked(greatest, streams::GREATEST_PRIORITY);
         Ok(())
     }
 

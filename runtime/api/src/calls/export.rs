@@ -74,7 +74,25 @@ macro_rules! api {
         $crate::calls::export::api!(again [$($mark)?] $name ($($param: $ty),*));
     )*};
 }
-pub(crate) use {api, refuse};
+
+/// Defines pairs of functions by `api!` or `driver_api!`. The first one waits for its transfer. The second one may
+/// return earlier, and has a stream as last parameter. `$sync` is true in the first one.
+macro_rules! transfers {
+    ($define:ident! $process:ident, $stream:ident, $sync:ident;
+     $(fn $now:ident, $later:ident($($param:ident: $ty:ty),* $(,)?) $body:block)*) => {
+        $define! { $process;
+            $(@ptds fn $now($($param: $ty),*) {
+                let ($stream, $sync) = ($crate::host::types::DEFAULT_STREAM, true);
+                $body
+            }
+            @ptsz fn $later($($param: $ty,)* $stream: $crate::host::types::cudaStream_t) {
+                let $sync = false;
+                $body
+            })*
+        }
+    };
+}
+pub(crate) use {api, refuse, transfers};
 
 /// Runs the body of the exported function `name`.
 pub(crate) fn enter(name: &str, always: bool, body: impl FnOnce(&Process) -> Result) -> Error {

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use crate::calls::export::api;
-use crate::host::edge::{get, put};
+use crate::host::edge::{get, put, put_if_asked};
 use crate::host::errors::Error;
 use crate::host::types::{ATTRIBUTE_MULTIPROCESSORS, cudaFuncAttributes, cudaLaunchConfig_t};
 use crate::work::functions::{attributes, available_shared, clusters, occupancy, set_attribute};
@@ -36,8 +36,8 @@ api! { process;
         let kernel = process.kernel(stub)?;
         let param = kernel.meta().params.get(index).ok_or(Error::INVALID_VALUE)?;
         put(offset, param.offset as usize)?;
-        // The size may be left out.
-        if size.is_null() { Ok(()) } else { put(size, param.size as usize) }
+        put_if_asked(size, param.size as usize);
+        Ok(())
     }
 
     fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(to: *mut c_int, stub: *const c_void, threads: c_int, dynamic_shared: usize) {

@@ -1,7 +1,7 @@
 //! Instantiated graphs.
 
 use crate::calls::export::api;
-use crate::host::edge::{get, put};
+use crate::host::edge::{get, put, put_if_asked};
 use crate::host::errors::Error;
 use crate::host::types::{
     cudaGraphExecUpdateResultInfo, cudaHostNodeParams, cudaKernelNodeParams, cudaMemcpy3DParms,
@@ -37,10 +37,8 @@ api! { process;
     fn cudaGraphExecUpdate(exec: ExecHandle, graph: GraphHandle, info: *mut cudaGraphExecUpdateResultInfo) {
         let differs = update(process, exec, graph)?;
         let (result, node) = differs.unwrap_or_default();
-        if !info.is_null() {
-            let (errorNode, errorFromNode) = (node as NodeHandle, std::ptr::null_mut());
-            put(info, cudaGraphExecUpdateResultInfo { result, errorNode, errorFromNode })?;
-        }
+        let (errorNode, errorFromNode) = (node as NodeHandle, std::ptr::null_mut());
+        put_if_asked(info, cudaGraphExecUpdateResultInfo { result, errorNode, errorFromNode });
         if differs.is_some() { Err(Error::GRAPH_EXEC_UPDATE_FAILURE) } else { Ok(()) }
     }
 

@@ -99,10 +99,10 @@ api! { process;
     }
 }
 
-/// Defines a function that launches. It passes on its return address.
+/// Defines functions that launch. They pass on their return address.
 macro_rules! launches {
-    ($(#[$doc:meta])* $name:ident, $launch:path) => {
-        $(#[$doc])*
+    ($($name:ident = $launch:path;)*) => {$(
+        #[doc = concat!("`", stringify!($name), "` of the CUDA Runtime API.")]
         ///
         /// # Safety
         /// To be called as C does. `args` has a valid pointer for each parameter.
@@ -137,24 +137,15 @@ macro_rules! launches {
                 launch = sym $launch,
             )
         }
-    };
+    )*};
 }
 
+// Where a name ends with `_ptsz`, the null stream is the host thread's own.
 launches! {
-    /// `cudaLaunchKernel` of the CUDA Runtime API.
-    cudaLaunchKernel, launch_kernel::<false, false>
-}
-launches! {
-    /// `cudaLaunchKernel` where the null stream is the host thread's own.
-    cudaLaunchKernel_ptsz, launch_kernel::<false, true>
-}
-launches! {
-    /// `cudaLaunchCooperativeKernel` of the CUDA Runtime API.
-    cudaLaunchCooperativeKernel, launch_kernel::<true, false>
-}
-launches! {
-    /// `cudaLaunchCooperativeKernel` where the null stream is the host thread's own.
-    cudaLaunchCooperativeKernel_ptsz, launch_kernel::<true, true>
+    cudaLaunchKernel = launch_kernel::<false, false>;
+    cudaLaunchKernel_ptsz = launch_kernel::<false, true>;
+    cudaLaunchCooperativeKernel = launch_kernel::<true, false>;
+    cudaLaunchCooperativeKernel_ptsz = launch_kernel::<true, true>;
 }
 
 /// The body of the functions that launch.
@@ -182,32 +173,28 @@ extern "C" fn launch_kernel<const COOPERATIVE: bool, const OWN_DEFAULT: bool>(
     if OWN_DEFAULT { with_own_default(process(), run) } else { run() }
 }
 
-/// `cudaLaunchKernelExC` of the CUDA Runtime API.
-///
-/// # Safety
-/// As [`cudaLaunchKernel`]. `config` and its attributes are valid.
-#[unsafe(naked)]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cudaLaunchKernelExC(
-    config: *const cudaLaunchConfig_t,
-    stub: *const c_void,
-    args: *mut *mut c_void,
-) -> Error {
-    naked_asm!("mov rcx, [rsp]", "jmp {launch}", launch = sym launch_ex::<false>)
+/// Defines functions that launch with a configuration. They pass on their return address.
+macro_rules! configured_launches {
+    ($($name:ident = $launch:path;)*) => {$(
+        #[doc = concat!("`", stringify!($name), "` of the CUDA Runtime API.")]
+        ///
+        /// # Safety
+        /// As [`cudaLaunchKernel`]. `config` and its attributes are valid.
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            config: *const cudaLaunchConfig_t,
+            stub: *const c_void,
+            args: *mut *mut c_void,
+        ) -> Error {
+            naked_asm!("mov rcx, [rsp]", "jmp {launch}", launch = sym $launch)
+        }
+    )*};
 }
 
-/// `cudaLaunchKernelExC` where the null stream is the host thread's own.
-///
-/// # Safety
-/// As [`cudaLaunchKernelExC`].
-#[unsafe(naked)]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cudaLaunchKernelExC_ptsz(
-    config: *const cudaLaunchConfig_t,
-    stub: *const c_void,
-    args: *mut *mut c_void,
-) -> Error {
-    naked_asm!("mov rcx, [rsp]", "jmp {launch}", launch = sym launch_ex::<true>)
+configured_launches! {
+    cudaLaunchKernelExC = launch_ex::<false>;
+    cudaLaunchKernelExC_ptsz = launch_ex::<true>;
 }
 
 extern "C" fn launch_ex<const OWN_DEFAULT: bool>(

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use crate::calls::export::api;
+use crate::calls::export::{api, transfers};
 use crate::host::edge::{get, put};
 use crate::host::types::{
     COPY_DEVICE_TO_DEVICE, DEFAULT_STREAM, cudaExtent, cudaMemcpy3DParms, cudaMemcpy3DPeerParms,
@@ -13,25 +13,7 @@ use crate::work::transfers::copies::{copy_2d, copy_3d, copy_bytes, rectangle, wi
 use crate::work::transfers::fills::fill;
 use crate::work::transfers::sides::{flat, pitched, symbol_bytes};
 
-/// Defines pairs of functions: the first one waits for the transfer. The second one may return earlier, and
-/// has a stream as last parameter. `$sync` says which one it is.
-macro_rules! transfers {
-    ($process:ident, $stream:ident, $sync:ident;
-     $(fn $now:ident, $later:ident($($param:ident: $ty:ty),* $(,)?) $body:block)*) => {
-        api! { $process;
-            $(@ptds fn $now($($param: $ty),*) {
-                let ($stream, $sync) = (DEFAULT_STREAM, true);
-                $body
-            }
-            @ptsz fn $later($($param: $ty,)* $stream: cudaStream_t) {
-                let $sync = false;
-                $body
-            })*
-        }
-    };
-}
-
-transfers! { process, stream, sync;
+transfers! { api! process, stream, sync;
     fn cudaMemcpy, cudaMemcpyAsync(to: *mut c_void, from: *const c_void, count: usize, kind: u32) {
         copy_bytes(process, to, from, count, kind, stream, sync)
     }

@@ -3,224 +3,158 @@
 
 use std::ffi::{c_char, c_int};
 
-/// `cudaDeviceProp` as `cudaGetDeviceProperties_v2` fills it.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct cudaDeviceProp {
-    pub name: [c_char; 256],
-    pub uuid: [u8; 16],
-    pub luid: [c_char; 8],
-    pub luidDeviceNodeMask: u32,
-    pub totalGlobalMem: usize,
-    pub sharedMemPerBlock: usize,
-    pub regsPerBlock: c_int,
-    pub warpSize: c_int,
-    pub memPitch: usize,
-    pub maxThreadsPerBlock: c_int,
-    pub maxThreadsDim: [c_int; 3],
-    pub maxGridSize: [c_int; 3],
-    pub clockRate: c_int,
-    pub totalConstMem: usize,
-    pub major: c_int,
-    pub minor: c_int,
-    pub textureAlignment: usize,
-    pub texturePitchAlignment: usize,
-    pub deviceOverlap: c_int,
-    pub multiProcessorCount: c_int,
-    pub kernelExecTimeoutEnabled: c_int,
-    pub integrated: c_int,
-    pub canMapHostMemory: c_int,
-    pub computeMode: c_int,
-    pub maxTexture1D: c_int,
-    pub maxTexture1DMipmap: c_int,
-    pub maxTexture1DLinear: c_int,
-    pub maxTexture2D: [c_int; 2],
-    pub maxTexture2DMipmap: [c_int; 2],
-    pub maxTexture2DLinear: [c_int; 3],
-    pub maxTexture2DGather: [c_int; 2],
-    pub maxTexture3D: [c_int; 3],
-    pub maxTexture3DAlt: [c_int; 3],
-    pub maxTextureCubemap: c_int,
-    pub maxTexture1DLayered: [c_int; 2],
-    pub maxTexture2DLayered: [c_int; 3],
-    pub maxTextureCubemapLayered: [c_int; 2],
-    pub maxSurface1D: c_int,
-    pub maxSurface2D: [c_int; 2],
-    pub maxSurface3D: [c_int; 3],
-    pub maxSurface1DLayered: [c_int; 2],
-    pub maxSurface2DLayered: [c_int; 3],
-    pub maxSurfaceCubemap: c_int,
-    pub maxSurfaceCubemapLayered: [c_int; 2],
-    pub surfaceAlignment: usize,
-    pub concurrentKernels: c_int,
-    pub ECCEnabled: c_int,
-    pub pciBusID: c_int,
-    pub pciDeviceID: c_int,
-    pub pciDomainID: c_int,
-    pub tccDriver: c_int,
-    pub asyncEngineCount: c_int,
-    pub unifiedAddressing: c_int,
-    pub memoryClockRate: c_int,
-    pub memoryBusWidth: c_int,
-    pub l2CacheSize: c_int,
-    pub persistingL2CacheMaxSize: c_int,
-    pub maxThreadsPerMultiProcessor: c_int,
-    pub streamPrioritiesSupported: c_int,
-    pub globalL1CacheSupported: c_int,
-    pub localL1CacheSupported: c_int,
-    pub sharedMemPerMultiprocessor: usize,
-    pub regsPerMultiprocessor: c_int,
-    pub managedMemory: c_int,
-    pub isMultiGpuBoard: c_int,
-    pub multiGpuBoardGroupID: c_int,
-    pub hostNativeAtomicSupported: c_int,
-    pub singleToDoublePrecisionPerfRatio: c_int,
-    pub pageableMemoryAccess: c_int,
-    pub concurrentManagedAccess: c_int,
-    pub computePreemptionSupported: c_int,
-    pub canUseHostPointerForRegisteredMem: c_int,
-    pub cooperativeLaunch: c_int,
-    pub cooperativeMultiDeviceLaunch: c_int,
-    pub sharedMemPerBlockOptin: usize,
-    pub pageableMemoryAccessUsesHostPageTables: c_int,
-    pub directManagedMemAccessFromHost: c_int,
-    pub maxBlocksPerMultiProcessor: c_int,
-    pub accessPolicyMaxWindowSize: c_int,
-    pub reservedSharedMemPerBlock: usize,
-    pub hostRegisterSupported: c_int,
-    pub sparseCudaArraySupported: c_int,
-    pub hostRegisterReadOnlySupported: c_int,
-    pub timelineSemaphoreInteropSupported: c_int,
-    pub memoryPoolsSupported: c_int,
-    pub gpuDirectRDMASupported: c_int,
-    pub gpuDirectRDMAFlushWritesOptions: u32,
-    pub gpuDirectRDMAWritesOrdering: c_int,
-    pub memoryPoolSupportedHandleTypes: u32,
-    pub deferredMappingCudaArraySupported: c_int,
-    pub ipcEventSupported: c_int,
-    pub clusterLaunch: c_int,
-    pub unifiedFunctionPointers: c_int,
-    pub reserved2: [c_int; 2],
-    pub reserved1: [c_int; 1],
-    pub reserved: [c_int; 60],
-}
+/// Declares `cudaDeviceProp` as CUDA 12 and as CUDA 13 have it: fields of both, those of the older form alone, and at
+/// last those of the newer form alone, which are zero.
+macro_rules! device_properties {
+    ($(both { $($kept:ident: $kept_type:ty),* $(,)? } old { $($gone:ident: $gone_type:ty),* })*
+     new { $($new:ident: $new_type:ty,)* }) => {
+        /// `cudaDeviceProp` as `cudaGetDeviceProperties_v2` fills it.
+        #[repr(C)]
+        #[derive(Clone, Copy, Debug)]
+        pub struct cudaDeviceProp {
+            $($(pub $kept: $kept_type,)* $(pub $gone: $gone_type,)*)*
+        }
 
-/// Declares the form of `cudaDeviceProp` that CUDA 13 has: fields of the older form, and new ones, which
-/// are zero.
-macro_rules! device_properties_of_cuda_13 {
-    ($($kept:ident: $kept_type:ty,)*; $($new:ident: $new_type:ty,)*) => {
         /// `cudaDeviceProp` as `cudaGetDeviceProperties` of CUDA 13 fills it.
         #[repr(C)]
         #[derive(Clone, Copy, Debug)]
         pub struct cudaDeviceProp13 {
-            $(pub $kept: $kept_type,)*
+            $($(pub $kept: $kept_type,)*)*
             $(pub $new: $new_type,)*
         }
 
         impl From<cudaDeviceProp> for cudaDeviceProp13 {
             fn from(old: cudaDeviceProp) -> Self {
                 // SAFETY: all fields are integers, for which zero is a value.
-                Self { $($kept: old.$kept,)* $($new: unsafe { std::mem::zeroed() },)* }
+                Self { $($($kept: old.$kept,)*)* $($new: unsafe { std::mem::zeroed() },)* }
             }
         }
     };
 }
 
-device_properties_of_cuda_13! {
-    name: [c_char; 256],
-    uuid: [u8; 16],
-    luid: [c_char; 8],
-    luidDeviceNodeMask: u32,
-    totalGlobalMem: usize,
-    sharedMemPerBlock: usize,
-    regsPerBlock: c_int,
-    warpSize: c_int,
-    memPitch: usize,
-    maxThreadsPerBlock: c_int,
-    maxThreadsDim: [c_int; 3],
-    maxGridSize: [c_int; 3],
-    totalConstMem: usize,
-    major: c_int,
-    minor: c_int,
-    textureAlignment: usize,
-    texturePitchAlignment: usize,
-    multiProcessorCount: c_int,
-    integrated: c_int,
-    canMapHostMemory: c_int,
-    maxTexture1D: c_int,
-    maxTexture1DMipmap: c_int,
-    maxTexture2D: [c_int; 2],
-    maxTexture2DMipmap: [c_int; 2],
-    maxTexture2DLinear: [c_int; 3],
-    maxTexture2DGather: [c_int; 2],
-    maxTexture3D: [c_int; 3],
-    maxTexture3DAlt: [c_int; 3],
-    maxTextureCubemap: c_int,
-    maxTexture1DLayered: [c_int; 2],
-    maxTexture2DLayered: [c_int; 3],
-    maxTextureCubemapLayered: [c_int; 2],
-    maxSurface1D: c_int,
-    maxSurface2D: [c_int; 2],
-    maxSurface3D: [c_int; 3],
-    maxSurface1DLayered: [c_int; 2],
-    maxSurface2DLayered: [c_int; 3],
-    maxSurfaceCubemap: c_int,
-    maxSurfaceCubemapLayered: [c_int; 2],
-    surfaceAlignment: usize,
-    concurrentKernels: c_int,
-    ECCEnabled: c_int,
-    pciBusID: c_int,
-    pciDeviceID: c_int,
-    pciDomainID: c_int,
-    tccDriver: c_int,
-    asyncEngineCount: c_int,
-    unifiedAddressing: c_int,
-    memoryBusWidth: c_int,
-    l2CacheSize: c_int,
-    persistingL2CacheMaxSize: c_int,
-    maxThreadsPerMultiProcessor: c_int,
-    streamPrioritiesSupported: c_int,
-    globalL1CacheSupported: c_int,
-    localL1CacheSupported: c_int,
-    sharedMemPerMultiprocessor: usize,
-    regsPerMultiprocessor: c_int,
-    managedMemory: c_int,
-    isMultiGpuBoard: c_int,
-    multiGpuBoardGroupID: c_int,
-    hostNativeAtomicSupported: c_int,
-    pageableMemoryAccess: c_int,
-    concurrentManagedAccess: c_int,
-    computePreemptionSupported: c_int,
-    canUseHostPointerForRegisteredMem: c_int,
-    cooperativeLaunch: c_int,
-    sharedMemPerBlockOptin: usize,
-    pageableMemoryAccessUsesHostPageTables: c_int,
-    directManagedMemAccessFromHost: c_int,
-    maxBlocksPerMultiProcessor: c_int,
-    accessPolicyMaxWindowSize: c_int,
-    reservedSharedMemPerBlock: usize,
-    hostRegisterSupported: c_int,
-    sparseCudaArraySupported: c_int,
-    hostRegisterReadOnlySupported: c_int,
-    timelineSemaphoreInteropSupported: c_int,
-    memoryPoolsSupported: c_int,
-    gpuDirectRDMASupported: c_int,
-    gpuDirectRDMAFlushWritesOptions: u32,
-    gpuDirectRDMAWritesOrdering: c_int,
-    memoryPoolSupportedHandleTypes: u32,
-    deferredMappingCudaArraySupported: c_int,
-    ipcEventSupported: c_int,
-    clusterLaunch: c_int,
-    unifiedFunctionPointers: c_int,
-    ;
-    deviceNumaConfig: c_int,
-    deviceNumaId: c_int,
-    mpsEnabled: c_int,
-    hostNumaId: c_int,
-    gpuPciDeviceID: u32,
-    gpuPciSubsystemID: u32,
-    hostNumaMultinodeIpcSupported: c_int,
-    reserved: [c_int; 56],
+device_properties! {
+    both {
+        name: [c_char; 256],
+        uuid: [u8; 16],
+        luid: [c_char; 8],
+        luidDeviceNodeMask: u32,
+        totalGlobalMem: usize,
+        sharedMemPerBlock: usize,
+        regsPerBlock: c_int,
+        warpSize: c_int,
+        memPitch: usize,
+        maxThreadsPerBlock: c_int,
+        maxThreadsDim: [c_int; 3],
+        maxGridSize: [c_int; 3],
+    }
+    old { clockRate: c_int }
+    both {
+        totalConstMem: usize,
+        major: c_int,
+        minor: c_int,
+        textureAlignment: usize,
+        texturePitchAlignment: usize,
+    }
+    old { deviceOverlap: c_int }
+    both {
+        multiProcessorCount: c_int,
+    }
+    old { kernelExecTimeoutEnabled: c_int }
+    both {
+        integrated: c_int,
+        canMapHostMemory: c_int,
+    }
+    old { computeMode: c_int }
+    both {
+        maxTexture1D: c_int,
+        maxTexture1DMipmap: c_int,
+    }
+    old { maxTexture1DLinear: c_int }
+    both {
+        maxTexture2D: [c_int; 2],
+        maxTexture2DMipmap: [c_int; 2],
+        maxTexture2DLinear: [c_int; 3],
+        maxTexture2DGather: [c_int; 2],
+        maxTexture3D: [c_int; 3],
+        maxTexture3DAlt: [c_int; 3],
+        maxTextureCubemap: c_int,
+        maxTexture1DLayered: [c_int; 2],
+        maxTexture2DLayered: [c_int; 3],
+        maxTextureCubemapLayered: [c_int; 2],
+        maxSurface1D: c_int,
+        maxSurface2D: [c_int; 2],
+        maxSurface3D: [c_int; 3],
+        maxSurface1DLayered: [c_int; 2],
+        maxSurface2DLayered: [c_int; 3],
+        maxSurfaceCubemap: c_int,
+        maxSurfaceCubemapLayered: [c_int; 2],
+        surfaceAlignment: usize,
+        concurrentKernels: c_int,
+        ECCEnabled: c_int,
+        pciBusID: c_int,
+        pciDeviceID: c_int,
+        pciDomainID: c_int,
+        tccDriver: c_int,
+        asyncEngineCount: c_int,
+        unifiedAddressing: c_int,
+    }
+    old { memoryClockRate: c_int }
+    both {
+        memoryBusWidth: c_int,
+        l2CacheSize: c_int,
+        persistingL2CacheMaxSize: c_int,
+        maxThreadsPerMultiProcessor: c_int,
+        streamPrioritiesSupported: c_int,
+        globalL1CacheSupported: c_int,
+        localL1CacheSupported: c_int,
+        sharedMemPerMultiprocessor: usize,
+        regsPerMultiprocessor: c_int,
+        managedMemory: c_int,
+        isMultiGpuBoard: c_int,
+        multiGpuBoardGroupID: c_int,
+        hostNativeAtomicSupported: c_int,
+    }
+    old { singleToDoublePrecisionPerfRatio: c_int }
+    both {
+        pageableMemoryAccess: c_int,
+        concurrentManagedAccess: c_int,
+        computePreemptionSupported: c_int,
+        canUseHostPointerForRegisteredMem: c_int,
+        cooperativeLaunch: c_int,
+    }
+    old { cooperativeMultiDeviceLaunch: c_int }
+    both {
+        sharedMemPerBlockOptin: usize,
+        pageableMemoryAccessUsesHostPageTables: c_int,
+        directManagedMemAccessFromHost: c_int,
+        maxBlocksPerMultiProcessor: c_int,
+        accessPolicyMaxWindowSize: c_int,
+        reservedSharedMemPerBlock: usize,
+        hostRegisterSupported: c_int,
+        sparseCudaArraySupported: c_int,
+        hostRegisterReadOnlySupported: c_int,
+        timelineSemaphoreInteropSupported: c_int,
+        memoryPoolsSupported: c_int,
+        gpuDirectRDMASupported: c_int,
+        gpuDirectRDMAFlushWritesOptions: u32,
+        gpuDirectRDMAWritesOrdering: c_int,
+        memoryPoolSupportedHandleTypes: u32,
+        deferredMappingCudaArraySupported: c_int,
+        ipcEventSupported: c_int,
+        clusterLaunch: c_int,
+        unifiedFunctionPointers: c_int,
+    }
+    old { reserved2: [c_int; 2], reserved1: [c_int; 1], reserved: [c_int; 60] }
+    new {
+        deviceNumaConfig: c_int,
+        deviceNumaId: c_int,
+        mpsEnabled: c_int,
+        hostNumaId: c_int,
+        gpuPciDeviceID: u32,
+        gpuPciSubsystemID: u32,
+        hostNumaMultinodeIpcSupported: c_int,
+        reserved: [c_int; 56],
+    }
 }
 
 const _: () = assert!(size_of::<cudaDeviceProp>() == 1032);

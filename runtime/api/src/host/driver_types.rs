@@ -188,33 +188,27 @@ impl CUDA_MEMCPY2D {
     /// # Errors
     /// As [`CUDA_MEMCPY3D::parameters`].
     pub fn parameters(&self, element: impl Fn(*mut c_void) -> Result<usize>) -> Result<cudaMemcpy3DParms> {
-        let null = std::ptr::null_mut();
+        // SAFETY: zero is a value of each field: a number, or a pointer that is null.
+        let nothing: CUDA_MEMCPY3D = unsafe { std::mem::zeroed() };
         CUDA_MEMCPY3D {
             srcXInBytes: self.srcXInBytes,
             srcY: self.srcY,
-            srcZ: 0,
-            srcLOD: 0,
             srcMemoryType: self.srcMemoryType,
             srcHost: self.srcHost,
             srcDevice: self.srcDevice,
             srcArray: self.srcArray,
-            reserved0: null,
             srcPitch: self.srcPitch,
-            srcHeight: 0,
             dstXInBytes: self.dstXInBytes,
             dstY: self.dstY,
-            dstZ: 0,
-            dstLOD: 0,
             dstMemoryType: self.dstMemoryType,
             dstHost: self.dstHost,
             dstDevice: self.dstDevice,
             dstArray: self.dstArray,
-            reserved1: null,
             dstPitch: self.dstPitch,
-            dstHeight: 0,
             WidthInBytes: self.WidthInBytes,
             Height: self.Height,
             Depth: 1,
+            ..nothing
         }
         .parameters(element)
     }

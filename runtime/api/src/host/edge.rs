@@ -50,6 +50,17 @@ pub unsafe fn put<T>(to: *mut T, value: T) -> Result {
     Ok(())
 }
 
+/// Writes a result through the caller's pointer, unless it is null.
+///
+/// # Safety
+/// As [`put`].
+pub unsafe fn put_if_asked<T>(to: *mut T, value: T) {
+    if !to.is_null() {
+        // SAFETY: not null, hence valid by the contract above.
+        unsafe { to.write(value) };
+    }
+}
+
 /// Borrows the value behind the caller's pointer.
 ///
 /// # Safety

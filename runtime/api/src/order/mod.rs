@@ -40,9 +40,14 @@ impl Clock {
         }
     }
 
-    /// True if so many operations of a stream are among them.
+    /// True if the first `tick` operations of a stream are among them.
     fn knows(&self, stream: StreamId, tick: u64) -> bool {
         self.0.get(&stream).is_some_and(|&known| known >= tick)
+    }
+
+    /// How many operations of a stream are among them.
+    fn count(&self, stream: StreamId) -> u64 {
+        self.0.get(&stream).copied().unwrap_or_default()
     }
 
     /// Adds the next operation of a stream. Returns how many those of the stream are now.
@@ -53,7 +58,7 @@ impl Clock {
     }
 }
 
-/// What orders the operations of a stream.
+/// What orders the operations of a stream other than the default stream.
 #[derive(Debug, Default)]
 struct StreamOrder {
     /// The operations that its next one comes after, as far as the stream tells.
@@ -98,6 +103,9 @@ pub enum TransferOrder {
 /// stream.
 #[derive(Debug, Default)]
 pub struct Order {
+    /// The operations that the next one of the default stream comes after, as far as that stream tells.
+    default: Clock,
+    /// The other streams.
     streams: BTreeMap<StreamId, StreamOrder>,
     /// The number of the stream that was made last.
     last_stream: u64,
@@ -135,7 +143,10 @@ impl Order {
 
     /// The clock of a stream's last operation, itself included.
     pub fn now(&self, id: StreamId) -> Clock {
-        self.streams.get(&id).map(|stream| stream.clock.clone()).unwrap_or_default()
+        match id {
+            DEFAULT => self.default.clone(),
+            _ => self.streams.get(&id).map(|stream| stream.clock.clone()).unwrap_or_default(),
+        }
     }
 
     /// Removes a stream. Its operations stay unordered until the host waits.
@@ -144,38 +155,28 @@ impl Order {
         if let Some(stream) = self.streams.remove(&id)
             && stream.blocking
         {
-            self.default_stream().clock.join(&stream.clock);
+            self.default.join(&stream.clock);
         }
-    }
-
-    fn default_stream(&mut self) -> &mut StreamOrder {
-        self.streams
-            .entry(DEFAULT)
-            .or_insert_with(|| StreamOrder { clock: Clock::default(), blocking: false })
     }
 
     /// Submits an operation. Returns the clock of the operations that it runs after, itself
     /// included.
     pub fn submit(&mut self, id: StreamId) -> Clock {
-        let mut clock = std::mem::take(&mut self.default_stream().clock);
-        if id == DEFAULT {
+        let clock = if id == DEFAULT {
             for stream in self.streams.values().filter(|stream| stream.blocking) {
-                clock.join(&stream.clock);
+                self.default.join(&stream.clock);
             }
-            clock.join(&self.host);
-            clock.tick(id);
-            self.default_stream().clock = clock.clone();
-            return clock;
-        }
-        let stream = self.streams.entry(id).or_default();
-        if stream.blocking {
-            stream.clock.join(&clock);
-        }
-        stream.clock.join(&self.host);
-        stream.clock.tick(id);
-        let submitted = stream.clock.clone();
-        self.default_stream().clock = clock;
-        submitted
+            &mut self.default
+        } else {
+            let stream = self.streams.entry(id).or_default();
+            if stream.blocking {
+                stream.clock.join(&self.default);
+            }
+            &mut stream.clock
+        };
+        clock.join(&self.host);
+        clock.tick(id);
+        clock.clone()
     }
 
     /// Submits a launch with this number. Later operations have larger numbers.
@@ -199,7 +200,7 @@ impl Order {
         if waits {
             self.host_waits(&clock);
         }
-        let tick = clock.0.get(&id).copied().unwrap_or_default();
+        let tick = clock.count(id);
         let alone = self.unordered(&clock).next().is_none() && self.after_all().knows(id, tick);
         if !alone {
             TransferOrder::BesideOthers(self.place(id, operation, &clock))
@@ -237,7 +238,7 @@ impl Order {
     fn place(&mut self, id: StreamId, operation: u64, clock: &Clock) -> OperationOrder {
         let unordered: Vec<u64> = self.unordered(clock).collect();
         let settled = self.settled_before(operation);
-        let tick = clock.0.get(&id).copied().unwrap_or_default();
+        let tick = clock.count(id);
         let overlaps = !unordered.is_empty() || !self.after_all().knows(id, tick);
         let submitted = Submitted { operation, stream: id, tick };
         self.pending.push(submitted);
@@ -262,26 +263,20 @@ impl Order {
         self.pending.retain(|earlier| !after_all.knows(earlier.stream, earlier.tick));
     }
 
-    /// The clock that every operation to come is ordered after, on whichever stream.
-    fn after_all(&mut self) -> Clock {
-        let mut default = std::mem::take(&mut self.default_stream().clock);
-        let waited = default.clone();
+    /// The operations that every operation to come is ordered after, on whichever stream.
+    fn after_all(&self) -> Clock {
+        // What the next operation of the default stream comes after.
+        let mut all = self.default.clone();
         for stream in self.streams.values().filter(|stream| stream.blocking) {
-            default.join(&stream.clock);
+            all.join(&stream.clock);
         }
-        let mut all = default;
-        for (&id, stream) in &self.streams {
-            if id == DEFAULT {
-                continue;
-            }
-            all.0.retain(|of, tick| {
-                let own = stream.clock.0.get(of).copied().unwrap_or_default();
-                let through = if stream.blocking { waited.0.get(of).copied().unwrap_or_default() } else { 0 };
-                *tick = (*tick).min(own.max(through));
+        for stream in self.streams.values() {
+            all.0.retain(|&of, tick| {
+                let of_default = if stream.blocking { self.default.count(of) } else { 0 };
+                *tick = (*tick).min(stream.clock.count(of).max(of_default));
                 *tick > 0
             });
         }
-        self.default_stream().clock = waited;
         all.join(&self.host);
         all
     }
@@ -295,7 +290,7 @@ impl Order {
     /// Lets a stream wait for the operations of a clock.
     pub fn wait(&mut self, id: StreamId, clock: &Clock) {
         match id {
-            DEFAULT => self.default_stream().clock.join(clock),
+            DEFAULT => self.default.join(clock),
             _ => self.streams.entry(id).or_default().clock.join(clock),
         }
     }
@@ -320,6 +315,7 @@ impl Order {
 
     /// Lets the host wait for all operations.
     pub fn host_waits_for_all(&mut self) {
+        self.host.join(&self.default);
         for stream in self.streams.values() {
             self.host.join(&stream.clock);
         }

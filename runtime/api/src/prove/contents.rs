@@ -13,7 +13,7 @@ use gpurace_protocol::protocol::{Protocol, SiteId};
 const BITS_FOR_EACH: u64 = 64;
 /// Values further apart than this are said to be so far apart.
 const MOST_APART: u64 = 1 << 16;
-/// Bounds have so many significant bits. So the answer for one launch also serves for others with similar values.
+/// Significant bits of a bound. They are few, so the answer for one launch also serves for others with similar values.
 const SIGNIFICANT: u32 = 6;
 
 /// Memory whose values proofs of a kernel may need, and whether they have helped.
@@ -31,8 +31,8 @@ pub struct Usefulness {
     has_helped: bool,
 }
 
-/// A kernel's memory is looked at in vain for so many launches in a row, before the first look that helps and after
-/// it.
+/// The launches in a row after which a kernel's memory is no longer looked at because no look helped: before the first
+/// look that helps, and after it.
 const MOST_IN_VAIN: [usize; 2] = [3, 16];
 
 impl Usefulness {

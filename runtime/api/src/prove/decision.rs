@@ -31,7 +31,7 @@ pub struct Decision {
     pub fates: Vec<SiteFate>,
     /// The sites that need no check.
     pub proved: ProvedSites,
-    /// What a thread of a launch that is checked does, as far as it is known: the most of some threads.
+    /// What a thread does if the launch is checked, as far as it is known: of some threads, the one that does most.
     pub work: ThreadWork,
 }
 
@@ -41,7 +41,8 @@ impl Decision {
         Self { fates: vec![SiteFate::Checked; kernel.meta().sites.len()], ..Self::default() }
     }
 
-    /// What remains of the decision on a launch where others or the host may overlap it: they do not reach shared memory.
+    /// The decision if others or the host may overlap the launch. They do not reach shared memory, so its sites keep
+    /// their fates. All other sites are checked.
     #[must_use]
     pub fn beside_others(&self, kernel: &Kernel) -> Self {
         let mut beside = Self { work: self.work, ..Self::unproved(kernel) };

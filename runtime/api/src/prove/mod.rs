@@ -469,8 +469,8 @@ impl Prover {
     }
 }
 
-/// What the first thread of a launch and one in its middle do, up to [`MOST_STATEMENTS`]: the more of both. Values that
-/// the protocol leaves open are `open`.
+/// The work of a thread: of the first thread of a launch and one in its middle, the one that does more, up to
+/// [`MOST_STATEMENTS`]. Values that the protocol leaves open are taken to be `open`.
 fn work(protocol: &Protocol, launch: &ProverLaunch, open: u64) -> ThreadWork {
     let mut choose = |_: &Open| open;
     let mut run = Run::new(protocol, launch, &mut choose);

@@ -1,5 +1,7 @@
 //! Changes of the source that mend the findings of a run.
 
+mod findings;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Component, Path, PathBuf};
 
@@ -9,12 +11,12 @@ use gpurace_protocol::further_barrier::{self, FurtherBarrier};
 use gpurace_protocol::launch::Launch;
 use gpurace_protocol::protocol::{Protocol, SiteId, Sync};
 use gpurace_report::barriers::{Level, Pair, relation};
+use gpurace_report::fix;
 use gpurace_report::missing::{NewBarrier, Unordered, end_of_iteration};
-use gpurace_report::schema::{self, CauseKind, Report};
-use gpurace_report::{fix, join};
+use gpurace_report::schema;
 
+use super::Session;
 use super::found::FoundResolved;
-use super::{Session, SessionState};
 use crate::backend::module::Kernel;
 use crate::program::Program;
 use crate::prove::KernelProver;
@@ -77,7 +79,8 @@ impl RacesInKernel<'_> {
         (0..).zip(&meta.inlined).filter(move |(_, function)| has_all(function))
     }
 
-    /// The lines of these functions that all threads of a block run together in each call of the program.
+    /// The lines of the functions around the races that all threads of a block run together, wherever the program
+    /// calls the function.
     fn lines_around(&self, program: &Program) -> FunctionsByFile {
         let mut by_file = FunctionsByFile::new();
         for (number, function) in self.around() {
@@ -90,25 +93,12 @@ impl RacesInKernel<'_> {
     }
 }
 
-/// True if one function has the races of both findings.
-fn are_in_one_function(one: &[&FoundResolved], two: &[&FoundResolved]) -> bool {
-    let names = |races| {
-        let of_kernel = |races: &RacesInKernel<'_>| -> BTreeSet<&str> {
-            races.around().map(|(_, function)| without_arguments(&function.name)).collect()
-        };
-        let mut kernels = by_kernel(races)?.into_iter().map(|races| of_kernel(&races));
-        let first = kernels.next()?;
-        Some(kernels.fold(first, |all, own| &all & &own))
-    };
-    names(one).zip(names(two)).is_some_and(|(one, two)| !one.is_disjoint(&two))
-}
-
 /// The name of a template without the arguments of an instance.
 fn without_arguments(name: &str) -> &str {
     name.split('<').next().unwrap_or_default()
 }
 
-/// The lines of a function that all threads of a block run together, in each call of these modules.
+/// The lines of a function that all threads of a block run together, wherever these modules call it.
 fn run_together(
     function: &InlinedFunction,
     file: &SourceFile,
@@ -141,117 +131,6 @@ fn normal(path: &Path) -> PathBuf {
 }
 
 impl Session {
-    /// Adds the barriers that would order the races of findings. Findings that one fix mends become one.
-    pub(super) fn add_fixes(&self, report: &mut Report, state: &SessionState) {
-        let found = state.found.iter().flatten().chain(&state.elsewhere);
-        let mut of_finding: HashMap<String, Vec<&FoundResolved>> = HashMap::new();
-        for found in found.filter(|found| !found.left_out) {
-            of_finding.entry(found.cause.fingerprint.clone()).or_default().push(found);
-        }
-        self.join_with_wider(report, &mut of_finding);
-        let mut at = 0;
-        while at < report.findings.len() {
-            let fingerprint = report.findings[at].fingerprint.clone();
-            let finding = &report.findings[at];
-            let may_need_barriers =
-                fix::may_need_barriers(finding) && !join::keeps_one_value(report, finding);
-            let races = of_finding.get(&fingerprint).filter(|_| may_need_barriers);
-            let Some(mut fixed) = races.and_then(|races| self.barriers_for(races)) else {
-                at += 1;
-                continue;
-            };
-            let mut other = 0;
-            while other < report.findings.len() {
-                let [one, two] = [at, other].map(|at| &report.findings[at]);
-                let races = |finding: &schema::Finding| of_finding.get(&finding.fingerprint).cloned();
-                let both = [one, two].map(|finding| races(finding).unwrap_or_default());
-                let may_be_one = match one.kernel == two.kernel {
-                    true => one.object == two.object || fix::may_need_barriers(two),
-                    false => fix::may_need_barriers(two) && are_in_one_function(&both[0], &both[1]),
-                };
-                if other == at || !may_be_one {
-                    other += 1;
-                    continue;
-                }
-                let both = both.concat();
-                match self.barriers_for(&both) {
-                    Some(of_both) if of_both.barriers <= fixed.barriers => {
-                        fixed = of_both;
-                        join::join_mended(report, other, at);
-                        at -= usize::from(other < at);
-                        of_finding.insert(fingerprint.clone(), both);
-                    }
-                    _ => other += 1,
-                }
-            }
-            let races = of_finding.get(&fingerprint).map_or(&[][..], Vec::as_slice);
-            fixed = self.barriers_with_unseen(races).unwrap_or(fixed);
-            let finding = &mut report.findings[at];
-            if finding.cause == CauseKind::MissingBarrier && fixed.parted.len() > 1 {
-                finding.why = fix::why_several(&fixed.parted);
-            }
-            finding.fix.advice = Some(fixed.advice);
-            finding.fix.diff = Some(fixed.diff);
-            at += 1;
-        }
-        let traced = |races: &Vec<&FoundResolved>| {
-            let sites = races.iter().map(|found| Some(found.in_kernel?.flow_and_pair()));
-            sites.collect::<Option<Vec<_>>>()
-        };
-        let traces =
-            of_finding.iter().filter_map(|(fingerprint, races)| Some((&**fingerprint, traced(races)?)));
-        let traces: join::Traces<'_> = traces.collect();
-        for at in 0..report.findings.len() {
-            let finding = &report.findings[at];
-            let races = of_finding.get(&finding.fingerprint).map_or(&[][..], Vec::as_slice);
-            let traced = traces.get(&*finding.fingerprint).map_or(&[][..], Vec::as_slice);
-            if join::may_be_in_place(report, finding, traced) && self.meet_in_iterations(races) {
-                join::name_in_place(report, at);
-            }
-        }
-        join::join(report, &traces);
-        join::name_several_writers(report);
-        join::share_barriers(report);
-    }
-
-    /// Joins what threads of one block lack with what threads of several blocks lack on the same object, if as many
-    /// barriers of the grid would mend both as the latter.
-    fn join_with_wider(&self, report: &mut Report, of_finding: &mut HashMap<String, Vec<&FoundResolved>>) {
-        let barriers = |races: &[&FoundResolved]| {
-            Some(self.barriers_in(&by_kernel(races)?, schema::Scope::Grid)?.barriers)
-        };
-        let mut at = 0;
-        while at < report.findings.len() {
-            let races = |finding: &schema::Finding| of_finding.get(&finding.fingerprint).cloned();
-            let wide = &report.findings[at];
-            let own = races(wide).filter(|races| {
-                fix::may_need_barriers(wide) && races.iter().all(|found| found.widest > schema::Scope::Block)
-            });
-            let Some((own, needed)) =
-                own.and_then(|own| Some((barriers(&own)?, own))).map(|(n, own)| (own, n))
-            else {
-                at += 1;
-                continue;
-            };
-            let narrow = report.findings.iter().find_map(|narrow| {
-                let is_like = narrow.kernel == wide.kernel && narrow.object == wide.object;
-                let is_other = narrow.fingerprint != wide.fingerprint && fix::may_need_barriers(narrow);
-                let both = [&own[..], &races(narrow).filter(|_| is_like && is_other)?].concat();
-                (barriers(&both)? <= needed).then(|| (narrow.fingerprint.clone(), both))
-            });
-            let Some((narrow, both)) = narrow else {
-                at += 1;
-                continue;
-            };
-            of_finding.insert(wide.fingerprint.clone(), both);
-            let from = report.findings.iter().position(|finding| finding.fingerprint == narrow);
-            if let Some(from) = from {
-                join::join_mended(report, from, at);
-                at -= usize::from(from < at);
-            }
-        }
-    }
-
     /// The barriers of blocks or warps that would order all these races.
     fn barriers_for(&self, races: &[&FoundResolved]) -> Option<Fixed> {
         let kernels = by_kernel(races)?;

@@ -1,8 +1,10 @@
 //! A forked child answers for what it finds itself, not for what its parent found.
 
+use std::mem::take;
 use std::sync::atomic::Ordering;
 
-use super::{Session, collector};
+use super::expected::Expectation;
+use super::{Session, SessionState, collector};
 
 impl Session {
     /// Makes the session this process's own, before an operation. In a forked child it forgets the
@@ -21,15 +23,11 @@ impl Session {
         self.is_complete.store(false, Ordering::Relaxed);
         self.explored.lock().counts = Default::default();
         let mut state = self.state.lock();
-        state.counts.clear();
-        state.found.clear();
-        state.elsewhere.clear();
-        state.divergence.clear();
-        state.faults.clear();
-        state.suppressed.clear();
-        state.told = Default::default();
-        state.expected.iter_mut().for_each(|expected| *expected = Default::default());
-        state.found_as_expected = 0;
-        state.live = collector(self.options());
+        *state = SessionState {
+            launches: take(&mut state.launches),
+            largest_grid: state.largest_grid,
+            expected: state.expected.iter().map(|_| Expectation::default()).collect(),
+            ..SessionState::new(collector(self.options()))
+        };
     }
 }

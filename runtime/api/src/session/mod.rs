@@ -155,6 +155,24 @@ struct SessionState {
 }
 
 impl SessionState {
+    /// The state before the first launch. `live` joins the findings so far.
+    fn new(live: Collector) -> Self {
+        Self {
+            launches: VecDeque::new(),
+            counts: HashMap::new(),
+            largest_grid: 0,
+            found: Vec::new(),
+            elsewhere: Vec::new(),
+            divergence: Vec::new(),
+            faults: Vec::new(),
+            suppressed: BTreeMap::new(),
+            told: ToldSoFar::default(),
+            expected: Vec::new(),
+            found_as_expected: 0,
+            live,
+        }
+    }
+
     /// Adds call stack and arguments to the record of a launch.
     fn keep_details(&mut self, record: &LaunchRecord) {
         let at = self.launches.binary_search_by_key(&record.operation, |launch| launch.operation);
@@ -207,20 +225,7 @@ impl Session {
             transfer_calls: Mutex::default(),
             is_complete: AtomicBool::new(false),
             explored: Mutex::default(),
-            state: Mutex::new(SessionState {
-                launches: VecDeque::new(),
-                counts: HashMap::new(),
-                largest_grid: 0,
-                found: Vec::new(),
-                elsewhere: Vec::new(),
-                divergence: Vec::new(),
-                faults: Vec::new(),
-                suppressed: BTreeMap::new(),
-                told: ToldSoFar::default(),
-                expected: Vec::new(),
-                found_as_expected: 0,
-                live: collector,
-            }),
+            state: Mutex::new(SessionState::new(collector)),
         }
     }
 

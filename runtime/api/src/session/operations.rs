@@ -199,11 +199,11 @@ impl Session {
             return (Arc::new(Decision::unproved(kernel)), None);
         }
         let Reach { footprint, repeat, accesses } = self.prover.reach(&self.program, launch);
-        let met = self.prover.of_kernel(kernel).was_repeated.load(Ordering::Relaxed)
-            || self.options().blocks.is_some();
+        let was_repeated = self.prover.of_kernel(kernel).was_repeated.load(Ordering::Relaxed);
+        let is_checked = was_repeated || self.options().blocks.is_some();
         let allowed = |what: &Repeatable| {
             let equals = |old: &BareLaunch| old.equals(kernel, &what.launch);
-            !met && overlapped.allows(&footprint, what.cost, &ordered.unordered, equals)
+            !is_checked && overlapped.allows(&footprint, what.cost, &ordered.unordered, equals)
         };
         if let Some(what) = repeat.filter(allowed) {
             let decision = self.decide(launch);
@@ -218,7 +218,7 @@ impl Session {
                 return (decision, None);
             }
         }
-        if !met && !ordered.overlaps && self.may_reserve(accesses) {
+        if !is_checked && !ordered.overlaps && self.may_reserve(accesses) {
             let decision = self.decide(launch);
             if decision.proves_any() {
                 if !decision.is_bare() {
@@ -252,7 +252,7 @@ impl Session {
         let sync = &kernel.meta().sync;
         let learns = sync.fences || sync.observes;
         let met = if learns { &Footprint::ANYTHING } else { footprint };
-        self.repeat(overlapped.before(met, unordered, true));
+        self.repeat(overlapped.take_needed_before(met, unordered, true));
     }
 
     /// Repeats the bare launches that these accesses of the host, to one byte each, may race with.
@@ -267,7 +267,7 @@ impl Session {
             manner: Manner::of(access.writes),
         };
         let footprint = Footprint(Some(accesses.iter().map(span).collect()));
-        self.repeat(overlapped.before(&footprint, &unwaited, false));
+        self.repeat(overlapped.take_needed_before(&footprint, &unwaited, false));
     }
 
     /// Counts an operation that may have run beside an earlier one, if the backend has a checker of its
@@ -377,7 +377,7 @@ impl Session {
         self.count_beside(&ordered);
         let span = |t: &Touched| Span { bytes: t.bytes.clone(), manner: Manner::of(t.writes) };
         let footprint = overlapped::of_transfer(touched.iter().map(span).collect());
-        self.repeat(overlapped.before(&footprint, &ordered.unordered, false));
+        self.repeat(overlapped.take_needed_before(&footprint, &ordered.unordered, false));
         self.checker().transfer(transfer, &ordered.unordered, touched);
         overlapped.add_checked(operation, footprint, &ordered.unordered);
         drop(overlapped);
@@ -398,7 +398,7 @@ impl Session {
             return;
         }
         self.enter();
-        self.repeat(overlapped.before(&footprint, &ordered.unordered, false));
+        self.repeat(overlapped.take_needed_before(&footprint, &ordered.unordered, false));
         let site = self.transfer_calls.lock().site_of(stack::callers(), Some("cudaFreeAsync")) + 1;
         let settled = ordered.settled;
         let free = Transfer { id, site_base: transfer_sites::FIRST, stream: stream.0, settled };

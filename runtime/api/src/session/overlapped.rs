@@ -18,7 +18,7 @@
 //!
 //! The records of a region must be made in the order of the launches. So before an operation leaves
 //! records, the earlier launches that touched the same regions are repeated
-//! ([`OverlappedOperations::before`]).
+//! ([`OverlappedOperations::take_needed_before`]).
 
 use std::ops::Range;
 
@@ -65,6 +65,13 @@ struct OverlappedOperation {
     bare: Option<BareLaunch>,
 }
 
+impl OverlappedOperation {
+    /// True if it is one of these, which are in the order of their submission.
+    fn is_in(&self, operations: &[u64]) -> bool {
+        operations.binary_search(&self.operation).is_ok()
+    }
+}
+
 /// The operations that later ones may overlap, in the order of their submission.
 #[derive(Default)]
 pub struct OverlappedOperations {
@@ -89,17 +96,15 @@ impl OverlappedOperations {
             |kept: &OverlappedOperation| kept.bare.as_ref().is_some_and(|bare| bare.met_by_host);
         let unwaited = if self.kept.iter().any(met_by_host) { order.unwaited() } else { Vec::new() };
         let unsettled: Vec<u64> = order.unsettled().collect();
-        self.kept.retain(|kept| {
-            unsettled.binary_search(&kept.operation).is_ok()
-                || met_by_host(kept) && unwaited.binary_search(&kept.operation).is_ok()
-        });
+        self.kept.retain(|kept| kept.is_in(&unsettled) || met_by_host(kept) && kept.is_in(&unwaited));
         if unsettled.first().is_none_or(|&first| first > self.lost) {
             self.lost = 0;
         }
     }
 
-    /// True if a launch with this footprint and about this many accesses may run without checks:
-    /// none of the operations in `unordered` conflicts with it. `equals` is true for a kept launch that it equals.
+    /// True if a launch with this footprint and about this many accesses may run without checks: none of the
+    /// operations in `unordered` conflicts with it, and with it not too much is kept. `equals` is true for a kept
+    /// launch that it equals.
     pub fn allows(
         &self,
         footprint: &Footprint,
@@ -107,33 +112,41 @@ impl OverlappedOperations {
         unordered: &[u64],
         equals: impl Fn(&BareLaunch) -> bool,
     ) -> bool {
-        let concurrent = |kept: &&OverlappedOperation| unordered.binary_search(&kept.operation).is_ok();
-        let stay =
-            self.kept.iter().filter(|kept| concurrent(kept) || !kept.bare.as_ref().is_some_and(&equals));
-        let bare = stay.filter_map(|kept| kept.bare.as_ref());
-        let all = bare.map(|bare| bare.what.cost).fold(accesses, u64::saturating_add);
+        // It replaces an equal launch that is ordered before it ([`Self::add_bare`]).
+        let costs = self.kept.iter().filter_map(|kept| {
+            let bare = kept.bare.as_ref()?;
+            (kept.is_in(unordered) || !equals(bare)).then_some(bare.what.cost)
+        });
         self.lost == 0
             && self.kept.len() < MOST_KEPT
-            && all <= MOST_REPEATED
-            && !self.kept.iter().filter(concurrent).any(|kept| kept.footprint.conflicts(footprint))
+            && costs.fold(accesses, u64::saturating_add) <= MOST_REPEATED
+            && !self.conflicts_with_one_of(unordered, footprint)
     }
 
     /// True if a memory access of one of the operations in `unordered` may conflict with this footprint.
     pub fn meets_one_of(&self, footprint: &Footprint, unordered: &[u64]) -> bool {
-        let mut concurrent = self.kept.iter().filter(|kept| unordered.binary_search(&kept.operation).is_ok());
-        concurrent.any(|kept| kept.footprint.conflicts(footprint)) || self.lost > 0 && !unordered.is_empty()
+        self.conflicts_with_one_of(unordered, footprint) || self.lost > 0 && !unordered.is_empty()
+    }
+
+    /// True if one of these operations is kept and conflicts with this footprint.
+    fn conflicts_with_one_of(&self, operations: &[u64], footprint: &Footprint) -> bool {
+        self.kept.iter().any(|kept| kept.is_in(operations) && kept.footprint.conflicts(footprint))
     }
 
     /// Takes out the bare launches that must be repeated before an operation is checked, and returns them in their
     /// order. `records` is true for a launch, which leaves records. A transfer leaves none.
-    pub fn before(&mut self, footprint: &Footprint, unordered: &[u64], records: bool) -> Vec<BareLaunch> {
+    pub fn take_needed_before(
+        &mut self,
+        footprint: &Footprint,
+        unordered: &[u64],
+        records: bool,
+    ) -> Vec<BareLaunch> {
         let mut needed: Vec<usize> = Vec::new();
         for (at, kept) in self.kept.iter().enumerate().rev() {
             if kept.bare.is_none() {
                 continue;
             }
-            let conflicts =
-                unordered.binary_search(&kept.operation).is_ok() && kept.footprint.conflicts(footprint);
+            let conflicts = kept.is_in(unordered) && kept.footprint.conflicts(footprint);
             let meets = records && kept.footprint.meets(footprint);
             // Launches that touched the same regions as a needed one must come before it.
             let precedes = needed.iter().any(|&later| kept.footprint.meets(&self.kept[later].footprint));
@@ -149,7 +162,7 @@ impl OverlappedOperations {
         // An operation replaces an earlier one with the same footprint that is ordered before it.
         self.kept.retain(|kept| {
             let alike = kept.bare.is_none() && kept.footprint == footprint;
-            !alike || unordered.binary_search(&kept.operation).is_ok()
+            !alike || kept.is_in(unordered)
         });
         self.add(OverlappedOperation { operation, footprint, bare: None });
     }
@@ -160,7 +173,7 @@ impl OverlappedOperations {
         // with the earlier launch races with this one too.
         self.kept.retain(|kept| {
             let alike = kept.bare.as_ref().is_some_and(|old| old.equals(bare.kernel, &bare.what.launch));
-            !alike || bare.unordered.binary_search(&kept.operation).is_ok()
+            !alike || kept.is_in(&bare.unordered)
         });
         self.add(OverlappedOperation { operation: bare.info.id, footprint, bare: Some(bare) });
     }

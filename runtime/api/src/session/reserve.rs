@@ -1,10 +1,10 @@
 //! Launches in reserve: forked children that can check a launch which this process runs with its proofs.
 //!
 //! The host may access managed memory beside a launch until it waits for it. A proof does not cover the host, so its
-//! accesses are compared with all that the launch does. Where the protocol says that exactly, a bare launch is repeated
-//! ([`super::overlapped`]). Of the others a child keeps the memory that the launch found. If the host accesses memory
-//! that the launch may touch, the child runs the launch with all checks, and compares. Otherwise it ends when the host
-//! has waited.
+//! accesses are compared with all that the launch does. If the protocol says exactly what that is, the launch is
+//! repeated from it ([`super::overlapped`]). Before any other launch a child is forked, which keeps the memory as it
+//! was then. If the host accesses memory that the launch may touch, the child runs the launch with all checks and
+//! compares the accesses. If the host waits for the launch first, the child ends.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -21,8 +21,7 @@ use crate::prove::reach::{Footprint, Span};
 
 /// The most children at a time. Each may hold a copy of the memory that was written since.
 const MOST: usize = 4;
-/// The fewest accesses, as estimated, of a launch for which a process is forked. A fork takes as long as the checks of
-/// so many.
+/// The fewest accesses, as estimated, of a launch for which a process is forked. A fork takes as long as their checks.
 const FEWEST_ACCESSES: u64 = 1 << 17;
 /// Time after which a child is given up.
 const LIMIT: Duration = Duration::from_secs(600);
@@ -47,7 +46,7 @@ pub struct CheckedForHost {
 }
 
 impl Session {
-    /// True if a launch of so many accesses is worth a process, and one more may be forked.
+    /// True if a launch with this number of accesses is worth a process, and one more may be forked.
     pub(super) fn may_reserve(&self, accesses: u64) -> bool {
         accesses >= FEWEST_ACCESSES
             && self.reserves.lock().len() < MOST

@@ -330,12 +330,14 @@ pub fn race_at(
     object: Option<MemoryObject>,
     launch_of: impl Fn(u64) -> Option<LaunchRecord>,
 ) -> Option<Resolved> {
-    let modules = &session.program.modules;
+    let program = &session.program;
+    let modules = &program.modules;
     let kind = schema::RaceKind::new(effect(modules, &record.earlier), effect(modules, &record.later))?;
-    let later_launch = launch_of(record.later.launch);
-    let earlier_launch = launch_of(record.earlier.launch);
+    let launches = [&record.later, &record.earlier].map(|side| launch_of(side.launch));
+    let [later_launch, earlier_launch] = launches.each_ref().map(Option::as_ref);
+    let sides = [(&record.later, later_launch), (&record.earlier, earlier_launch)];
     // If one side is a transfer, only the other one has a launch.
-    let shown_launch = later_launch.as_ref().or(earlier_launch.as_ref());
+    let shown_launch = later_launch.or(earlier_launch);
     let mut race = schema::Race {
         kind,
         space: match record.space {
@@ -345,34 +347,17 @@ pub fn race_at(
         scope: scope(record.scope),
         same_value: record.same_value,
         kernel: modules.kernel_of_key(record.kernel.0).map(|kernel| kernel.demangled.clone()),
-        launch: shown_launch.map(|shown| launch(&session.program, shown)),
+        launch: shown_launch.map(|shown| launch(program, shown)),
         object: object.as_ref().map(|object| object.shown.clone()),
-        accesses: [
-            access(session, &record.later, later_launch.as_ref()),
-            access(session, &record.earlier, earlier_launch.as_ref()),
-        ],
+        accesses: sides.map(|(side, launch)| access(session, side, launch)),
         hint: None,
         count: record.count,
         seed: record.seed,
     };
-    let sides = [(&record.later, later_launch.as_ref()), (&record.earlier, earlier_launch.as_ref())];
-    let facts = sides.map(|(side, launch)| facts(&session.program, side, launch, object.as_ref()));
-    // What leads out of its array has another object's name.
-    let named = facts
-        .iter()
-        .zip(&race.accesses)
-        .position(|(side, access)| side.strays_from.is_none() && access.parameter.is_some());
-    if let (Some(object), Some(named)) = (&mut race.object, named) {
-        object.parameter.clone_from(&race.accesses[named].parameter);
-        let (side, launch) = sides[named];
-        let place = site(modules, side.site).and_then(|(_, site)| site.parameter);
-        if let (None, Some(launch), Some(place)) = (&object.element, launch, place) {
-            object.element = element_behind(object, launch.kernel, place);
-        }
-    }
-    let in_kernel = later_launch.as_ref().and_then(|launch| InKernel::of(launch.kernel, record));
-    let known_in_kernel = in_kernel;
-    let in_kernel = in_kernel.filter(|_| session.may_seek_cause());
+    let facts = sides.map(|(side, launch)| facts(program, side, launch, object.as_ref()));
+    name_object(modules, &mut race, sides, &facts);
+    let known_in_kernel = later_launch.and_then(|launch| InKernel::of(launch.kernel, record));
+    let in_kernel = known_in_kernel.filter(|_| session.may_seek_cause());
     let mut cause = match in_kernel {
         Some(in_kernel) => cause_of_wider(&race, scope(record.widest).max(race.scope), facts, in_kernel),
         None => cause::of(&race, facts, None),
@@ -380,6 +365,29 @@ pub fn race_at(
     cause.is_traced = known_in_kernel.is_none() || in_kernel.is_some();
     race.hint.clone_from(&cause.hint);
     Some(Resolved { race, cause, facts, object, in_kernel })
+}
+
+/// Gives the object of a race the name of a side's parameter, and the element behind it.
+fn name_object(
+    modules: &Modules,
+    race: &mut schema::Race,
+    sides: [(&Side, Option<&LaunchRecord>); 2],
+    facts: &[SideFacts; 2],
+) {
+    // What leads out of its array has another object's name.
+    let mut named = facts
+        .iter()
+        .zip(&race.accesses)
+        .zip(sides)
+        .filter(|((facts, access), _)| facts.strays_from.is_none() && access.parameter.is_some());
+    let (Some(object), Some(((_, access), (side, launch)))) = (&mut race.object, named.next()) else {
+        return;
+    };
+    object.parameter.clone_from(&access.parameter);
+    let place = site(modules, side.site).and_then(|(_, site)| site.parameter);
+    if let (None, Some(launch), Some(place)) = (&object.element, launch, place) {
+        object.element = element_behind(object, launch.kernel, place);
+    }
 }
 
 /// The cause of a race in one kernel where threads of a wider group race on the same lines too. No barrier of a block

@@ -54,7 +54,7 @@ struct KernelCosts {
 }
 
 impl KernelCosts {
-    /// What its trials may still cost, if a launch is to have so many.
+    /// What its trials may still cost, if a launch is to have `wanted` of them.
     fn left(self, wanted: usize) -> u64 {
         self.own.max(LEAST_OF_TRIAL * wanted as u64).saturating_sub(self.trials)
     }
@@ -105,14 +105,14 @@ struct TrialCost {
 }
 
 impl TrialCost {
-    /// The cost of a launch of so many threads that do this.
+    /// The cost of a trial of a launch whose threads each do this.
     fn of(threads: u64, work: ThreadWork) -> Self {
         let turns = threads.saturating_mul(1 + work.waits);
         let whole = turns.saturating_add(threads.saturating_mul(work.statements) / STATEMENTS_PER_STEP);
         Self { turns, whole }
     }
 
-    /// What so many steps of the trial cost.
+    /// The cost of the first `steps` steps of the trial.
     fn of_steps(self, steps: u64) -> u64 {
         let cost = u128::from(steps) * u128::from(self.whole) / u128::from(self.turns.max(1));
         u64::try_from(cost).unwrap_or(u64::MAX)
@@ -123,7 +123,7 @@ impl TrialCost {
         self.whole >= 2 * self.turns
     }
 
-    /// What the launch itself costs. `in_a_loop`: one loop runs all threads of a block.
+    /// The cost of the launch itself. `in_a_loop`: one loop runs all threads of a block.
     fn of_launch(self, in_a_loop: bool) -> u64 {
         if in_a_loop && !self.has_long_steps() {
             self.whole - self.turns + self.turns / TURNS_IN_A_LOOP
@@ -132,9 +132,9 @@ impl TrialCost {
         }
     }
 
-    /// The steps that each of up to `wanted` trials may make, which together cost about what is `left`. As many as
-    /// fit run to their end, with room for checks. Others share the rest and end early, unless threads run long
-    /// between two steps.
+    /// The steps that each of up to `wanted` trials may make, so that all of them cost about as much as is `left`. As
+    /// many trials as fit may run to their end, with room for checks. Further ones share the rest and end early. There
+    /// are none of these if threads run long between two steps.
     fn steps_of_trials(self, wanted: usize, left: u64) -> Vec<u64> {
         let wanted = wanted as u64;
         let whole = (left / self.whole.max(1)).min(wanted);

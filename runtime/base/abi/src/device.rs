@@ -32,8 +32,6 @@ pub const REGION_WORDS: usize = 32;
 pub const BLOCK_UIDS: u64 = (1 << 24) - 1;
 /// Number of counters at [`CheckerState::race_counters`].
 pub const RACE_COUNTERS: u64 = 4096;
-/// Number of races of one hash that are written; further ones are counted.
-pub const REPORTS_PER_RACE: u32 = 4;
 
 /// The reason under which a description counts accesses that no check sees: those through textures
 /// and surfaces, some of inline PTX, and those of instructions that the pass does not know.

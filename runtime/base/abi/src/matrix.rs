@@ -1,46 +1,35 @@
 //! Products of matrices that a warp holds together, as `__gpurace_matrix` is passed them (see
 //! [`crate::entry`]): element types, sizes, and the elements that each lane holds.
 
-/// The type of a matrix's elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum ElementType {
-    /// `.f16`.
-    F16 = 0,
-    /// `.bf16`.
-    Bf16 = 1,
-    /// `.tf32`: a float whose lower 13 bits are ignored.
-    Tf32 = 2,
-    /// `.f64`.
-    F64 = 3,
-    /// `.s8`.
-    S8 = 4,
-    /// `.u8`.
-    U8 = 5,
-    /// `.f32`.
-    F32 = 6,
-    /// `.s32`.
-    S32 = 7,
-    /// `.e4m3`: 8 bits, 4 of exponent.
-    E4m3 = 8,
-    /// `.e5m2`: 8 bits, 5 of exponent.
-    E5m2 = 9,
+use crate::scope::numbered;
+
+numbered! {
+    /// The type of a matrix's elements.
+    pub enum ElementType {
+        /// `.f16`.
+        F16 = 0,
+        /// `.bf16`.
+        Bf16 = 1,
+        /// `.tf32`: a float whose lower 13 bits are ignored.
+        Tf32 = 2,
+        /// `.f64`.
+        F64 = 3,
+        /// `.s8`.
+        S8 = 4,
+        /// `.u8`.
+        U8 = 5,
+        /// `.f32`.
+        F32 = 6,
+        /// `.s32`.
+        S32 = 7,
+        /// `.e4m3`: 8 bits, 4 of exponent.
+        E4m3 = 8,
+        /// `.e5m2`: 8 bits, 5 of exponent.
+        E5m2 = 9,
+    }
 }
 
 impl ElementType {
-    const ALL: [Self; 10] = [
-        Self::F16,
-        Self::Bf16,
-        Self::Tf32,
-        Self::F64,
-        Self::S8,
-        Self::U8,
-        Self::F32,
-        Self::S32,
-        Self::E4m3,
-        Self::E5m2,
-    ];
-
     /// The type of this PTX name; `None` for all others, also for types of less than a byte.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
@@ -142,7 +131,7 @@ impl Product {
 
     /// The product of a [`Self::word`]; `None` if the number is none.
     pub fn of_word(word: u32) -> Option<Self> {
-        let kind = |at: u32| ElementType::ALL.get((word >> at & 15) as usize).copied();
+        let kind = |at: u32| ElementType::from_u32(word >> at & 15);
         let size = |at: u32| 1 << (word >> at & 7);
         Some(Self {
             shape: Shape { m: size(0), n: size(3), k: size(6) },

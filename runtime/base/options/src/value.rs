@@ -103,117 +103,69 @@ impl Value for Duration {
     }
 }
 
-/// Where kernels run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Device {
-    /// On a GPU if there is one, else on the host.
-    Auto,
-    /// On the host.
-    Cpu,
-    /// On an NVIDIA GPU.
-    Cuda,
+/// Declares the type of an option that takes one of some words, and what each word means.
+macro_rules! words {
+    ($($(#[$about:meta])* $name:ident, $wanted:literal { $($(#[$meaning:meta])* $variant:ident = $($word:literal)|+,)* })*) => {$(
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name {
+            $($(#[$meaning])* $variant,)*
+        }
+
+        impl Value for $name {
+            const WANTED: &'static str = $wanted;
+
+            fn parse(text: &str) -> Result<Self, BadValue> {
+                match text {
+                    $($($word)|+ => Ok(Self::$variant),)*
+                    _ => Err(Self::bad(text)),
+                }
+            }
+        }
+    )*};
 }
 
-impl Value for Device {
-    const WANTED: &'static str = "`auto`, `cpu` or `cuda`";
-
-    fn parse(text: &str) -> Result<Self, BadValue> {
-        match text {
-            "auto" => Ok(Self::Auto),
-            "cpu" => Ok(Self::Cpu),
-            "cuda" => Ok(Self::Cuda),
-            _ => Err(Self::bad(text)),
-        }
+words! {
+    /// Where kernels run.
+    Device, "`auto`, `cpu` or `cuda`" {
+        /// On a GPU if there is one, else on the host.
+        Auto = "auto",
+        /// On the host.
+        Cpu = "cpu",
+        /// On an NVIDIA GPU.
+        Cuda = "cuda",
     }
-}
-
-/// Where the program stops because of a race.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HaltOnError {
-    /// Nowhere.
-    No,
-    /// It ends when the launch with the first race has ended.
-    End,
-    /// It stops in the debugger before the access that races. Without a debugger it ends as with [`Self::End`].
-    Break,
-}
-
-impl Value for HaltOnError {
-    const WANTED: &'static str = "`0`, `1` or `break`";
-
-    fn parse(text: &str) -> Result<Self, BadValue> {
-        match (text, bool::parse(text)) {
-            ("break", _) => Ok(Self::Break),
-            (_, Ok(true)) => Ok(Self::End),
-            (_, Ok(false)) => Ok(Self::No),
-            (_, Err(_)) => Err(Self::bad(text)),
-        }
+    /// Where the program stops because of a race.
+    HaltOnError, "`0`, `1` or `break`" {
+        /// Nowhere.
+        No = "0" | "no" | "false",
+        /// It ends when the launch with the first race has ended.
+        End = "1" | "yes" | "true",
+        /// It stops in the debugger before the access that races. Without a debugger it ends as with [`Self::End`].
+        Break = "break",
     }
-}
-
-/// When a long run shows how far it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
-    /// If standard error is a terminal.
-    Auto,
-    /// Always.
-    On,
-    /// Never.
-    Off,
-}
-
-impl Value for Progress {
-    const WANTED: &'static str = "`auto`, `0` or `1`";
-
-    fn parse(text: &str) -> Result<Self, BadValue> {
-        match (text, bool::parse(text)) {
-            ("auto", _) => Ok(Self::Auto),
-            (_, Ok(true)) => Ok(Self::On),
-            (_, Ok(false)) => Ok(Self::Off),
-            (_, Err(_)) => Err(Self::bad(text)),
-        }
+    /// When a long run shows how far it is.
+    Progress, "`auto`, `0` or `1`" {
+        /// If standard error is a terminal.
+        Auto = "auto",
+        /// Always.
+        On = "1" | "yes" | "true",
+        /// Never.
+        Off = "0" | "no" | "false",
     }
-}
-
-/// What to do with a lesser finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lesser {
-    /// Report it.
-    Report,
-    /// Do not report it.
-    Ignore,
-}
-
-impl Value for Lesser {
-    const WANTED: &'static str = "`report` or `ignore`";
-
-    fn parse(text: &str) -> Result<Self, BadValue> {
-        match text {
-            "report" => Ok(Self::Report),
-            "ignore" => Ok(Self::Ignore),
-            _ => Err(Self::bad(text)),
-        }
+    /// What to do with a lesser finding.
+    Lesser, "`report` or `ignore`" {
+        /// Report it.
+        Report = "report",
+        /// Do not report it.
+        Ignore = "ignore",
     }
-}
-
-/// How volatile accesses race.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Volatile {
-    /// With plain and volatile accesses, and not with atomics of the same bytes.
-    Report,
-    /// As relaxed atomics at system scope do.
-    Relaxed,
-}
-
-impl Value for Volatile {
-    const WANTED: &'static str = "`report` or `relaxed`";
-
-    fn parse(text: &str) -> Result<Self, BadValue> {
-        match text {
-            "report" => Ok(Self::Report),
-            "relaxed" => Ok(Self::Relaxed),
-            _ => Err(Self::bad(text)),
-        }
+    /// How volatile accesses race.
+    Volatile, "`report` or `relaxed`" {
+        /// With plain and volatile accesses, and not with atomics of the same bytes.
+        Report = "report",
+        /// As relaxed atomics at system scope do.
+        Relaxed = "relaxed",
     }
 }
 

@@ -55,7 +55,7 @@ pub(crate) struct Lane {
     pub(crate) ignoring: u32,
     /// Atomic accesses that have begun and are not complete.
     pub(crate) in_atomic: u32,
-    /// In a drawn schedule, it gives way after so many of four atomic accesses.
+    /// In a drawn schedule, it gives way after this share of its atomic accesses, in quarters.
     pub(crate) slowness: u32,
 }
 

@@ -51,8 +51,9 @@ struct NearShadow {
 }
 
 impl NearShadow {
-    /// The shadow of blocks whose shared memory begins at `first` and has so many bytes, `fixed` and
-    /// `dynamic`. `None` if a block may not have so much: more than `most`.
+    /// The shadow of blocks whose shared memory begins at `first`: `fixed` bytes of static and `dynamic` bytes of
+    /// dynamic shared memory. `None` if these and the shadow need more than the `most` that a block
+    /// may have.
     fn of(first: u64, most: u64, fixed: u64, dynamic: u64) -> Option<Self> {
         let gap = if dynamic == 0 { 0 } else { DYNAMIC_ALIGNMENT };
         let covered = (fixed + dynamic + gap).next_multiple_of(16);

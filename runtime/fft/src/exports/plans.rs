@@ -67,20 +67,6 @@ impl<T: Copy + Into<i64>> Many<T> {
     }
 }
 
-/// The parameters of a function as [`Many`].
-macro_rules! many {
-    ($rank:ident, $n:ident, $inembed:ident, $istride:ident, $idist:ident, $onembed:ident, $ostride:ident,
-        $odist:ident, $batch:ident) => {
-        Many {
-            rank: $rank,
-            n: $n,
-            input: ($inembed, $istride, $idist),
-            output: ($onembed, $ostride, $odist),
-            batch: $batch,
-        }
-    };
-}
-
 /// The type for these of `cudaDataType`.
 fn of_data(name: &CStr, from: u32, to: u32, computed: u32) -> Outcome<Type> {
     Type::of_data(from, to, computed).ok_or_else(|| {
@@ -116,207 +102,106 @@ fn estimate(shape: Outcome<Shape>, work_size: *mut usize) -> Outcome {
     put(work_size, shape?.work_size())
 }
 
-gpurace_library::functions! { name:
-    fn cufftPlan1d(to: *mut RawPlan, nx: c_int, ty: u32, batch: c_int) {
-        plan(to, basic([1, 1, nx], ty, batch))
-    }
+/// Functions that plan transforms of one rank with the basic layout: the name of each, the parameters for the sizes, the
+/// sizes in three dimensions, the parameter for the batch, if there is one, and the batch.
+macro_rules! with_basic_layout {
+    ($($plan:ident $make:ident $estimate:ident $get_size:ident: ($($n:ident),*) $sizes:expr, ($($batch:ident)?) $count:expr;)*) => {$(
+        gpurace_library::functions! { name:
+            fn $plan(to: *mut RawPlan, $($n: c_int,)* ty: u32, $($batch: c_int)?) {
+                plan(to, basic($sizes, ty, $count))
+            }
 
-    fn cufftPlan2d(to: *mut RawPlan, nx: c_int, ny: c_int, ty: u32) {
-        plan(to, basic([1, nx, ny], ty, 1))
-    }
+            fn $make(raw: RawPlan, $($n: c_int,)* ty: u32, $($batch: c_int,)? work_size: *mut usize) {
+                make(raw, basic($sizes, ty, $count), work_size)
+            }
 
-    fn cufftPlan3d(to: *mut RawPlan, nx: c_int, ny: c_int, nz: c_int, ty: u32) {
-        plan(to, basic([nx, ny, nz], ty, 1))
-    }
+            fn $estimate($($n: c_int,)* ty: u32, $($batch: c_int,)? work_size: *mut usize) {
+                estimate(basic($sizes, ty, $count), work_size)
+            }
 
-    fn cufftPlanMany(
-        to: *mut RawPlan,
-        rank: c_int,
-        n: *const c_int,
-        inembed: *const c_int,
-        istride: c_int,
-        idist: c_int,
-        onembed: *const c_int,
-        ostride: c_int,
-        odist: c_int,
-        ty: u32,
-        batch: c_int,
-    ) {
-        let many = many!(rank, n, inembed, istride, idist, onembed, ostride, odist, batch);
+            fn $get_size(raw: RawPlan, $($n: c_int,)* ty: u32, $($batch: c_int,)? work_size: *mut usize) {
+                plan::find(raw)?;
+                estimate(basic($sizes, ty, $count), work_size)
+            }
+        }
+    )*};
+}
+
+with_basic_layout! {
+    cufftPlan1d cufftMakePlan1d cufftEstimate1d cufftGetSize1d: (nx) [1, 1, nx], (batch) batch;
+    cufftPlan2d cufftMakePlan2d cufftEstimate2d cufftGetSize2d: (nx, ny) [1, nx, ny], () 1;
+    cufftPlan3d cufftMakePlan3d cufftEstimate3d cufftGetSize3d: (nx, ny, nz) [nx, ny, nz], () 1;
+}
+
+/// Functions with the parameters of an advanced layout, which their bodies get as [`Many`]: the first parameter, the
+/// type of sizes, the type of the output and that of the input if it is given too, and the last parameters.
+macro_rules! with_advanced_layout {
+    ($name:ident, $many:ident: $(
+        fn $function:ident($($first:ident: $first_ty:ty)?; $int:ident; $output:ident $(of $input:ident)?; $($last:ident: $last_ty:ty),*)
+            $body:block
+    )*) => {
+        gpurace_library::functions! { $name: $(
+            fn $function(
+                $($first: $first_ty,)?
+                rank: c_int,
+                n: *const $int,
+                inembed: *const $int,
+                istride: $int,
+                idist: $int,
+                $($input: u32,)?
+                onembed: *const $int,
+                ostride: $int,
+                odist: $int,
+                $output: u32,
+                batch: $int,
+                $($last: $last_ty),*
+            ) {
+                let (input, output) = ((inembed, istride, idist), (onembed, ostride, odist));
+                let $many = Many { rank, n, input, output, batch };
+                $body
+            }
+        )* }
+    };
+}
+
+with_advanced_layout! { name, many:
+    fn cufftPlanMany(to: *mut RawPlan; c_int; ty;) {
         plan(to, many.shape(Type::new(ty)?))
     }
 
-    fn cufftMakePlan1d(raw: RawPlan, nx: c_int, ty: u32, batch: c_int, work_size: *mut usize) {
-        make(raw, basic([1, 1, nx], ty, batch), work_size)
-    }
-
-    fn cufftMakePlan2d(raw: RawPlan, nx: c_int, ny: c_int, ty: u32, work_size: *mut usize) {
-        make(raw, basic([1, nx, ny], ty, 1), work_size)
-    }
-
-    fn cufftMakePlan3d(raw: RawPlan, nx: c_int, ny: c_int, nz: c_int, ty: u32, work_size: *mut usize) {
-        make(raw, basic([nx, ny, nz], ty, 1), work_size)
-    }
-
-    fn cufftMakePlanMany(
-        raw: RawPlan,
-        rank: c_int,
-        n: *const c_int,
-        inembed: *const c_int,
-        istride: c_int,
-        idist: c_int,
-        onembed: *const c_int,
-        ostride: c_int,
-        odist: c_int,
-        ty: u32,
-        batch: c_int,
-        work_size: *mut usize,
-    ) {
-        let many = many!(rank, n, inembed, istride, idist, onembed, ostride, odist, batch);
+    fn cufftMakePlanMany(raw: RawPlan; c_int; ty; work_size: *mut usize) {
         make(raw, Type::new(ty).and_then(|ty| many.shape(ty)), work_size)
     }
 
-    fn cufftMakePlanMany64(
-        raw: RawPlan,
-        rank: c_int,
-        n: *const i64,
-        inembed: *const i64,
-        istride: i64,
-        idist: i64,
-        onembed: *const i64,
-        ostride: i64,
-        odist: i64,
-        ty: u32,
-        batch: i64,
-        work_size: *mut usize,
-    ) {
-        let many = many!(rank, n, inembed, istride, idist, onembed, ostride, odist, batch);
+    fn cufftMakePlanMany64(raw: RawPlan; i64; ty; work_size: *mut usize) {
         make(raw, Type::new(ty).and_then(|ty| many.shape(ty)), work_size)
     }
 
-    fn cufftXtMakePlanMany(
-        raw: RawPlan,
-        rank: c_int,
-        n: *const i64,
-        inembed: *const i64,
-        istride: i64,
-        idist: i64,
-        input: u32,
-        onembed: *const i64,
-        ostride: i64,
-        odist: i64,
-        output: u32,
-        batch: i64,
-        work_size: *mut usize,
-        computed: u32,
-    ) {
-        let many = many!(rank, n, inembed, istride, idist, onembed, ostride, odist, batch);
+    fn cufftXtMakePlanMany(raw: RawPlan; i64; output of input; work_size: *mut usize, computed: u32) {
         make(raw, of_data(name, input, output, computed).and_then(|ty| many.shape(ty)), work_size)
     }
 
-    fn cufftEstimate1d(nx: c_int, ty: u32, batch: c_int, work_size: *mut usize) {
-        estimate(basic([1, 1, nx], ty, batch), work_size)
-    }
-
-    fn cufftEstimate2d(nx: c_int, ny: c_int, ty: u32, work_size: *mut usize) {
-        estimate(basic([1, nx, ny], ty, 1), work_size)
-    }
-
-    fn cufftEstimate3d(nx: c_int, ny: c_int, nz: c_int, ty: u32, work_size: *mut usize) {
-        estimate(basic([nx, ny, nz], ty, 1), work_size)
-    }
-
-    fn cufftEstimateMany(
-        rank: c_int,
-        n: *const c_int,
-        inembed: *const c_int,
-        istride: c_int,
-        idist: c_int,
-        onembed: *const c_int,
-        ostride: c_int,
-        odist: c_int,
-        ty: u32,
-        batch: c_int,
-        work_size: *mut usize,
-    ) {
-        let many = many!(rank, n, inembed, istride, idist, onembed, ostride, odist, batch);
+    fn cufftEstimateMany(; c_int; ty; work_size: *mut usize) {
         estimate(many.shape(Type::new(ty)?), work_size)
     }
 
-    fn cufftGetSize1d(raw: RawPlan, nx: c_int, ty: u32, batch: c_int, work_size: *mut usize) {
+    fn cufftGetSizeMany(raw: RawPlan; c_int; ty; work_size: *mut usize) {
         plan::find(raw)?;
-        estimate(basic([1, 1, nx], ty, batch), work_size)
-    }
-
-    fn cufftGetSize2d(raw: RawPlan, nx: c_int, ny: c_int, ty: u32, work_size: *mut usize) {
-        plan::find(raw)?;
-        estimate(basic([1, nx, ny], ty, 1), work_size)
-    }
-
-    fn cufftGetSize3d(raw: RawPlan, nx: c_int, ny: c_int, nz: c_int, ty: u32, work_size: *mut usize) {
-        plan::find(raw)?;
-        estimate(basic([nx, ny, nz], ty, 1), work_size)
-    }
-
-    fn cufftGetSizeMany(
-        raw: RawPlan,
-        rank: c_int,
-        n: *const c_int,
-        inembed: *const c_int,
-        istride: c_int,
-        idist: c_int,
-        onembed: *const c_int,
-        ostride: c_int,
-        odist: c_int,
-        ty: u32,
-        batch: c_int,
-        work_size: *mut usize,
-    ) {
-        plan::find(raw)?;
-        let many = many!(rank, n, inembed, istride, idist, onembed, ostride, odist, batch);
         estimate(many.shape(Type::new(ty)?), work_size)
     }
 
-    fn cufftGetSizeMany64(
-        raw: RawPlan,
-        rank: c_int,
-        n: *const i64,
-        inembed: *const i64,
-        istride: i64,
-        idist: i64,
-        onembed: *const i64,
-        ostride: i64,
-        odist: i64,
-        ty: u32,
-        batch: i64,
-        work_size: *mut usize,
-    ) {
+    fn cufftGetSizeMany64(raw: RawPlan; i64; ty; work_size: *mut usize) {
         plan::find(raw)?;
-        let many = many!(rank, n, inembed, istride, idist, onembed, ostride, odist, batch);
         estimate(many.shape(Type::new(ty)?), work_size)
     }
 
-    fn cufftXtGetSizeMany(
-        raw: RawPlan,
-        rank: c_int,
-        n: *const i64,
-        inembed: *const i64,
-        istride: i64,
-        idist: i64,
-        input: u32,
-        onembed: *const i64,
-        ostride: i64,
-        odist: i64,
-        output: u32,
-        batch: i64,
-        work_size: *mut usize,
-        computed: u32,
-    ) {
+    fn cufftXtGetSizeMany(raw: RawPlan; i64; output of input; work_size: *mut usize, computed: u32) {
         plan::find(raw)?;
-        let many = many!(rank, n, inembed, istride, idist, onembed, ostride, odist, batch);
         estimate(many.shape(of_data(name, input, output, computed)?), work_size)
     }
+}
 
+gpurace_library::functions! { name:
     fn cufftGetSize(raw: RawPlan, work_size: *mut usize) {
         let plan = plan::find(raw)?;
         let planned = plan.lock().planned.clone().ok_or(Status::INVALID_PLAN)?;

@@ -171,110 +171,53 @@ cusparseStatus_t CUSPARSEAPI cusparseSetPointerMode(cusparseHandle_t handle, cus
 
 // Vectors and matrices.
 
-cusparseStatus_t CUSPARSEAPI cusparseCreateSpVec(cusparseSpVecDescr_t *x, int64_t size, int64_t nnz,
-                                                 void *indices, void *values, cusparseIndexType_t indexType,
-                                                 cusparseIndexBase_t base, cudaDataType type);
-cusparseStatus_t CUSPARSEAPI cusparseSpVecGet(cusparseSpVecDescr_t x, int64_t *size, int64_t *nnz,
-                                              void **indices, void **values, cusparseIndexType_t *indexType,
-                                              cusparseIndexBase_t *base, cudaDataType *type);
-cusparseStatus_t CUSPARSEAPI cusparseCreateDnVec(cusparseDnVecDescr_t *x, int64_t size, void *values,
-                                                 cudaDataType type);
-cusparseStatus_t CUSPARSEAPI cusparseDnVecGet(cusparseDnVecDescr_t x, int64_t *size, void **values,
-                                              cudaDataType *type);
-cusparseStatus_t CUSPARSEAPI cusparseCreateDnMat(cusparseDnMatDescr_t *a, int64_t rows, int64_t cols,
-                                                 int64_t ld, void *values, cudaDataType type,
-                                                 cusparseOrder_t order);
-cusparseStatus_t CUSPARSEAPI cusparseDnMatGet(cusparseDnMatDescr_t a, int64_t *rows, int64_t *cols,
-                                              int64_t *ld, void **values, cudaDataType *type,
-                                              cusparseOrder_t *order);
-cusparseStatus_t CUSPARSEAPI cusparseCreateCsr(cusparseSpMatDescr_t *a, int64_t rows, int64_t cols,
-                                               int64_t nnz, void *rowOffsets, void *colIndices, void *values,
-                                               cusparseIndexType_t offsetsType,
-                                               cusparseIndexType_t indicesType, cusparseIndexBase_t base,
-                                               cudaDataType type);
-cusparseStatus_t CUSPARSEAPI cusparseCsrGet(cusparseSpMatDescr_t a, int64_t *rows, int64_t *cols,
-                                            int64_t *nnz, void **rowOffsets, void **colIndices, void **values,
-                                            cusparseIndexType_t *offsetsType,
-                                            cusparseIndexType_t *indicesType, cusparseIndexBase_t *base,
-                                            cudaDataType *type);
-cusparseStatus_t CUSPARSEAPI cusparseCreateCsc(cusparseSpMatDescr_t *a, int64_t rows, int64_t cols,
-                                               int64_t nnz, void *colOffsets, void *rowIndices, void *values,
-                                               cusparseIndexType_t offsetsType,
-                                               cusparseIndexType_t indicesType, cusparseIndexBase_t base,
-                                               cudaDataType type);
-cusparseStatus_t CUSPARSEAPI cusparseCscGet(cusparseSpMatDescr_t a, int64_t *rows, int64_t *cols,
-                                            int64_t *nnz, void **colOffsets, void **rowIndices, void **values,
-                                            cusparseIndexType_t *offsetsType,
-                                            cusparseIndexType_t *indicesType, cusparseIndexBase_t *base,
-                                            cudaDataType *type);
-cusparseStatus_t CUSPARSEAPI cusparseCreateCoo(cusparseSpMatDescr_t *a, int64_t rows, int64_t cols,
-                                               int64_t nnz, void *rowIndices, void *colIndices, void *values,
-                                               cusparseIndexType_t indexType, cusparseIndexBase_t base,
-                                               cudaDataType type);
-cusparseStatus_t CUSPARSEAPI cusparseCooGet(cusparseSpMatDescr_t a, int64_t *rows, int64_t *cols,
-                                            int64_t *nnz, void **rowIndices, void **colIndices, void **values,
-                                            cusparseIndexType_t *indexType, cusparseIndexBase_t *base,
-                                            cudaDataType *type);
-cusparseStatus_t CUSPARSEAPI cusparseSpVecGetValues(cusparseSpVecDescr_t a, void **values);
-cusparseStatus_t CUSPARSEAPI cusparseDnVecGetValues(cusparseDnVecDescr_t a, void **values);
-cusparseStatus_t CUSPARSEAPI cusparseSpMatGetValues(cusparseSpMatDescr_t a, void **values);
-cusparseStatus_t CUSPARSEAPI cusparseDnMatGetValues(cusparseDnMatDescr_t a, void **values);
-cusparseStatus_t CUSPARSEAPI cusparseCreateConstSpVec(cusparseConstSpVecDescr_t *x, int64_t size, int64_t nnz,
-                                                      const void *indices, const void *values,
-                                                      cusparseIndexType_t indexType, cusparseIndexBase_t base,
-                                                      cudaDataType type);
-cusparseStatus_t CUSPARSEAPI cusparseConstSpVecGet(cusparseConstSpVecDescr_t x, int64_t *size, int64_t *nnz,
-                                                   const void **indices, const void **values,
-                                                   cusparseIndexType_t *indexType, cusparseIndexBase_t *base,
-                                                   cudaDataType *type);
-cusparseStatus_t CUSPARSEAPI cusparseCreateConstDnVec(cusparseConstDnVecDescr_t *x, int64_t size,
-                                                      const void *values, cudaDataType type);
-cusparseStatus_t CUSPARSEAPI cusparseConstDnVecGet(cusparseConstDnVecDescr_t x, int64_t *size,
-                                                   const void **values, cudaDataType *type);
-cusparseStatus_t CUSPARSEAPI cusparseCreateConstDnMat(cusparseConstDnMatDescr_t *a, int64_t rows,
-                                                      int64_t cols, int64_t ld, const void *values,
-                                                      cudaDataType type, cusparseOrder_t order);
-cusparseStatus_t CUSPARSEAPI cusparseConstDnMatGet(cusparseConstDnMatDescr_t a, int64_t *rows, int64_t *cols,
-                                                   int64_t *ld, const void **values, cudaDataType *type,
-                                                   cusparseOrder_t *order);
-cusparseStatus_t CUSPARSEAPI cusparseCreateConstCsr(cusparseConstSpMatDescr_t *a, int64_t rows, int64_t cols,
-                                                    int64_t nnz, const void *rowOffsets,
-                                                    const void *colIndices, const void *values,
-                                                    cusparseIndexType_t offsetsType,
-                                                    cusparseIndexType_t indicesType, cusparseIndexBase_t base,
-                                                    cudaDataType type);
-cusparseStatus_t CUSPARSEAPI cusparseConstCsrGet(cusparseConstSpMatDescr_t a, int64_t *rows, int64_t *cols,
-                                                 int64_t *nnz, const void **rowOffsets,
-                                                 const void **colIndices, const void **values,
-                                                 cusparseIndexType_t *offsetsType,
-                                                 cusparseIndexType_t *indicesType, cusparseIndexBase_t *base,
-                                                 cudaDataType *type);
-cusparseStatus_t CUSPARSEAPI cusparseCreateConstCsc(cusparseConstSpMatDescr_t *a, int64_t rows, int64_t cols,
-                                                    int64_t nnz, const void *colOffsets,
-                                                    const void *rowIndices, const void *values,
-                                                    cusparseIndexType_t offsetsType,
-                                                    cusparseIndexType_t indicesType, cusparseIndexBase_t base,
-                                                    cudaDataType type);
-cusparseStatus_t CUSPARSEAPI cusparseConstCscGet(cusparseConstSpMatDescr_t a, int64_t *rows, int64_t *cols,
-                                                 int64_t *nnz, const void **colOffsets,
-                                                 const void **rowIndices, const void **values,
-                                                 cusparseIndexType_t *offsetsType,
-                                                 cusparseIndexType_t *indicesType, cusparseIndexBase_t *base,
-                                                 cudaDataType *type);
-cusparseStatus_t CUSPARSEAPI cusparseCreateConstCoo(cusparseConstSpMatDescr_t *a, int64_t rows, int64_t cols,
-                                                    int64_t nnz, const void *rowIndices,
-                                                    const void *colIndices, const void *values,
-                                                    cusparseIndexType_t indexType, cusparseIndexBase_t base,
-                                                    cudaDataType type);
-cusparseStatus_t CUSPARSEAPI cusparseConstCooGet(cusparseConstSpMatDescr_t a, int64_t *rows, int64_t *cols,
-                                                 int64_t *nnz, const void **rowIndices,
-                                                 const void **colIndices, const void **values,
-                                                 cusparseIndexType_t *indexType, cusparseIndexBase_t *base,
-                                                 cudaDataType *type);
-cusparseStatus_t CUSPARSEAPI cusparseConstSpVecGetValues(cusparseConstSpVecDescr_t a, const void **values);
-cusparseStatus_t CUSPARSEAPI cusparseConstDnVecGetValues(cusparseConstDnVecDescr_t a, const void **values);
-cusparseStatus_t CUSPARSEAPI cusparseConstSpMatGetValues(cusparseConstSpMatDescr_t a, const void **values);
-cusparseStatus_t CUSPARSEAPI cusparseConstDnMatGetValues(cusparseConstDnMatDescr_t a, const void **values);
+// The functions of descriptors through which values may change, and of those through which they may not.
+#define GPURACE_DESCRIPTORS(OF, CREATE, VOID)                                                                \
+  cusparseStatus_t CUSPARSEAPI CREATE##SpVec(OF##SpVecDescr_t *x, int64_t size, int64_t nnz, VOID *indices,  \
+                                             VOID *values, cusparseIndexType_t indexType,                    \
+                                             cusparseIndexBase_t base, cudaDataType type);                   \
+  cusparseStatus_t CUSPARSEAPI OF##SpVecGet(OF##SpVecDescr_t x, int64_t *size, int64_t *nnz, VOID **indices, \
+                                            VOID **values, cusparseIndexType_t *indexType,                   \
+                                            cusparseIndexBase_t *base, cudaDataType *type);                  \
+  cusparseStatus_t CUSPARSEAPI CREATE##DnVec(OF##DnVecDescr_t *x, int64_t size, VOID *values,                \
+                                             cudaDataType type);                                             \
+  cusparseStatus_t CUSPARSEAPI OF##DnVecGet(OF##DnVecDescr_t x, int64_t *size, VOID **values,                \
+                                            cudaDataType *type);                                             \
+  cusparseStatus_t CUSPARSEAPI CREATE##DnMat(OF##DnMatDescr_t *a, int64_t rows, int64_t cols, int64_t ld,    \
+                                             VOID *values, cudaDataType type, cusparseOrder_t order);        \
+  cusparseStatus_t CUSPARSEAPI OF##DnMatGet(OF##DnMatDescr_t a, int64_t *rows, int64_t *cols, int64_t *ld,   \
+                                            VOID **values, cudaDataType *type, cusparseOrder_t *order);      \
+  cusparseStatus_t CUSPARSEAPI CREATE##Csr(OF##SpMatDescr_t *a, int64_t rows, int64_t cols, int64_t nnz,     \
+                                           VOID *rowOffsets, VOID *colIndices, VOID *values,                 \
+                                           cusparseIndexType_t offsetsType, cusparseIndexType_t indicesType, \
+                                           cusparseIndexBase_t base, cudaDataType type);                     \
+  cusparseStatus_t CUSPARSEAPI OF##CsrGet(                                                                   \
+      OF##SpMatDescr_t a, int64_t *rows, int64_t *cols, int64_t *nnz, VOID **rowOffsets, VOID **colIndices,  \
+      VOID **values, cusparseIndexType_t *offsetsType, cusparseIndexType_t *indicesType,                     \
+      cusparseIndexBase_t *base, cudaDataType *type);                                                        \
+  cusparseStatus_t CUSPARSEAPI CREATE##Csc(OF##SpMatDescr_t *a, int64_t rows, int64_t cols, int64_t nnz,     \
+                                           VOID *colOffsets, VOID *rowIndices, VOID *values,                 \
+                                           cusparseIndexType_t offsetsType, cusparseIndexType_t indicesType, \
+                                           cusparseIndexBase_t base, cudaDataType type);                     \
+  cusparseStatus_t CUSPARSEAPI OF##CscGet(                                                                   \
+      OF##SpMatDescr_t a, int64_t *rows, int64_t *cols, int64_t *nnz, VOID **colOffsets, VOID **rowIndices,  \
+      VOID **values, cusparseIndexType_t *offsetsType, cusparseIndexType_t *indicesType,                     \
+      cusparseIndexBase_t *base, cudaDataType *type);                                                        \
+  cusparseStatus_t CUSPARSEAPI CREATE##Coo(                                                                  \
+      OF##SpMatDescr_t *a, int64_t rows, int64_t cols, int64_t nnz, VOID *rowIndices, VOID *colIndices,      \
+      VOID *values, cusparseIndexType_t indexType, cusparseIndexBase_t base, cudaDataType type);             \
+  cusparseStatus_t CUSPARSEAPI OF##CooGet(                                                                   \
+      OF##SpMatDescr_t a, int64_t *rows, int64_t *cols, int64_t *nnz, VOID **rowIndices, VOID **colIndices,  \
+      VOID **values, cusparseIndexType_t *indexType, cusparseIndexBase_t *base, cudaDataType *type);         \
+  cusparseStatus_t CUSPARSEAPI OF##SpVecGetValues(OF##SpVecDescr_t a, VOID **values);                        \
+  cusparseStatus_t CUSPARSEAPI OF##DnVecGetValues(OF##DnVecDescr_t a, VOID **values);                        \
+  cusparseStatus_t CUSPARSEAPI OF##SpMatGetValues(OF##SpMatDescr_t a, VOID **values);                        \
+  cusparseStatus_t CUSPARSEAPI OF##DnMatGetValues(OF##DnMatDescr_t a, VOID **values)
+
+GPURACE_DESCRIPTORS(cusparse, cusparseCreate, void);
+GPURACE_DESCRIPTORS(cusparseConst, cusparseCreateConst, const void);
+#undef GPURACE_DESCRIPTORS
+
 cusparseStatus_t CUSPARSEAPI cusparseSpVecSetValues(cusparseSpVecDescr_t a, void *values);
 cusparseStatus_t CUSPARSEAPI cusparseDestroySpVec(cusparseConstSpVecDescr_t a);
 cusparseStatus_t CUSPARSEAPI cusparseDnVecSetValues(cusparseDnVecDescr_t a, void *values);

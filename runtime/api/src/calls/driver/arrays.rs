@@ -2,18 +2,16 @@
 
 use std::ffi::c_void;
 
-use crate::calls::arrays::cudaFreeArray;
+use crate::calls;
 use crate::calls::driver::export::{done, driver_api, same};
-use crate::calls::textures::{
-    cudaCreateSurfaceObject, cudaCreateTextureObject, cudaDestroySurfaceObject, cudaDestroyTextureObject,
-};
+use crate::calls::export::transfers;
 use crate::host::driver_textures::{
     CUDA_ARRAY_DESCRIPTOR, CUDA_ARRAY3D_DESCRIPTOR, CUDA_RESOURCE_DESC, CUDA_TEXTURE_DESC, channels,
     format_of,
 };
 use crate::host::edge::{get, put};
 use crate::host::errors::{Error, Result};
-use crate::host::types::{COPY_DEFAULT, DEFAULT_STREAM, cudaArray_t, cudaExtent, cudaStream_t};
+use crate::host::types::{COPY_DEFAULT, DEFAULT_STREAM, cudaArray_t, cudaExtent};
 use crate::work::Process;
 use crate::work::arrays::make;
 use crate::work::transfers::copies::copy_bytes;
@@ -72,27 +70,11 @@ driver_api! { process;
             Some(array) => described(process, array)?.Format,
             None => resource.own_format().unwrap_or_default(),
         };
-        done(cudaCreateTextureObject(to, &resource.parameters()?, &desc.parameters(format), view))
+        done(calls::textures::cudaCreateTextureObject(to, &resource.parameters()?, &desc.parameters(format), view))
     }
 
     fn cuSurfObjectCreate(to: *mut u64, resource: *const CUDA_RESOURCE_DESC) {
-        done(cudaCreateSurfaceObject(to, &get(resource)?.parameters()?))
-    }
-
-    @ptds fn cuMemcpyHtoA_v2(to: cudaArray_t, offset: usize, from: *const c_void, count: usize) {
-        copy_bytes(process, bytes_of(process, to, offset, count)?, from, count, COPY_DEFAULT, DEFAULT_STREAM, true)
-    }
-
-    @ptsz fn cuMemcpyHtoAAsync_v2(to: cudaArray_t, offset: usize, from: *const c_void, count: usize, stream: cudaStream_t) {
-        copy_bytes(process, bytes_of(process, to, offset, count)?, from, count, COPY_DEFAULT, stream, false)
-    }
-
-    @ptds fn cuMemcpyAtoH_v2(to: *mut c_void, from: cudaArray_t, offset: usize, count: usize) {
-        copy_bytes(process, to, bytes_of(process, from, offset, count)?, count, COPY_DEFAULT, DEFAULT_STREAM, true)
-    }
-
-    @ptsz fn cuMemcpyAtoHAsync_v2(to: *mut c_void, from: cudaArray_t, offset: usize, count: usize, stream: cudaStream_t) {
-        copy_bytes(process, to, bytes_of(process, from, offset, count)?, count, COPY_DEFAULT, stream, false)
+        done(calls::textures::cudaCreateSurfaceObject(to, &get(resource)?.parameters()?))
     }
 
     @ptds fn cuMemcpyDtoA_v2(to: cudaArray_t, offset: usize, from: *const c_void, count: usize) {
@@ -109,8 +91,18 @@ driver_api! { process;
     }
 }
 
+transfers! { driver_api! process, stream, sync;
+    fn cuMemcpyHtoA_v2, cuMemcpyHtoAAsync_v2(to: cudaArray_t, offset: usize, from: *const c_void, count: usize) {
+        copy_bytes(process, bytes_of(process, to, offset, count)?, from, count, COPY_DEFAULT, stream, sync)
+    }
+
+    fn cuMemcpyAtoH_v2, cuMemcpyAtoHAsync_v2(to: *mut c_void, from: cudaArray_t, offset: usize, count: usize) {
+        copy_bytes(process, to, bytes_of(process, from, offset, count)?, count, COPY_DEFAULT, stream, sync)
+    }
+}
+
 same! {
-    fn cuArrayDestroy(array: cudaArray_t) = cudaFreeArray;
-    fn cuTexObjectDestroy(handle: u64) = cudaDestroyTextureObject;
-    fn cuSurfObjectDestroy(handle: u64) = cudaDestroySurfaceObject;
+    fn cuArrayDestroy(array: cudaArray_t) = calls::arrays::cudaFreeArray;
+    fn cuTexObjectDestroy(handle: u64) = calls::textures::cudaDestroyTextureObject;
+    fn cuSurfObjectDestroy(handle: u64) = calls::textures::cudaDestroySurfaceObject;
 }

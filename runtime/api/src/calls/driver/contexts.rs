@@ -2,14 +2,10 @@
 
 use std::ffi::{c_int, c_void};
 
-use crate::calls::devices::{
-    cudaCtxResetPersistingL2Cache, cudaDeviceGetCacheConfig, cudaDeviceGetLimit,
-    cudaDeviceGetSharedMemConfig, cudaDeviceGetStreamPriorityRange, cudaDeviceSetCacheConfig,
-    cudaDeviceSetLimit, cudaDeviceSetSharedMemConfig, cudaDeviceSynchronize,
-};
+use crate::calls;
 use crate::calls::driver::export::{done, driver_api, same};
 use crate::host::driver_types::{CUcontext, CUctxCreateParams};
-use crate::host::edge::put;
+use crate::host::edge::{put, put_if_asked};
 use crate::host::errors::{Error, Result};
 use crate::host::limits::CUDA_VERSION;
 use crate::work::contexts::{
@@ -82,7 +78,8 @@ driver_api! { process;
 
     @free fn cuCtxPopCurrent_v2(to: *mut CUcontext) {
         let top = pop().ok_or(Error::DEVICE_UNINITIALIZED)?;
-        if to.is_null() { Ok(()) } else { put(to, top as CUcontext) }
+        put_if_asked(to, top as CUcontext);
+        Ok(())
     }
 
     @free fn cuCtxSetCurrent(context: CUcontext) {
@@ -121,7 +118,7 @@ driver_api! { process;
 
     @free fn cuCtxSynchronize_v2(context: CUcontext) {
         or_current(process, context)?;
-        done(cudaDeviceSynchronize())
+        done(calls::devices::cudaDeviceSynchronize())
     }
 
     @free fn cuDevicePrimaryCtxRetain(to: *mut CUcontext, device: c_int) {
@@ -167,15 +164,15 @@ driver_api! { process;
 }
 
 same! {
-    fn cuCtxSynchronize() = cudaDeviceSynchronize;
-    fn cuCtxGetLimit(value: *mut usize, limit: u32) = cudaDeviceGetLimit;
-    fn cuCtxSetLimit(limit: u32, value: usize) = cudaDeviceSetLimit;
-    fn cuCtxGetCacheConfig(config: *mut u32) = cudaDeviceGetCacheConfig;
-    fn cuCtxSetCacheConfig(config: u32) = cudaDeviceSetCacheConfig;
-    fn cuCtxGetSharedMemConfig(config: *mut u32) = cudaDeviceGetSharedMemConfig;
-    fn cuCtxSetSharedMemConfig(config: u32) = cudaDeviceSetSharedMemConfig;
-    fn cuCtxGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int) = cudaDeviceGetStreamPriorityRange;
-    fn cuCtxResetPersistingL2Cache() = cudaCtxResetPersistingL2Cache;
+    fn cuCtxSynchronize() = calls::devices::cudaDeviceSynchronize;
+    fn cuCtxGetLimit(value: *mut usize, limit: u32) = calls::devices::cudaDeviceGetLimit;
+    fn cuCtxSetLimit(limit: u32, value: usize) = calls::devices::cudaDeviceSetLimit;
+    fn cuCtxGetCacheConfig(config: *mut u32) = calls::devices::cudaDeviceGetCacheConfig;
+    fn cuCtxSetCacheConfig(config: u32) = calls::devices::cudaDeviceSetCacheConfig;
+    fn cuCtxGetSharedMemConfig(config: *mut u32) = calls::devices::cudaDeviceGetSharedMemConfig;
+    fn cuCtxSetSharedMemConfig(config: u32) = calls::devices::cudaDeviceSetSharedMemConfig;
+    fn cuCtxGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int) = calls::devices::cudaDeviceGetStreamPriorityRange;
+    fn cuCtxResetPersistingL2Cache() = calls::devices::cudaCtxResetPersistingL2Cache;
 }
 
 /// The context of a stream: the current one of the thread that asks.

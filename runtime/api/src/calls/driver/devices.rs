@@ -2,15 +2,8 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use crate::calls::devices::{
-    cudaDeviceCanAccessPeer, cudaDeviceFlushGPUDirectRDMAWrites, cudaDeviceGetAttribute,
-    cudaDeviceGetByPCIBusId, cudaDeviceGetP2PAttribute, cudaDeviceGetPCIBusId,
-};
+use crate::calls;
 use crate::calls::driver::export::{driver_api, same};
-use crate::calls::graphs::{
-    cudaDeviceGetGraphMemAttribute, cudaDeviceGraphMemTrim, cudaDeviceSetGraphMemAttribute,
-};
-use crate::calls::pools::{cudaDeviceGetDefaultMemPool, cudaDeviceGetMemPool, cudaDeviceSetMemPool};
 use crate::host::edge::put;
 use crate::host::errors::Error;
 use crate::host::types::cudaMemPool_t;
@@ -68,16 +61,16 @@ driver_api! { process;
 }
 
 same! {
-    @free fn cuDeviceGetAttribute(value: *mut c_int, attribute: u32, device: c_int) = cudaDeviceGetAttribute;
-    @free fn cuDeviceGetPCIBusId(id: *mut c_char, len: c_int, device: c_int) = cudaDeviceGetPCIBusId;
-    @free fn cuDeviceGetByPCIBusId(device: *mut c_int, id: *const c_char) = cudaDeviceGetByPCIBusId;
-    @free fn cuDeviceCanAccessPeer(can: *mut c_int, device: c_int, peer: c_int) = cudaDeviceCanAccessPeer;
-    @free fn cuDeviceGetP2PAttribute(value: *mut c_int, attribute: u32, from: c_int, to: c_int) = cudaDeviceGetP2PAttribute;
-    @free fn cuDeviceGetDefaultMemPool(pool: *mut cudaMemPool_t, device: c_int) = cudaDeviceGetDefaultMemPool;
-    @free fn cuDeviceGetMemPool(pool: *mut cudaMemPool_t, device: c_int) = cudaDeviceGetMemPool;
-    @free fn cuDeviceSetMemPool(device: c_int, pool: cudaMemPool_t) = cudaDeviceSetMemPool;
-    @free fn cuDeviceGetGraphMemAttribute(device: c_int, attribute: u32, value: *mut c_void) = cudaDeviceGetGraphMemAttribute;
-    @free fn cuDeviceSetGraphMemAttribute(device: c_int, attribute: u32, value: *mut c_void) = cudaDeviceSetGraphMemAttribute;
-    @free fn cuDeviceGraphMemTrim(device: c_int) = cudaDeviceGraphMemTrim;
-    fn cuFlushGPUDirectRDMAWrites(target: u32, scope: u32) = cudaDeviceFlushGPUDirectRDMAWrites;
+    @free fn cuDeviceGetAttribute(value: *mut c_int, attribute: u32, device: c_int) = calls::devices::cudaDeviceGetAttribute;
+    @free fn cuDeviceGetPCIBusId(id: *mut c_char, len: c_int, device: c_int) = calls::devices::cudaDeviceGetPCIBusId;
+    @free fn cuDeviceGetByPCIBusId(device: *mut c_int, id: *const c_char) = calls::devices::cudaDeviceGetByPCIBusId;
+    @free fn cuDeviceCanAccessPeer(can: *mut c_int, device: c_int, peer: c_int) = calls::devices::cudaDeviceCanAccessPeer;
+    @free fn cuDeviceGetP2PAttribute(value: *mut c_int, attribute: u32, from: c_int, to: c_int) = calls::devices::cudaDeviceGetP2PAttribute;
+    @free fn cuDeviceGetDefaultMemPool(pool: *mut cudaMemPool_t, device: c_int) = calls::pools::cudaDeviceGetDefaultMemPool;
+    @free fn cuDeviceGetMemPool(pool: *mut cudaMemPool_t, device: c_int) = calls::pools::cudaDeviceGetMemPool;
+    @free fn cuDeviceSetMemPool(device: c_int, pool: cudaMemPool_t) = calls::pools::cudaDeviceSetMemPool;
+    @free fn cuDeviceGetGraphMemAttribute(device: c_int, attribute: u32, value: *mut c_void) = calls::graphs::cudaDeviceGetGraphMemAttribute;
+    @free fn cuDeviceSetGraphMemAttribute(device: c_int, attribute: u32, value: *mut c_void) = calls::graphs::cudaDeviceSetGraphMemAttribute;
+    @free fn cuDeviceGraphMemTrim(device: c_int) = calls::graphs::cudaDeviceGraphMemTrim;
+    fn cuFlushGPUDirectRDMAWrites(target: u32, scope: u32) = calls::devices::cudaDeviceFlushGPUDirectRDMAWrites;
 }

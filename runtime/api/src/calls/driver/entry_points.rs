@@ -3,10 +3,10 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
-use crate::calls::devices::{cudaProfilerStart, cudaProfilerStop};
+use crate::calls;
 use crate::calls::driver::export::{driver_api, same};
 use crate::calls::export::api;
-use crate::host::edge::put;
+use crate::host::edge::{put, put_if_asked};
 use crate::host::errors::{Error, Result};
 use crate::host::limits::CUDA_VERSION;
 use crate::host::results::CUresult;
@@ -110,8 +110,9 @@ unsafe fn tell(asked: *const c_char, to: *mut usize, version: c_int, flags: u64,
     unsafe {
         let found = find(name(asked)?, version, flags);
         put(to, found.unwrap_or(0))?;
-        if status.is_null() { Ok(()) } else { put(status, found.err().unwrap_or(FOUND)) }
+        put_if_asked(status, found.err().unwrap_or(FOUND));
     }
+    Ok(())
 }
 
 driver_api! { process;
@@ -143,8 +144,8 @@ driver_api! { process;
 }
 
 same! {
-    fn cuProfilerStart() = cudaProfilerStart;
-    fn cuProfilerStop() = cudaProfilerStop;
+    fn cuProfilerStart() = calls::devices::cudaProfilerStart;
+    fn cuProfilerStop() = calls::devices::cudaProfilerStop;
 }
 
 api! { process;

@@ -4,14 +4,9 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use crate::backend::module::Kernel;
+use crate::calls;
 use crate::calls::driver::export::done;
 use crate::calls::driver::export::{driver_api, same};
-use crate::calls::functions::{
-    cudaFuncGetName, cudaFuncGetParamInfo, cudaFuncSetCacheConfig, cudaFuncSetSharedMemConfig,
-    cudaOccupancyAvailableDynamicSMemPerBlock, cudaOccupancyMaxActiveBlocksPerMultiprocessor,
-    cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, cudaOccupancyMaxActiveClusters,
-    cudaOccupancyMaxPotentialClusterSize,
-};
 use crate::host::driver_types::{CUfunction, CUlaunchConfig};
 use crate::host::edge::{get, put};
 use crate::host::errors::{Error, Result};
@@ -123,7 +118,7 @@ driver_api! { process;
 
     fn cuKernelSetCacheConfig(kernel: CUfunction, config: u32, device: c_int) {
         devices::check(device)?;
-        done(cudaFuncSetCacheConfig(kernel, config))
+        done(calls::functions::cudaFuncSetCacheConfig(kernel, config))
     }
 
     fn cuOccupancyMaxPotentialBlockSize(blocks: *mut c_int, threads: *mut c_int, function: CUfunction, shared_of: CUoccupancyB2DSize, shared: usize, limit: c_int) {
@@ -142,22 +137,22 @@ driver_api! { process;
     }
 
     fn cuOccupancyMaxPotentialClusterSize(to: *mut c_int, function: CUfunction, config: *const CUlaunchConfig) {
-        done(cudaOccupancyMaxPotentialClusterSize(to, function, &get(config)?.parameters()))
+        done(calls::functions::cudaOccupancyMaxPotentialClusterSize(to, function, &get(config)?.parameters()))
     }
 
     fn cuOccupancyMaxActiveClusters(to: *mut c_int, function: CUfunction, config: *const CUlaunchConfig) {
-        done(cudaOccupancyMaxActiveClusters(to, function, &get(config)?.parameters()))
+        done(calls::functions::cudaOccupancyMaxActiveClusters(to, function, &get(config)?.parameters()))
     }
 }
 
 same! {
-    fn cuFuncSetCacheConfig(function: CUfunction, config: u32) = cudaFuncSetCacheConfig;
-    fn cuFuncSetSharedMemConfig(function: CUfunction, config: u32) = cudaFuncSetSharedMemConfig;
-    fn cuFuncGetName(to: *mut *const c_char, function: CUfunction) = cudaFuncGetName;
-    fn cuFuncGetParamInfo(function: CUfunction, index: usize, offset: *mut usize, size: *mut usize) = cudaFuncGetParamInfo;
-    fn cuKernelGetName(to: *mut *const c_char, kernel: CUfunction) = cudaFuncGetName;
-    fn cuKernelGetParamInfo(kernel: CUfunction, index: usize, offset: *mut usize, size: *mut usize) = cudaFuncGetParamInfo;
-    fn cuOccupancyMaxActiveBlocksPerMultiprocessor(to: *mut c_int, function: CUfunction, threads: c_int, shared: usize) = cudaOccupancyMaxActiveBlocksPerMultiprocessor;
-    fn cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(to: *mut c_int, function: CUfunction, threads: c_int, shared: usize, flags: u32) = cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags;
-    fn cuOccupancyAvailableDynamicSMemPerBlock(to: *mut usize, function: CUfunction, blocks: c_int, threads: c_int) = cudaOccupancyAvailableDynamicSMemPerBlock;
+    fn cuFuncSetCacheConfig(function: CUfunction, config: u32) = calls::functions::cudaFuncSetCacheConfig;
+    fn cuFuncSetSharedMemConfig(function: CUfunction, config: u32) = calls::functions::cudaFuncSetSharedMemConfig;
+    fn cuFuncGetName(to: *mut *const c_char, function: CUfunction) = calls::functions::cudaFuncGetName;
+    fn cuFuncGetParamInfo(function: CUfunction, index: usize, offset: *mut usize, size: *mut usize) = calls::functions::cudaFuncGetParamInfo;
+    fn cuKernelGetName(to: *mut *const c_char, kernel: CUfunction) = calls::functions::cudaFuncGetName;
+    fn cuKernelGetParamInfo(kernel: CUfunction, index: usize, offset: *mut usize, size: *mut usize) = calls::functions::cudaFuncGetParamInfo;
+    fn cuOccupancyMaxActiveBlocksPerMultiprocessor(to: *mut c_int, function: CUfunction, threads: c_int, shared: usize) = calls::functions::cudaOccupancyMaxActiveBlocksPerMultiprocessor;
+    fn cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(to: *mut c_int, function: CUfunction, threads: c_int, shared: usize, flags: u32) = calls::functions::cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags;
+    fn cuOccupancyAvailableDynamicSMemPerBlock(to: *mut usize, function: CUfunction, blocks: c_int, threads: c_int) = calls::functions::cudaOccupancyAvailableDynamicSMemPerBlock;
 }

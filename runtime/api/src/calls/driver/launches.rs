@@ -83,10 +83,10 @@ pub(super) unsafe fn arguments(
     }
 }
 
-/// Defines a function that launches. It passes on where its caller's address and last arguments are.
+/// Defines functions that launch. They pass on where their caller's address and last arguments are.
 macro_rules! launches {
-    ($(#[$doc:meta])* $name:ident, $launch:path) => {
-        $(#[$doc])*
+    ($($name:ident = $launch:path;)*) => {$(
+        #[doc = concat!("`", stringify!($name), "` of the CUDA driver API.")]
         ///
         /// # Safety
         /// To be called as C does, with the arguments that the driver API documents.
@@ -106,24 +106,15 @@ macro_rules! launches {
                 launch = sym $launch,
             )
         }
-    };
+    )*};
 }
 
+// Where a name ends with `_ptsz`, the null stream is the host thread's own.
 launches! {
-    /// `cuLaunchKernel` of the CUDA driver API.
-    cuLaunchKernel, launch_kernel::<false, false>
-}
-launches! {
-    /// `cuLaunchKernel` where the null stream is the host thread's own.
-    cuLaunchKernel_ptsz, launch_kernel::<false, true>
-}
-launches! {
-    /// `cuLaunchCooperativeKernel` of the CUDA driver API.
-    cuLaunchCooperativeKernel, launch_kernel::<true, false>
-}
-launches! {
-    /// `cuLaunchCooperativeKernel` where the null stream is the host thread's own.
-    cuLaunchCooperativeKernel_ptsz, launch_kernel::<true, true>
+    cuLaunchKernel = launch_kernel::<false, false>;
+    cuLaunchKernel_ptsz = launch_kernel::<false, true>;
+    cuLaunchCooperativeKernel = launch_kernel::<true, false>;
+    cuLaunchCooperativeKernel_ptsz = launch_kernel::<true, true>;
 }
 
 /// The body of the functions that launch.
@@ -185,34 +176,29 @@ pub(super) unsafe fn submit(
     unsafe { launch(process, &request) }
 }
 
-/// `cuLaunchKernelEx` of the CUDA driver API.
-///
-/// # Safety
-/// `config` and its attributes are valid, and the arguments are as the driver API documents them.
-#[unsafe(naked)]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLaunchKernelEx(
-    config: *const CUlaunchConfig,
-    function: *const c_void,
-    params: *mut *mut c_void,
-    extra: *mut *mut c_void,
-) -> CUresult {
-    naked_asm!("mov r8, [rsp]", "jmp {launch}", launch = sym launch_ex::<false>)
+/// Defines functions that launch with a configuration. They pass on their return address.
+macro_rules! configured_launches {
+    ($($name:ident = $launch:path;)*) => {$(
+        #[doc = concat!("`", stringify!($name), "` of the CUDA driver API.")]
+        ///
+        /// # Safety
+        /// `config` and its attributes are valid, and the arguments are as the driver API documents them.
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            config: *const CUlaunchConfig,
+            function: *const c_void,
+            params: *mut *mut c_void,
+            extra: *mut *mut c_void,
+        ) -> CUresult {
+            naked_asm!("mov r8, [rsp]", "jmp {launch}", launch = sym $launch)
+        }
+    )*};
 }
 
-/// `cuLaunchKernelEx` where the null stream is the host thread's own.
-///
-/// # Safety
-/// As [`cuLaunchKernelEx`].
-#[unsafe(naked)]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLaunchKernelEx_ptsz(
-    config: *const CUlaunchConfig,
-    function: *const c_void,
-    params: *mut *mut c_void,
-    extra: *mut *mut c_void,
-) -> CUresult {
-    naked_asm!("mov r8, [rsp]", "jmp {launch}", launch = sym launch_ex::<true>)
+configured_launches! {
+    cuLaunchKernelEx = launch_ex::<false>;
+    cuLaunchKernelEx_ptsz = launch_ex::<true>;
 }
 
 extern "C" fn launch_ex<const OWN_DEFAULT: bool>(

@@ -3,12 +3,8 @@
 use std::ffi::c_void;
 
 use crate::backend::memory::MemoryKind;
+use crate::calls;
 use crate::calls::driver::export::{driver_api, same};
-use crate::calls::memory::{
-    cudaFree, cudaFreeHost, cudaHostAlloc, cudaHostGetDevicePointer, cudaHostGetFlags, cudaHostRegister,
-    cudaHostUnregister, cudaMallocHost, cudaMallocManaged, cudaMemGetInfo, cudaStreamAttachMemAsync,
-};
-use crate::calls::pools::{cudaFreeAsync, cudaMallocAsync, cudaMallocFromPoolAsync};
 use crate::host::edge::put;
 use crate::host::errors::Error;
 use crate::host::types::{cudaMemPool_t, cudaStream_t};
@@ -35,18 +31,18 @@ driver_api! { process;
 }
 
 same! {
-    fn cuMemFree_v2(pointer: *mut c_void) = cudaFree;
-    fn cuMemAllocHost_v2(to: *mut *mut c_void, size: usize) = cudaMallocHost;
-    fn cuMemHostAlloc(to: *mut *mut c_void, size: usize, flags: u32) = cudaHostAlloc;
-    fn cuMemFreeHost(pointer: *mut c_void) = cudaFreeHost;
-    fn cuMemHostRegister_v2(pointer: *mut c_void, size: usize, flags: u32) = cudaHostRegister;
-    fn cuMemHostUnregister(pointer: *mut c_void) = cudaHostUnregister;
-    fn cuMemHostGetDevicePointer_v2(to: *mut *mut c_void, pointer: *mut c_void, flags: u32) = cudaHostGetDevicePointer;
-    fn cuMemHostGetFlags(flags: *mut u32, pointer: *mut c_void) = cudaHostGetFlags;
-    fn cuMemAllocManaged(to: *mut *mut c_void, size: usize, flags: u32) = cudaMallocManaged;
-    fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) = cudaMemGetInfo;
-    @ptsz fn cuStreamAttachMemAsync(stream: cudaStream_t, pointer: *mut c_void, length: usize, flags: u32) = cudaStreamAttachMemAsync;
-    @ptsz fn cuMemAllocAsync(to: *mut *mut c_void, size: usize, stream: cudaStream_t) = cudaMallocAsync;
-    @ptsz fn cuMemAllocFromPoolAsync(to: *mut *mut c_void, size: usize, pool: cudaMemPool_t, stream: cudaStream_t) = cudaMallocFromPoolAsync;
-    @ptsz fn cuMemFreeAsync(pointer: *mut c_void, stream: cudaStream_t) = cudaFreeAsync;
+    fn cuMemFree_v2(pointer: *mut c_void) = calls::memory::cudaFree;
+    fn cuMemAllocHost_v2(to: *mut *mut c_void, size: usize) = calls::memory::cudaMallocHost;
+    fn cuMemHostAlloc(to: *mut *mut c_void, size: usize, flags: u32) = calls::memory::cudaHostAlloc;
+    fn cuMemFreeHost(pointer: *mut c_void) = calls::memory::cudaFreeHost;
+    fn cuMemHostRegister_v2(pointer: *mut c_void, size: usize, flags: u32) = calls::memory::cudaHostRegister;
+    fn cuMemHostUnregister(pointer: *mut c_void) = calls::memory::cudaHostUnregister;
+    fn cuMemHostGetDevicePointer_v2(to: *mut *mut c_void, pointer: *mut c_void, flags: u32) = calls::memory::cudaHostGetDevicePointer;
+    fn cuMemHostGetFlags(flags: *mut u32, pointer: *mut c_void) = calls::memory::cudaHostGetFlags;
+    fn cuMemAllocManaged(to: *mut *mut c_void, size: usize, flags: u32) = calls::memory::cudaMallocManaged;
+    fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) = calls::memory::cudaMemGetInfo;
+    @ptsz fn cuStreamAttachMemAsync(stream: cudaStream_t, pointer: *mut c_void, length: usize, flags: u32) = calls::memory::cudaStreamAttachMemAsync;
+    @ptsz fn cuMemAllocAsync(to: *mut *mut c_void, size: usize, stream: cudaStream_t) = calls::pools::cudaMallocAsync;
+    @ptsz fn cuMemAllocFromPoolAsync(to: *mut *mut c_void, size: usize, pool: cudaMemPool_t, stream: cudaStream_t) = calls::pools::cudaMallocFromPoolAsync;
+    @ptsz fn cuMemFreeAsync(pointer: *mut c_void, stream: cudaStream_t) = calls::pools::cudaFreeAsync;
 }

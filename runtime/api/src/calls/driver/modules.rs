@@ -9,7 +9,7 @@ use crate::backend::module::DeviceVariable;
 use crate::calls::driver::export::driver_api;
 use crate::calls::start::process as own_process;
 use crate::host::driver_types::{CUfunction, CUmodule};
-use crate::host::edge::put;
+use crate::host::edge::{put, put_if_asked};
 use crate::host::errors::{Error, Result};
 use crate::work::Process;
 use crate::work::driver_modules::{functions, load_data, load_file, lookup, name, unload};
@@ -79,11 +79,10 @@ unsafe fn functions_to(process: &Process, to: *mut CUfunction, count: u32, modul
 unsafe fn variable_to(to: *mut usize, size: *mut usize, variable: DeviceVariable) -> Result {
     // SAFETY: the caller keeps the contract above.
     unsafe {
-        if !to.is_null() {
-            put(to, variable.address)?;
-        }
-        if size.is_null() { Ok(()) } else { put(size, variable.size) }
+        put_if_asked(to, variable.address);
+        put_if_asked(size, variable.size);
     }
+    Ok(())
 }
 
 /// The variable of this name.

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use crate::backend::memory::MemoryKind;
 use crate::calls::driver::export::driver_api;
-use crate::host::edge::{get, put};
+use crate::host::edge::{get, put, put_if_asked};
 use crate::host::errors::{Error, Result};
 use crate::work::{Process, contexts};
 
@@ -101,9 +101,8 @@ driver_api! { process;
 
     fn cuMemGetAddressRange_v2(start: *mut usize, size: *mut usize, pointer: *mut c_void) {
         let (_, range) = process.program().memory_at(pointer.addr()).ok_or(Error::SYMBOL_NOT_FOUND)?;
-        if !start.is_null() {
-            put(start, range.start)?;
-        }
-        if size.is_null() { Ok(()) } else { put(size, range.len()) }
+        put_if_asked(start, range.start);
+        put_if_asked(size, range.len());
+        Ok(())
     }
 }

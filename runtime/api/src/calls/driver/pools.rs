@@ -2,12 +2,8 @@
 
 use std::ffi::{c_int, c_void};
 
-use crate::calls::changed::{cudaMemAdvise_v2, cudaMemPrefetchAsync_v2};
+use crate::calls;
 use crate::calls::driver::export::{done, driver_api, same};
-use crate::calls::pools::{
-    cudaMemPoolCreate, cudaMemPoolDestroy, cudaMemPoolGetAccess, cudaMemPoolGetAttribute,
-    cudaMemPoolSetAccess, cudaMemPoolSetAttribute, cudaMemPoolTrimTo,
-};
 use crate::host::types::{cudaMemAccessDesc, cudaMemLocation, cudaMemPool_t, cudaMemPoolProps, cudaStream_t};
 use crate::work::pointers::CPU_DEVICE;
 
@@ -22,22 +18,22 @@ fn location(device: c_int) -> cudaMemLocation {
 
 driver_api! { process;
     @ptsz fn cuMemPrefetchAsync(pointer: *const c_void, count: usize, device: c_int, stream: cudaStream_t) {
-        done(cudaMemPrefetchAsync_v2(pointer, count, location(device), 0, stream))
+        done(calls::changed::cudaMemPrefetchAsync_v2(pointer, count, location(device), 0, stream))
     }
 
     fn cuMemAdvise(pointer: *const c_void, count: usize, advice: u32, device: c_int) {
-        done(cudaMemAdvise_v2(pointer, count, advice, location(device)))
+        done(calls::changed::cudaMemAdvise_v2(pointer, count, advice, location(device)))
     }
 }
 
 same! {
-    @ptsz fn cuMemPrefetchAsync_v2(pointer: *const c_void, count: usize, to: cudaMemLocation, flags: u32, stream: cudaStream_t) = cudaMemPrefetchAsync_v2;
-    fn cuMemAdvise_v2(pointer: *const c_void, count: usize, advice: u32, to: cudaMemLocation) = cudaMemAdvise_v2;
-    fn cuMemPoolCreate(pool: *mut cudaMemPool_t, properties: *const cudaMemPoolProps) = cudaMemPoolCreate;
-    fn cuMemPoolDestroy(pool: cudaMemPool_t) = cudaMemPoolDestroy;
-    fn cuMemPoolTrimTo(pool: cudaMemPool_t, keep: usize) = cudaMemPoolTrimTo;
-    fn cuMemPoolSetAttribute(pool: cudaMemPool_t, attribute: u32, value: *mut c_void) = cudaMemPoolSetAttribute;
-    fn cuMemPoolGetAttribute(pool: cudaMemPool_t, attribute: u32, value: *mut c_void) = cudaMemPoolGetAttribute;
-    fn cuMemPoolSetAccess(pool: cudaMemPool_t, list: *const cudaMemAccessDesc, count: usize) = cudaMemPoolSetAccess;
-    fn cuMemPoolGetAccess(flags: *mut u32, pool: cudaMemPool_t, location: *mut cudaMemLocation) = cudaMemPoolGetAccess;
+    @ptsz fn cuMemPrefetchAsync_v2(pointer: *const c_void, count: usize, to: cudaMemLocation, flags: u32, stream: cudaStream_t) = calls::changed::cudaMemPrefetchAsync_v2;
+    fn cuMemAdvise_v2(pointer: *const c_void, count: usize, advice: u32, to: cudaMemLocation) = calls::changed::cudaMemAdvise_v2;
+    fn cuMemPoolCreate(pool: *mut cudaMemPool_t, properties: *const cudaMemPoolProps) = calls::pools::cudaMemPoolCreate;
+    fn cuMemPoolDestroy(pool: cudaMemPool_t) = calls::pools::cudaMemPoolDestroy;
+    fn cuMemPoolTrimTo(pool: cudaMemPool_t, keep: usize) = calls::pools::cudaMemPoolTrimTo;
+    fn cuMemPoolSetAttribute(pool: cudaMemPool_t, attribute: u32, value: *mut c_void) = calls::pools::cudaMemPoolSetAttribute;
+    fn cuMemPoolGetAttribute(pool: cudaMemPool_t, attribute: u32, value: *mut c_void) = calls::pools::cudaMemPoolGetAttribute;
+    fn cuMemPoolSetAccess(pool: cudaMemPool_t, list: *const cudaMemAccessDesc, count: usize) = calls::pools::cudaMemPoolSetAccess;
+    fn cuMemPoolGetAccess(flags: *mut u32, pool: cudaMemPool_t, location: *mut cudaMemLocation) = calls::pools::cudaMemPoolGetAccess;
 }
