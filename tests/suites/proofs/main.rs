@@ -18,6 +18,7 @@
 //! | [`swapped`] | buffers that change places in loops |
 //! | [`fields`] | numbers that share a register, such as the ranks of tiles |
 //! | [`grid`] | loops over a barrier of the grid, whose end loaded numbers decide |
+//! | [`told`] | which thread writes, and how many elements there are, told through shared memory |
 //! | [`covered`] | reads that another access's check stands for |
 //! | [`warnings`] | warnings, remarks and facts of the compiler |
 
@@ -38,6 +39,7 @@ mod phases;
 mod rounds;
 mod rows;
 mod swapped;
+mod told;
 mod warnings;
 mod words;
 
