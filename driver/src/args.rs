@@ -60,6 +60,8 @@ pub struct Args {
     pub missing_libraries: Vec<MissingLibrary>,
     /// `-dlink`, as spelled: write an object that joins the device code of others, not a program.
     pub device_link: Option<String>,
+    /// `--lib`: write an archive of the objects, not a program.
+    pub archive: bool,
     /// The option that asks for a static executable, as spelled.
     pub static_link: Option<String>,
     /// The option that asks for another target than x86-64 Linux, as spelled.
@@ -159,6 +161,11 @@ impl Input {
             None => InputKind::Linker,
         }
     }
+
+    /// True if nvcc compiles it as C. clang++ takes it for C++.
+    pub fn is_c(&self) -> bool {
+        self.language.is_none() && self.path.to_string_lossy().ends_with(".c")
+    }
 }
 
 /// The stages that an option belongs to.
@@ -174,7 +181,7 @@ pub enum Role {
     Output,
     /// `-c`
     CompileOnly,
-    /// GPU architectures, `--cuda-path`. The plan writes its own.
+    /// GPU architectures, `--cuda-path`, `--lib`. The plan writes its own.
     Device,
     /// `-x`. The plan writes its own.
     Language,
@@ -312,6 +319,10 @@ impl Args {
             ("-dlink" | "--device-link", _) => {
                 self.device_link = Some(word.to_owned());
                 return Some(Role::Driver);
+            }
+            ("--lib", _) => {
+                self.archive = true;
+                return Some(Role::Device);
             }
             ("-static" | "--static" | "-static-pie", _) => {
                 self.static_link = Some(word.to_owned());

@@ -411,6 +411,7 @@ mod tests {
         becomes("-rdc true -rdc=false", "-fgpu-rdc -fno-gpu-rdc");
         becomes("-dc a.cu", "-c -fgpu-rdc a.cu");
         becomes("--device-link a.o", "-dlink a.o");
+        becomes("-lib -o a.a a.cu", "--lib -o a.a a.cu");
         let own = "-Xclang -fgpu-default-stream=per-thread -DCUDA_API_PER_THREAD_DEFAULT_STREAM";
         becomes("--default-stream per-thread", own);
         becomes("-fgpu-default-stream=per-thread", own);

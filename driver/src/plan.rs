@@ -25,6 +25,7 @@ use crate::toolchain::{Installation, Toolchain};
 
 mod compile;
 mod gpu;
+mod host;
 mod link;
 mod preprocess;
 mod separate;
@@ -57,7 +58,7 @@ pub fn is_ours(args: &Args) -> bool {
 /// True if this command line links what gpurace has built.
 pub fn links(args: &Args) -> bool {
     let makes_file = args.compile_only || args.device_only.is_some();
-    builds(args) && !makes_file && !args.relocatable && args.device_link.is_none()
+    builds(args) && !makes_file && !args.relocatable && !args.archive && args.device_link.is_none()
 }
 
 /// Returns the steps for `args`. Temporary files go to `work`.
@@ -136,11 +137,19 @@ impl Planner<'_> {
         }
         let mut plan = Plan::default();
         let mut objects = Vec::new();
+        let mut others = Vec::new();
         if self.args.has_cuda_input() {
             plan.steps.extend(self.header_steps());
         }
-        for input in self.args.inputs().filter(|input| input.kind() == InputKind::Cuda) {
+        for input in self.args.inputs() {
             let files = self.files(input, objects.len());
+            if self.is_apart(input) {
+                others.push(Step::Clang(self.compile_host(&[input], Some(&files.object))));
+                objects.push(files.object);
+                continue;
+            } else if input.kind() != InputKind::Cuda {
+                continue;
+            }
             plan.steps.push(Step::Clang(self.device(input, &files)));
             match self.args.separate_compilation {
                 Some(_) => plan.steps.push(self.unit(input, &files)),
@@ -154,14 +163,17 @@ impl Planner<'_> {
             }
             objects.push(files.object);
         }
+        plan.steps.append(&mut others);
         if self.args.device_only.is_some() {
             // The containers are what was asked for.
         } else if self.args.device_link.is_some() {
             plan.steps.extend(self.device_link(&objects));
-        } else if !self.args.compile_only {
+        } else if self.args.compile_only {
+            plan.steps.extend(self.compile_others().map(Step::Clang));
+        } else if self.args.archive {
+            plan.steps.push(self.archive(&objects));
+        } else {
             plan.steps.extend(self.linked(&objects));
-        } else if self.args.inputs().any(|input| input.kind() == InputKind::Host) {
-            plan.steps.push(Step::Clang(self.compile_others()));
         }
         plan
     }

@@ -342,3 +342,31 @@ fn what_cannot_be_built_is_refused() {
         assert!(refuse::check(&args(line)).is_ok(), "{line}");
     }
 }
+
+#[test]
+fn c_is_compiled_as_c_and_without_a_standard_of_cxx() {
+    let compiled = plan("-fsanitize=gpurace -std=c++17 -DA -c a.c b.cpp");
+    let ends = |text: &str, number: usize, end: &str| {
+        let line = text.lines().nth(number).unwrap();
+        assert!(line.ends_with(end), "{line}");
+    };
+    ends(&compiled, 0, "/fallback -c -x c a.c");
+    ends(&compiled, 1, "/fallback -c b.cpp");
+    assert!(!compiled.lines().next().unwrap().contains("-std"), "{compiled}");
+    // The link takes an object, since one run of clang has one standard.
+    let linked = plan("-fsanitize=gpurace --std=gnu++14 -Lx b.cpp a.c k.o -lm -o app");
+    ends(&linked, 0, "/fallback -c -o /scratch/a.o -x c a.c");
+    assert!(linked.contains(" --std=gnu++14 -Lx -x none b.cpp /scratch/a.o k.o -lm -o app "), "{linked}");
+    assert!(!plan("-fsanitize=gpurace -x c++ a.c -o app").contains(" -x c "));
+}
+
+#[test]
+fn archives_have_all_objects() {
+    let text = plan("-fsanitize=gpurace -O2 --lib a.cpp b.o libx.so c.c -o lib.a");
+    assert!(text.ends_with(" ar qcs lib.a /scratch/a.o b.o /scratch/c-1.o\n"), "{text}");
+    assert!(text.contains(" -c -o /scratch/a.o a.cpp\n") && !text.contains("--lib"), "{text}");
+    let text = plan("-fsanitize=gpurace -fgpu-rdc --lib a.cu");
+    assert!(text.ends_with(" ar qcs a.a /scratch/a.o\n"), "{text}");
+    assert!(refusal("-fsanitize=gpurace --lib -c a.cu").contains("`--lib` cannot be combined with `-c`"));
+    assert!(refusal("--lib a.cu").contains("`--lib` needs sources or objects and `-fgpurace-exec=cpu`"));
+}
