@@ -44,6 +44,7 @@ fn stages(driver: Driver) -> Result<Exit, Error> {
     if plan::links(&args) && args.inputs().any(|_| true) {
         let asked = |file: &str| libraries::of_clang(&toolchain.compiler.path, file);
         args.own_libraries = libraries::own_libraries(&args, asked);
+        args.openmp_of_clang = asked("libomp.so").filter(|_| !libraries::links_openmp(&args));
         if !args.dry_run {
             args.missing_libraries = libraries::missing(&args, asked)?;
         }

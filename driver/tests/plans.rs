@@ -361,6 +361,15 @@ fn c_is_compiled_as_c_and_without_a_standard_of_cxx() {
 }
 
 #[test]
+fn objects_with_openmp_are_linked_without_its_option() {
+    let mut args = args("-fsanitize=gpurace a.o -lgomp -o app");
+    args.openmp_of_clang = Some("/llvm/libomp.so".into());
+    let text = readable(&plan::plan(&args, &toolchain(), Path::new("/scratch")));
+    assert!(text.contains("-Wl,--push-state,--as-needed /llvm/libomp.so -Wl,--pop-state"), "{text}");
+    assert!(!text.contains("gomp"), "{text}");
+}
+
+#[test]
 fn archives_have_all_objects() {
     let text = plan("-fsanitize=gpurace -O2 --lib a.cpp b.o libx.so c.c -o lib.a");
     assert!(text.ends_with(" ar qcs lib.a /scratch/a.o b.o /scratch/c-1.o\n"), "{text}");

@@ -342,6 +342,26 @@ int main() {
 }
 
 #[test]
+fn openmp_is_linked_as_nvcc_does() {
+    let source = "\
+#include <omp.h>
+int main() {
+    int threads = 0;
+    #pragma omp parallel num_threads(2) reduction(+ : threads)
+    threads += omp_in_parallel();
+    return threads != 2;
+}
+";
+    let folder = folder_with("openmp", source);
+    let build = |args: &[&str]| compile(&[&["-fsanitize=gpurace"], args].concat(), &folder).unwrap();
+    build(&["-Xcompiler", "-fopenmp", "-c", "app.cu", "-o", "app.o"]);
+    for library in [&["-lm"], &["-lgomp"]] {
+        build(&[&["app.o", "-o", "app"], &library[..]].concat());
+        assert_eq!(run(&mut Command::new(folder.join("app")), &folder).unwrap().status, Some(0));
+    }
+}
+
+#[test]
 fn what_is_missing_or_misspelt_is_named() {
     let cufftw = "extern \"C\" int fftw_init_threads();\nint main() { return fftw_init_threads(); }\n";
     let said = refused("cufftw", cufftw, &["-lcufftw"]).stderr;

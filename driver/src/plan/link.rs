@@ -45,7 +45,8 @@ impl Planner<'_> {
         let own = self.args.own_libraries.iter().map(|library| library.replaces);
         let has_own = !self.args.own_libraries.is_empty() || self.args.asked.exec == Some(Exec::Cpu);
         let of_static = has_own.then_some(clang::OF_STATIC_LIBRARIES);
-        let of_gcc = libraries::links_openmp(self.args).then_some(clang::OPENMP_OF_GCC);
+        let links_openmp = libraries::links_openmp(self.args) || self.args.openmp_of_clang.is_some();
+        let of_gcc = links_openmp.then_some(clang::OPENMP_OF_GCC);
         own.chain(of_static).chain(of_gcc).chain([clang::REPLACED_LIBRARIES])
     }
 
@@ -119,6 +120,11 @@ impl Planner<'_> {
         }
         command.arg("-lgpurace_rt");
         command.arg(joined("-Wl,-rpath,", library_dir));
+        if let Some(openmp) = &self.args.openmp_of_clang {
+            command.arg("-Wl,--push-state,--as-needed");
+            command.arg(openmp);
+            command.arg("-Wl,--pop-state");
+        }
         if self.toolchain.compiler.driver == Driver::C {
             // Host code of CUDA is C++, and nvcc links as g++ does.
             command.args(["-Wl,--push-state,--as-needed", "-lstdc++", "-lm", "-Wl,--pop-state"]);
