@@ -69,16 +69,17 @@ pub fn plan(args: &Args, toolchain: &Toolchain, work: &Path) -> Plan {
     }
 }
 
-/// True if clang alone reads CUDA sources as gpurace builds them, for `-M` and its like.
+/// True if clang alone reads sources as gpurace builds them, for `-M` and its like.
 pub fn only_reads(args: &Args) -> bool {
-    args.asked.builds() && !is_ours(args) && args.has_cuda_input()
+    args.asked.builds() && !is_ours(args) && args.inputs().any(|input| input.kind() != InputKind::Linker)
 }
 
 /// Returns the one run of clang for a command line that builds nothing of gpurace.
 fn as_clang(args: &Args, toolchain: &Toolchain, work: &Path) -> ToolCommand {
     let reader = toolchain.installation.as_ref().filter(|_| only_reads(args));
     let planner = reader.map(|installation| Planner { args, toolchain, installation, work });
-    let mut command = planner.as_ref().map_or_else(|| clang_command(toolchain), Planner::cuda_command);
+    let of_cuda = planner.as_ref().filter(|_| args.has_cuda_input());
+    let mut command = of_cuda.map_or_else(|| clang_command(toolchain), Planner::cuda_command);
     if args.has_cuda_input() && args.cuda_path.is_none() {
         // A toolkit of `Origin::System` is one that clang finds by itself.
         if let Some(toolkit) = toolchain.toolkit.as_ref().filter(|t| t.origin != Origin::System) {
@@ -87,10 +88,12 @@ fn as_clang(args: &Args, toolchain: &Toolchain, work: &Path) -> ToolCommand {
         }
     }
     command.args.extend(args.passed.iter().cloned());
-    if let Some(planner) = planner {
+    if let Some(planner) = of_cuda {
         planner.add_headers_apart(&mut command);
         // A build leaves out architectures that the toolkit lacks.
         command.arg("--no-cuda-version-check");
+    } else if let Some(planner) = &planner {
+        planner.host_only_options(&mut command);
     }
     command
 }

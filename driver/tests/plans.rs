@@ -249,6 +249,9 @@ fn commands_that_make_no_object_are_clang_s() {
         }
         assert!(!text.contains("libgpurace_pass"), "{option}: {text}");
     }
+    let host = plan("-fsanitize=gpurace -M a.cpp");
+    assert!(host.contains("-M a.cpp") && host.contains("-idirafter /cuda/include "), "{host}");
+    assert!(!host.contains("nvcc_compat"), "{host}");
     for line in ["-fsanitize=gpurace", "-fsanitize=gpurace --version", "-fsanitize=gpurace -c a.o"] {
         assert!(!plan(line).contains("gpurace"), "{line}");
     }
