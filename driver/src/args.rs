@@ -1,5 +1,6 @@
 //! Sorts a command line into inputs, options with their stage, and the flags of gpurace.
 
+mod input;
 mod language;
 
 use std::ffi::OsString;
@@ -10,6 +11,8 @@ use crate::clang_options::{self as clang, OwnLibrary};
 use crate::diagnostic::Error;
 use crate::flags::{self, Exec, Flag, Prune};
 use crate::libraries::MissingLibrary;
+
+pub use self::input::{Input, InputKind};
 
 /// A command line without the flags of gpurace.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -61,8 +64,13 @@ pub struct Args {
     pub own_libraries: Vec<&'static OwnLibrary>,
     /// The libraries that the link goes without, since they were not found. The caller sets this too.
     pub missing_libraries: Vec<MissingLibrary>,
+    /// clang's library of OpenMP, for objects that were compiled with it: nvcc links them without `-fopenmp`. The caller
+    /// sets this too.
+    pub openmp_of_clang: Option<PathBuf>,
     /// `-dlink`, as spelled: write an object that joins the device code of others, not a program.
     pub device_link: Option<String>,
+    /// `--lib`: write an archive of the objects, not a program.
+    pub archive: bool,
     /// The option that asks for a static executable, as spelled.
     pub static_link: Option<String>,
     /// The option that asks for another target than x86-64 Linux, as spelled.
@@ -130,40 +138,6 @@ pub enum Item {
     },
 }
 
-/// A file to compile or link.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Input {
-    /// As given.
-    pub path: OsString,
-    /// The language that an earlier `-x` set, if any.
-    pub language: Option<String>,
-}
-
-/// What clang does with an input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InputKind {
-    /// Compiles it for host and device.
-    Cuda,
-    /// Compiles it for the host.
-    Host,
-    /// Hands it to the linker.
-    Linker,
-}
-
-impl Input {
-    /// What clang does with it.
-    pub fn kind(&self) -> InputKind {
-        let name = self.path.to_string_lossy();
-        match self.language.as_deref() {
-            Some("cuda") => InputKind::Cuda,
-            Some(_) => InputKind::Host,
-            None if clang::is_cuda_source(&name) => InputKind::Cuda,
-            None if clang::is_source(&name) => InputKind::Host,
-            None => InputKind::Linker,
-        }
-    }
-}
-
 /// The stages that an option belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
@@ -177,7 +151,7 @@ pub enum Role {
     Output,
     /// `-c`
     CompileOnly,
-    /// GPU architectures, `--cuda-path`. The plan writes its own.
+    /// GPU architectures, `--cuda-path`, `--lib`. The plan writes its own.
     Device,
     /// `-x`. The plan writes its own.
     Language,
@@ -312,6 +286,10 @@ impl Args {
             ("-dlink" | "--device-link", _) => {
                 self.device_link = Some(word.to_owned());
                 return Some(Role::Driver);
+            }
+            ("--lib", _) => {
+                self.archive = true;
+                return Some(Role::Device);
             }
             ("-static" | "--static" | "-static-pie", _) => {
                 self.static_link = Some(word.to_owned());

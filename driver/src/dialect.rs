@@ -175,7 +175,8 @@ fn operands(bytes: &[u8], keyword: usize) -> Option<Assembly> {
             b')' if depth == 1 => return has_operands.then_some(Assembly { end: at + 1, literals, commas }),
             b')' => {
                 depth -= 1;
-                operand = (depth == 1).then_some(at + 1);
+                // Before the first colon it ends a macro, between the parts of the text.
+                operand = (depth == 1 && has_operands).then_some(at + 1);
             }
             _ if byte.is_ascii_whitespace() => {}
             _ if operand.take().is_some() => continue,
@@ -390,6 +391,7 @@ mod tests {
         for same in [
             "asm(\"a\" \"b\" : \"=r\"(f(a, (b))), \"=r\"(c) : [d] \"r\"(e) : \"memory\", \"cc\");",
             "printf(\"a\", f(b) \"c\");",
+            "asm(\"a\" MOVE(i, 1)\n MOVE(j, 2) \"b\" : \"=r\"(i) : \"r\"(j));",
             "asm(\"mov.u64 %0, %%globaltimer;\" : \"=l\"(t));",
             "asm(\"add.u32 %0, %1, %r2;\" : \"=r\"(a) : \"r\"(b));",
             "asm(\"add.u32 %0, %[b], %c[b]; // %= %{ 5% %\" : \"=r\"(a) : [b] \"r\"(b));",

@@ -44,6 +44,7 @@ fn stages(driver: Driver) -> Result<Exit, Error> {
     if plan::links(&args) && args.inputs().any(|_| true) {
         let asked = |file: &str| libraries::of_clang(&toolchain.compiler.path, file);
         args.own_libraries = libraries::own_libraries(&args, asked);
+        args.openmp_of_clang = asked("libomp.so").filter(|_| !libraries::links_openmp(&args));
         if !args.dry_run {
             args.missing_libraries = libraries::missing(&args, asked)?;
         }
@@ -130,7 +131,8 @@ pub(crate) fn find(args: &mut Args, driver: Driver) -> Result<Toolchain, Error> 
     let compiler = world.compiler(driver, args.asked.clang.as_deref())?;
     let builds = plan::is_ours(args);
     let installation = if builds || plan::only_reads(args) { Some(world.installation()?) } else { None };
-    let compiles_host = builds && args.inputs().any(|input| input.kind() == InputKind::Host);
+    let compiles_host =
+        (builds || plan::only_reads(args)) && args.inputs().any(|input| input.kind() == InputKind::Host);
     // A link that joins device code also makes code for GPUs.
     let joins = builds && (args.links_units || args.device_link.is_some());
     let mut toolkit = None;

@@ -244,7 +244,14 @@ impl Meaning {
             Joined(option) => out.push(format!("{option}{value}").into()),
             Next(option) => out.extend([option.into(), value.into()]),
             Linker => out.push(format!("-Wl,{}", parts(value).join(",")).into()),
-            Parts => out.extend(parts(value).into_iter().filter_map(of_gcc).map(OsString::from)),
+            Parts => {
+                let words: Vec<_> = parts(value).into_iter().filter_map(of_gcc).collect();
+                let is_warning = |word: &String| word.starts_with("-W") && !word.contains(',');
+                let names_warning = words.iter().any(is_warning);
+                out.extend(words.into_iter().map(OsString::from));
+                // GCC has warnings that clang does not know.
+                out.extend(names_warning.then(|| UNKNOWN_WARNINGS.into()));
+            }
             Arch => out.extend(gpu_arch(value).map(option_of_arch)),
             Gencode => {
                 let arch = value.split(',').find_map(|part| part.trim_matches('"').strip_prefix("arch="));
@@ -295,6 +302,9 @@ fn option_of_arch(arch: String) -> OsString {
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_digit())
 }
+
+/// Keeps clang from warning of the names of GCC's warnings.
+const UNKNOWN_WARNINGS: &str = "-Wno-unknown-warning-option";
 
 /// Returns clang's word for one of GCC, nvcc's host compiler. `None` for those that make errors of GCC's warnings:
 /// clang warns of other things, also in device code, which GCC does not read.
@@ -362,12 +372,14 @@ mod tests {
 
     #[test]
     fn options_of_the_host_compiler() {
-        becomes("-Xcompiler -fPIC,-Wall", "-fPIC -Wall");
+        becomes("-Xcompiler -fPIC,-O2", "-fPIC -O2");
+        becomes("-Xcompiler -Wno-class-memaccess", "-Wno-class-memaccess -Wno-unknown-warning-option");
         becomes("-Xcompiler=-fopenmp --compiler-options -O2", "-fopenmp -O2");
-        becomes("-Xcompiler -export-dynamic,-Wall", "-rdynamic -Wall");
-        becomes("-Xcompiler -Wall,-Werror,-Werror=sign-compare,-O2 -Werror", "-Wall -O2 -Werror");
+        becomes("-Xcompiler -export-dynamic,-O2", "-rdynamic -O2");
+        let quiet = "-Wno-unknown-warning-option";
+        becomes("-Xcompiler -Wall,-Werror,-Werror=x,-O2 -Werror", &format!("-Wall -O2 {quiet} -Werror"));
         becomes("-Xcompiler -Wl\\,-z\\,now", "-Wl,-z,now");
-        becomes("-Xcompiler ,\"-Wall\",\"-fPIC\"", "-Wall -fPIC");
+        becomes("-Xcompiler ,\"-Wall\",\"-fPIC\"", &format!("-Wall -fPIC {quiet}"));
         assert_eq!(parts("\"-DNAME=a b\" '-g'"), ["-DNAME=a b", "-g"]);
         assert_eq!(parts("-Wall -O2"), ["-Wall", "-O2"]);
         becomes("-ccbin g++ -ccbin=/usr/bin/g++ a.cu", "a.cu");
@@ -399,6 +411,7 @@ mod tests {
         becomes("-rdc true -rdc=false", "-fgpu-rdc -fno-gpu-rdc");
         becomes("-dc a.cu", "-c -fgpu-rdc a.cu");
         becomes("--device-link a.o", "-dlink a.o");
+        becomes("-lib -o a.a a.cu", "--lib -o a.a a.cu");
         let own = "-Xclang -fgpu-default-stream=per-thread -DCUDA_API_PER_THREAD_DEFAULT_STREAM";
         becomes("--default-stream per-thread", own);
         becomes("-fgpu-default-stream=per-thread", own);

@@ -25,6 +25,7 @@ use crate::toolchain::{Installation, Toolchain};
 
 mod compile;
 mod gpu;
+mod host;
 mod link;
 mod preprocess;
 mod separate;
@@ -57,7 +58,7 @@ pub fn is_ours(args: &Args) -> bool {
 /// True if this command line links what gpurace has built.
 pub fn links(args: &Args) -> bool {
     let makes_file = args.compile_only || args.device_only.is_some();
-    builds(args) && !makes_file && !args.relocatable && args.device_link.is_none()
+    builds(args) && !makes_file && !args.relocatable && !args.archive && args.device_link.is_none()
 }
 
 /// Returns the steps for `args`. Temporary files go to `work`.
@@ -68,16 +69,17 @@ pub fn plan(args: &Args, toolchain: &Toolchain, work: &Path) -> Plan {
     }
 }
 
-/// True if clang alone reads CUDA sources as gpurace builds them, for `-M` and its like.
+/// True if clang alone reads sources as gpurace builds them, for `-M` and its like.
 pub fn only_reads(args: &Args) -> bool {
-    args.asked.builds() && !is_ours(args) && args.has_cuda_input()
+    args.asked.builds() && !is_ours(args) && args.inputs().any(|input| input.kind() != InputKind::Linker)
 }
 
 /// Returns the one run of clang for a command line that builds nothing of gpurace.
 fn as_clang(args: &Args, toolchain: &Toolchain, work: &Path) -> ToolCommand {
     let reader = toolchain.installation.as_ref().filter(|_| only_reads(args));
     let planner = reader.map(|installation| Planner { args, toolchain, installation, work });
-    let mut command = planner.as_ref().map_or_else(|| clang_command(toolchain), Planner::cuda_command);
+    let of_cuda = planner.as_ref().filter(|_| args.has_cuda_input());
+    let mut command = of_cuda.map_or_else(|| clang_command(toolchain), Planner::cuda_command);
     if args.has_cuda_input() && args.cuda_path.is_none() {
         // A toolkit of `Origin::System` is one that clang finds by itself.
         if let Some(toolkit) = toolchain.toolkit.as_ref().filter(|t| t.origin != Origin::System) {
@@ -86,10 +88,12 @@ fn as_clang(args: &Args, toolchain: &Toolchain, work: &Path) -> ToolCommand {
         }
     }
     command.args.extend(args.passed.iter().cloned());
-    if let Some(planner) = planner {
+    if let Some(planner) = of_cuda {
         planner.add_headers_apart(&mut command);
         // A build leaves out architectures that the toolkit lacks.
         command.arg("--no-cuda-version-check");
+    } else if let Some(planner) = &planner {
+        planner.host_only_options(&mut command);
     }
     command
 }
@@ -136,11 +140,19 @@ impl Planner<'_> {
         }
         let mut plan = Plan::default();
         let mut objects = Vec::new();
+        let mut others = Vec::new();
         if self.args.has_cuda_input() {
             plan.steps.extend(self.header_steps());
         }
-        for input in self.args.inputs().filter(|input| input.kind() == InputKind::Cuda) {
+        for input in self.args.inputs() {
             let files = self.files(input, objects.len());
+            if self.is_apart(input) {
+                others.push(Step::Clang(self.compile_host(&[input], Some(&files.object))));
+                objects.push(files.object);
+                continue;
+            } else if input.kind() != InputKind::Cuda {
+                continue;
+            }
             plan.steps.push(Step::Clang(self.device(input, &files)));
             match self.args.separate_compilation {
                 Some(_) => plan.steps.push(self.unit(input, &files)),
@@ -154,14 +166,17 @@ impl Planner<'_> {
             }
             objects.push(files.object);
         }
+        plan.steps.append(&mut others);
         if self.args.device_only.is_some() {
             // The containers are what was asked for.
         } else if self.args.device_link.is_some() {
             plan.steps.extend(self.device_link(&objects));
-        } else if !self.args.compile_only {
+        } else if self.args.compile_only {
+            plan.steps.extend(self.compile_others().map(Step::Clang));
+        } else if self.args.archive {
+            plan.steps.push(self.archive(&objects));
+        } else {
             plan.steps.extend(self.linked(&objects));
-        } else if self.args.inputs().any(|input| input.kind() == InputKind::Host) {
-            plan.steps.push(Step::Clang(self.compile_others()));
         }
         plan
     }

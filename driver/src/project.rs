@@ -485,7 +485,7 @@ mod tests {
             ("t.cu", "\nstatic texture<float, 2, cudaReadModeElementType> image;\n"),
             ("k.cu", "__global__ void f();\n__global__ void k() {\n  if (1) { f<<<1, 1>>>(); }\n}\n"),
             ("p.cu", "__global__ void w() {\n  asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n}\n"),
-            ("Makefile", "all:\n\tnvcc -arch=sm_35 a.cu\n\t$(NVCC) --lib a.o -o a.a @flags -clean\n"),
+            ("Makefile", "all:\n\tnvcc -arch=sm_35 a.cu\n\t$(NVCC) --cuda a.cu @flags -clean\n"),
             ("flags", "-O2\n\"--run\"\n"),
         ]), @r"
         fails    k.cu:3: a kernel launches a kernel, which gpurace does not support
@@ -498,8 +498,8 @@ mod tests {
                  hint: NVIDIA's runs on GPUs only: leave out what calls it
         fails    c.cpp:1: needs PyTorch, which gpurace does not have
                  hint: PyTorch's libraries run on GPUs only: check a small program that calls the kernels
-        fails    Makefile:3: nvcc's `--lib` is not supported
-                 hint: compile with `-c`, and make the library with `ar`
+        fails    Makefile:3: nvcc's `--cuda` is not supported
+                 hint: `-E` writes the preprocessed source
         fails    flags:1: nvcc's `--run` is not supported
                  hint: compile to an executable, and run it
         fails    Makefile:3: nvcc's `-clean` is not supported
@@ -521,7 +521,10 @@ mod tests {
             ("a.cu", "__global__ void f();\nint main() { f<<<1, 1>>>(); }\n"),
             ("a.cu", "__global__ void f() { const char* s = \"{\"; }\nvoid g() { f<<<1, 1>>>(); }\n"),
             ("a.cu", "// __global__ kernels {\nvoid g() { f<<<1, 1>>>(); }\n"),
-            ("Makefile", "# nvcc --lib\nifdef OLD\nNVCC += --run\nendif\nclean:\n\trm -clean --run @made\n"),
+            (
+                "Makefile",
+                "# nvcc --cuda\nall:\n\tnvcc -lib a.cu\nifdef OLD\nNVCC += --run\nendif\nclean:\n\trm -clean --run @made\n",
+            ),
             (".cache/a.cu", "#include <nccl.h>\n"),
             ("build/CMakeCache.txt", ""),
             ("meson.build", "project('a', 'cpp') # 'cuda'\n"),

@@ -14,8 +14,15 @@ pub fn check(args: &Args) -> Result<(), Error> {
                 "`{option}` needs objects and `-fgpurace-exec=cpu` or `-fsanitize=gpurace`"
             ))
             .hint("for an NVIDIA GPU, `nvcc` links device code")),
+            None if args.archive => Err(Error::new(
+                "`--lib` needs sources or objects and `-fgpurace-exec=cpu` or `-fsanitize=gpurace`",
+            )
+            .hint("for an NVIDIA GPU, compile with `-c`, and make the library with `ar`")),
             None => Ok(()),
         };
+    }
+    if args.archive && (args.compile_only || args.device_link.is_some()) {
+        return Err(Error::new("`--lib` cannot be combined with `-c` or `-dlink`: each makes another file"));
     }
     if let Some(option) = args.device_link.as_ref().filter(|_| args.compile_only) {
         return Err(Error::new(format!(

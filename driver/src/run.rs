@@ -47,6 +47,11 @@ pub fn run(plan: &Plan, program: &str, verbose: bool, work: &Path) -> (Exit, usi
 fn run_step(step: &Step, program: &str, response_file: &Path) -> Result<Exit, Error> {
     match step {
         Step::Clang(command) => return run_command(command, response_file),
+        Step::Archive { command, output } => {
+            // `ar` would keep members of an older archive.
+            let _ = fs::remove_file(output);
+            return run_command(command, response_file);
+        }
         Step::Linked { command, settings } => {
             return run_command(&with_settings(command, settings)?, response_file);
         }

@@ -101,7 +101,8 @@ fn nvcc_page() -> String {
          `gclang` reads the arguments that nvcc documents. This page is generated from `driver/src/nvcc/table.rs`. All\n\
          other arguments are clang's. Names of several letters may follow one dash or two. After one dash, clang reads\n\
          `-odir`, `-objtemp` and `-opt-info` as `-o`, and `-ldir`, `-link` and `-lto` as `-l`: write two. A value\n\
-         follows `=` or is the next word. If the only `-x` stands behind all files, it holds for all sources, as for nvcc.\n\n{}",
+         follows `=` or is the next word. If the only `-x` stands behind all files, it holds for all sources, as for nvcc.\n\
+         Files `.c` are C, without standards of C++. `-x c++` makes them C++.\n\n{}",
         gpurace_driver::nvcc::markdown_table()
     )
 }

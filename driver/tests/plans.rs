@@ -249,6 +249,9 @@ fn commands_that_make_no_object_are_clang_s() {
         }
         assert!(!text.contains("libgpurace_pass"), "{option}: {text}");
     }
+    let host = plan("-fsanitize=gpurace -M a.cpp");
+    assert!(host.contains("-M a.cpp") && host.contains("-idirafter /cuda/include "), "{host}");
+    assert!(!host.contains("nvcc_compat"), "{host}");
     for line in ["-fsanitize=gpurace", "-fsanitize=gpurace --version", "-fsanitize=gpurace -c a.o"] {
         assert!(!plan(line).contains("gpurace"), "{line}");
     }
@@ -341,4 +344,41 @@ fn what_cannot_be_built_is_refused() {
     ] {
         assert!(refuse::check(&args(line)).is_ok(), "{line}");
     }
+}
+
+#[test]
+fn c_is_compiled_as_c_and_without_a_standard_of_cxx() {
+    let compiled = plan("-fsanitize=gpurace -std=c++17 -DA -c a.c b.cpp");
+    let ends = |text: &str, number: usize, end: &str| {
+        let line = text.lines().nth(number).unwrap();
+        assert!(line.ends_with(end), "{line}");
+    };
+    ends(&compiled, 0, "/fallback -c -x c a.c");
+    ends(&compiled, 1, "/fallback -c b.cpp");
+    assert!(!compiled.lines().next().unwrap().contains("-std"), "{compiled}");
+    // The link takes an object, since one run of clang has one standard.
+    let linked = plan("-fsanitize=gpurace --std=gnu++14 -Lx b.cpp a.c k.o -lm -o app");
+    ends(&linked, 0, "/fallback -c -o /scratch/a.o -x c a.c");
+    assert!(linked.contains(" --std=gnu++14 -Lx -x none b.cpp /scratch/a.o k.o -lm -o app "), "{linked}");
+    assert!(!plan("-fsanitize=gpurace -x c++ a.c -o app").contains(" -x c "));
+}
+
+#[test]
+fn objects_with_openmp_are_linked_without_its_option() {
+    let mut args = args("-fsanitize=gpurace a.o -lgomp -o app");
+    args.openmp_of_clang = Some("/llvm/libomp.so".into());
+    let text = readable(&plan::plan(&args, &toolchain(), Path::new("/scratch")));
+    assert!(text.contains("-Wl,--push-state,--as-needed /llvm/libomp.so -Wl,--pop-state"), "{text}");
+    assert!(!text.contains("gomp"), "{text}");
+}
+
+#[test]
+fn archives_have_all_objects() {
+    let text = plan("-fsanitize=gpurace -O2 --lib a.cpp b.o libx.so c.c -o lib.a");
+    assert!(text.ends_with(" ar qcs lib.a /scratch/a.o b.o /scratch/c-1.o\n"), "{text}");
+    assert!(text.contains(" -c -o /scratch/a.o a.cpp\n") && !text.contains("--lib"), "{text}");
+    let text = plan("-fsanitize=gpurace -fgpu-rdc --lib a.cu");
+    assert!(text.ends_with(" ar qcs a.a /scratch/a.o\n"), "{text}");
+    assert!(refusal("-fsanitize=gpurace --lib -c a.cu").contains("`--lib` cannot be combined with `-c`"));
+    assert!(refusal("--lib a.cu").contains("`--lib` needs sources or objects and `-fgpurace-exec=cpu`"));
 }

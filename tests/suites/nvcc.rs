@@ -314,6 +314,54 @@ int main() {
 }
 
 #[test]
+fn c_sources_and_archives_are_made_as_by_nvcc() {
+    let source = "\
+extern \"C\" int* made(int n);
+__device__ int twice(int i);
+__global__ void fill(int* out) { out[threadIdx.x] = twice(threadIdx.x); }
+int main() {
+    int *out, *host = made(32);
+    cudaMalloc(&out, 128);
+    fill<<<1, 32>>>(out);
+    cudaMemcpy(host, out, 128, cudaMemcpyDefault);
+    return host[31] != 62;
+}
+";
+    let folder = folder_with("c_sources", source);
+    let c = "#include <stdlib.h>\nint* made(int class) { return malloc(class * sizeof(int)); }\n";
+    std::fs::write(folder.join("made.c"), c).unwrap();
+    std::fs::write(folder.join("twice.cu"), "__device__ int twice(int i) { return 2 * i; }\n").unwrap();
+    let flags = ["-fsanitize=gpurace", "-std=c++17", "-rdc=true"];
+    let build = |more: &[&str]| compile(&[&flags[..], more].concat(), &folder).unwrap();
+    let passes = || run(&mut Command::new(folder.join("app")), &folder).unwrap().status == Some(0);
+    build(&["app.cu", "twice.cu", "made.c", "-o", "app"]);
+    assert!(passes());
+    build(&["-lib", "twice.cu", "made.c", "-o", "parts.a"]);
+    build(&["app.cu", "parts.a", "-o", "app"]);
+    assert!(passes());
+}
+
+#[test]
+fn openmp_is_linked_as_nvcc_does() {
+    let source = "\
+#include <omp.h>
+int main() {
+    int threads = 0;
+    #pragma omp parallel num_threads(2) reduction(+ : threads)
+    threads += omp_in_parallel();
+    return threads != 2;
+}
+";
+    let folder = folder_with("openmp", source);
+    let build = |args: &[&str]| compile(&[&["-fsanitize=gpurace"], args].concat(), &folder).unwrap();
+    build(&["-Xcompiler", "-fopenmp", "-c", "app.cu", "-o", "app.o"]);
+    for library in [&["-lm"], &["-lgomp"]] {
+        build(&[&["app.o", "-o", "app"], &library[..]].concat());
+        assert_eq!(run(&mut Command::new(folder.join("app")), &folder).unwrap().status, Some(0));
+    }
+}
+
+#[test]
 fn what_is_missing_or_misspelt_is_named() {
     let cufftw = "extern \"C\" int fftw_init_threads();\nint main() { return fftw_init_threads(); }\n";
     let said = refused("cufftw", cufftw, &["-lcufftw"]).stderr;
@@ -327,6 +375,6 @@ fn what_is_missing_or_misspelt_is_named() {
     let empty = "int main() {}\n";
     let said = refused("sanitizer", empty, &["-fsanitize=gpurce"]).stderr;
     assert!(said.contains("hint: did you mean `-fsanitize=gpurace`?"), "{said}");
-    let said = refused("lib", empty, &["--lib"]).stderr;
-    assert!(said.contains("error: nvcc's `--lib` is not supported"), "{said}");
+    let said = refused("lib", empty, &["--cuda"]).stderr;
+    assert!(said.contains("error: nvcc's `--cuda` is not supported"), "{said}");
 }

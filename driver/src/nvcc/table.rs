@@ -72,7 +72,7 @@ pub const TABLE: &[Row] = &[
     valued(&["target-dir", "target-directory"], "x86_64-linux", Nothing, "the host is x86-64 Linux"),
     // What to make.
     row(&["-link"], Nothing, "clang does this without an option"),
-    row(&["lib"], Refused("compile with `-c`, and make the library with `ar`"), ""),
+    row(&["lib"], Words(&["--lib"]), "makes an archive of the objects"),
     row(&["dlink", "device-link"], Words(&["-dlink"]), "joins separately compiled device code"),
     row(&["dc", "device-c"], Words(&["-c", "-fgpu-rdc"]), NAME),
     row(&["dw", "device-w"], Words(&["-c"]), NAME),

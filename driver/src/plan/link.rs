@@ -1,15 +1,14 @@
-//! The compilation of inputs that are not CUDA, and the link.
+//! The link.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use super::{Planner, ToolCommand, clang_command, joined};
-use crate::args::{self, InputKind, Item, Role};
+use crate::args::{self, Input, InputKind, Item, Role};
 use crate::clang_options as clang;
-use crate::cuda::Toolkit;
 use crate::flags::Exec;
 use crate::libraries;
-use crate::toolchain::{Driver, FALLBACK_HEADERS};
+use crate::toolchain::Driver;
 
 /// The assembly that connects NVTX's headers with the runtime, in the folder of headers. It comes before all other
 /// objects.
@@ -30,34 +29,6 @@ impl LinkTo<'_> {
 }
 
 impl Planner<'_> {
-    /// Returns the compilation (`-c`) of the inputs that are not CUDA.
-    pub(super) fn compile_others(&self) -> ToolCommand {
-        let mut command = clang_command(self.toolchain);
-        command.args.extend(self.options(&[Role::Any, Role::Dependency, Role::Driver]));
-        self.host_only_options(&mut command);
-        command.arg("-c");
-        if let Some(output) = &self.args.output {
-            command.arg("-o");
-            command.arg(output);
-        }
-        let mut language = None;
-        for input in self.args.inputs().filter(|input| input.kind() == InputKind::Host) {
-            command.input(&input.path, input.language.as_deref(), &mut language);
-        }
-        command
-    }
-
-    /// Adds the folders of `cuda_runtime.h` for host code that is not CUDA. clang searches them last.
-    fn host_only_options(&self, command: &mut ToolCommand) {
-        self.debug_info(command);
-        for dir in self.toolchain.toolkit.iter().flat_map(Toolkit::include_dirs) {
-            command.arg("-idirafter");
-            command.arg(dir);
-        }
-        command.arg("-idirafter");
-        command.arg(self.installation.include_dir.join(FALLBACK_HEADERS));
-    }
-
     /// True if this file is a library that another replaces in this link.
     fn is_replaced_file(&self, file: &OsStr) -> bool {
         self.replaced().any(|libraries| clang::is_file_of(libraries, &file.to_string_lossy()))
@@ -74,13 +45,15 @@ impl Planner<'_> {
         let own = self.args.own_libraries.iter().map(|library| library.replaces);
         let has_own = !self.args.own_libraries.is_empty() || self.args.asked.exec == Some(Exec::Cpu);
         let of_static = has_own.then_some(clang::OF_STATIC_LIBRARIES);
-        let of_gcc = libraries::links_openmp(self.args).then_some(clang::OPENMP_OF_GCC);
+        let links_openmp = libraries::links_openmp(self.args) || self.args.openmp_of_clang.is_some();
+        let of_gcc = links_openmp.then_some(clang::OPENMP_OF_GCC);
         own.chain(of_static).chain(of_gcc).chain([clang::REPLACED_LIBRARIES])
     }
 
-    /// Returns the link, which also compiles the inputs that are not CUDA.
+    /// Returns the link. It also compiles those inputs that no other step compiles.
     pub(super) fn link(&self, objects: &[PathBuf], to: &LinkTo) -> ToolCommand {
-        let compiles = self.args.inputs().any(|input| input.kind() == InputKind::Host);
+        let compiles_itself = |input: &Input| input.kind() == InputKind::Host && !self.is_apart(input);
+        let compiles = self.args.inputs().any(compiles_itself);
         let mut command = clang_command(self.toolchain);
         let mut language = None;
         if compiles {
@@ -97,15 +70,13 @@ impl Planner<'_> {
         let mut objects = objects.iter();
         for item in &self.args.items {
             match item {
-                Item::Input(input) => match input.kind() {
-                    InputKind::Cuda => {
-                        if let Some(object) = objects.next() {
-                            command.input(object.as_os_str(), None, &mut language);
-                        }
+                Item::Input(input) if input.kind() == InputKind::Cuda || self.is_apart(input) => {
+                    if let Some(object) = objects.next() {
+                        command.input(object.as_os_str(), None, &mut language);
                     }
-                    _ if self.is_replaced_file(&input.path) => {}
-                    _ => command.input(&input.path, input.language.as_deref(), &mut language),
-                },
+                }
+                Item::Input(input) if self.is_replaced_file(&input.path) => {}
+                Item::Input(input) => command.input(&input.path, input.language.as_deref(), &mut language),
                 Item::Option { words, role } => {
                     if self.takes(words, *role, compiles, to) {
                         command.args.extend(words.iter().cloned());
@@ -149,6 +120,11 @@ impl Planner<'_> {
         }
         command.arg("-lgpurace_rt");
         command.arg(joined("-Wl,-rpath,", library_dir));
+        if let Some(openmp) = &self.args.openmp_of_clang {
+            command.arg("-Wl,--push-state,--as-needed");
+            command.arg(openmp);
+            command.arg("-Wl,--pop-state");
+        }
         if self.toolchain.compiler.driver == Driver::C {
             // Host code of CUDA is C++, and nvcc links as g++ does.
             command.args(["-Wl,--push-state,--as-needed", "-lstdc++", "-lm", "-Wl,--pop-state"]);

@@ -92,6 +92,13 @@ pub enum Step {
         /// The file. `None` is standard output.
         output: Option<PathBuf>,
     },
+    /// Write an archive of objects.
+    Archive {
+        /// The run of `ar`.
+        command: ToolCommand,
+        /// The archive. An old one goes first.
+        output: PathBuf,
+    },
     /// Pack a unit's device code for its object.
     Unit {
         /// The device code.
@@ -198,9 +205,10 @@ impl Step {
     /// Returns the step in clang's form.
     pub fn render(&self) -> String {
         match self {
-            Step::Clang(command) | Step::Image { command, .. } | Step::Linked { command, .. } => {
-                command.render()
-            }
+            Step::Clang(command)
+            | Step::Image { command, .. }
+            | Step::Linked { command, .. }
+            | Step::Archive { command, .. } => command.render(),
             Step::Header { from, to } => {
                 format!(" # header \"{}\": from \"{}\"\n", to.display(), from.display())
             }

@@ -206,6 +206,7 @@ fn compile(file: &Path, clang: &[OsString]) -> Result<Vec<Known>, Error> {
             | Step::Gpu { .. }
             | Step::Diagnostics { .. }
             | Step::Joined { .. }
+            | Step::Archive { .. }
             | Step::Unit { .. }
             | Step::Units { .. }
             | Step::Linked { .. } => {}
