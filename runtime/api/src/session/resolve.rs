@@ -7,7 +7,7 @@ use gpurace_check::{RaceRecord, RaceScope, Side, SideOp, Space};
 use gpurace_options::select::ObjectDescription;
 use gpurace_report::barriers::Pair;
 use gpurace_report::cause::{self, Cause};
-use gpurace_report::hint::SideFacts;
+use gpurace_report::hint::{self, SideFacts};
 use gpurace_report::schema;
 
 use crate::backend::module::Kernel;
@@ -397,8 +397,14 @@ pub fn cause_of_wider(
     facts: [SideFacts; 2],
     in_kernel: InKernel,
 ) -> Cause {
-    let race = schema::Race { scope: widest, ..race.clone() };
-    cause::of(&race, facts, Some(in_kernel.flow_and_pair()))
+    let wider = schema::Race { scope: widest, ..race.clone() };
+    let cause = cause::of(&wider, facts, Some(in_kernel.flow_and_pair()));
+    match race.scope {
+        schema::Scope::Warp | schema::Scope::Block => {
+            Cause { hint: cause.hint.as_deref().map(hint::of_threads), ..cause }
+        }
+        _ => cause,
+    }
 }
 
 /// A group of threads as the report calls it.
