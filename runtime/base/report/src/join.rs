@@ -220,16 +220,19 @@ fn are_wrong_phases(both: [&Finding; 2]) -> bool {
     both.iter().all(|finding| finding.fingerprint.ends_with(&suffix))
 }
 
-/// True if one barrier of the block would order the races of both findings.
+/// True if one barrier of the block, or of the warp, would order the races of both findings.
 fn lack_one_barrier(report: &Report, both: [&Finding; 2], traces: &Traces<'_>) -> bool {
     let [one, other] = both.map(|finding| of(finding, traces));
     let Some(flow) = one.first().map(|race| race.flow) else { return false };
     let pairs: Vec<_> = one.iter().chain(other).map(|race| race.pair).collect();
-    let is_in_block = |finding: &&Finding| report.races_of(finding).all(|race| race.scope <= Scope::Block);
-    both.iter().all(|finding| fix::may_need_barriers(finding) && is_in_block(finding))
+    let races = || both.iter().flat_map(|finding| report.races_of(finding));
+    let is_in = |scope| races().all(|race| race.scope <= scope);
+    let one_would_do = |level| one_would_do(flow, &pairs, level);
+    both.iter().all(|finding| fix::may_need_barriers(finding))
+        && is_in(Scope::Block)
         && !other.is_empty()
         && one.iter().chain(other).all(|race| std::ptr::eq(race.flow, flow))
-        && one_would_do(flow, &pairs, Level::Block)
+        && (one_would_do(Level::Block) || is_in(Scope::Warp) && one_would_do(Level::Warp))
 }
 
 /// True if one event would order races of both findings: the earlier and the later side are the same launches or
