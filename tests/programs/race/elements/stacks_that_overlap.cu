@@ -32,5 +32,5 @@ int main() {
     return finish(right);
 }
 //~ RACE[racy] write-write shared: PUSH CLEAR
-//~ RACE[racy] write-write shared same-value: CLEAR CLEAR
+//~ RACE[racy] write-write shared: CLEAR CLEAR
 //~ RACE?[racy] write-write shared: PUSH PUSH
