@@ -51,7 +51,7 @@ fn run_alike(
 ) {
     let next = next_of(blocks);
     let mut are_together: Vec<bool> = blocks.iter_mut().map(|block| *together(block)).collect();
-    let ways = Ways::of(&next, graph);
+    let ways = Dominance::of(&next, graph);
     let alike = |first, then| graph.loop_of[first] == graph.loop_of[then] && ways.are_alike(first, then);
     let before = reversed(&next);
     let begins_together = |at: usize, are_together: &[bool]| {
@@ -91,7 +91,7 @@ fn run_alike(
 /// for a barrier before the loop.
 pub fn give_entries(blocks: &mut Vec<FlowBlock>, graph: &Graph) {
     let next = next_of(blocks);
-    let (ways, before) = (Ways::of(&next, graph), reversed(&next));
+    let (ways, before) = (Dominance::of(&next, graph), reversed(&next));
     let mut entries: Vec<(usize, FlowBlock)> = Vec::new();
     for around in &graph.loops {
         let header = around.header;
@@ -122,12 +122,12 @@ pub fn give_entries(blocks: &mut Vec<FlowBlock>, graph: &Graph) {
 }
 
 /// Where the ways through a kernel's blocks meet.
-struct Ways {
+struct Dominance {
     dominators: Vec<usize>,
     after: Vec<Option<usize>>,
 }
 
-impl Ways {
+impl Dominance {
     fn of(next: &[Vec<usize>], graph: &Graph) -> Self {
         let after = postdominators(next, |block| next[block].is_empty() && !graph.dies[block]);
         Self { dominators: dominators(&reversed(next)), after }
