@@ -3,6 +3,7 @@
 
 mod exits;
 mod inlined;
+mod meeting;
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -17,12 +18,11 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use crate::analysis::address;
-use crate::analysis::control_flow::{dominators, postdominators, reversed};
 use crate::analysis::reach;
 use crate::analysis::regions::Graph;
 use crate::analysis::spins;
 use crate::analysis::uniform::{Inputs, Uniformity};
-use crate::checks::flow::exits::{is_line, leave_directly};
+use crate::checks::flow::exits::leave_directly;
 use crate::checks::flow::inlined::{Calls, Inlined};
 use crate::checks::grid_sync;
 use crate::checks::one_thread;
@@ -197,6 +197,7 @@ unsafe fn of_kernel(
         let blocks = graph.blocks.iter().zip(&graph.instructions).enumerate();
         let blocks = blocks.map(|(index, (&block, instructions))| FlowBlock {
             uniform: uniformity.control(index) >= Uniform::Block,
+            warp: uniformity.control(index) == Uniform::Warp,
             decides: deciding.contains(&block),
             spins: spinning.contains(&block),
             next: ir::successors(block)
@@ -226,7 +227,7 @@ unsafe fn of_kernel(
         });
         let mut blocks: Vec<FlowBlock> = blocks.collect();
         leave_directly(&mut blocks, &graph);
-        run_where_threads_meet(&mut blocks, &graph);
+        meeting::run_where_threads_meet(&mut blocks, &graph);
         // Lanes that alone reach a sync of some lanes could wait there for others that wait at a new barrier.
         let waits_alone = blocks.iter().any(|block| !block.uniform && block.steps.contains(&Step::Lanes));
         inlined.add_copies(&graph, &calls, |index| blocks[index].uniform && !waits_alone);
@@ -248,61 +249,8 @@ unsafe fn of_kernel(
         let mut counts =
             counts(&graph, &known.observed, known.atomics.get(&kernel).map_or(&[], Vec::as_slice));
         counts.retain(|site| !arrivals.contains(site));
+        meeting::give_entries(&mut blocks, &graph);
         Some(Flow { blocks, updates, looks, counts, shared, arrivals, staged })
-    }
-}
-
-/// Marks the blocks that a thread runs as often as one with a barrier: CUDA wants all threads of the thread block
-/// there, whatever the pass knows of the conditions on the way. In a loop, a thread may also end between the two. All
-/// threads begin the first iteration together, and those that have met at the barrier begin the next one. This is said
-/// only of loops behind which threads access no memory.
-fn run_where_threads_meet(blocks: &mut [FlowBlock], graph: &Graph) {
-    let next: Vec<Vec<usize>> =
-        blocks.iter().map(|block| block.next.iter().map(|&next| next as usize).collect()).collect();
-    let dominators = dominators(&reversed(&next));
-    let after = postdominators(&next, |block| next[block].is_empty() && !graph.dies[block]);
-    // No way leads to a block of which the dominator is not known.
-    let dominator = |block: usize| Some(dominators[block]).filter(|&of| block != 0 && of != usize::MAX);
-    let dominates = |first: usize, then: usize| {
-        std::iter::successors(Some(then), |&block| dominator(block)).any(|block| block == first)
-    };
-    let follows = |first: usize, then: usize| {
-        std::iter::successors(Some(first), |&block| after.get(block).copied().flatten())
-            .any(|block| block == then)
-    };
-    let alike = |first, then| {
-        graph.loop_of[first] == graph.loop_of[then] && dominates(first, then) && follows(first, then)
-    };
-    let meets = |block: &FlowBlock| block.steps.iter().any(|step| matches!(step, Step::Barrier | Step::Grid));
-    let meeting: Vec<usize> = (0..blocks.len()).filter(|&at| meets(&blocks[at])).collect();
-    let before = reversed(&next);
-    let begins_together = |at: usize, blocks: &[FlowBlock]| {
-        let Some(header) = graph.loop_of[at].map(|around| graph.loops[around].header) else { return false };
-        let (latches, enters): (Vec<usize>, Vec<usize>) =
-            before[header].iter().partition(|&&from| from >= header);
-        let all_enter = matches!(enters[..], [from] if blocks[from].uniform && next[from] == [header]);
-        let leads_on = |barrier: usize| {
-            graph.loop_of[at] == graph.loop_of[barrier]
-                && dominates(at, barrier)
-                && follows(barrier, header)
-                && latches.iter().all(|&latch| dominates(barrier, latch))
-        };
-        // What threads that leave alone do then would run beside the others.
-        let is_within = |block: usize| graph.within(graph.loop_of[block], graph.loop_of[at]);
-        let within = (0..blocks.len()).filter(|&block| is_within(block));
-        let mut left: Vec<usize> = within.flat_map(|block| next[block].iter().copied()).collect();
-        left.retain(|&block| !is_within(block));
-        let mut behind = HashSet::new();
-        while let Some(block) = left.pop() {
-            left.extend(next[block].iter().filter(|&&next| behind.insert(next)));
-            behind.insert(block);
-        }
-        let ends = behind.iter().all(|&block| blocks[block].steps.iter().all(is_line));
-        all_enter && ends && follows(header, at) && meeting.iter().any(|&barrier| leads_on(barrier))
-    };
-    for at in 0..blocks.len() {
-        let is_alike = meeting.iter().any(|&other| alike(at.min(other), at.max(other)));
-        blocks[at].uniform |= is_alike || begins_together(at, blocks);
     }
 }
 

@@ -7,7 +7,7 @@ use gpurace_check::{RaceRecord, RaceScope, Side, SideOp, Space};
 use gpurace_options::select::ObjectDescription;
 use gpurace_report::barriers::Pair;
 use gpurace_report::cause::{self, Cause};
-use gpurace_report::hint::SideFacts;
+use gpurace_report::hint::{self, SideFacts};
 use gpurace_report::schema;
 
 use crate::backend::module::Kernel;
@@ -131,16 +131,26 @@ fn access(session: &Session, side: &Side, launch: Option<&LaunchRecord>) -> sche
             access.frames = calls(meta, &site.frames, frame);
             access.function = (!frame.function.is_empty()).then(|| frame.function.clone());
         }
-        access.parameter = launch.and_then(|launch| parameter(launch.kernel, site));
+        access.parameter = launch.and_then(|launch| parameter(launch, site));
     }
     access
 }
 
-/// The pointer in the kernel's arguments that the address of an access starts from.
-fn parameter(kernel: &Kernel, site: &Site) -> Option<schema::Parameter> {
-    let PointerPlace { index, offset } = site.parameter?;
-    let name = kernel.meta().params.get(index as usize)?.name_at(offset);
-    (!name.is_empty()).then(|| schema::Parameter { name, number: index + 1 })
+/// The pointer in the kernel's arguments that the address of an access starts from. `None` if it is null: it names no
+/// object, and an address that was added to it says which one.
+fn parameter(launch: &LaunchRecord, site: &Site) -> Option<schema::Parameter> {
+    let place = site.parameter?;
+    let name = launch.kernel.meta().params.get(place.index as usize)?.name_at(place.offset);
+    let is_null = pointer(launch, place) == Some(0);
+    (!name.is_empty() && !is_null).then(|| schema::Parameter { name, number: place.index + 1 })
+}
+
+/// The pointer at this place in the arguments of a launch.
+fn pointer(launch: &LaunchRecord, place: PointerPlace) -> Option<usize> {
+    let param = launch.kernel.meta().params.get(place.index as usize)?;
+    let from = param.offset as usize + place.offset as usize;
+    let bytes: Vec<u8> = launch.args.iter().flat_map(|word| word.to_le_bytes()).collect();
+    usize::try_from(u64::from_le_bytes(*bytes.get(from..)?.first_chunk()?)).ok()
 }
 
 /// The element of an allocation, if the allocation holds what this pointer in the kernel's arguments points to.
@@ -299,12 +309,9 @@ fn leads_out_of(
 ) -> Option<&'static str> {
     let place = site.parameter?;
     let param = launch.kernel.meta().params.get(place.index as usize)?;
-    let from = param.offset as usize + place.offset as usize;
-    let bytes: Vec<u8> = launch.args.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let pointer = u64::from_le_bytes(*bytes.get(from..)?.first_chunk()?);
+    let pointer = pointer(launch, place)?;
     let own = object.order?;
     let is_elsewhere = |allocation: &Allocation| u64::from(allocation.order) != own;
-    let pointer = usize::try_from(pointer).ok()?;
     // Where two allocations lie side by side, a pointer behind the end of one of them points to the other one.
     let is_end =
         program.allocations.find(pointer.checked_sub(1)?).is_some_and(|before| !is_elsewhere(&before));
@@ -398,8 +405,14 @@ pub fn cause_of_wider(
     facts: [SideFacts; 2],
     in_kernel: InKernel,
 ) -> Cause {
-    let race = schema::Race { scope: widest, ..race.clone() };
-    cause::of(&race, facts, Some(in_kernel.flow_and_pair()))
+    let wider = schema::Race { scope: widest, ..race.clone() };
+    let cause = cause::of(&wider, facts, Some(in_kernel.flow_and_pair()));
+    match race.scope {
+        schema::Scope::Warp | schema::Scope::Block => {
+            Cause { hint: cause.hint.as_deref().map(hint::of_threads), ..cause }
+        }
+        _ => cause,
+    }
 }
 
 /// A group of threads as the report calls it.

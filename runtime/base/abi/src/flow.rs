@@ -61,6 +61,9 @@ pub struct FlowBlock {
     /// All threads of a thread block run it together, or none does.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub uniform: bool,
+    /// All threads of a warp do. It is false if `uniform` is true.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub warp: bool,
     /// Which block follows depends on a value that an atomic has read.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub decides: bool,

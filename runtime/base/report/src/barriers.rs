@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use gpurace_abi::flow::{Flow, Step};
+use gpurace_abi::flow::{Flow, FlowBlock, Step};
 
 use crate::paths::{StepPlace, is_one_statement, loops, places, reversed};
 
@@ -128,6 +128,11 @@ pub(crate) fn has_grid_barriers(flow: &Flow) -> bool {
 pub(crate) fn has_barriers(flow: &Flow) -> bool {
     let meet = |step: &Step| matches!(step, Step::Grid | Step::Barrier | Step::Warp | Step::Lanes);
     flow.blocks.iter().any(|block| block.steps.iter().any(meet))
+}
+
+/// True if all threads that a barrier of this level is for run a basic block together, or none does.
+pub(crate) fn is_run_together(block: &FlowBlock, level: Level) -> bool {
+    block.uniform || block.warp && level == Level::Warp
 }
 
 /// True for a step that parts threads.
@@ -260,17 +265,15 @@ fn walk(
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use gpurace_abi::flow::FlowBlock;
-
     use super::*;
 
-    /// Builds a flow from lines such as `ud 1,2: L17 a0 B`: uniform, decides by an atomic (or spins, `s`), successors,
-    /// steps. `I17.2` is line 17 of function 0, in the call 2.
+    /// Builds a flow from lines such as `ud 1,2: L17 a0 B`: uniform (or for a warp, `w`), decides by an atomic (or
+    /// spins, `s`), successors, steps. `I17.2` is line 17 of function 0, in the call 2.
     pub(crate) fn flow(text: &str) -> Flow {
         let block = |line: &str| {
             let (head, steps) = line.split_once(':').unwrap();
             let uniform = head.contains('u');
-            let next = head.trim_start_matches([' ', 'u', 'd', 's']).split(',');
+            let next = head.trim_start_matches([' ', 'u', 'w', 'd', 's']).split(',');
             let next = next.filter_map(|next| next.trim().parse().ok()).collect();
             let step = |step: &str| {
                 let number = || step[1..].parse().unwrap();
@@ -292,6 +295,7 @@ pub(crate) mod tests {
             };
             FlowBlock {
                 uniform,
+                warp: head.contains('w'),
                 decides: head.contains('d'),
                 spins: head.contains('s'),
                 next,

@@ -346,8 +346,9 @@ impl<'a> Evidence<'a> {
     pub(crate) fn why(&self, diagnosis: Diagnosis) -> String {
         let race = self.race;
         let (mut earlier, mut later) = (words::effect_at(race, true), words::effect_at(race, false));
-        // The program's order is easier to follow than that of this run.
-        if Order::of(race, self.relation).swaps {
+        // The program's order is easier to follow than that of this run, but what waits for a flag comes later.
+        let by_flag = diagnosis == Diagnosis::MissingFence && self.is_handed_over;
+        if Order::of(race, self.relation).swaps && !by_flag {
             std::mem::swap(&mut earlier, &mut later);
         }
         let between = format!("{earlier} and {later}");

@@ -7,7 +7,7 @@ use gpurace_abi::flow::{Flow, FlowBlock, Step, Update};
 use crate::barriers::Pair;
 use crate::paths::{
     StepPlace, Walk, innermost_loop, is_one_statement, line, lines_before, places, reached, reached_without,
-    reaches, reversed, successors,
+    reaches, reaches_in_turn, reversed, successors,
 };
 
 /// True if the program seems to order two accesses by a flag or a lock: an atomic follows the earlier one, and what
@@ -144,13 +144,12 @@ pub fn may_exclude(flow: &Flow, pair: Pair) -> bool {
 pub fn is_released_early(flow: &Flow, [given, taken]: Pair, across_blocks: bool) -> bool {
     let places = places(flow);
     let Some(&at) = places.get(&given) else { return false };
-    let in_iteration = Walk { back: false, stops: |_| false };
     let is_behind = |release: u32, site: u32| {
         let (from, to) = (places.get(&site), places.get(&release));
-        from.zip(to).is_some_and(|(&from, &to)| reaches(flow, from, to, in_iteration))
+        from.zip(to).is_some_and(|(&from, &to)| reaches_in_turn(flow, from, to))
     };
     // Who takes first gives on what it makes of that: the release stands between the two.
-    let takes_first = places.get(&taken).is_some_and(|&taken| reaches(flow, taken, at, in_iteration));
+    let takes_first = places.get(&taken).is_some_and(|&taken| reaches_in_turn(flow, taken, at));
     let mut pending = vec![(at.0, at.1 + 1)];
     let mut entered = BTreeSet::new();
     while let Some((block, first)) = pending.pop() {

@@ -55,6 +55,11 @@ pub fn hint(race: &Race, facts: [SideFacts; 2], order: Order) -> Option<String> 
     }
 }
 
+/// Returns the same hint for a race of threads of one block, where threads of several blocks race on the lines too.
+pub fn of_threads(hint: &str) -> String {
+    hint.replace("several blocks ", "several threads ")
+}
+
 /// What a hint says of a line that reads and writes.
 pub(crate) const IF_UPDATE: &str = "; if the line is an update, make it atomic (such as atomicAdd)";
 
@@ -437,6 +442,12 @@ fn in_one_launch(race: &Race, order: Order, missing: &str, who: &str) -> String 
         };
     }
     match (race.kind.earlier(), race.kind.later()) {
+        // What one iteration writes, the next one writes elsewhere in the statement.
+        (Effect::Write, Effect::Write) if order.ways == Ways::Statement && earlier.column != later.column => {
+            format!(
+                "{missing} orders the write at {from} before the one there by another thread in the next iteration"
+            )
+        }
         (Effect::Write, Effect::Write) => format!(
             "several {who} write the same bytes at {to}: give each bytes of its own (then the index or its stride is \
              wrong), let one of them write, or use an atomic or a reduction"

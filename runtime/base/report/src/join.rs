@@ -30,7 +30,10 @@ pub type Traces<'a> = HashMap<&'a str, Vec<InKernel<'a>>>;
 /// - what races with an update by several threads, if no barrier mends it: the update must become atomic;
 /// - what each warp orders for itself, if several warps write there: each needs memory of its own;
 /// - an update under a lock without a fence: the lock orders nothing;
-/// - what one statement of a loop writes in several iterations, if the loop lacks a barrier anyway;
+/// - what one statement of a loop writes in several iterations, if the loop lacks a barrier anyway, and what one
+///   asynchronous copy does;
+/// - what one wait for asynchronous copies would order, on several objects;
+/// - equal values that one statement stores, if it also writes where others store their own;
 /// - what a plain flag tells of, or a lock with a plain access guards, on other objects too: the flag or the lock must
 ///   become atomic;
 /// - what a flag or a lock of too narrow a scope lets race, on other objects too;
@@ -44,7 +47,10 @@ pub type Traces<'a> = HashMap<&'a str, Vec<InKernel<'a>>>;
 ///
 /// and, of all kernels, what one event would order: see [`lack_one_event`].
 pub fn join(report: &mut Report, traces: &Traces<'_>) {
-    use CauseKind::{LoopBackEdge, MissingBarrier, MissingFence, NarrowScope, Other, UnorderedOperations};
+    use CauseKind::{
+        LoopBackEdge, MissingBarrier, MissingFence, NarrowScope, Other, SameValue, UnorderedOperations,
+        UnwaitedCopy,
+    };
     for at in (0..report.findings.len()).rev() {
         let finding = &report.findings[at];
         let places = places(report, finding);
@@ -64,6 +70,15 @@ pub fn join(report: &mut Report, traces: &Traces<'_>) {
             let same_object = known.object == finding.object;
             match (finding.cause, known.cause) {
                 (Other, Other) if are_wrong_phases([finding, known]) => true,
+                (UnwaitedCopy, UnwaitedCopy) if lack_one_wait([finding, known], traces) => true,
+                (UnwaitedCopy, UnwaitedCopy | MissingBarrier | LoopBackEdge | Other) => {
+                    same_object && is_of_copies(finding, known, traces)
+                }
+                (SameValue, MissingBarrier | LoopBackEdge) => {
+                    same_object
+                        && keeps_one_value(report, known)
+                        && places.is_subset(&self::places(report, known))
+                }
                 (MissingBarrier | MissingFence | Other, Other) if is_told_of(finding, known, traces) => true,
                 (MissingBarrier | LoopBackEdge, Other) => {
                     let updates = updated(report, known);
@@ -135,6 +150,7 @@ fn are_one_on_objects(report: &Report, both: [&Finding; 2], traces: &Traces<'_>)
     let is_one = are_wrong_phases(both)
         || are_of_same_lines(report, both)
         || lack_one_fence(both, traces)
+        || lack_one_wait(both, traces)
         || lack_one_barrier(report, both, traces);
     both[0].object != both[1].object && is_one
 }
@@ -172,22 +188,51 @@ fn lack_one_fence(both: [&Finding; 2], traces: &Traces<'_>) -> bool {
     both[1].cause == CauseKind::MissingFence && !one.is_empty() && one.iter().all(is_with)
 }
 
+/// True if one wait would end the copies of both findings.
+fn lack_one_wait(both: [&Finding; 2], traces: &Traces<'_>) -> bool {
+    let [one, other] = both.map(|finding| of(finding, traces));
+    let is_with = |race: &InKernel<'_>| {
+        let by_one = |other: &InKernel<'_>| {
+            std::ptr::eq(race.flow, other.flow) && updates::lack_one_wait(race.flow, race.pair, other.pair)
+        };
+        other.iter().any(by_one)
+    };
+    both.iter().all(|finding| finding.cause == CauseKind::UnwaitedCopy)
+        && !one.is_empty()
+        && one.iter().all(is_with)
+}
+
+/// True if a finding is of what one asynchronous copy writes in several iterations, and the other finding is of the
+/// same copy and of accesses that nothing orders with it.
+fn is_of_copies(finding: &Finding, known: &Finding, traces: &Traces<'_>) -> bool {
+    let is_with = |race: &InKernel<'_>| {
+        let [a, b] = race.pair;
+        let mut others = of(known, traces).iter().map(|other| other.pair);
+        a == b && others.any(|[first, second]| first != second && (first == a || second == a))
+    };
+    let own = of(finding, traces);
+    !own.is_empty() && own.iter().all(is_with)
+}
+
 /// True if barrier objects order the races of neither finding.
 fn are_wrong_phases(both: [&Finding; 2]) -> bool {
     let suffix = format!(":{}", Mistake::WrongPhase.words());
     both.iter().all(|finding| finding.fingerprint.ends_with(&suffix))
 }
 
-/// True if one barrier of the block would order the races of both findings.
+/// True if one barrier of the block, or of the warp, would order the races of both findings.
 fn lack_one_barrier(report: &Report, both: [&Finding; 2], traces: &Traces<'_>) -> bool {
     let [one, other] = both.map(|finding| of(finding, traces));
     let Some(flow) = one.first().map(|race| race.flow) else { return false };
     let pairs: Vec<_> = one.iter().chain(other).map(|race| race.pair).collect();
-    let is_in_block = |finding: &&Finding| report.races_of(finding).all(|race| race.scope <= Scope::Block);
-    both.iter().all(|finding| fix::may_need_barriers(finding) && is_in_block(finding))
+    let races = || both.iter().flat_map(|finding| report.races_of(finding));
+    let is_in = |scope| races().all(|race| race.scope <= scope);
+    let one_would_do = |level| one_would_do(flow, &pairs, level);
+    both.iter().all(|finding| fix::may_need_barriers(finding))
+        && is_in(Scope::Block)
         && !other.is_empty()
         && one.iter().chain(other).all(|race| std::ptr::eq(race.flow, flow))
-        && one_would_do(flow, &pairs, Level::Block)
+        && (one_would_do(Level::Block) || is_in(Scope::Warp) && one_would_do(Level::Warp))
 }
 
 /// True if one event would order races of both findings: the earlier and the later side are the same launches or

@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashMap};
 use gpurace_abi::flow::{Flow, Step};
 
 use self::places::{Places, places_of};
-use crate::barriers::{Level, Pair};
+use crate::barriers::{Level, Pair, is_run_together};
 use crate::parted::Parted;
 use crate::paths::{StepPlace, loops, places, reversed, successors};
 
@@ -84,7 +84,7 @@ pub struct Missing {
     pub parted: Vec<(usize, Pair)>,
 }
 
-/// Returns barriers that order all races. All threads of a block reach each of the places together. `kind` says what a
+/// Returns barriers that order all races. All threads that they are for reach each of the places together. `kind` says what a
 /// statement would stand before; `None` if no statement can stand there. `depth` is the number of braces around it.
 pub fn missing(
     all: &[Unordered<'_>],
@@ -104,7 +104,7 @@ pub fn missing(
         return None;
     }
     let known: Vec<Places> = all.iter().map(|kernel| places_of(kernel, &kind)).collect();
-    let insertions = candidates(all, &known, &kind)?;
+    let insertions = candidates(all, &known, &kind, level)?;
     // The races that new barriers leave.
     let left = |new: &[Insertion]| -> Vec<(usize, Pair)> {
         let of_kernel = |(at, kernel): (usize, &Unordered<'_>)| {
@@ -156,10 +156,10 @@ pub fn missing(
     Some(Missing { insertions, in_every_launch: true, parted })
 }
 
-/// True if one barrier would order all races of a kernel, at some place that all threads of a block reach together,
+/// True if one barrier would order all races of a kernel, at some place that all of its threads reach together,
 /// whether or not a statement can stand there.
 pub fn one_would_do(flow: &Flow, pairs: &[Pair], level: Level) -> bool {
-    let blocks = flow.blocks.iter().enumerate().filter(|(_, block)| block.uniform);
+    let blocks = flow.blocks.iter().enumerate().filter(|(_, block)| is_run_together(block, level));
     // Only before an access, and at the end of a basic block, does it make a difference.
     let places = blocks.flat_map(|(at, block)| {
         let is_place = move |step: &usize| {
@@ -179,10 +179,13 @@ fn candidates(
     all: &[Unordered<'_>],
     places: &[Places],
     kind: &impl Fn(Insertion) -> Option<Line>,
+    level: Level,
 ) -> Option<Vec<Insertion>> {
     let is_together = |(at, one): (usize, &Insertion)| {
         let own = places[at].get(one);
-        own.is_some_and(|own| own.iter().all(|(block, _)| all[at].flow.blocks[*block].uniform))
+        own.is_some_and(|own| {
+            own.iter().all(|(block, _)| is_run_together(&all[at].flow.blocks[*block], level))
+        })
     };
     let in_all = |one: &&Insertion| (0..all.len()).all(|at| is_together((at, one)));
     let is_own = |line: u32| {

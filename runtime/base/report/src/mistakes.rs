@@ -6,7 +6,7 @@ use crate::barriers::{Pair, Relation};
 use crate::cause::{InKernel, Order};
 use crate::flags;
 use crate::hint;
-use crate::paths::{Walk, innermost_loop, places, reaches};
+use crate::paths::{Walk, innermost_loop, places, reaches, reaches_in_turn};
 use crate::schema::{Effect, Race, Scope};
 use crate::words;
 
@@ -165,8 +165,7 @@ fn of_look_afterwards(race: &Race) -> String {
 fn comes_first(flow: &Flow, pair: Pair) -> bool {
     let places = places(flow);
     let [first, second] = pair.map(|site| places.get(&site).copied());
-    let in_iteration = Walk { back: false, stops: |_| false };
-    first.zip(second).is_some_and(|(first, second)| reaches(flow, first, second, in_iteration))
+    first.zip(second).is_some_and(|(first, second)| reaches_in_turn(flow, first, second))
 }
 
 /// True if both accesses use one stage of a buffer in an iteration of a loop, and the loop has one barrier, in each

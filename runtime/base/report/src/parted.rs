@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use gpurace_abi::flow::{Flow, Step};
 
-use crate::barriers::{Level, Pair, parts};
+use crate::barriers::{Level, Pair, is_run_together, parts};
 use crate::paths::{StepPlace, loops, places, reversed, successors};
 
 /// A kernel's barriers, and further ones.
@@ -35,7 +35,7 @@ impl<'a> Parted<'a> {
         let loops: Vec<_> = loops(flow, &reversed).collect();
         // Also right behind a barrier they may part.
         let branches =
-            (0..flow.blocks.len()).filter(|&block| is_decided_apart(flow, &reversed, &loops, block));
+            (0..flow.blocks.len()).filter(|&block| is_decided_apart(flow, &reversed, &loops, block, level));
         parted.behind_branches = branches.map(|block| parted.entered(block)).collect();
         parted
     }
@@ -79,7 +79,7 @@ impl<'a> Parted<'a> {
     }
 }
 
-/// True if threads of a block may take several ways at the end of a basic block, or one way in different iterations of
+/// True if threads of a block, or of a warp, may take several ways at the end of a basic block, or one way in different iterations of
 /// a loop around it. They decide together on the way into code that all of them run or none does, and which has no
 /// other way to it; and on the way out of a loop if all of them run the block in each iteration.
 fn is_decided_apart(
@@ -87,14 +87,15 @@ fn is_decided_apart(
     reversed: &[Vec<usize>],
     loops: &[(usize, BTreeSet<usize>)],
     block: usize,
+    level: Level,
 ) -> bool {
     let mut next: Vec<usize> = successors(flow, block).collect();
     next.sort_unstable();
     next.dedup();
     let leaves = |next| loops.iter().any(|(_, of)| of.contains(&block) && !of.contains(&next));
     let is_of_all = |next: &&usize| match leaves(**next) {
-        true => flow.blocks[block].uniform,
-        false => flow.blocks[**next].uniform && reversed[**next] == [block],
+        true => is_run_together(&flow.blocks[block], level),
+        false => is_run_together(&flow.blocks[**next], level) && reversed[**next] == [block],
     };
     next.len() > 1 + next.iter().filter(is_of_all).count()
 }

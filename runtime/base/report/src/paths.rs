@@ -102,6 +102,17 @@ pub(crate) fn reaches(flow: &Flow, from: StepPlace, to: StepPlace, walk: Walk) -
     false
 }
 
+/// True if a way leads from one step to another within one iteration of each loop around both. It may run through other
+/// loops.
+pub(crate) fn reaches_in_turn(flow: &Flow, from: StepPlace, to: StepPlace) -> bool {
+    let reversed = reversed(flow);
+    let around = loops(flow, &reversed).filter(|(_, of)| of.contains(&from.0) && of.contains(&to.0));
+    let headers: BTreeSet<usize> = around.map(|(header, _)| header).collect();
+    let leads = |block: usize, next: usize| next > block || !headers.contains(&next);
+    let mut next = successors(flow, from.0).filter(|&next| leads(from.0, next));
+    from.0 == to.0 && from.1 < to.1 || next.any(|next| reached_by(flow, next, leads).contains(&to.0))
+}
+
 /// Returns the blocks that follow a block.
 pub(crate) fn successors(flow: &Flow, block: usize) -> impl Iterator<Item = usize> + '_ {
     let next = flow.blocks[block].next.iter().map(|&next| next as usize);
@@ -171,6 +182,24 @@ pub(crate) fn innermost_loop(flow: &Flow, all: &[usize]) -> Option<(usize, BTree
 mod tests {
     use super::*;
     use crate::barriers::tests::flow;
+
+    #[test]
+    fn a_loop_around_one_of_two_steps_is_on_the_way_in_a_turn() {
+        let is_reached = |text: &str, [from, to]: [u32; 2]| {
+            let flow = flow(text);
+            let places = places(&flow);
+            reaches_in_turn(&flow, places[&from], places[&to])
+        };
+        // The loop of blocks 1 and 2 has the first step alone.
+        let behind = "u 1:\nu 2,3:\nu 1: a0\nu: a1";
+        assert!(is_reached(behind, [0, 1]) && !is_reached(behind, [1, 0]));
+        // Both are in the loop, in this order or in two branches.
+        let within = "u 1:\nu 2,4:\nu 3: a0\nu 1: a1\nu:";
+        assert!(is_reached(within, [0, 1]) && !is_reached(within, [1, 0]));
+        let branches = "u 1:\nu 2,3,5:\nu 4: a0\nu 4: a1\nu 1:\nu:";
+        assert!(!is_reached(branches, [0, 1]) && !is_reached(branches, [1, 0]));
+        assert!(is_reached("u: a0 a1", [0, 1]) && !is_reached("u: a0 a1", [1, 0]));
+    }
 
     #[test]
     fn a_statement_may_have_several_lines() {

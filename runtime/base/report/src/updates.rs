@@ -62,6 +62,22 @@ pub fn is_waited(flow: &Flow, copy: u32, other: u32) -> bool {
         && !reaches(flow, from, to, Walk { back: true, stops: |step| step == Step::Wait })
 }
 
+/// True if one wait would end the copies of two races: in an iteration no wait, barrier or atomic stands between a side
+/// of the one and a side of the other.
+pub fn lack_one_wait(flow: &Flow, a: Pair, b: Pair) -> bool {
+    let places = places(flow);
+    let anyway = Walk { back: false, stops: |_| false };
+    let stops = |step| matches!(step, Step::Wait | Step::Barrier | Step::Atomic(_));
+    let are_parted =
+        |from, to| reaches(flow, from, to, anyway) && !reaches(flow, from, to, Walk { back: false, stops });
+    let is_near = |one: u32, other: u32| match (places.get(&one), places.get(&other)) {
+        (Some(&one), Some(&other)) => !are_parted(one, other) && !are_parted(other, one),
+        _ => false,
+    };
+    let [first, second] = b;
+    is_near(a[0], first) && is_near(a[1], second) || is_near(a[0], second) && is_near(a[1], first)
+}
+
 /// True if one side is an asynchronous copy whose thread waits for it before it comes to the other side.
 pub fn is_copy_waited_for(race: &Race, facts: [SideFacts; 2], kernel: InKernel<'_>) -> bool {
     let [later, earlier] = &race.accesses;
@@ -167,5 +183,18 @@ mod tests {
         // No wait in the loop, or one side is behind it.
         assert!(!is_in_pipeline(&flow(&text.replace("C B", "B")), [0, 1]));
         assert!(!is_in_pipeline(&flow(&text.replace(" L4 a1", "").replace("L5", "L5 a1")), [0, 1]));
+    }
+
+    #[test]
+    fn one_wait_ends_copies_that_are_read_together() {
+        let lack_one = |text: &str| lack_one_wait(&flow(text), [0, 1], [2, 3]);
+        let rounds = "u 1:\nu 2,3: L1 a0 L2 a2 L3 a1 a3\nu 1: C\nu:";
+        assert!(lack_one(rounds));
+        // In two branches; a wait, a barrier or an atomic between the reads; one between the copies.
+        assert!(lack_one("u 1,2:\n3: a0\n3: a2\nu: a1 a3"));
+        for parted in ["a1 C a3", "a1 B a3", "a1 x9 a3"] {
+            assert!(!lack_one(&rounds.replace("a1 a3", parted)));
+        }
+        assert!(!lack_one(&rounds.replace("L2", "C")));
     }
 }

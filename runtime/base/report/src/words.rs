@@ -317,6 +317,7 @@ pub fn operation(access: &Access) -> String {
 /// Returns `write`, `copy (write)`.
 fn side(access: &Access, effect: Effect) -> String {
     match access.op {
+        _ if access.ends_block => "end of the block".to_owned(),
         Op::Read | Op::Write | Op::Atomic => effect.as_str().to_owned(),
         Op::Copy => format!("{} ({})", operation(access), effect.as_str()),
         Op::Host => format!("host {}", effect.as_str()),

@@ -1,7 +1,7 @@
 //@ revisions: racy fixed
-//@[racy] findings: missing-barrier|alias
+//@[racy] findings: several-writers
 // An address comes as a number, which is added to a null pointer. So a place behind null may lie in an allocation. The
-// report may take `base` for a pointer into it.
+// report does not call that an alias.
 #include "check.h"
 
 __global__ void exchange(char* base, size_t at, int* out, int distance) {

@@ -59,6 +59,22 @@ fn the_barrier_stands_before_the_later_access() {
 }
 
 #[test]
+fn a_loop_that_each_warp_runs_by_itself_has_room_for_a_barrier_of_the_warp() {
+    let at_level = |text: &str, level| {
+        let flow = flow(text);
+        missing(&[unordered(&flow, &[[0, 1]], &|_, _| false)], level, any, flat).map(lines)
+    };
+    let rows = "u 1: L1\nw 2,3: L2\nw 1: L17 a0 L18 a1 L19 W\nu: L20";
+    assert_eq!(at_level(rows, Level::Warp), Some(vec![18]));
+    assert!(one_would_do(&flow(rows), &[[0, 1]], Level::Warp));
+    // Warps are in different iterations, so no barrier of the block has a place; lanes that part have none either.
+    assert_eq!(at_level(rows, Level::Block), None);
+    assert!(!one_would_do(&flow(rows), &[[0, 1]], Level::Block));
+    let of_lanes = rows.replace("w 1:", " 1:").replace(" W", "");
+    assert_eq!(at_level(&of_lanes, Level::Warp), None);
+}
+
+#[test]
 fn before_the_head_of_a_loop_is_before_the_loop() {
     // A tile is stored and then added up by a loop of one line, in an outer loop that ends with a barrier.
     let tiled = "u 1: L1\nu 2: L6 L7 a0\nu 2,3: L9 a1\nu 1,4: L10 B\nu:";

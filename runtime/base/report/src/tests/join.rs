@@ -8,7 +8,9 @@ use crate::barriers::tests::flow;
 use crate::cause::{Cause, InKernel};
 use crate::collect::Collector;
 use crate::join::{Traces, join, join_mended, name_several_writers};
-use crate::schema::CauseKind::{LoopBackEdge, MissingBarrier, MissingFence, NarrowScope, Other};
+use crate::schema::CauseKind::{
+    LoopBackEdge, MissingBarrier, MissingFence, NarrowScope, Other, SameValue, UnwaitedCopy,
+};
 use crate::schema::Op::{Atomic, Read, Write};
 use crate::schema::*;
 
@@ -75,6 +77,38 @@ fn what_races_with_an_update_is_part_of_it() {
     }
     let same_read = (Other, [(Read, 7), (Read, 7)], "n", Scope::Block);
     assert_eq!(joined(report(&[read, same_read])), [(MissingBarrier, 1), (Other, 1)]);
+}
+
+#[test]
+fn copies_that_one_wait_ends_are_one_finding() {
+    let copy = |line, object| (UnwaitedCopy, [(Read, 7), (Write, line)], object, Scope::Block);
+    let two = || report(&[copy(4, "m"), copy(5, "n")]);
+    let together = flow("u: L4 a0 L5 a2 L7 a1 a3");
+    assert_eq!(joined_as(two(), &together, &[&[[0, 1]], &[[2, 3]]]), [(UnwaitedCopy, 2)]);
+    let apart = [(UnwaitedCopy, 1), (UnwaitedCopy, 1)];
+    assert_eq!(joined_as(two(), &flow("u: L4 a0 L5 a2 L7 a1 C a3"), &[&[[0, 1]], &[[2, 3]]]), apart);
+    // What a copy of a loop writes over, others have not read yet.
+    let reused = |line| (UnwaitedCopy, [(Write, line), (Write, line)], "n", Scope::Block);
+    let read = (MissingBarrier, [(Read, 7), (Write, 4)], "n", Scope::Block);
+    let rounds = flow("u 1:\nu 1,2: L4 a0 L5 a2 L7 a1\nu:");
+    assert_eq!(
+        joined_as(report(&[reused(4), read]), &rounds, &[&[[0, 0]], &[[0, 1]]]),
+        [(MissingBarrier, 2)]
+    );
+    let apart = [(UnwaitedCopy, 1), (MissingBarrier, 1)];
+    assert_eq!(joined_as(report(&[reused(5), read]), &rounds, &[&[[2, 2]], &[[0, 1]]]), apart);
+}
+
+#[test]
+fn equal_values_of_a_statement_that_writes_elsewhere_too_are_no_finding_of_their_own() {
+    let same = (SameValue, [(Write, 9), (Write, 9)], "n", Scope::Block);
+    let others = |line| (MissingBarrier, [(Write, 8), (Write, line)], "n", Scope::Block);
+    assert_eq!(joined(report(&[others(9), same])), [(MissingBarrier, 2)]);
+    assert_eq!(joined(report(&[others(7), same])), [(MissingBarrier, 1), (SameValue, 1)]);
+    // What a barrier orders says nothing of the value.
+    let mut read = report(&[others(9), same]);
+    read.races[0].kind = RaceKind::WriteRead;
+    assert_eq!(joined(read), [(MissingBarrier, 1), (SameValue, 1)]);
 }
 
 #[test]
