@@ -1,13 +1,11 @@
-//! Expressions of a protocol as linear terms and formulas, for two symbolic
-//! threads.
+//! Expressions of a protocol as linear terms and formulas, for two symbolic threads.
 //!
 //! # Exactness
-//! The encoder turns a lift ([`gpurace_protocol::range`]) into a linear term. Some values must be
-//! computed in a view. If the range does not show that the lift fits the view, there are two ways.
-//! With [`Wrap::Assume`], fitting becomes a condition of the proof. With [`Wrap::Exact`], a new
-//! unknown counts the multiples of `2^width` between lift and value. Quotients, remainders and bits
-//! get unknowns with facts that define them. An execution may skip the computation of a value. The
-//! facts about such a value always have a solution, so they exclude no execution.
+//! The encoder turns a lift ([`gpurace_protocol::range`]) into a linear term. Some values must be computed in a view. If
+//! the range does not show that the lift fits the view, there are two ways. With [`Wrap::Assume`], fitting becomes a
+//! condition of the proof. With [`Wrap::Exact`], a new unknown counts the multiples of `2^width` between lift and value.
+//! Quotients, remainders and bits get unknowns with facts that define them. An execution may skip the computation of a
+//! value. The facts about such a value always have a solution, so they exclude no execution.
 
 mod arguments;
 mod cases;

@@ -59,7 +59,7 @@ template <int narrow> __global__ void factor(float* a) {
         __syncthreads();
         for (int i = t; i < w * w; i += blockDim.x) {
             int r = i / w, c = i % w;
-            s[(k + 1 + r) * (N - narrow) + k + 1 + c] += pivot;
+            s[(k + 1 + r) * (N - 2 * narrow) + k + 1 + c] += pivot;
         }
         __syncthreads();
     }
