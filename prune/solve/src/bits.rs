@@ -1,5 +1,5 @@
-//! `&`, `|` and `^` as linear terms: by division if a mask has few runs of bits, else bit by bit. [`crate::masks`] is for
-//! wide numbers of which neither is known.
+//! `&`, `|` and `^` as linear terms: by division if a mask has few runs of bits, else bit by bit. [`crate::masks`] is
+//! for wide numbers of which neither is known.
 
 use gpurace_protocol::expr::{BinOp, ExprId, Width};
 use gpurace_protocol::range::{Range, View};

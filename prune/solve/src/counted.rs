@@ -10,15 +10,15 @@
 //! Barriers may order a read of the counter with the store and all additions, too. If the store comes before it in the
 //! text as it does before the additions, the read yields a number of the range as well, or the number after it. If all
 //! additions of the iteration come before it in the text, it yields the last number. So all such reads of one iteration
-//! yield the same.
+//! yield the same. This number is at least the ticket of each addition that is made, with what that one adds.
 //!
 //! That nothing else writes to the counter may itself rest on the ranges: threads store to places that they compute
-//! from tickets. So the prover first supposes the ranges, and then shows the rest. Take the first ticket, or value read,
-//! outside its range. All before it is as supposed, so the counter held a number of the range.
+//! from tickets. So the prover first supposes the ranges, and then shows the rest. Take the first ticket, or value
+//! read, outside its range. All before it is as supposed, so the counter held a number of the range.
 
 use std::collections::{BTreeSet, HashMap};
 
-use gpurace_protocol::expr::{LoopId, OpaqueId};
+use gpurace_protocol::expr::{ExprId, LoopId, OpaqueId};
 use gpurace_protocol::launch::Launch;
 use gpurace_protocol::place::{Place, Turn};
 use gpurace_protocol::protocol::{ObjectId, Op, Protocol};
@@ -131,16 +131,45 @@ fn comes_first(first: &Place, then: &Place, loops: &BTreeSet<LoopId>) -> bool {
     index < later && around.collect::<BTreeSet<_>>() == *loops
 }
 
-/// Returns the values that are another value, with that one: both are the last number of a counter.
-pub fn equal(protocol: &Protocol, counted: &[Counted]) -> HashMap<OpaqueId, OpaqueId> {
-    let mut found = HashMap::new();
+/// What is known of the last numbers of counters.
+#[derive(Clone, Debug, Default)]
+pub struct LastNumbers {
+    /// The values read that are another value, with that one.
+    pub same: HashMap<OpaqueId, OpaqueId>,
+    /// The tickets that are less than a last number, if they are drawn.
+    pub below: HashMap<OpaqueId, Below>,
+}
+
+/// A ticket's last number.
+#[derive(Clone, Debug)]
+pub struct Below {
+    /// The last number.
+    pub last: OpaqueId,
+    /// What the addition adds. The ticket and this are at most the last number.
+    pub added: ExprId,
+    /// The conditions under which a thread draws the ticket, in each iteration.
+    pub guards: Vec<(ExprId, bool)>,
+}
+
+/// Returns what is known of the last numbers of counters.
+pub fn last_numbers(protocol: &Protocol, counted: &[Counted]) -> LastNumbers {
+    let places = Place::all(protocol);
+    let additions = by_object(protocol, &places);
+    let mut found = LastNumbers::default();
     for of in counted {
         let is_of_these_loops = |value: &OpaqueId| {
             let loops = &protocol.opaques[value.0 as usize].loops;
             loops.len() == of.loops.len() && loops.iter().all(|id| of.loops.contains(id))
         };
-        if let Some(&one) = of.last.iter().find(|value| is_of_these_loops(value)) {
-            found.extend(of.last.iter().filter(|&&value| value != one).map(|&value| (value, one)));
+        let Some(&last) = of.last.iter().find(|value| is_of_these_loops(value)) else { continue };
+        found.same.extend(of.last.iter().filter(|&&value| value != last).map(|&value| (value, last)));
+        let made = additions.iter().filter(|(object, _)| *object == of.object).flat_map(|(_, all)| all);
+        for (ticket, addition) in made {
+            let place = &places[addition.number];
+            if place.loops().map(|of| of.id).collect::<BTreeSet<_>>() == of.loops {
+                let (added, guards) = (addition.added, place.guards());
+                found.below.insert(*ticket, Below { last, added, guards });
+            }
         }
     }
     found

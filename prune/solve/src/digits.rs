@@ -212,7 +212,7 @@ mod tests {
             wrap: Wrap::Exact,
             next: &next,
             handed: &Default::default(),
-            same: &Default::default(),
+            last: &Default::default(),
         };
         let mut encoder = Encoder::new(setting, Group::Block);
         let small = "the numbers are small";

@@ -1,11 +1,11 @@
 //! Expressions of a protocol as linear terms and formulas, for two symbolic threads.
 //!
 //! # Exactness
-//! The encoder turns a lift ([`gpurace_protocol::range`]) into a linear term. Some values must be computed in a view. If
-//! the range does not show that the lift fits the view, there are two ways. With [`Wrap::Assume`], fitting becomes a
-//! condition of the proof. With [`Wrap::Exact`], a new unknown counts the multiples of `2^width` between lift and value.
-//! Quotients, remainders and bits get unknowns with facts that define them. An execution may skip the computation of a
-//! value. The facts about such a value always have a solution, so they exclude no execution.
+//! The encoder turns a lift ([`gpurace_protocol::range`]) into a linear term. Some values must be computed in a view.
+//! If the range does not show that the lift fits the view, there are two ways. With [`Wrap::Assume`], fitting becomes a
+//! condition of the proof. With [`Wrap::Exact`], a new unknown counts the multiples of `2^width` between lift and
+//! value. Quotients, remainders and bits get unknowns with facts that define them. An execution may skip the
+//! computation of a value. The facts about such a value always have a solution, so they exclude no execution.
 
 mod arguments;
 mod cases;
@@ -26,6 +26,7 @@ use gpurace_protocol::range::{Range, Ranges, View, lift_constant, special};
 
 use self::loops::Iterated;
 use crate::contents::Loaded;
+use crate::counted::LastNumbers;
 use crate::handed::Handed;
 use crate::linear::{Atom, Encoded, Formula, Lin, TooBig};
 use crate::masks::Masked;
@@ -58,8 +59,8 @@ pub struct Setting<'a> {
     pub next: &'a HashMap<VarId, ExprId>,
     /// The values that threads hand to their blocks, once that is shown.
     pub handed: &'a OnceCell<Vec<Handed>>,
-    /// The opaque values that are another opaque value, with that one.
-    pub same: &'a HashMap<OpaqueId, OpaqueId>,
+    /// What is known of the last numbers of counters.
+    pub last: &'a LastNumbers,
 }
 
 /// An unknown's name and range.
@@ -76,8 +77,7 @@ pub struct AtomInfo {
 pub(crate) struct Division {
     pub(crate) x: Lin,
     pub(crate) by: Lin,
-    /// True if the dividend may be negative: the quotient is rounded towards zero, and the
-    /// remainder has the dividend's sign.
+    /// True if the dividend may be negative. The quotient is rounded towards zero, so the remainder has its sign.
     pub(crate) towards_zero: bool,
     /// Set if the divisor may be 0 or negative: whether the operator is signed, and its width. The
     /// results of a division by zero depend on both.

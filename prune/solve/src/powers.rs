@@ -172,8 +172,8 @@ impl<'a> Encoder<'a> {
         Ok(value)
     }
 
-    /// Adds the fact that a variable which is multiplied in each iteration is no smaller than at first, if it never wraps
-    /// as its loop compares it.
+    /// Adds the fact that a variable which is multiplied in each iteration is no smaller than at first, if it never
+    /// wraps as its loop compares it.
     fn grows(&mut self, f: &mut Frame<'a>, info: VarInfo<'a>, value: &Lin) -> Encoded<()> {
         let view = match self.setting.exprs.get(info.of.cond) {
             Expr::Cmp(CmpOp::Slt | CmpOp::Sle, ..) => View::Signed,

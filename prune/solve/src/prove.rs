@@ -43,7 +43,7 @@ use self::rings::Ring;
 use crate::Options;
 use crate::alias::{Alias, alias};
 use crate::candidates::candidates;
-use crate::counted::{counted, equal, with_ranges};
+use crate::counted::{counted, last_numbers, with_ranges};
 use crate::encode::{Setting, Wrap};
 use crate::expected::{Expected, expected};
 use crate::handed::handed;
@@ -106,8 +106,8 @@ struct Less {
     asker: Box<Asker>,
 }
 
-/// Returns the verdicts, if it can be shown that values are as uniform as supposed and, with `counts`, that tickets have
-/// the ranges that follow from their counters. Else returns what may still be supposed.
+/// Returns the verdicts, if it can be shown that values are as uniform as supposed and, with `counts`, that tickets
+/// have the ranges that follow from their counters. Else returns what may still be supposed.
 fn verdicts(
     Steady { protocol, conditions }: &Steady,
     supposed: &[Supposed],
@@ -118,7 +118,7 @@ fn verdicts(
     let protocol = supposing(protocol, supposed);
     let ordered: Vec<_> = supposed.iter().map(|of| (of.value, of.read)).collect();
     let ranges = if counts { counted(&protocol, launch, &ordered) } else { Vec::new() };
-    let same = equal(&protocol, &ranges);
+    let last = last_numbers(&protocol, &ranges);
     let protocol = &with_ranges(protocol, &ranges);
     let mut exprs = protocol.exprs.clone();
     let next = next_values(protocol, &mut exprs);
@@ -136,7 +136,7 @@ fn verdicts(
         wrap: if launch.is_some() { Wrap::Exact } else { Wrap::Assume },
         next: &next,
         handed: &shown,
-        same: &same,
+        last: &last,
     };
     let mut prover = Prover::new(setting, asker, candidates, expected, conditions.clone());
     prover.keep_consistent_candidates();

@@ -19,6 +19,7 @@ use gpurace_protocol::protocol::{ObjectId, ObjectKind, Protocol};
 use gpurace_protocol::range::Loops;
 
 use crate::alias::{Alias, alias};
+use crate::counted::LastNumbers;
 use crate::encode::{Setting, Wrap};
 
 /// A protocol in which loaded values are as uniform as their addresses.
@@ -70,9 +71,9 @@ fn loads(protocol: &Protocol, launch: Option<&Launch>) -> Vec<(usize, Load)> {
     let next = HashMap::new();
     let handed = OnceCell::new();
     let exprs = &protocol.exprs;
-    let same = HashMap::new();
+    let last = LastNumbers::default();
     let setting =
-        Setting { protocol, exprs, launch, wrap: Wrap::Exact, next: &next, handed: &handed, same: &same };
+        Setting { protocol, exprs, launch, wrap: Wrap::Exact, next: &next, handed: &handed, last: &last };
     let places = Place::all(protocol);
     let mut found = Vec::new();
     for (index, opaque) in protocol.opaques.iter().enumerate() {

@@ -68,8 +68,8 @@ fn strides_of_a_constant() {
     at_launch(&p, &launch([4, 1, 1], [8, 1, 1], &p, &[100]), &sites);
 }
 
-/// In each iteration, the threads are spread over a square that gets smaller, down to nothing: the rest of a matrix that
-/// is factored.
+/// In each iteration, the threads are spread over a square that gets smaller, down to nothing: the rest of a matrix
+/// that is factored.
 #[test]
 fn squares_that_get_smaller() {
     let kernel = |op: [BinOp; 2], stride: i64, size: u64| {

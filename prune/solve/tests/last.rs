@@ -293,8 +293,8 @@ enum Sort {
     NotAlways,
 }
 
-/// `for (i = 1; i < m; i++) { for (j = i - 1; j >= 0; j--) { if (own[j] <= v) break; own[j + 1] = own[j]; } own[j + 1] = v; }`.
-/// Returns the site of the last write too.
+/// `for (i = 1; i < m; i++) { for (j = i - 1; j >= 0; j--) { if (own[j] <= v) break; own[j + 1] = own[j]; } own[j + 1]
+/// = v; }`. Returns the site of the last write too.
 fn sort(case: Sort) -> (Kernel, SiteId) {
     let mut k = Kernel::new("sort");
     let (a, m, t) = (k.pointer("a"), k.scalar("m"), k.tid());

@@ -39,7 +39,8 @@ enum Case {
     EndsAlone,
 }
 
-/// `do { if (t == 0) item = atomicAdd(next, 1); sync; i = item; sync; if (i < n) out[i * 64 + t] = ...; } while (i < n);`
+/// `do { if (t == 0) item = atomicAdd(next, 1); sync; i = item; sync; if (i < n) out[i * 64 + t] = ...; } while (i <
+/// n);`
 fn queue(case: Case) -> (Kernel, Vec<SiteId>) {
     let mut k = Kernel::new("queue");
     let (next, out, n) = (k.pointer("next"), k.pointer("out"), k.scalar("n"));
@@ -243,7 +244,8 @@ enum Break {
     AtTheEndOfEachThread,
 }
 
-/// `for (r = 0; r < n; ++r) { if (stop[r]) break; tile[t] = ...; sync; ... = tile[t ^ 1]; sync; } sync; ... = tile[t ^ 2];`
+/// `for (r = 0; r < n; ++r) { if (stop[r]) break; tile[t] = ...; sync; ... = tile[t ^ 1]; sync; } sync; ... = tile[t ^
+/// 2];`
 fn rounds(case: Break) -> (Kernel, Vec<SiteId>) {
     let mut k = Kernel::new("breaks");
     let (stop, n) = (k.pointer("stop"), k.scalar("n"));
@@ -448,7 +450,7 @@ fn lists_that_hold_all_that_a_block_adds() {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 enum Append {
     /// The threads read the number of elements once.
     Once,
@@ -466,6 +468,14 @@ enum Append {
     AddedBetween,
     /// A thread that a loaded value chooses starts the number.
     SomeStart,
+    /// Each thread that has added writes at the place that it got.
+    OwnPlace,
+    /// All threads write at the place that they would have got.
+    PlaceOfAll,
+    /// They write at twice the place, beyond those of the block.
+    TwicePlace,
+    /// Some threads read the number before all have added.
+    OwnPlaceEarly,
 }
 
 /// `if (t == 0) n = 0; sync; atomicAdd(&n, 1); sync; if (t == 0) base = atomicAdd(count, n); sync;
@@ -498,8 +508,14 @@ fn append(case: Append, rounds: bool) -> Protocol {
             k.sync();
             read
         });
-        k.take(DEVICE, n, zero, one, &around);
-        if case != Append::Early {
+        let odd = k.binc(BinOp::And, t, 1);
+        let odd = k.eqc(odd, 1);
+        let own = if case >= Append::OwnPlace {
+            k.when(odd, |k| k.take(DEVICE, n, zero, one, &around))
+        } else {
+            k.take(DEVICE, n, zero, one, &around)
+        };
+        if !matches!(case, Append::Early | Append::OwnPlaceEarly) {
             k.sync();
         }
         let amount = before.unwrap_or_else(|| load(k, n));
@@ -517,9 +533,16 @@ fn append(case: Append, rounds: bool) -> Protocol {
         let taken = if case == Append::Once { amount } else { load(k, n) };
         let start = load(k, base);
         let last = if case == Append::OneMore { k.addc(taken, 1) } else { taken };
-        let writes = k.lt(t, last);
+        let many = k.c(64);
+        let all = k.lt(t, many);
+        let (writes, place) = match case {
+            Append::PlaceOfAll => (all, own),
+            Append::TwicePlace => (odd, k.mulc(own, 2)),
+            Append::OwnPlace | Append::OwnPlaceEarly => (odd, own),
+            _ => (k.lt(t, last), t),
+        };
         let site = k.when(writes, |k| {
-            let at = k.add(start, t);
+            let at = k.add(start, place);
             k.write(list, at)
         });
         k.sync();
@@ -546,6 +569,10 @@ fn blocks_that_take_places_for_all_that_they_have_added() {
             (Append::BeforeAndAfter, false),
             (Append::AddedBetween, false),
             (Append::SomeStart, false),
+            (Append::OwnPlace, true),
+            (Append::PlaceOfAll, false),
+            (Append::TwicePlace, false),
+            (Append::OwnPlaceEarly, false),
         ] {
             let p = append(case, rounds);
             let places = gpurace_protocol::place::Place::all(&p);

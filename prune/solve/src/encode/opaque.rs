@@ -52,7 +52,7 @@ impl<'a> Encoder<'a> {
         width: Width,
         view: View,
     ) -> Encoded<Lin> {
-        let id = *self.setting.same.get(&id).unwrap_or(&id);
+        let id = *self.setting.last.same.get(&id).unwrap_or(&id);
         let Some(opaque) = self.setting.protocol.opaques.get(id.0 as usize) else {
             return Ok(Lin::atom(self.fresh("opaque", view.all(width))));
         };
@@ -85,6 +85,7 @@ impl<'a> Encoder<'a> {
             self.one_in_one_iteration(key, &value)?;
             if opaque.ticket.is_some() {
                 self.drawn.push(Drawn { ticket: id, side, at, value: value.clone() });
+                self.is_below_last_number(f, (id, width), &value)?;
             } else {
                 self.is_handed(f, id, &value)?;
             }
@@ -135,6 +136,26 @@ impl<'a> Encoder<'a> {
         }
         self.facts.extend(facts);
         self.mentioned.push((key, value.clone()));
+        Ok(())
+    }
+
+    /// Adds the fact that a ticket, if the thread draws it, is less than the last number of its counter.
+    fn is_below_last_number(
+        &mut self,
+        f: &Frame<'a>,
+        (ticket, width): (OpaqueId, Width),
+        value: &Lin,
+    ) -> Encoded<()> {
+        let Some(below) = self.setting.last.below.get(&ticket) else { return Ok(()) };
+        let mut frame = Frame::uncertain(self.setting, f.side, f.iteration.clone());
+        let mut drawn = Vec::new();
+        for &(cond, holds) in &below.guards {
+            let cond = self.cond(&mut frame, cond)?;
+            drawn.push(if holds { cond } else { cond.negated() });
+        }
+        let added = self.computed(&mut frame, below.added, View::Signed)?;
+        let last = self.opaque(&mut frame, below.last, width, View::Unsigned)?;
+        self.facts.push(Formula::all(drawn).implies(Formula::le(&value.plus(1, &added)?, &last)?));
         Ok(())
     }
 

@@ -78,8 +78,9 @@ pub(super) fn decided<'a>(
     Ok(if value { holds } else { holds.negated() })
 }
 
-/// Follows the way to an access. Adds to `sought` that its iterations run, and that the guards hold for which `counts` is
-/// true. `fixed` gives values of loop variables, and `counter` the number of a loop's iteration, which is in a range.
+/// Follows the way to an access. Adds to `sought` that its iterations run, and that the guards hold for which `counts`
+/// is true. `fixed` gives values of loop variables, and `counter` the number of a loop's iteration, which is in a
+/// range.
 pub(super) fn walk<'a>(
     encoder: &mut Encoder<'a>,
     sought: &mut Vec<Formula>,

@@ -9,8 +9,8 @@
 //! The other loop waits in iteration `k < period` for the phase of the arrival that armed the mbarrier of iteration
 //! `k`, and in iteration `k + period` for that of iteration `k`. So it waits for all phases, one after the other.
 //!
-//! Named barriers are armed in the same way: the arrivals before the loop meet what the other loop does in as many first
-//! iterations. What the loop does in iteration `k` meets the other loop so many iterations later.
+//! Named barriers are armed in the same way: the arrivals before the loop meet what the other loop does in as many
+//! first iterations. What the loop does in iteration `k` meets the other loop so many iterations later.
 
 use std::collections::BTreeSet;
 
@@ -45,7 +45,8 @@ impl<'a> Prover<'a> {
         self.armed_by(&armed, &arrivals[at], &arrivals[to])
     }
 
-    /// What is known of a named barrier that the arrivals `armed` arm: `own` arrives there in a loop, and `other` waits.
+    /// What is known of a named barrier that the arrivals `armed` arm: `own` arrives there in a loop, and `other`
+    /// waits.
     fn armed_by(
         &mut self,
         armed: &[&Arrival<'a>],

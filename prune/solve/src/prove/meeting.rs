@@ -170,8 +170,8 @@ impl<'a> Prover<'a> {
         Ok(conditions)
     }
 
-    /// Returns the ways in which threads of a group meet in two accesses with no barrier of the group in between, and the
-    /// conditions for that. Else returns why the barriers order nothing.
+    /// Returns the ways in which threads of a group meet in two accesses with no barrier of the group in between, and
+    /// the conditions for that. Else returns why the barriers order nothing.
     fn between_barriers(
         &mut self,
         i: usize,
