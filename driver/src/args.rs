@@ -64,8 +64,8 @@ pub struct Args {
     pub own_libraries: Vec<&'static OwnLibrary>,
     /// The libraries that the link goes without, since they were not found. The caller sets this too.
     pub missing_libraries: Vec<MissingLibrary>,
-    /// clang's library of OpenMP, for objects that were compiled with it: nvcc links them without `-fopenmp`. The caller
-    /// sets this too.
+    /// clang's library of OpenMP, for objects that were compiled with it: nvcc links them without `-fopenmp`. The
+    /// caller sets this too.
     pub openmp_of_clang: Option<PathBuf>,
     /// `-dlink`, as spelled: write an object that joins the device code of others, not a program.
     pub device_link: Option<String>,

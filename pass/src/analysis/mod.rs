@@ -1,6 +1,6 @@
 //! Analyses: they read the IR and change nothing. Each question has one answer: control flow,
-//! dominators, loops and regions, uniform values, the start of an address, values that are computed alike, the parts of the program
-//! that a kernel reaches.
+//! dominators, loops and regions, uniform values, the start of an address, values that are computed alike, the parts of
+//! the program that a kernel reaches.
 
 pub mod address;
 pub mod aggregates;

@@ -1,7 +1,7 @@
 //! The barrier of the grid of `cooperative_groups`. It is a function of a header, not an instruction.
 //! It counts the blocks in memory that the driver provides. The checker sees its atomics, and takes
-//! the order of phases from them; protocols and the control flow for the report do not. So before anything is inlined, this
-//! module puts a call behind the barrier that marks it. It removes the calls once both are made.
+//! the order of phases from them; protocols and the control flow for the report do not. So before anything is inlined,
+//! this module puts a call behind the barrier that marks it. It removes the calls once both are made.
 //!
 //! A barrier in two parts (`barrier_arrive`, `barrier_wait`) gets no mark, since it does not order the
 //! accesses that a thread makes between the two.

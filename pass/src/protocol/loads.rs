@@ -153,8 +153,8 @@ impl Extraction<'_> {
         }
     }
 
-    /// The place of a variable in constant memory behind the arguments, and its size. `None` for a variable of which the
-    /// host does not know the address.
+    /// The place of a variable in constant memory behind the arguments, and its size. `None` for a variable of which
+    /// the host does not know the address.
     unsafe fn constant_at(&mut self, variable: LLVMValueRef) -> Option<(u32, u64)> {
         // SAFETY: by contract.
         let (symbol, is_known, size) = unsafe {

@@ -2,8 +2,8 @@
 //!
 //! # The rule
 //! A static shared variable is such an array if nothing else accesses it, all in one kernel. In memory that holds other
-//! data too, arrays are told apart by the constants of their addresses ([`members`]). The prover shows that nothing else
-//! accesses these. In both cases:
+//! data too, arrays are told apart by the constants of their addresses ([`members`]). The prover shows that nothing
+//! else accesses these. In both cases:
 //!
 //! * Each initialisation has the same constant count, and a barrier of the block lies between it and all that follows.
 //! * Arrivals are by one, and stay expected.

@@ -185,7 +185,8 @@ fn a_wait_without_end_is_ended() {
     }
 }
 
-/// Every thread waits for a flag that nobody sets. It gives way at two places in turn, as the loops of `cuda::barrier` do.
+/// Every thread waits for a flag that nobody sets. It gives way at two places in turn, as the loops of `cuda::barrier`
+/// do.
 unsafe extern "C" fn waits_at_two_places(ctx: *mut ThreadCtx, args: *const u8) {
     // SAFETY: the launch passes flag.
     unsafe {

@@ -17,8 +17,8 @@ pub struct Rules {
     pub barriers_acquire: bool,
     /// `fence.sc` operations synchronise in Fence-SC order.
     pub full_fences: bool,
-    /// Of Fence-SC order, what a read shows: a `fence.sc` comes before a write by barriers alone, the writer has made one
-    /// itself, and the write was observed by a thread that makes a `fence.sc` afterwards.
+    /// Of Fence-SC order, what a read shows: a `fence.sc` comes before a write by barriers alone, the writer has made
+    /// one itself, and the write was observed by a thread that makes a `fence.sc` afterwards.
     pub observed_fences: bool,
     /// A write that was observed precedes what follows its observer, though nothing was released.
     pub observation: bool,

@@ -194,8 +194,8 @@ int main(int, char** argv) {
     }
 }
 
-/// A launch that cannot be repeated runs bare too, if it is large. A child checks it if the host touches what it touches
-/// before it waits.
+/// A launch that cannot be repeated runs bare too, if it is large. A child checks it if the host touches what it
+/// touches before it waits.
 #[test]
 fn large_launches_are_kept_in_reserve_for_the_host() {
     let source = r#"

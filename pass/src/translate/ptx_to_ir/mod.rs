@@ -10,8 +10,8 @@
 //! [`gpurace_abi::entry::Entry::Unsupported`] with its name. A launch that reaches the call ends; the
 //! compilation does not, and no value is wrong.
 //!
-//! The carry flag of `add.cc` and its like lasts from one asm to the next: numbers of many words are added by an asm for
-//! each word. So each function of the program has one flag.
+//! The carry flag of `add.cc` and its like lasts from one asm to the next: numbers of many words are added by an asm
+//! for each word. So each function of the program has one flag.
 //!
 //! Approximate instructions (`ex2.approx`, `rcp.approx`, ...) return the host's results, which are more
 //! exact than a GPU's. Asynchronous copies happen at once, so a group is done when it is committed.

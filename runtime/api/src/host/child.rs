@@ -99,8 +99,8 @@ impl Child {
 }
 
 impl WaitingChild {
-    /// Forks a child that answers each question by `answer`. [`may_fork`] has allowed it. The program does not see it if
-    /// it waits for its own children.
+    /// Forks a child that answers each question by `answer`. [`may_fork`] has allowed it. The program does not see it
+    /// if it waits for its own children.
     ///
     /// # Errors
     /// The system's.

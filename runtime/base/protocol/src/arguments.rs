@@ -1,6 +1,6 @@
-//! The argument buffer of a launch, as protocols see it: behind the arguments lie the variables in constant memory. Also
-//! what threads read of it at places that they compute: elements of arrays in structs that are passed by value, such as
-//! `meta.addresses[depth][tensor]`, and elements of tables in constant memory.
+//! The argument buffer of a launch, as protocols see it: behind the arguments lie the variables in constant memory.
+//! Also what threads read of it at places that they compute: elements of arrays in structs that are passed by value,
+//! such as `meta.addresses[depth][tensor]`, and elements of tables in constant memory.
 //!
 //! A launch has only the elements that the protocol's places can name. The other bytes of the
 //! argument buffer may be padding, or elements that the host has not set.

@@ -107,8 +107,8 @@ fn reaches_without(flow: &Flow, from: StepPlace, to: StepPlace, steps: &BTreeSet
 }
 
 /// True if threads may exclude each other from an access that they all make. Before it a thread claims something by an
-/// atomic that changes memory, or waits in a loop of atomics alone. Behind it, it gives that back by an atomic. One that
-/// only decides where its own thread goes gives nothing back, such as that which claims an entry of a table.
+/// atomic that changes memory, or waits in a loop of atomics alone. Behind it, it gives that back by an atomic. One
+/// that only decides where its own thread goes gives nothing back, such as that which claims an entry of a table.
 pub fn may_exclude(flow: &Flow, pair: Pair) -> bool {
     let places = places(flow);
     let sites = || pair.iter().filter_map(|site| places.get(site).copied());

@@ -84,8 +84,9 @@ pub struct Missing {
     pub parted: Vec<(usize, Pair)>,
 }
 
-/// Returns barriers that order all races. All threads that they are for reach each of the places together. `kind` says what a
-/// statement would stand before; `None` if no statement can stand there. `depth` is the number of braces around it.
+/// Returns barriers that order all races. All threads that they are for reach each of the places together. `kind` says
+/// what a statement would stand before; `None` if no statement can stand there. `depth` is the number of braces around
+/// it.
 pub fn missing(
     all: &[Unordered<'_>],
     level: Level,

@@ -79,9 +79,9 @@ impl<'a> Parted<'a> {
     }
 }
 
-/// True if threads of a block, or of a warp, may take several ways at the end of a basic block, or one way in different iterations of
-/// a loop around it. They decide together on the way into code that all of them run or none does, and which has no
-/// other way to it; and on the way out of a loop if all of them run the block in each iteration.
+/// True if threads of a block, or of a warp, may take several ways at the end of a basic block, or one way in different
+/// iterations of a loop around it. They decide together on the way into code that all of them run or none does, and
+/// which has no other way to it; and on the way out of a loop if all of them run the block in each iteration.
 fn is_decided_apart(
     flow: &Flow,
     reversed: &[Vec<usize>],

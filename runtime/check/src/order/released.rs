@@ -122,9 +122,9 @@ impl Released {
     }
 }
 
-/// The phases of the barrier of a grid. Its loads wait until all blocks have arrived. When a block looks, others may have
-/// arrived for the next phase already, and their arrivals change the same word. What they did before orders nothing: the
-/// block goes on whether or not it sees them.
+/// The phases of the barrier of a grid. Its loads wait until all blocks have arrived. When a block looks, others may
+/// have arrived for the next phase already, and their arrivals change the same word. What they did before orders
+/// nothing: the block goes on whether or not it sees them.
 #[derive(Debug)]
 pub(super) struct Phases {
     /// Checked blocks of the grid: a phase has so many arrivals that are known.

@@ -179,8 +179,8 @@ unsafe fn divergence_at(b: *mut Block, id: u32, waiting: &[u32; 32], reason: Div
     }
 }
 
-/// Reports that threads have ended which the source lets skip a barrier of a block entry. `points` has the point of each
-/// thread.
+/// Reports that threads have ended which the source lets skip a barrier of a block entry. `points` has the point of
+/// each thread.
 ///
 /// # Safety
 /// `b` is live.

@@ -102,8 +102,8 @@ fn estimate(shape: Outcome<Shape>, work_size: *mut usize) -> Outcome {
     put(work_size, shape?.work_size())
 }
 
-/// Functions that plan transforms of one rank with the basic layout: the name of each, the parameters for the sizes, the
-/// sizes in three dimensions, the parameter for the batch, if there is one, and the batch.
+/// Functions that plan transforms of one rank with the basic layout: the name of each, the parameters for the sizes,
+/// the sizes in three dimensions, the parameter for the batch, if there is one, and the batch.
 macro_rules! with_basic_layout {
     ($($plan:ident $make:ident $estimate:ident $get_size:ident: ($($n:ident),*) $sizes:expr, ($($batch:ident)?) $count:expr;)*) => {$(
         gpurace_library::functions! { name:

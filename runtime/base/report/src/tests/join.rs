@@ -280,8 +280,8 @@ fn one_barrier_that_no_line_has_a_place_for_orders_two_objects() {
     let tiles = flow("u 1: L4 a0 a2 L5 a1 a3\nu:");
     let pairs: [&[Pair]; 2] = [&[[0, 1]], &[[2, 3]]];
     assert_eq!(joined_as(two(Scope::Block), &tiles, &pairs), [(MissingBarrier, 2)]);
-    // No barrier of a block orders several blocks. Two objects need two barriers if each is stored and read in turn, and
-    // none is possible where threads part.
+    // No barrier of a block orders several blocks. Two objects need two barriers if each is stored and read in turn,
+    // and none is possible where threads part.
     assert_eq!(joined_as(two(Scope::Grid), &tiles, &pairs).len(), 2);
     let in_turn = flow("u 1: L4 a0 L5 a1 L6 a2 L7 a3\nu:");
     assert_eq!(joined_as(two(Scope::Block), &in_turn, &pairs).len(), 2);

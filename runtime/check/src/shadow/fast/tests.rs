@@ -178,8 +178,8 @@ fn the_checks_of_a_word_leave_what_the_table_does() {
     assert!(by_warp > 0);
 }
 
-/// A read that the bits of a list of shared memory decide changes nothing, as the table says. A write among the records,
-/// other bytes, another instruction, another epoch or another warp leave it to the table.
+/// A read that the bits of a list of shared memory decide changes nothing, as the table says. A write among the
+/// records, other bytes, another instruction, another epoch or another warp leave it to the table.
 #[test]
 fn reads_that_a_list_represents_change_nothing() {
     let shadow = Shadow::new(1 << 20, 1 << 10);

@@ -319,8 +319,8 @@ impl Oracle {
         known
     }
 
-    /// Lets a thread learn by a `fence.sc` what Fence-SC order tells of others, if barriers led from those to a write that
-    /// the thread has observed, and the writer has made one itself.
+    /// Lets a thread learn by a `fence.sc` what Fence-SC order tells of others, if barriers led from those to a write
+    /// that the thread has observed, and the writer has made one itself.
     fn acquire_full_fences(&mut self, thread: Thread, scope: Scope) {
         let mut learnt = Clock::new();
         for read in self.past.iter().filter(|read| read.thread == thread) {
