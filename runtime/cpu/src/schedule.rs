@@ -190,11 +190,10 @@ unsafe fn run_loop(b: *mut Block) -> BlockTurn {
             if (*(*b).launch).abort.load(Ordering::Relaxed) {
                 return BlockTurn::Aborted;
             }
-            if (*lane).fiber.is_none() || (*lane).state == LaneState::Fresh {
-                if let Err(error) = Block::start_fiber(b, lane, loop_body) {
-                    without_stack(b, lane, &error);
-                    return BlockTurn::Faulted(lane);
-                }
+            let is_new = (*lane).fiber.is_none() || (*lane).state == LaneState::Fresh;
+            if is_new && let Err(error) = Block::start_fiber(b, lane, loop_body) {
+                without_stack(b, lane, &error);
+                return BlockTurn::Faulted(lane);
             }
             match resume_fiber(b, lane) {
                 Turn::Finished => {
