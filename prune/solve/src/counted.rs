@@ -118,7 +118,7 @@ fn counted_in(
 
 /// True if one access stands before the other in the text, in one iteration of these loops.
 fn comes_first(first: &Place, then: &Place, loops: &BTreeSet<LoopId>) -> bool {
-    let common = first.way.iter().zip(&then.way).take_while(|(x, y)| x.is_same(y)).count();
+    let common = first.turns_with(then);
     let around = first.way[..common].iter().filter_map(|turn| match turn {
         Turn::Into(of) => Some(of.id),
         Turn::At { .. } | Turn::Branch { .. } => None,

@@ -113,7 +113,7 @@ pub fn is_only_store(
 /// access.
 pub fn first_thread_stores(protocol: &Protocol, store: &Place, then: &Place) -> Option<BTreeSet<LoopId>> {
     let alike = |cond| uniformity(protocol, &protocol.exprs, cond) >= Uniform::Block;
-    let common = store.way.iter().zip(&then.way).take_while(|(x, y)| x.is_same(y)).count();
+    let common = store.turns_with(then);
     // Both are in one sequence from here on, the store further to the front.
     let (Turn::At { body, index }, Turn::At { body: other, index: later }) =
         (store.way.get(common)?, then.way.get(common)?)

@@ -77,6 +77,11 @@ impl<'a> Place<'a> {
         of_site.next().filter(|_| of_site.next().is_none())
     }
 
+    /// Returns the number of turns from the start that both accesses have in common.
+    pub fn turns_with(&self, other: &Self) -> usize {
+        self.way.iter().zip(&other.way).take_while(|(x, y)| x.is_same(y)).count()
+    }
+
     /// True if each thread that makes the other access makes this one before it, in the same iterations of the loops
     /// around this one.
     pub fn is_made_before(&self, other: &Self) -> bool {
