@@ -62,11 +62,13 @@ use std::collections::HashMap;
 use std::ffi::{c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use gpurace_abi::deciding::Memory;
 use gpurace_abi::meta::{KernelMeta, ModuleMeta, Site, VariableMeta, Verdict};
 use gpurace_protocol::wire;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
+use crate::analysis::deciding;
 use crate::checks::covered::Spared;
 use crate::checks::flow::Flows;
 use crate::checks::grid_sync;
@@ -176,6 +178,7 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
             true => flow::of_kernels(module, &sites, &mut positions),
             false => Flows::default(),
         };
+        let deciding = deciding_memory(module, config);
         grid_sync::unmark(module);
         let spared = spare_checks(&sites, config);
         instrument::insert_checks(module, &sites.accesses, &spared);
@@ -186,6 +189,7 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
         for kernel in &mut kernels {
             kernel.cluster = clusters.get(&kernel.name).copied();
             kernel.flow = flows.of_kernels.get(&kernel.name).cloned();
+            kernel.memory = deciding.get(&kernel.name).cloned();
             for (param, structs) in
                 kernel.params.iter_mut().zip(structs.of_kernels.get(&kernel.name).into_iter().flatten())
             {
@@ -299,6 +303,19 @@ unsafe fn prove_sites(module: LLVMModuleRef, sites: &Sites, structs: &Structs, c
     unsafe { prove::prove(module, &sites.accesses, structs, config) }
 }
 
+/// Finds what decides the accesses of each kernel, for launches that may be alike an earlier one.
+unsafe fn deciding_memory(module: LLVMModuleRef, config: &Config) -> HashMap<String, Vec<Memory>> {
+    if !config.sanitize || config.prune != Prune::Launch {
+        return HashMap::new();
+    }
+    // SAFETY: by `compile`'s contract.
+    unsafe {
+        let kernels = ir::kernels(module).into_iter();
+        let found = |(kernel, _)| Some((ir::name(kernel), deciding::of_kernel(module, kernel)?));
+        kernels.filter_map(found).collect()
+    }
+}
+
 /// Finds the checks that other checks stand for.
 unsafe fn spare_checks(sites: &Sites, config: &Config) -> Spared {
     if config.prune == Prune::Off {
@@ -357,7 +374,7 @@ fn add_verdicts(sites: &mut [Site], kernels: &mut [KernelMeta], known: &[KernelF
         let Some(known) = known.iter().find(|k| k.name == kernel.name) else { continue };
         kernel.verdicts = kernel.sites.iter().map(|&id| facts::of_site(known, id).verdict).collect();
         if kernel.verdicts.iter().all(|verdict| *verdict == Verdict::Proved) {
-            kernel.flow = None;
+            (kernel.flow, kernel.memory) = (None, None);
         }
         for (&id, &verdict) in kernel.sites.iter().zip(&kernel.verdicts) {
             let least = &mut least[id as usize];

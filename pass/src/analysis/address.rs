@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 
 use gpurace_abi::context::offset;
+use gpurace_abi::meta::PointerPlace;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::target::{LLVMGetModuleDataLayout, LLVMOffsetOfElement};
@@ -176,6 +177,29 @@ unsafe fn start(value: LLVMValueRef) -> Start {
                 Start::Context
             }
             _ => Start::Other,
+        }
+    }
+}
+
+/// The place in a kernel's arguments of a loaded pointer, if it is a field of a struct that is passed by value.
+pub unsafe fn field_of_argument(
+    module: LLVMModuleRef,
+    kernel: LLVMValueRef,
+    pointer: LLVMValueRef,
+) -> Option<PointerPlace> {
+    // SAFETY: by contract.
+    unsafe {
+        if ir::value_opcode(pointer) != Some(LLVMOpcode::LLVMLoad) {
+            return None;
+        }
+        match start_of(module, LLVMGetOperand(pointer, 0)) {
+            // A kernel may also write to its own copy of the struct.
+            (Start::Argument(index), copy, Some(offset))
+                if ir::byval_type(kernel, index).is_some() && only_loaded(copy) =>
+            {
+                Some(PointerPlace { index: u32::try_from(index).ok()?, offset: u32::try_from(offset).ok()? })
+            }
+            _ => None,
         }
     }
 }

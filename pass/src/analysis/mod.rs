@@ -6,6 +6,7 @@ pub mod address;
 pub mod aggregates;
 pub mod control_flow;
 pub mod counted;
+pub mod deciding;
 pub mod locals;
 pub mod loops;
 pub mod numbers;

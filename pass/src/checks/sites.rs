@@ -46,7 +46,7 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::{LLVMAtomicOrdering, LLVMOpcode};
 
-use crate::analysis::address::{self, Start};
+use crate::analysis::address;
 use crate::checks::annotations;
 use crate::ir::debug_info;
 use crate::ir::entry_calls::CONTEXT_FUNCTION;
@@ -341,18 +341,7 @@ unsafe fn parameter_of(
         if let Some(index) = parameters.iter().position(|&parameter| parameter == start) {
             return Some(PointerPlace { index: u32::try_from(index).ok()?, offset: 0 });
         }
-        if ir::value_opcode(start) != Some(LLVMOpcode::LLVMLoad) {
-            return None;
-        }
-        match address::start_of(module, LLVMGetOperand(start, 0)) {
-            // A kernel may also write to its own copy of the struct.
-            (Start::Argument(index), copy, Some(offset))
-                if ir::byval_type(kernel, index).is_some() && address::only_loaded(copy) =>
-            {
-                Some(PointerPlace { index: u32::try_from(index).ok()?, offset: u32::try_from(offset).ok()? })
-            }
-            _ => None,
-        }
+        address::field_of_argument(module, kernel, start)
     }
 }
 

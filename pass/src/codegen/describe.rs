@@ -75,6 +75,7 @@ pub unsafe fn kernels(
                 stack: u32::try_from(reach.locals).unwrap_or(u32::MAX),
                 cluster: None,
                 flow: None,
+                memory: None,
             });
         }
     }

@@ -4,6 +4,7 @@
 //! | module | what it tests |
 //! |---|---|
 //! | this one | conditions, launches and kept answers, on the kernels of [`SOURCE`] |
+//! | [`alike`] | launches that make the same accesses as one that was checked |
 //! | [`arrays`] | shared arrays that are accessed at loaded places |
 //! | [`indices`] | indices that a launch loads |
 //! | [`objects`] | textures, and pointers in structs |
@@ -22,6 +23,7 @@
 //! | [`covered`] | reads that another access's check stands for |
 //! | [`warnings`] | warnings, remarks and facts of the compiler |
 
+mod alike;
 mod arrays;
 mod butterflies;
 mod constants;

@@ -231,6 +231,14 @@ pub struct KernelLaunch<'a> {
     pub call_site: CallSite,
 }
 
+impl<'a> KernelLaunch<'a> {
+    /// The arguments as bytes.
+    pub fn argument_bytes(&self) -> &'a [u8] {
+        // SAFETY: the slice has the same size in bytes.
+        unsafe { std::slice::from_raw_parts(self.args.as_ptr().cast(), size_of_val(self.args)) }
+    }
+}
+
 /// Prints why device code cannot be used, and returns the error for the program.
 pub fn invalid_image(why: &str) -> Error {
     message::error(why);

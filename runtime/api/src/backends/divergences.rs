@@ -14,6 +14,7 @@ pub(super) fn of_launch(record: &LaunchRecord, report: &LaunchReport, options: &
     let reports_skipped = options.skipped_barrier == Lesser::Report && record.kernel.module.meta.instrumented;
     let skipped = report.skipped.iter().filter(|_| reports_skipped);
     EndedLaunch {
+        is_whole: true,
         divergence: scattered
             .chain(skipped)
             .chain(&report.divergence)

@@ -329,15 +329,12 @@ pub(super) fn launch_of<'a>(
     begun: &BegunLaunch,
     checks: Option<Arc<gpurace_check::Launch>>,
 ) -> gpurace_cpu::KernelLaunch<'a> {
-    // SAFETY: the slice has the same size in bytes.
-    let args =
-        unsafe { std::slice::from_raw_parts(launch.args.as_ptr().cast::<u8>(), size_of_val(launch.args)) };
     gpurace_cpu::KernelLaunch {
         entry,
         block_entry,
         kernel: launch.kernel.meta(),
         shape: launch.shape,
-        args,
+        args: launch.argument_bytes(),
         cooperative: launch.cooperative,
         id: begun.record.id,
         checks,

@@ -6,6 +6,7 @@
 //! | module | what it knows |
 //! |---|---|
 //! | [`decision`] | what is decided about the sites of a launch |
+//! | [`alike`] | launches that make the same accesses as one that was checked |
 //! | [`configuration`] | a launch as the prover sees it, the same in every run of the program |
 //! | [`cache`] | answers that are kept on disk between runs |
 //! | [`known`] | the launches of a kernel that a decision is known of |
@@ -25,6 +26,8 @@
 //!                 and test the conditions of these proofs at later launches that have them too
 //!           else: solve with the launch's values         ──► bare, or checked without proved sites
 //!           else: look at the indices that the launch loads, and solve with what is known of them
+//!           else: compare it with the launches that were checked without a finding
+//!                                                        ──► bare, if it is alike one of them
 //!
 //!           a launch that loads words of memory (`p->width`, `p->data`) and does not change them:
 //!           the same, with these words as arguments
@@ -33,6 +36,7 @@
 //! A program whose kernels are proved by their conditions never loads the solver. If the library is
 //! missing, accesses that the conditions leave unproved are checked.
 
+pub mod alike;
 pub mod cache;
 pub mod configuration;
 pub mod contents;
@@ -63,6 +67,7 @@ use rustc_hash::FxHashMap;
 use crate::backend::module::{Kernel, KernelLaunch};
 use crate::host::notes::Notes;
 use crate::program::Program;
+use crate::prove::alike::CleanLaunches;
 use crate::prove::cache::{Cache, Key, LaunchAnswer};
 use crate::prove::configuration::Configuration;
 use crate::prove::contents::{Looks, Usefulness};
@@ -72,6 +77,7 @@ use crate::prove::known::{KnownLaunches, MOST_REMEMBERED, View};
 use crate::prove::reach::{Footprint, Reach, Reaches};
 use crate::prove::solver::LaunchSolver;
 
+pub use crate::prove::alike::Alike;
 pub use crate::prove::decision::{Decision, SiteFate};
 
 /// The most statements of a thread that are counted: about a millisecond.
@@ -84,6 +90,8 @@ pub struct KernelProver {
     /// The same for launches that do not change the words of memory that they load.
     with_words: OnceLock<Option<WithWords>>,
     reaches: Reaches,
+    /// Its launches that were checked without a finding.
+    pub clean: CleanLaunches,
     /// A launch of it had to be repeated. Later launches that others may overlap are checked.
     pub was_repeated: AtomicBool,
 }
@@ -191,10 +199,36 @@ impl Prover {
     /// Decides about a launch as if no other operation overlapped it. `checks` is the number of checks in the kernel's
     /// launches so far.
     pub fn decide(&self, program: &Program, launch: &KernelLaunch<'_>, checks: u64) -> Arc<Decision> {
+        self.decide_with(program, launch, checks, || Alike::Unknown).0
+    }
+
+    /// Decides about a launch that no other operation overlaps and that has not begun, as [`Self::decide`] does. Also
+    /// returns what is known of launches that are alike.
+    pub fn decide_alone(
+        &self,
+        program: &Program,
+        launch: &KernelLaunch<'_>,
+        checks: u64,
+    ) -> (Arc<Decision>, Alike) {
+        let on_host = program.backend.get().own_checker().is_none();
+        let clean = &self.of_kernel(launch.kernel).clean;
+        self.decide_with(program, launch, checks, || match on_host {
+            true => clean.alike(program, launch, checks),
+            false => Alike::Unknown,
+        })
+    }
+
+    fn decide_with(
+        &self,
+        program: &Program,
+        launch: &KernelLaunch<'_>,
+        checks: u64,
+        alike: impl FnOnce() -> Alike,
+    ) -> (Arc<Decision>, Alike) {
         let kernel = launch.kernel;
         let prover = self.of_kernel(kernel);
         let Some(view) = prover.view.get_or_init(|| self.read(kernel)) else {
-            return Arc::new(Decision::unproved(kernel));
+            return (Arc::new(Decision::unproved(kernel)), alike());
         };
         let protocol = &view.proofs.of_kernel.protocol;
         let configuration = configuration::of(program, launch, protocol);
@@ -215,10 +249,15 @@ impl Prover {
             }
             known.remember(&configuration.launch, decision)
         });
-        if decision.is_bare() || !looks {
-            return decision;
+        if decision.is_bare() {
+            return (decision, Alike::Unknown);
         }
-        match words() {
+        let alike = alike();
+        if let Alike::Clean(decision) = &alike {
+            return (decision.clone(), alike);
+        }
+        let decision = match words() {
+            _ if !looks => decision,
             Some((words, in_place)) => {
                 drop(known);
                 self.decide_with_words(decision, words, kernel, in_place, checks)
@@ -228,7 +267,13 @@ impl Prover {
                 let launch = (&view.proofs, configuration, in_place);
                 self.decide_with_contents(decision, &mut known, kernel, launch, checks)
             }
+        };
+        if decision.is_bare()
+            && let Alike::New(fingerprint) = alike
+        {
+            prover.clean.add(fingerprint, &decision);
         }
+        (decision, alike)
     }
 
     /// The kernel for launches that do not change the words of memory that they load, and the launch with these words.

@@ -9,6 +9,7 @@ use gpurace_abi::ablation::{self, Mechanism};
 use gpurace_check::{Clusters, HostAccess, KernelKey, LaunchInfo, Touched, Transfer};
 use gpurace_protocol::touched::Manner;
 use gpurace_report::schema::Divergence;
+use parking_lot::MutexGuard;
 
 use super::Session;
 use crate::backend::memory::TransferSide;
@@ -18,9 +19,9 @@ use crate::host::stack::{self, LaunchStack};
 use crate::order::{OperationOrder, StreamId, TransferOrder};
 use crate::program::named_regions::NamedRegions;
 use crate::program::python_stacks::PythonStackId;
-use crate::prove::Decision;
 use crate::prove::decision::is_in_shared_memory;
 use crate::prove::reach::{Footprint, Reach, Repeatable, Span};
+use crate::prove::{Alike, Decision};
 use crate::session::launch_record::LaunchRecord;
 use crate::session::overlapped::{self, BareLaunch, OverlappedOperations};
 use crate::session::{transfer_sites, watch};
@@ -45,12 +46,16 @@ pub struct BegunLaunch {
     met_by_host: bool,
     /// The memory that it may touch, if it is to be kept in reserve for the host.
     pub reserve: Option<Footprint>,
+    /// Whether later launches that are alike may run bare.
+    alike: Alike,
 }
 
-/// The divergences of a launch that has ended.
+/// How a launch has ended.
 #[derive(Default)]
 pub struct EndedLaunch {
-    /// Those that are shown.
+    /// It came to its end, without a fault.
+    pub is_whole: bool,
+    /// The divergences that are shown.
     pub divergence: Vec<Divergence>,
     /// Number of further blocks with divergence.
     pub not_shown: u64,
@@ -65,36 +70,38 @@ impl Session {
         let (mut record, ordered) = self.number(launch, &mut overlapped);
         let (nth, is_checked) = self.count_launch(&record);
         if !is_checked {
-            return BegunLaunch { record, ordered, wanted: None, met_by_host: false, reserve: None };
+            let (wanted, reserve, alike) = (None, None, Alike::Unknown);
+            return BegunLaunch { record, ordered, wanted, met_by_host: false, reserve, alike };
         }
         self.count_beside(&ordered);
         let operation = record.operation;
         let met_by_host = watch::add_launch(self, operation, launch);
         // A proof covers one launch alone, neither the host nor other operations.
         let on_host = self.backend().own_checker().is_none();
-        let (decision, reserve) = if (ordered.overlaps || met_by_host) && on_host {
-            self.decide_overlapped(&mut overlapped, launch, &ordered, operation, met_by_host)
+        let (decision, reserve, alike) = if (ordered.overlaps || met_by_host) && on_host {
+            let (decision, reserve) =
+                self.decide_overlapped(&mut overlapped, launch, &ordered, operation, met_by_host);
+            (decision, reserve, Alike::Unknown)
         } else if met_by_host {
-            (Arc::new(Decision::unproved(kernel)), None)
-        } else if overlapped.holds_bare() {
-            (self.decide_after_bare(&mut overlapped, launch), None)
+            (Arc::new(Decision::unproved(kernel)), None, Alike::Unknown)
         } else {
-            drop(overlapped);
-            (self.decide(launch), None)
+            let (decision, alike) = self.decide_alone(overlapped, launch);
+            (decision, None, alike)
         };
+        let is_bare = decision.is_bare() || matches!(alike, Alike::Clean(_));
         {
             let mut state = self.state.lock();
             let counts = state.counts.entry(kernel.key).or_default();
             counts.add_fates(&decision.fates);
-            counts.proved += u64::from(decision.is_bare());
+            counts.proved += u64::from(is_bare);
         }
         // Only a launch that is checked, or may be repeated later, can be in a report.
-        if nth < STACKS_KEPT && (ordered.overlaps || met_by_host || !decision.is_bare()) {
+        if nth < STACKS_KEPT && (ordered.overlaps || met_by_host || !is_bare) {
             (record.stack, record.args) = (stack::callers(), launch.args.into());
             self.state.lock().keep_details(&record);
         }
-        let wanted = (!decision.is_bare()).then_some(decision);
-        BegunLaunch { record, ordered, wanted, met_by_host, reserve }
+        let wanted = (!is_bare).then_some(decision);
+        BegunLaunch { record, ordered, wanted, met_by_host, reserve, alike }
     }
 
     /// Gives a launch its number and its place among the operations. Both are taken under one lock, so later launches
@@ -169,18 +176,23 @@ impl Session {
         self.prover.decide(&self.program, launch, self.checks_in(launch.kernel))
     }
 
-    /// Decides about a launch that nothing overlaps, where bare launches before it may be repeated for the checker.
-    fn decide_after_bare(
+    /// Decides about a launch that nothing overlaps. Bare launches before it are repeated for the checker if they may
+    /// conflict with its checks.
+    fn decide_alone(
         &self,
-        overlapped: &mut OverlappedOperations,
+        overlapped: MutexGuard<'_, OverlappedOperations>,
         launch: &KernelLaunch<'_>,
-    ) -> Arc<Decision> {
-        let decision = self.decide(launch);
-        if !decision.is_bare() {
+    ) -> (Arc<Decision>, Alike) {
+        let kernel = launch.kernel;
+        // Without such launches, others may begin meanwhile.
+        let after_bare = overlapped.holds_bare().then_some(overlapped);
+        let (decision, alike) = self.prover.decide_alone(&self.program, launch, self.checks_in(kernel));
+        let is_bare = decision.is_bare() || matches!(alike, Alike::Clean(_));
+        if let Some(mut overlapped) = after_bare.filter(|_| !is_bare) {
             let footprint = self.prover.reach(&self.program, launch).footprint;
-            self.repeat_before(overlapped, launch.kernel, &footprint, &[]);
+            self.repeat_before(&mut overlapped, kernel, &footprint, &[]);
         }
-        decision
+        (decision, alike)
     }
 
     /// Decides about a launch that others or the host may overlap. It runs without checks only if no earlier
@@ -318,7 +330,7 @@ impl Session {
     pub fn begun_for_host(&self, begun: &BegunLaunch) -> BegunLaunch {
         let wanted = Some(Arc::new(Decision::unproved(begun.record.kernel)));
         let (record, ordered) = (begun.record.clone(), begun.ordered.clone());
-        BegunLaunch { record, ordered, wanted, met_by_host: true, reserve: None }
+        BegunLaunch { record, ordered, wanted, met_by_host: true, reserve: None, alike: Alike::Unknown }
     }
 
     /// Starts the checks of a launch in the checker of this process.
@@ -414,6 +426,14 @@ impl Session {
             let mut state = self.state.lock();
             state.counts.entry(begun.record.kernel.key).or_default().checks += stats.checks_executed;
             self.write_new_races(&mut state);
+        }
+        if let (Alike::New(fingerprint), Some(decision)) = (&begun.alike, &begun.wanted)
+            && found.is_whole
+            && found.divergence.is_empty()
+            && found.not_shown == 0
+            && !self.checker().has_raced(KernelKey(begun.record.kernel.key))
+        {
+            self.prover.of_kernel(begun.record.kernel).clean.add(*fingerprint, decision);
         }
         for divergence in found.divergence {
             self.add_divergence(divergence);

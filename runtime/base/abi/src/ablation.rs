@@ -78,6 +78,8 @@ mechanisms! {
     BareBesideOthers = "bare-beside-others", Running;
     /// Decisions about a kernel's launches that later launches use again.
     RememberedDecisions = "remembered-decisions", Running;
+    /// Launches without checks that make the same accesses as one that was checked.
+    LaunchesAlike = "launches-alike", Running;
     /// The solver's answers, kept on disk from run to run.
     SolverCache = "solver-cache", Running;
 }

@@ -6,6 +6,7 @@
 //! | [`batch`] | accesses that are checked together, and the block frame that holds them |
 //! | [`context`] | [`context::ThreadCtx`], the per-thread record that lowered device code reads its special registers from |
 //! | `diagnostic` | warnings and remarks on their way from the pass to the driver |
+//! | `deciding` | the memory whose contents decide which accesses a launch makes |
 //! | [`device`] | the memory that the host and the checker on a GPU share |
 //! | [`entry`] | the entry points that instrumented and lowered code calls: names, parameters, results |
 //! | `flow` | the control flow of a kernel, as far as the order of its accesses depends on it |
@@ -28,6 +29,8 @@
 pub mod ablation;
 pub mod batch;
 pub mod context;
+#[cfg(feature = "meta")]
+pub mod deciding;
 pub mod device;
 #[cfg(feature = "meta")]
 pub mod diagnostic;

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::deciding::Memory;
 use crate::flow::{Flow, InlinedFunction};
 
 /// The description of a device module, beside its code.
@@ -221,6 +222,10 @@ pub struct KernelMeta {
     /// Its control flow. `None` if all its accesses are proved for every launch, or if the flow is too large.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<Flow>,
+    /// The memory that it accesses, and whether its contents decide what the kernel accesses. `None` if all its accesses
+    /// are proved for every launch, or if something else decides too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Vec<Memory>>,
 }
 
 /// A parameter's place in the argument buffer.

@@ -323,6 +323,11 @@ impl Checker {
         self.inner.races.count()
     }
 
+    /// True if a race was found in a launch of this kernel.
+    pub fn has_raced(&self, kernel: KernelKey) -> bool {
+        self.inner.races.are_in(kernel)
+    }
+
     /// The races found since the last call.
     pub fn take_new_races(&self) -> Vec<RaceRecord> {
         self.inner.races.take_new()

@@ -35,6 +35,11 @@ pub(crate) fn both_same(a: Option<bool>, b: Option<bool>) -> Option<bool> {
 }
 
 impl Races {
+    /// True if some are in launches of this kernel.
+    pub(crate) fn are_in(&self, kernel: KernelKey) -> bool {
+        self.list.lock().records.iter().any(|record| record.kernel == kernel)
+    }
+
     /// Adds a sighting. Returns the race's index, for [`Races::add`], and whether it is new.
     pub(crate) fn see(&self, key: PairKey, record: RaceRecord) -> (usize, bool) {
         let list = &mut *self.list.lock();
