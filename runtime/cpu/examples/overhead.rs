@@ -78,6 +78,7 @@ fn time(executor: &Executor, entry: KernelFn, suspends: bool, blocks: u32, threa
         checks: None,
         checked_blocks: None,
         seed: 0,
+        seed_orders_blocks: false,
         trial: None,
     };
     let mut times: Vec<f64> = (0..21)

@@ -45,8 +45,8 @@ pub struct KernelLaunch<'a> {
     /// The kernel's entry: one of [`Kernel::run`](crate::image::Kernel::run) and
     /// [`Kernel::run_bare`](crate::image::Kernel::run_bare).
     pub entry: KernelFn,
-    /// The block entry, if the kernel has one, with checks if `entry` has them. It runs if the launch has no seed and
-    /// no clusters. A block entry that needs whole warps runs only if the launch has them.
+    /// The block entry, if the kernel has one, with checks if `entry` has them. It runs if no seed orders the threads and
+    /// the launch has no clusters. A block entry that needs whole warps runs only if the launch has them.
     pub block_entry: Option<BlockEntry>,
     /// The kernel's description.
     pub kernel: &'a KernelMeta,
@@ -65,6 +65,8 @@ pub struct KernelLaunch<'a> {
     /// Seed of the schedule. The same seed gives the same run, except for 0: then the blocks are
     /// spread over all workers.
     pub seed: u64,
+    /// The seed orders the blocks alone. The threads of each block run as without a seed.
+    pub seed_orders_blocks: bool,
     /// The number of steps that a trial may make; `None` if the run is no trial. Each turn of a thread is a step, and
     /// so is each check. A trial ends when it has made them, and it prints nothing.
     pub trial: Option<u64>,
@@ -112,10 +114,11 @@ impl Choice {
 
 impl KernelLaunch<'_> {
     /// The block entry, if it runs.
-    pub(crate) fn block_entry(&self) -> Option<BlockEntry> {
+    pub fn block_entry(&self) -> Option<BlockEntry> {
         let has_clusters = self.shape.clusters(self.kernel.sync.clusters).is_some();
         let serves = |entry: &BlockEntry| !entry.needs_whole_warps || self.shape.has_whole_warps();
-        self.block_entry.filter(|entry| !has_clusters && self.seed == 0 && serves(entry))
+        let in_order = self.seed == 0 || self.seed_orders_blocks;
+        self.block_entry.filter(|entry| !has_clusters && in_order && serves(entry))
     }
 
     /// True if each thread has a stack of its own.
@@ -152,6 +155,8 @@ pub struct LaunchReport {
 pub(crate) struct LaunchState {
     pub(crate) entry: KernelFn,
     pub(crate) block_entry: Option<BlockEntry>,
+    /// No block waits for another one: the kernel has a block entry.
+    pub(crate) blocks_are_apart: bool,
     /// Blocks that a worker takes at a time, if the launch has a block entry.
     pub(crate) chunk: u64,
     /// The first block that no worker has taken.
@@ -292,6 +297,7 @@ impl LaunchState {
         Ok(Self {
             entry: launch.entry,
             block_entry: launch.block_entry(),
+            blocks_are_apart: launch.block_entry.is_some(),
             chunk,
             next_chunk: AtomicU64::new(0),
             suspends: launch.suspends(),

@@ -231,6 +231,7 @@ unsafe fn loop_body(lane: *mut u8, handle: JumpHandle) {
             while Block::go_on(b) {
                 (block_entry.run)(ctx, args, frame);
             }
+            (*launch).count_steps(u64::from((*b).threads()) + (*b).steps());
             return;
         }
         let (threads, shape) = ((*b).threads(), (*launch).shape);

@@ -6,8 +6,8 @@ use crate::launch::{Choice, LaunchState};
 use crate::rng::Rng;
 
 /// The number of blocks that change places with each other in half of the drawn schedules. In the other half, and in
-/// all other schedules that are not in order, it is the number that can be resident together. It is never more, since
-/// programs may rely on the start of the blocks before theirs.
+/// all other schedules that are not in order, it is the number that can be resident together. It is never more if blocks
+/// may wait for each other: programs may rely on the start of the blocks before theirs.
 const WINDOW: usize = 8;
 /// The most blocks that change places.
 const WIDEST: usize = 1 << 16;
@@ -34,7 +34,10 @@ impl<'a> Share<'a> {
     /// The share of this worker.
     pub(crate) fn new(launch: &'a LaunchState, worker: usize) -> Self {
         let mut rng = Rng::new(launch.seed, u64::MAX);
-        let together = (launch.most_resident / launch.blocks_of_unit()).clamp(1, WIDEST);
+        let together = match launch.blocks_are_apart {
+            true => WIDEST,
+            false => (launch.most_resident / launch.blocks_of_unit()).clamp(1, WIDEST),
+        };
         let narrow = launch.choice == Choice::Drawn && rng.below(2) == 0;
         Self {
             chunks: launch.in_chunks().then_some(launch),

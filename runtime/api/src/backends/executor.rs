@@ -340,6 +340,7 @@ pub(super) fn launch_of<'a>(
         checks,
         checked_blocks: checked_blocks(session),
         seed: session.options().seed,
+        seed_orders_blocks: false,
         trial: None,
     }
 }

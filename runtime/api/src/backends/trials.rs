@@ -22,11 +22,11 @@ const TRIAL_LIMIT: Duration = Duration::from_secs(60);
 const MOST_STEPS_TO_A_FAULT: u64 = 1 << 24;
 const FAULT_LIMIT: Duration = Duration::from_secs(10);
 
-/// The trials of a launch, which run in children, by seed.
+/// The trials of a launch, which run in children.
 pub(super) struct StartedTrials<'a> {
     session: &'static Session,
     begun: &'a BegunLaunch,
-    children: Vec<(u64, Child)>,
+    children: Vec<(PlannedTrial, Child)>,
 }
 
 impl<'a> StartedTrials<'a> {
@@ -38,7 +38,7 @@ impl<'a> StartedTrials<'a> {
         begun: &'a BegunLaunch,
     ) -> Self {
         let mut started = Self { session, begun, children: Vec::new() };
-        let planned = session.planned_trials(begun, launch.block_entry.is_some());
+        let planned = session.planned_trials(begun, launch.block_entry().is_some());
         if planned.is_empty() {
             return started;
         }
@@ -46,9 +46,9 @@ impl<'a> StartedTrials<'a> {
             started.miss(why);
             return started;
         }
-        for PlannedTrial { seed, most_steps } in planned {
-            match Child::start(|| try_launch(session, executor, launch, begun, (seed, most_steps))) {
-                Ok(child) => started.children.push((seed, child)),
+        for trial in planned {
+            match Child::start(|| try_launch(session, executor, launch, begun, trial)) {
+                Ok(child) => started.children.push((trial, child)),
                 Err(error) => {
                     started.miss(&error.to_string());
                     break;
@@ -68,9 +68,9 @@ impl<'a> StartedTrials<'a> {
     /// Waits for the trials, and adds what they found.
     pub(super) fn end(mut self) {
         let mut trials = Vec::new();
-        for (seed, child) in std::mem::take(&mut self.children) {
+        for (PlannedTrial { seed, orders_blocks, .. }, child) in std::mem::take(&mut self.children) {
             match result(child, TRIAL_LIMIT) {
-                Some(trial) => trials.push(Trial { seed, ..trial }),
+                Some(trial) => trials.push(Trial { seed, ordered_blocks: orders_blocks, ..trial }),
                 None => self.miss("a process was ended, or took too long"),
             }
         }
@@ -93,7 +93,7 @@ pub(super) fn fault_of_one_thread(
     known: &schema::Fault,
 ) -> Option<schema::Fault> {
     child::may_fork(executor.threads() + session.idle_threads()).ok()?;
-    let in_order = (1, MOST_STEPS_TO_A_FAULT);
+    let in_order = PlannedTrial { seed: 1, most_steps: MOST_STEPS_TO_A_FAULT, orders_blocks: false };
     let child = Child::start(|| try_launch(session, executor, launch, begun, in_order)).ok()?;
     let found = result(child, FAULT_LIMIT)?.fault?;
     let is_same = (found.kind, &found.object) == (known.kind, &known.object);
@@ -143,11 +143,16 @@ fn try_launch(
     executor: &Executor,
     launch: &gpurace_cpu::KernelLaunch<'_>,
     begun: &BegunLaunch,
-    (seed, most_steps): (u64, u64),
+    PlannedTrial { seed, most_steps, orders_blocks }: PlannedTrial,
 ) -> Vec<u8> {
     let executor = executor.in_child();
     session.take_new_races();
-    let result = executor.run(&gpurace_cpu::KernelLaunch { seed, trial: Some(most_steps), ..launch.clone() });
+    let result = executor.run(&gpurace_cpu::KernelLaunch {
+        seed,
+        seed_orders_blocks: orders_blocks,
+        trial: Some(most_steps),
+        ..launch.clone()
+    });
     let mut trial = Trial::default();
     match result {
         Ok(report) => {

@@ -27,6 +27,8 @@ const MOST_STEPS_IN_ALL: u64 = 1 << 22;
 const FEWEST_STEPS: u64 = 1 << 12;
 /// How many turns of threads that one loop runs for all of them take as long as a turn on a stack of its own.
 const TURNS_IN_A_LOOP: u64 = 8;
+/// The most trials of a launch that order its blocks alone.
+const OF_BLOCKS: u64 = 2;
 /// Statements of proved code that take as long as a step.
 const STATEMENTS_PER_STEP: u64 = 64;
 /// Steps that a trial counts for beside those that it makes: a fork takes as long.
@@ -93,6 +95,8 @@ pub struct Trial {
     pub steps: u64,
     /// It ended before the launch did.
     pub unfinished: bool,
+    /// Its seed ordered the blocks alone.
+    pub ordered_blocks: bool,
 }
 
 /// What a trial of a launch may cost, as estimated before.
@@ -132,6 +136,18 @@ impl TrialCost {
         }
     }
 
+    /// True if trials of the launch order its blocks alone: one loop runs all threads of a block, and a trial thread by
+    /// thread would end early.
+    fn orders_blocks(self, in_a_loop: bool) -> bool {
+        in_a_loop && self.whole > LEAST_OF_TRIAL
+    }
+
+    /// The number of trials that order blocks alone, if `wanted` are, and all together may cost as much as is `left`.
+    fn trials_of_blocks(self, wanted: usize, left: u64) -> usize {
+        let fit = left / self.of_launch(true).max(1);
+        fit.min(OF_BLOCKS).min(wanted as u64) as usize
+    }
+
     /// The steps that each of up to `wanted` trials may make, so that all of them cost about as much as is `left`. As
     /// many trials as fit may run to their end, with room for checks. Further ones share the rest and end early. There
     /// are none of these if threads run long between two steps.
@@ -153,6 +169,8 @@ pub struct PlannedTrial {
     pub seed: u64,
     /// The steps that it may make.
     pub most_steps: u64,
+    /// The seed orders the blocks alone.
+    pub orders_blocks: bool,
 }
 
 fn cost_of(begun: &BegunLaunch) -> TrialCost {
@@ -181,13 +199,22 @@ impl Session {
         if left < FEWEST_STEPS || launches.quiet >= QUIET && !launches.count.is_power_of_two() {
             return Vec::new();
         }
-        // First the schedules that are not drawn. The drawn ones are others in each launch.
         let own = self.options().seed;
+        if cost.orders_blocks(in_a_loop) {
+            // Other schedules in each launch. The first one is in order, as the launch is.
+            let seeds = (2..).filter(|&seed| seed != own).skip((launches.explored * OF_BLOCKS) as usize);
+            launches.explored += 1;
+            let of_blocks =
+                seeds.map(|seed| PlannedTrial { seed, most_steps: u64::MAX, orders_blocks: true });
+            return of_blocks.take(cost.trials_of_blocks(wanted, left)).collect();
+        }
+        // First the schedules that are not drawn. The drawn ones are others in each launch.
         let drawn = own.max(5).saturating_add(1 + launches.explored * self.options().explore);
         launches.explored += 1;
         let seeds = (1..=5).chain(drawn..).filter(|&seed| seed != own);
         let steps = cost.steps_of_trials(wanted, left);
-        seeds.zip(steps).map(|(seed, most_steps)| PlannedTrial { seed, most_steps }).collect()
+        let by_threads = |(seed, most_steps)| PlannedTrial { seed, most_steps, orders_blocks: false };
+        seeds.zip(steps).map(by_threads).collect()
     }
 
     /// The threads of this process that belong to the session and are idle.
@@ -205,9 +232,11 @@ impl Session {
         if trials.is_empty() {
             return;
         }
-        let mut found = 0;
+        let (mut found, mut cost) = (0, 0u64);
+        let cost_of = cost_of(begun);
         let mut counts = schema::Trials { launches: 1, ..Default::default() };
-        for Trial { seed, races, divergence, fault, steps, unfinished } in trials {
+        for Trial { seed, races, divergence, fault, steps, unfinished, ordered_blocks } in trials {
+            cost += if ordered_blocks { cost_of.of_launch(true) } else { cost_of.of_steps(steps) };
             counts.trials += 1;
             counts.steps += steps;
             counts.unfinished += u64::from(unfinished);
@@ -222,7 +251,6 @@ impl Session {
             }
         }
         let mut explored = self.explored.lock();
-        let cost = cost_of(begun).of_steps(counts.steps);
         explored.spent = explored.spent.saturating_add(cost).saturating_add(counts.trials * FORK);
         let costs = explored.kernels.entry(begun.record.kernel.key).or_default();
         costs.trials = costs.trials.saturating_add(cost);
@@ -272,6 +300,17 @@ mod tests {
         assert_eq!(cost(1 << 24, 10, 0).steps_of_trials(11, 132_000), [12_000; 11]);
         assert!(cost(1 << 24, 4096, 0).steps_of_trials(11, 132_000).is_empty());
         assert!(cost(512, 0, 0).steps_of_trials(11, 0).is_empty());
+    }
+
+    #[test]
+    fn trials_of_large_launches_order_blocks_where_a_loop_runs_their_threads() {
+        let small = cost(512, 0, 3);
+        let large = cost(1 << 16, 0, 3);
+        assert!(!small.orders_blocks(true) && large.orders_blocks(true) && !large.orders_blocks(false));
+        let one = large.of_launch(true);
+        let counts = [one - 1, one, 2 * one, 9 * one].map(|left| large.trials_of_blocks(11, left));
+        assert_eq!(counts, [0, 1, 2, 2]);
+        assert_eq!(large.trials_of_blocks(1, 9 * one), 1);
     }
 
     #[test]

@@ -132,6 +132,7 @@ impl Run {
             checks,
             checked_blocks: blocks.map(|f| Arc::new(f) as _),
             seed: self.seed,
+            seed_orders_blocks: false,
             trial: self.trial,
         }
     }
