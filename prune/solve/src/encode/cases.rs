@@ -72,6 +72,18 @@ impl<'a> Encoder<'a> {
         Ok(formula)
     }
 
+    /// Returns the formula that a condition has this value.
+    pub fn decided(&mut self, f: &mut Frame<'a>, (cond, value): (ExprId, bool)) -> Encoded<Formula> {
+        let holds = self.cond(f, cond)?;
+        Ok(if value { holds } else { holds.negated() })
+    }
+
+    /// Returns the formula that conditions have these values.
+    pub fn all_decided(&mut self, f: &mut Frame<'a>, conds: &[(ExprId, bool)]) -> Encoded<Formula> {
+        let each = conds.iter().map(|cond| self.decided(f, *cond));
+        Ok(Formula::all(each.collect::<Encoded<Vec<_>>>()?))
+    }
+
     /// Returns a comparison as a formula.
     fn comparison(&mut self, f: &mut Frame<'a>, op: CmpOp, a: ExprId, b: ExprId) -> Encoded<Formula> {
         let exprs = self.setting.exprs;

@@ -202,11 +202,7 @@ impl<'a> Encoder<'a> {
         let (Some(of), Some(guards)) = (loops.loops.get(&last.of), loops.entry.get(&last.of)) else {
             return Ok(Formula::True);
         };
-        let mut comes = Vec::new();
-        for &(cond, holds) in guards {
-            let cond = self.cond(&mut entry, cond)?;
-            comes.push(if holds { cond } else { cond.negated() });
-        }
+        let comes = self.all_decided(&mut entry, guards)?;
         let count = entry.ranges.iterations(of.id);
         let count = Lin::atom(self.fresh("iterations", count));
         let [mut ended, mut before] = [(); 2].map(|()| entry.copy());
@@ -215,7 +211,7 @@ impl<'a> Encoder<'a> {
         let same = Formula::eq(value, &self.computed(&mut ended, last.value, View::Unsigned)?)?;
         let first = Formula::eq(&count, &Lin::constant(0))?;
         let went_on = Formula::any([first, self.cond(&mut before, of.cond)?]);
-        Ok(Formula::all(comes).implies(Formula::all([same, went_on])))
+        Ok(comes.implies(Formula::all([same, went_on])))
     }
 
     /// Returns the variable's value for its lift. If the variable may wrap, either a condition of

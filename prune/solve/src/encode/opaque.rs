@@ -148,14 +148,10 @@ impl<'a> Encoder<'a> {
     ) -> Encoded<()> {
         let Some(below) = self.setting.last.below.get(&ticket) else { return Ok(()) };
         let mut frame = Frame::uncertain(self.setting, f.side, f.iteration.clone());
-        let mut drawn = Vec::new();
-        for &(cond, holds) in &below.guards {
-            let cond = self.cond(&mut frame, cond)?;
-            drawn.push(if holds { cond } else { cond.negated() });
-        }
+        let drawn = self.all_decided(&mut frame, &below.guards)?;
         let added = self.computed(&mut frame, below.added, View::Signed)?;
         let last = self.opaque(&mut frame, below.last, width, View::Unsigned)?;
-        self.facts.push(Formula::all(drawn).implies(Formula::le(&value.plus(1, &added)?, &last)?));
+        self.facts.push(drawn.implies(Formula::le(&value.plus(1, &added)?, &last)?));
         Ok(())
     }
 
