@@ -16,13 +16,13 @@ impl<'a> Encoder<'a> {
             _ if a == b => Ok(a.clone()),
             cond => {
                 let choice = (cond, a.clone(), b.clone());
-                if let Some(known) = self.choices.get(&choice) {
+                if let Some(known) = self.seen.choices.get(&choice) {
                     return Ok(known.clone());
                 }
                 let range = self.range(a).hull(self.range(b));
                 let cases = vec![(choice.0.clone(), a.clone()), (choice.0.clone().negated(), b.clone())];
                 let value = self.by_cases("choice", cases, range)?;
-                self.choices.insert(choice, value.clone());
+                self.seen.choices.insert(choice, value.clone());
                 Ok(value)
             }
         }
@@ -42,7 +42,7 @@ impl<'a> Encoder<'a> {
             let fact = at.clone().implies(Formula::eq(&value, case)?);
             self.facts.push(fact);
         }
-        self.cases.insert(atom, cases);
+        self.seen.cases.insert(atom, cases);
         Ok(value)
     }
 
