@@ -9,8 +9,8 @@ use crate::encode::Frame;
 use crate::linear::{Encoded, Formula, Lin};
 
 impl<'a> Question<'a> {
-    /// Adds to `sought` that an iteration is the first one, or that conditions held in the one before. A thread may skip
-    /// a condition that is not certain.
+    /// Asks whether an iteration is the first one, or conditions held in the one before. A thread may skip a condition
+    /// that is not certain.
     pub(super) fn follows(
         &mut self,
         frame: &Frame<'a>,
@@ -32,7 +32,7 @@ impl<'a> Question<'a> {
         Ok(())
     }
 
-    /// Adds to `sought` that `i != n` with step 1 means `i < n`, if the loop starts at or below `n`; for
+    /// Notes that `i != n` with step 1 means `i < n`, if the loop starts at or below `n`; for
     /// step -1, the mirror image.
     pub(super) fn ends_at_equality(&mut self, frame: &mut Frame<'a>, of: &Loop) -> Encoded<()> {
         let Self { encoder, sought } = self;

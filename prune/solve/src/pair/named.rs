@@ -124,8 +124,8 @@ pub fn unmatched<'a>(setting: Setting<'a>, both: [&Turned<'a>; 2], shift: i64) -
     Ok(question)
 }
 
-/// Asks about an early end. A thread leaves the second one's loop, which has no breaks, in some iteration, and all loops
-/// around it. Another thread comes to an iteration of the first one's loop that is more than `shift` later.
+/// Asks about an early end. A thread leaves the second one's loop, which has no breaks, in some iteration, and all
+/// loops around it. Another thread comes to an iteration of the first one's loop that is more than `shift` later.
 pub fn leaves_early<'a>(
     setting: Setting<'a>,
     [later, at]: [&Turned<'a>; 2],
