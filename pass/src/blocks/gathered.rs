@@ -31,11 +31,11 @@ use super::rows::{self, BatchedAccess};
 use crate::analysis::address::{Term, gep_parts};
 use crate::analysis::control_flow::ControlFlow;
 use crate::analysis::loops::Loops;
+use crate::checks::instrument::open_branch;
 use crate::ir;
 use crate::ir::entry_calls::{EntryCalls, checked_address, entry_of};
 
 unsafe extern "C" {
-    fn gpurace_split_before(instruction: LLVMValueRef) -> LLVMBasicBlockRef;
     fn gpurace_address_number(builder: LLVMBuilderRef, address: LLVMValueRef) -> LLVMValueRef;
 }
 
@@ -325,12 +325,9 @@ impl GatherBuilder<'_> {
         // SAFETY: by contract; the builder is right before the instruction.
         unsafe {
             let block = LLVMGetInstructionParent(before);
-            let on = gpurace_split_before(before);
-            let inside = LLVMInsertBasicBlockInContext(self.context, on, c"".as_ptr());
-            LLVMInstructionEraseFromParent(LLVMGetBasicBlockTerminator(block));
-            LLVMPositionBuilderAtEnd(self.b, block);
-            let branch = LLVMBuildCondBr(self.b, condition, inside, on);
+            let on = open_branch(self.b, condition, before);
             if rare {
+                let branch = LLVMGetBasicBlockTerminator(block);
                 let int = LLVMInt32TypeInContext(self.context);
                 let [once, often] = [1, 2000].map(|n| LLVMValueAsMetadata(LLVMConstInt(int, n, 0)));
                 let name = LLVMMDStringInContext2(self.context, c"branch_weights".as_ptr(), 14);
@@ -338,7 +335,6 @@ impl GatherBuilder<'_> {
                 let kind = ir::metadata_kind(branch, "prof");
                 LLVMSetMetadata(branch, kind, LLVMMetadataAsValue(self.context, weights));
             }
-            LLVMPositionBuilderAtEnd(self.b, inside);
             LLVMPositionBuilderBefore(self.b, LLVMBuildBr(self.b, on));
             then();
             LLVMPositionBuilderBefore(self.b, before);

@@ -185,52 +185,19 @@ unsafe fn of_kernel(
         let arguments = vec![Uniform::Grid; parameters];
         let inputs = Inputs::of_threads(arguments, vec![false; parameters], Uniform::Grid);
         let uniformity = Uniformity::of(module, Rc::clone(&graph), inputs);
-        let deciding = deciding(&graph, &known.observed);
-        let is_data = volatile_is_data(&graph, &known.volatile_loads);
-        let as_data = |step: Step| match step {
-            Step::Atomic(site) if is_data && known.volatile.contains(&site) => Step::Access(site),
-            _ => step,
-        };
-        let spinning = &spins::headers(kernel) | &spins::polling(kernel);
         let own_loops = own_loops(&graph, &lines);
         let calls = Calls::of(&graph, |instruction| known.steps.contains_key(&instruction));
-        let blocks = graph.blocks.iter().zip(&graph.instructions).enumerate();
-        let blocks = blocks.map(|(index, (&block, instructions))| FlowBlock {
-            uniform: uniformity.control(index) >= Uniform::Block,
-            warp: uniformity.control(index) == Uniform::Warp,
-            decides: deciding.contains(&block),
-            spins: spinning.contains(&block),
-            next: ir::successors(block)
-                .iter()
-                .filter_map(|next| graph.index.get(next).map(|&next| next as u32))
-                .collect(),
-            steps: {
-                let around = graph.loop_of[index];
-                let begun = |instruction| {
-                    let own = match around {
-                        // A barrier before a call is outside of the loops that were inlined there.
-                        Some(around) if !own_loops.contains(&around) => lines.of_instruction(instruction),
-                        _ => lines.of_statement(instruction),
-                    };
-                    let own = own.map(Step::Line);
-                    own.into_iter().chain(inlined.steps(instruction, &calls, around)).collect()
-                };
-                let of_site = |instruction| {
-                    let own = known.steps.get(&instruction).map_or(&[][..], Vec::as_slice);
-                    own.iter().map(|&step| as_data(step))
-                };
-                let mut steps = steps(module, instructions, begun, of_site);
-                let own = lines.of_loop(block).map(|lines| [*lines.start(), *lines.end()].map(Step::Line));
-                end_loop(&mut steps, own.or_else(|| inlined.of_loop(block, &calls)));
-                steps
-            },
-        });
-        let mut blocks: Vec<FlowBlock> = blocks.collect();
+        let data = match volatile_is_data(&graph, &known.volatile_loads) {
+            true => known.volatile.clone(),
+            false => HashSet::new(),
+        };
+        let of = KernelSteps { module, graph: &graph, known, lines, own_loops, calls, data };
+        let mut blocks = of.blocks(kernel, &uniformity, inlined);
         leave_directly(&mut blocks, &graph);
         meeting::run_where_threads_meet(&mut blocks, &graph);
         // Lanes that alone reach a sync of some lanes could wait there for others that wait at a new barrier.
         let waits_alone = blocks.iter().any(|block| !block.uniform && block.steps.contains(&Step::Lanes));
-        inlined.add_copies(&graph, &calls, |index| blocks[index].uniform && !waits_alone);
+        inlined.add_copies(&graph, &of.calls, |index| blocks[index].uniform && !waits_alone);
         let update = |found: FoundUpdate| Update {
             read: found.read,
             change: found.change,
@@ -239,18 +206,87 @@ unsafe fn of_kernel(
         };
         let updates = updates.into_iter().flatten().map(update).collect();
         let staged = stages::staged(&graph, &uniformity, known.plain.get(&kernel).map_or(&[], Vec::as_slice));
-        let of_kernel = |all: &HashMap<_, Vec<u32>>| {
+        let own = |all: &HashMap<_, Vec<u32>>| {
             let mut own = all.get(&kernel).cloned().unwrap_or_default();
-            own.retain(|site| !is_data || !known.volatile.contains(site));
+            own.retain(|site| !of.data.contains(site));
             own
         };
-        let (looks, shared) = (of_kernel(&known.looks), of_kernel(&known.shared));
-        let arrivals = of_kernel(&known.arrivals);
+        let (looks, shared, arrivals) = (own(&known.looks), own(&known.shared), own(&known.arrivals));
         let mut counts =
             counts(&graph, &known.observed, known.atomics.get(&kernel).map_or(&[], Vec::as_slice));
         counts.retain(|site| !arrivals.contains(site));
         meeting::give_entries(&mut blocks, &graph);
         Some(Flow { blocks, updates, looks, counts, shared, arrivals, staged })
+    }
+}
+
+/// What the steps of a kernel's basic blocks follow from.
+struct KernelSteps<'a> {
+    module: LLVMModuleRef,
+    graph: &'a Graph,
+    known: &'a Known<'a>,
+    lines: OwnLines,
+    own_loops: HashSet<usize>,
+    calls: Calls,
+    /// Volatile accesses that are data: no flags or locks.
+    data: HashSet<u32>,
+}
+
+impl KernelSteps<'_> {
+    /// The basic blocks of the kernel.
+    unsafe fn blocks(
+        &self,
+        kernel: LLVMValueRef,
+        uniformity: &Uniformity,
+        inlined: &mut Inlined<'_>,
+    ) -> Vec<FlowBlock> {
+        let graph = self.graph;
+        // SAFETY: by contract.
+        unsafe {
+            let deciding = deciding(graph, &self.known.observed);
+            let spinning = &spins::headers(kernel) | &spins::polling(kernel);
+            let number = |next| graph.index.get(&next).map(|&next| next as u32);
+            let block = |(index, &block)| FlowBlock {
+                uniform: uniformity.control(index) >= Uniform::Block,
+                warp: uniformity.control(index) == Uniform::Warp,
+                decides: deciding.contains(&block),
+                spins: spinning.contains(&block),
+                next: ir::successors(block).into_iter().filter_map(number).collect(),
+                steps: self.steps(index, inlined),
+            };
+            graph.blocks.iter().enumerate().map(block).collect()
+        }
+    }
+
+    /// The steps of a basic block.
+    unsafe fn steps(&self, index: usize, inlined: &mut Inlined<'_>) -> Vec<Step> {
+        let around = self.graph.loop_of[index];
+        // SAFETY: by contract.
+        unsafe {
+            let begun = |instruction| {
+                let own = match around {
+                    // A barrier before a call is outside of the loops that were inlined there.
+                    Some(around) if !self.own_loops.contains(&around) => {
+                        self.lines.of_instruction(instruction)
+                    }
+                    _ => self.lines.of_statement(instruction),
+                };
+                let own = own.map(Step::Line);
+                own.into_iter().chain(inlined.steps(instruction, &self.calls, around)).collect()
+            };
+            let of_site = |instruction| {
+                let own = self.known.steps.get(&instruction).map_or(&[][..], Vec::as_slice);
+                own.iter().map(|&step| match step {
+                    Step::Atomic(site) if self.data.contains(&site) => Step::Access(site),
+                    _ => step,
+                })
+            };
+            let mut steps = steps(self.module, &self.graph.instructions[index], begun, of_site);
+            let block = self.graph.blocks[index];
+            let own = self.lines.of_loop(block).map(|lines| [*lines.start(), *lines.end()].map(Step::Line));
+            end_loop(&mut steps, own.or_else(|| inlined.of_loop(block, &self.calls)));
+            steps
+        }
     }
 }
 

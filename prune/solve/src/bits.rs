@@ -156,7 +156,7 @@ impl<'a> Encoder<'a> {
         if let Some(c) = x.as_constant() {
             return Ok((0..count).map(|i| Lin::constant(c >> i & 1)).collect());
         }
-        if let Some(known) = self.bits.get(&(x.clone(), count)) {
+        if let Some(known) = self.seen.bits.get(&(x.clone(), count)) {
             return Ok(known.clone());
         }
         let bits: Vec<_> = (0..count).map(|_| Lin::atom(self.fresh("bit", Range::new(0, 1)))).collect();
@@ -169,7 +169,7 @@ impl<'a> Encoder<'a> {
         let has_no_more = Formula::within(x, Range::new(0, (1 << count) - 1))?;
         let fact = has_no_more.implies(Formula::eq(x, &sum)?);
         self.facts.push(fact);
-        self.bits.insert((x.clone(), count), bits.clone());
+        self.seen.bits.insert((x.clone(), count), bits.clone());
         Ok(bits)
     }
 }

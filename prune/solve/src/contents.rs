@@ -62,7 +62,7 @@ impl<'a> Encoder<'a> {
         let loops = &protocol.opaques[id.0 as usize].loops;
         let at = f.iteration.iter().filter(|(of, _)| loops.contains(of));
         let at = at.map(|(of, k)| (*of, k.clone())).collect();
-        self.loaded.push(Loaded { id, side: f.side, at, place, value: signed, within: false });
+        self.seen.loaded.push(Loaded { id, side: f.side, at, place, value: signed, within: false });
         Ok(())
     }
 
@@ -72,7 +72,7 @@ impl<'a> Encoder<'a> {
         let Some(launch) = self.setting.launch else { return Ok(()) };
         let places = Place::all(self.setting.protocol);
         let mut facts = Vec::new();
-        for loaded in self.loaded.iter_mut().filter(|loaded| loaded.side == f.side) {
+        for loaded in self.seen.loaded.iter_mut().filter(|loaded| loaded.side == f.side) {
             let site = self.setting.protocol.opaques[loaded.id.0 as usize].loaded_by;
             let load = places.iter().find(|place| Some(place.access.site) == site);
             if load.is_some_and(|load| load.is_made_before(access))
@@ -91,8 +91,8 @@ impl<'a> Encoder<'a> {
     /// and the formula that both have loaded equal ones. `None` if there are no such values.
     pub(crate) fn where_loaded_alike(&self, distance: &Lin) -> Encoded<Option<(Formula, Lin)>> {
         let (mut rest, mut alike) = (distance.clone(), Vec::new());
-        for (n, x) in self.loaded.iter().enumerate() {
-            for y in &self.loaded[..n] {
+        for (n, x) in self.seen.loaded.iter().enumerate() {
+            for y in &self.seen.loaded[..n] {
                 let ([(own, 1)], [(other, 1)]) = (&x.value.terms[..], &y.value.terms[..]) else { continue };
                 let factor = |atom| rest.terms.iter().find(|(of, _)| of == atom).map_or(0, |(_, c)| *c);
                 let c = factor(own);
@@ -109,7 +109,7 @@ impl<'a> Encoder<'a> {
     pub(crate) fn contents_facts(&mut self) -> Encoded<()> {
         let Some(launch) = self.setting.launch else { return Ok(()) };
         let mut facts = Vec::new();
-        let loaded = &self.loaded[..self.loaded.len().min(MOST)];
+        let loaded = &self.seen.loaded[..self.seen.loaded.len().min(MOST)];
         for (n, x) in loaded.iter().enumerate() {
             for y in &loaded[..n] {
                 let Some(contents) = launch.contents_of(x.id).filter(|of| of.loads.contains(&y.id)) else {
@@ -156,7 +156,8 @@ impl<'a> Encoder<'a> {
     /// The formula that a choice chooses the element of a loaded value. `None` if the query does not mention the value
     /// that decides.
     fn chosen(&self, launch: &Launch, choice: &Choice, of: &Loaded) -> Encoded<Option<Formula>> {
-        let by = self.loaded.iter().find(|by| (by.id, by.side, &by.at) == (choice.value, of.side, &of.at));
+        let by =
+            self.seen.loaded.iter().find(|by| (by.id, by.side, &by.at) == (choice.value, of.side, &of.at));
         let (Some(by), Some(contents)) = (by, launch.contents_of(choice.value)) else { return Ok(None) };
         let (lo, hi) = choice.range;
         let inside = Formula::within(&by.value, Range::new(lo.into(), hi.into()))?;

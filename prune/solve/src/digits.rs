@@ -139,6 +139,7 @@ fn parts(sum: &Lin, radix: i128) -> (Lin, Lin) {
 /// `b + 64 ((a + b) mod 8)`, which is `64 a + 65 b - 512 q`, as `b + 64 r`.
 fn in_digits(encoder: &mut Encoder, sum: &Lin) -> Encoded<Lin> {
     let mut divided: Vec<_> = encoder
+        .seen
         .quotients
         .iter()
         .filter_map(|(division, (q, _))| match (&q.terms[..], division.by.as_constant()) {

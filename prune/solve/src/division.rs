@@ -39,7 +39,7 @@ impl Encoder<'_> {
             terms: rest.terms.iter().map(|(a, c)| (*a, c / g)).collect(),
         };
         let key = Division::new(small.clone(), Lin::constant(by / g));
-        let (q, r) = match self.quotients.get(&key) {
+        let (q, r) = match self.seen.quotients.get(&key) {
             Some(known) => known.clone(),
             None => {
                 let by = by / g;
@@ -57,7 +57,7 @@ impl Encoder<'_> {
                 };
                 let r = small.plus(-by, &q)?;
                 self.facts.push(Formula::within(&r, Range::new(0, by - 1))?);
-                self.quotients.insert(key, (q.clone(), r.clone()));
+                self.seen.quotients.insert(key, (q.clone(), r.clone()));
                 (q, r)
             }
         };
@@ -100,7 +100,7 @@ impl Encoder<'_> {
             otherwise: (!positive).then_some((matches!(op, BinOp::SDiv | BinOp::SRem), width)),
             ..Division::new(x.clone(), by.clone())
         };
-        if let Some(known) = self.quotients.get(&key) {
+        if let Some(known) = self.seen.quotients.get(&key) {
             return Ok(known.clone());
         }
         // A divisor with few constant values gets one case for each value.
@@ -109,7 +109,7 @@ impl Encoder<'_> {
             && cases.iter().all(|(_, c)| *c >= 0)
         {
             let both = self.divide_by_each(x, cases, View::Unsigned.all(width))?;
-            self.quotients.insert(key, both.clone());
+            self.seen.quotients.insert(key, both.clone());
             return Ok(both);
         }
         // Neither is further from 0 than the dividend, or any value.
@@ -122,7 +122,7 @@ impl Encoder<'_> {
         if floor {
             self.compare_quotients(x, by, &q)?;
         }
-        self.quotients.insert(key, (q.clone(), r.clone()));
+        self.seen.quotients.insert(key, (q.clone(), r.clone()));
         Ok((q, r))
     }
 
@@ -140,7 +140,7 @@ impl Encoder<'_> {
     /// Adds facts about quotients by one divisor. A larger dividend has no smaller quotient. If the dividend grows by
     /// the divisor, the quotient grows by one.
     fn compare_quotients(&mut self, x: &Lin, by: &Lin, q: &Lin) -> Encoded<()> {
-        let alike = self.quotients.iter().filter(|(other, _)| other.by == *by && !other.towards_zero);
+        let alike = self.seen.quotients.iter().filter(|(other, _)| other.by == *by && !other.towards_zero);
         let mut alike: Vec<(Lin, Lin)> = alike.map(|(other, (q, _))| (other.x.clone(), q.clone())).collect();
         alike.sort_unstable();
         let zero = Lin::constant(0);

@@ -112,25 +112,16 @@ enum Key {
 /// value.
 pub(crate) type Cases = Vec<(Formula, Lin)>;
 
-/// The unknowns and facts of one query.
-pub struct Encoder<'a> {
-    pub(crate) setting: Setting<'a>,
-    /// The smallest group that contains both threads.
-    pub group: Group,
-    /// Unknowns, by number.
-    pub atoms: Vec<AtomInfo>,
-    /// Facts that hold in every execution.
-    pub facts: Vec<Formula>,
-    /// The conditions on wrapping that the query assumes.
-    pub needs: BTreeSet<Condition>,
-    /// Descriptions of the opaque values that the query mentions.
-    pub opaque: BTreeSet<String>,
-    /// The tickets that the query mentions.
+/// What a query mentions so far: one value has one unknown, and facts compare values of one kind.
+#[derive(Default)]
+pub(crate) struct Seen {
+    /// Tickets.
     pub(crate) drawn: Vec<Drawn>,
-    /// The loaded values of which something is known that the query mentions.
+    /// Loaded values of which something is known.
     pub(crate) loaded: Vec<Loaded>,
-    /// The opaque values and variables without a known step that the query mentions in iterations of loops.
+    /// Opaque values and variables without a known step, in iterations of loops.
     mentioned: Vec<(Key, Lin)>,
+    /// Values that both threads, or several places, may use.
     shared: HashMap<Key, Atom>,
     /// Choices between two values by a condition.
     choices: HashMap<(Formula, Lin, Lin), Lin>,
@@ -151,6 +142,23 @@ pub struct Encoder<'a> {
     /// Products of a factor that has a constant part and may be 0, and another factor.
     pub(crate) shifted_products: BTreeMap<(Lin, Lin), Lin>,
     pub(crate) factors: HashMap<Atom, Vec<Lin>>,
+}
+
+/// The unknowns and facts of one query.
+pub struct Encoder<'a> {
+    pub(crate) setting: Setting<'a>,
+    /// The smallest group that contains both threads.
+    pub group: Group,
+    /// Unknowns, by number.
+    pub atoms: Vec<AtomInfo>,
+    /// Facts that hold in every execution.
+    pub facts: Vec<Formula>,
+    /// The conditions on wrapping that the query assumes.
+    pub needs: BTreeSet<Condition>,
+    /// Descriptions of the opaque values that the query mentions.
+    pub opaque: BTreeSet<String>,
+    /// What the query mentions.
+    pub(crate) seen: Seen,
 }
 
 /// The number of the thread with index 0 in the block of thread 0. The one in the block of thread 1 is next to it, if
@@ -232,23 +240,7 @@ impl<'a> Encoder<'a> {
             facts: Vec::new(),
             needs: BTreeSet::new(),
             opaque: BTreeSet::new(),
-            drawn: Vec::new(),
-            loaded: Vec::new(),
-            mentioned: Vec::new(),
-            shared: HashMap::new(),
-            choices: HashMap::new(),
-            powers: HashMap::new(),
-            iterated: HashMap::new(),
-            quotients: HashMap::new(),
-            bits: HashMap::new(),
-            masked: Vec::new(),
-            parity_values: Vec::new(),
-            mixes: HashMap::new(),
-            cases: HashMap::new(),
-            case_products: HashMap::new(),
-            monomials: HashMap::new(),
-            shifted_products: BTreeMap::new(),
-            factors: HashMap::new(),
+            seen: Seen::default(),
         }
     }
 
@@ -266,29 +258,29 @@ impl<'a> Encoder<'a> {
         })
     }
 
-    /// Returns the unknown for this value. It is new if the query does not mention the value yet.
-    fn keyed(&mut self, key: Key, name: &str, range: Range) -> Lin {
-        if let Some(atom) = self.shared.get(&key) {
-            return Lin::atom(*atom);
+    /// Returns the unknown for this value, and whether it is new: the query did not mention the value before.
+    fn keyed(&mut self, key: Key, name: &str, range: Range) -> (Lin, bool) {
+        if let Some(atom) = self.seen.shared.get(&key) {
+            return (Lin::atom(*atom), false);
         }
         if range.lo == range.hi {
-            return Lin::constant(range.lo);
+            return (Lin::constant(range.lo), false);
         }
         let atom = self.fresh(name, range);
-        self.shared.insert(key, atom);
-        Lin::atom(atom)
+        self.seen.shared.insert(key, atom);
+        (Lin::atom(atom), true)
     }
 
     /// Returns `blockDim`.
     pub fn ntid(&mut self, axis: Axis) -> Lin {
         let range = self.special(Expr::Ntid(axis));
-        self.keyed(Key::Ntid(axis), &format!("blockDim.{axis:?}"), range)
+        self.keyed(Key::Ntid(axis), &format!("blockDim.{axis:?}"), range).0
     }
 
     /// Returns `gridDim`.
     pub fn nctaid(&mut self, axis: Axis) -> Lin {
         let range = self.special(Expr::Nctaid(axis));
-        self.keyed(Key::Nctaid(axis), &format!("gridDim.{axis:?}"), range)
+        self.keyed(Key::Nctaid(axis), &format!("gridDim.{axis:?}"), range).0
     }
 
     /// Returns `threadIdx` of a side.
@@ -315,9 +307,8 @@ impl<'a> Encoder<'a> {
         node: Expr,
         count: impl FnOnce(&mut Self) -> Lin,
     ) -> Encoded<Lin> {
-        let known = self.shared.len();
-        let index = self.keyed(key, name, self.special(node));
-        if self.shared.len() > known {
+        let (index, is_new) = self.keyed(key, name, self.special(node));
+        if is_new {
             let count = count(self);
             self.facts.push(Formula::lt(&index, &count)?);
         }
@@ -395,10 +386,9 @@ impl<'a> Encoder<'a> {
         }
         let size = 1i128 << width.bits();
         let times = Range::new((range.lo - all.lo).div_euclid(size), (range.hi - all.lo).div_euclid(size));
-        let known = self.shared.len();
-        let wraps = self.keyed(Key::Wraps(lin.clone(), width, view), "wraps", times);
+        let (wraps, is_new) = self.keyed(Key::Wraps(lin.clone(), width, view), "wraps", times);
         let value = lin.plus(-size, &wraps)?;
-        if self.shared.len() > known {
+        if is_new {
             let fact = Formula::within(&value, all)?;
             self.facts.push(fact);
         }
@@ -416,7 +406,7 @@ impl<'a> Encoder<'a> {
             Expr::Nctaid(axis) => Ok(self.nctaid(axis)),
             Expr::DynamicShared => {
                 let range = self.special(Expr::DynamicShared);
-                Ok(self.keyed(Key::DynamicShared, "dynamic_smem_size", range))
+                Ok(self.keyed(Key::DynamicShared, "dynamic_smem_size", range).0)
             }
             Expr::Lane => Ok(self.warp_and_lane(f.side)?.1),
             Expr::Param { id: param, width } => self.param(param, width, view),
@@ -462,11 +452,10 @@ impl<'a> Encoder<'a> {
             return Ok(Lin::constant(view.read(width, *bits)));
         }
         let name = self.setting.protocol.params.get(id.0 as usize).map_or("?", |p| &p.name);
-        let known = self.shared.len();
-        let value = self.keyed(Key::Param(id, view), name, view.all(width));
-        if self.shared.len() > known {
+        let (value, is_new) = self.keyed(Key::Param(id, view), name, view.all(width));
+        if is_new {
             let other = if view == View::Signed { View::Unsigned } else { View::Signed };
-            if let Some(same) = self.shared.get(&Key::Param(id, other)) {
+            if let Some(same) = self.seen.shared.get(&Key::Param(id, other)) {
                 let same = Lin::atom(*same);
                 self.link(&value, view, &same, width)?;
             }
@@ -478,7 +467,7 @@ impl<'a> Encoder<'a> {
     pub fn known_param(&self, id: u32) -> Option<Lin> {
         [View::Signed, View::Unsigned]
             .into_iter()
-            .find_map(|view| self.shared.get(&Key::Param(ParamId(id), view)))
+            .find_map(|view| self.seen.shared.get(&Key::Param(ParamId(id), view)))
             .map(|atom| Lin::atom(*atom))
     }
 

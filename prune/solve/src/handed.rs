@@ -19,7 +19,7 @@ use gpurace_protocol::condition::Condition;
 use gpurace_protocol::expr::{BinOp, Expr, ExprId, Exprs, LoopId, OpaqueId, Width};
 use gpurace_protocol::fold;
 use gpurace_protocol::interval::uniformity;
-use gpurace_protocol::place::{Place, Turn};
+use gpurace_protocol::place::{Place, Turn, parts_before};
 use gpurace_protocol::protocol::{ObjectKind, Op, Protocol, Uniform};
 
 /// A value that threads of a block load after the first one has stored it.
@@ -113,16 +113,7 @@ pub fn is_only_store(
 /// access.
 pub fn first_thread_stores(protocol: &Protocol, store: &Place, then: &Place) -> Option<BTreeSet<LoopId>> {
     let alike = |cond| uniformity(protocol, &protocol.exprs, cond) >= Uniform::Block;
-    let common = store.turns_with(then);
-    // Both are in one sequence from here on, the store further to the front.
-    let (Turn::At { body, index }, Turn::At { body: other, index: later }) =
-        (store.way.get(common)?, then.way.get(common)?)
-    else {
-        return None;
-    };
-    if !std::ptr::eq(body.as_ptr(), other.as_ptr()) || index >= later {
-        return None;
-    }
+    let common = parts_before(&store.way, &then.way)?;
     for turn in &store.way[..common] {
         match turn {
             Turn::At { .. } => {}

@@ -4,7 +4,7 @@
 //! | module | what it knows |
 //! |---|---|
 //! | `prove` | the pairs of accesses of a kernel, and the verdict of each site |
-//! | `pair` | the formula of one pair: two threads, no barrier in between, a common byte |
+//! | `pair` | questions about one thread or two, such as whether they race in a pair of accesses |
 //! | `encode` | expressions as linear terms over the unknowns of two threads |
 //! | `operators`, `division`, `bits`, `products` | integer operators as linear terms |
 //! | `powers` | loop variables whose values are powers of two |

@@ -84,7 +84,7 @@ impl<'a> Encoder<'a> {
     pub(crate) fn common_bits(&mut self, x: &Lin, y: &Lin, width: Width) -> Encoded<Lin> {
         let (x, y) = if x <= y { (x, y) } else { (y, x) };
         let is_known = |known: &&Masked| known.width == width && known.x == *x && known.y == *y;
-        if let Some(known) = self.masked.iter().find(is_known) {
+        if let Some(known) = self.seen.masked.iter().find(is_known) {
             return Ok(known.common.clone());
         }
         let all = View::Unsigned.all(width);
@@ -104,13 +104,13 @@ impl<'a> Encoder<'a> {
             Formula::within(&x.plus(1, y)?.minus(&new.common)?, all)?,
         ]);
         self.facts.push(new.holds.clone().implies(fits));
-        for known in self.masked.iter().take(MOST_COMPARED) {
+        for known in self.seen.masked.iter().take(MOST_COMPARED) {
             for fact in pairs(known, &new)? {
                 self.facts.push(fact);
             }
         }
         let common = new.common.clone();
-        self.masked.push(new);
+        self.seen.masked.push(new);
         Ok(common)
     }
 }

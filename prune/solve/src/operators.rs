@@ -115,7 +115,7 @@ impl<'a> Encoder<'a> {
     /// Returns the possible values of a term with their conditions, if all values are constants.
     pub(crate) fn constant_cases(&self, lin: &Lin) -> Option<Vec<(Formula, i128)>> {
         let [(atom, c)] = lin.terms[..] else { return None };
-        let cases = self.cases.get(&atom)?;
+        let cases = self.seen.cases.get(&atom)?;
         if cases.len() > MOST_CASES {
             return None;
         }

@@ -1,5 +1,5 @@
-//! The formula of one pair of accesses: two symbolic threads make them without a barrier in
-//! between, and touch a common byte.
+//! Questions about one thread or two. The one about a pair of accesses: do two symbolic threads make them without a
+//! barrier in between, and touch a common byte?
 
 mod iterations;
 pub mod lanes;
@@ -11,14 +11,14 @@ use std::collections::HashMap;
 
 use gpurace_protocol::expr::{Axis, ExprId, LoopId, VarId};
 use gpurace_protocol::group::Group;
-use gpurace_protocol::interval::{At, Gap, Meeting, Side};
+use gpurace_protocol::interval::{Control, Gap, Meeting, Side};
 use gpurace_protocol::lanes::LaneSets;
 use gpurace_protocol::named::WarpSets;
 use gpurace_protocol::place::{Place, Turn};
-use gpurace_protocol::protocol::{Loop, ObjectKind, Test};
+use gpurace_protocol::protocol::{Loop, ObjectKind};
 use gpurace_protocol::range::{Range, View};
 
-use self::way::{Way, decided, moment, reached, walk};
+use self::way::{Way, moment};
 use crate::digits;
 use crate::encode::{Encoder, Frame, Setting};
 use crate::linear::{Encoded, Formula, Lin};
@@ -65,24 +65,38 @@ impl Relation {
     }
 }
 
-/// The formula of a query about one thread or two.
-pub struct PairFormula<'a> {
-    /// The formula's unknowns, facts and conditions on wrapping.
+/// A question about one thread or two.
+pub struct Question<'a> {
+    /// The question's unknowns, facts and conditions on wrapping.
     pub encoder: Encoder<'a>,
-    /// What the query looks for, such as a race. Without a solution, it does not occur.
+    /// What it looks for, such as a race. Without a solution, it does not occur.
     pub sought: Vec<Formula>,
-    /// Optional assumptions: one formula for each candidate.
-    pub assumptions: Vec<Formula>,
 }
 
-impl<'a> PairFormula<'a> {
-    /// Returns the query for what is sought, in the terms of the encoder.
-    fn of(mut encoder: Encoder<'a>, sought: Vec<Formula>, candidates: &[ExprId]) -> Encoded<Self> {
+impl<'a> Question<'a> {
+    /// Returns a question about threads in a group, which looks for nothing so far.
+    fn new(setting: Setting<'a>, group: Group) -> Self {
+        Self { encoder: Encoder::new(setting, group), sought: Vec::new() }
+    }
+
+    /// Returns the query whose answer may assume these candidates.
+    pub fn assuming(self, candidates: &[ExprId]) -> Encoded<PairFormula<'a>> {
+        let Self { mut encoder, sought } = self;
         let assumptions = assumptions(&mut encoder, candidates)?;
         encoder.contents_facts()?;
         encoder.product_facts()?;
-        Ok(Self { encoder, sought, assumptions })
+        Ok(PairFormula { encoder, sought, assumptions })
     }
+}
+
+/// The formula of a query: a question with all facts about its unknowns.
+pub struct PairFormula<'a> {
+    /// The formula's unknowns, facts and conditions on wrapping.
+    pub encoder: Encoder<'a>,
+    /// What the query looks for.
+    pub sought: Vec<Formula>,
+    /// Optional assumptions: one formula for each candidate.
+    pub assumptions: Vec<Formula>,
 }
 
 /// Returns each candidate as a formula.
@@ -104,19 +118,17 @@ pub struct Related<'m> {
     pub counters: &'m Counters,
 }
 
-/// Returns the formula of a pair. In loops whose iteration both threads share, the formula covers only the
-/// iterations in which the variables have their `fixed` values.
-pub fn formula<'a>(
+/// Asks about a pair. In loops whose iteration both threads share, the question covers only the iterations in which the
+/// variables have their `fixed` values.
+pub fn races<'a>(
     setting: Setting<'a>,
     (a, b): (&Place<'a>, &Place<'a>),
     meeting: &Meeting,
     Related { relation, not_both_in, apart, counters }: Related<'_>,
-    candidates: &[ExprId],
     fixed: &[(VarId, Fixed)],
     detail: Detail,
-) -> Encoded<PairFormula<'a>> {
-    let mut encoder = Encoder::new(setting, relation.group());
-    let mut sought = Vec::new();
+) -> Encoded<Question<'a>> {
+    let mut question = Question::new(setting, relation.group());
     let counts = |cond| match detail {
         Detail::Loops => false,
         Detail::Near => is_near(setting.exprs, [a, b], cond),
@@ -127,43 +139,41 @@ pub fn formula<'a>(
     let mut iterations = HashMap::new();
     let mut ways = Vec::new();
     for (side, place) in [(0, a), (1, b)] {
-        let together = |of: &Loop, var: VarId| {
-            let value = fixed.iter().find(|(id, _)| *id == var).map(|(_, value)| value.clone());
-            value.filter(|_| meeting.same.contains(&of.id))
-        };
-        let way =
-            walk(&mut encoder, &mut sought, side, &place.way, counts, together, |encoder, range, of| {
-                let shared = meeting.same.contains(&of);
-                let key = (of, if shared { 0 } else { side });
-                iterations.entry(key).or_insert_with(|| Lin::atom(encoder.fresh("iteration", range))).clone()
-            })?;
+        let together = |of: &Loop, var| fixed_value(fixed, var).filter(|_| meeting.same.contains(&of.id));
+        let way = question.walk(side, &place.way, counts, together, |encoder, range, of| {
+            let shared = meeting.same.contains(&of);
+            let key = (of, if shared { 0 } else { side });
+            iterations.entry(key).or_insert_with(|| Lin::atom(encoder.fresh("iteration", range))).clone()
+        })?;
         ways.push(way);
     }
+    let Question { encoder, sought } = &mut question;
     if let Some((of, early)) = meeting.later {
         let [early, late] = [early, other(early)].map(|side| iterations.get(&(of, side as usize)));
         if let (Some(early), Some(late)) = (early, late) {
             sought.push(Formula::lt(early, late)?);
         }
     }
-    let gap = gap(&mut encoder, &ways, &meeting.gap, meeting.later)?;
-    sought.push(gap);
-
-    sought.push(distinct(&mut encoder, relation)?);
+    sought.push(gap(encoder, &ways, &meeting.gap, meeting.later)?);
+    sought.push(distinct(encoder, relation)?);
     if relation == Relation::OwnThread && a.number == b.number {
         // A copy does not meet itself, but the copy of another iteration.
-        sought.push(iterations_differ(&mut encoder, &ways, a)?);
+        sought.push(iterations_differ(encoder, &ways, a)?);
     }
     for group in not_both_in {
-        sought.push(tiles::both_in_group(&mut encoder, *group)?.negated());
+        sought.push(tiles::both_in_group(encoder, *group)?.negated());
     }
-    let overlap = overlap(&mut encoder, &mut ways, (a, b), relation, apart, &sought)?;
-    sought.push(overlap);
-    tickets::add_facts(&mut encoder, counters, relation)?;
+    sought.push(overlap(encoder, &mut ways, (a, b), relation, apart, sought)?);
+    tickets::add_facts(encoder, counters, relation)?;
     for (way, place) in ways.iter().zip([a, b]) {
         encoder.loads_within(&way.frame, place)?;
     }
+    Ok(question)
+}
 
-    PairFormula::of(encoder, sought, candidates)
+/// The value that a question fixes for a loop variable.
+fn fixed_value(fixed: &[(VarId, Fixed)], var: VarId) -> Option<Fixed> {
+    fixed.iter().find(|(id, _)| *id == var).map(|(_, value)| value.clone())
 }
 
 /// Returns the formula that the two ways to one access lead there in different iterations of its loops.
@@ -188,32 +198,30 @@ fn iterations_differ<'a>(
     Ok(Formula::any(differ))
 }
 
-/// Returns the formula that a thread reaches the end of a way, in the first iterations of its loops or in any.
-pub fn reach<'a>(
-    setting: Setting<'a>,
-    way: &[Turn<'a>],
-    in_first: bool,
-    candidates: &[ExprId],
-) -> Encoded<PairFormula<'a>> {
-    let mut encoder = Encoder::new(setting, Group::Block);
-    let sought = reached(&mut encoder, way, in_first)?;
-    PairFormula::of(encoder, sought, candidates)
+/// Asks whether a thread reaches the end of a way, in the first iterations of its loops or in any.
+pub fn reach<'a>(setting: Setting<'a>, way: &[Turn<'a>], in_first: bool) -> Encoded<Question<'a>> {
+    let mut question = Question::new(setting, Group::Block);
+    if in_first {
+        question.walk(0, way, |_| true, |_, _| None, |_, _, _| Lin::constant(0))?;
+    } else {
+        question.follow(0, way)?;
+    }
+    Ok(question)
 }
 
-/// Returns the formula that a thread makes an access that leaves these bytes of its object. Loop variables have their
-/// `fixed` values.
+/// Asks whether a thread makes an access that leaves these bytes of its object. Loop variables have their `fixed`
+/// values.
 pub fn beyond<'a>(
     setting: Setting<'a>,
     place: &Place<'a>,
     bytes: Range,
-    candidates: &[ExprId],
     fixed: &[(VarId, Fixed)],
-) -> Encoded<PairFormula<'a>> {
-    let mut encoder = Encoder::new(setting, Group::Block);
-    let mut sought = Vec::new();
+) -> Encoded<Question<'a>> {
+    let mut question = Question::new(setting, Group::Block);
     let counter = |encoder: &mut Encoder<'a>, range, _| Lin::atom(encoder.fresh("iteration", range));
-    let value = |_: &Loop, var| fixed.iter().find(|(id, _)| *id == var).map(|(_, value)| value.clone());
-    let mut way = walk(&mut encoder, &mut sought, 0, &place.way, |_| true, value, counter)?;
+    let value = |_: &Loop, var| fixed_value(fixed, var);
+    let mut way = question.walk(0, &place.way, |_| true, value, counter)?;
+    let Question { encoder, sought } = &mut question;
     let start = encoder.computed(&mut way.frame, place.access.offset, View::Signed)?;
     let size = encoder.computed(&mut way.frame, place.access.size, View::Unsigned)?;
     let end = start.plus(1, &size)?;
@@ -222,18 +230,14 @@ pub fn beyond<'a>(
         Formula::lt(&Lin::constant(bytes.hi + 1), &end)?,
     ]));
     encoder.loads_within(&way.frame, place)?;
-    PairFormula::of(encoder, sought, candidates)
+    Ok(question)
 }
 
-/// Returns the formula that two threads decide differently, although all threads must decide alike.
-pub fn divergence<'a>(
-    setting: Setting<'a>,
-    control: &gpurace_protocol::interval::Control,
-    relation: Relation,
-    candidates: &[ExprId],
-) -> Encoded<PairFormula<'a>> {
-    let mut encoder = Encoder::new(setting, relation.group());
-    let mut sought = vec![distinct(&mut encoder, relation)?];
+/// Asks whether two threads decide differently, although all threads must decide alike.
+pub fn divergence<'a>(setting: Setting<'a>, control: &Control, relation: Relation) -> Encoded<Question<'a>> {
+    let mut question = Question::new(setting, relation.group());
+    let Question { encoder, sought } = &mut question;
+    sought.push(distinct(encoder, relation)?);
     let mut counters: HashMap<LoopId, Lin> = HashMap::new();
     let mut conds = Vec::new();
     for side in [0, 1] {
@@ -245,14 +249,14 @@ pub fn divergence<'a>(
                 counters.entry(*of).or_insert_with(|| Lin::atom(encoder.fresh("iteration", range))).clone();
             frame.iteration.insert(*of, k);
         }
-        for (cond, value) in &control.guards {
-            sought.push(decided(&mut encoder, &mut frame, *cond, *value)?);
-            frame.guard(*cond, *value);
+        for &(cond, value) in &control.guards {
+            sought.push(encoder.decided(&mut frame, (cond, value))?);
+            frame.guard(cond, value);
         }
         conds.push(encoder.cond(&mut frame, control.cond)?);
     }
     sought.push(Formula::differ(conds[0].clone(), conds[1].clone()));
-    PairFormula::of(encoder, sought, candidates)
+    Ok(question)
 }
 
 const fn other(side: Side) -> Side {
@@ -281,19 +285,14 @@ fn gap<'a>(
         }
         Gap::Cond { side, cond, value, at, certain } => {
             let mut frame = moment(encoder, way(side), at, *certain)?;
-            decided(encoder, &mut frame, *cond, *value)?
+            encoder.decided(&mut frame, (*cond, *value))?
         }
         Gap::First(side, of) => Formula::eq(&counter(side, of), &Lin::constant(0))?,
         Gap::Last(side, of) => {
             let way = way(side);
             let Some(looped) = way.loops.get(of) else { return Ok(Formula::True) };
-            let at = match looped.test {
-                Test::Before => vec![(*of, At::Next)],
-                Test::After => Vec::new(),
-            };
             // A thread that breaks does not come to the condition.
-            let mut frame = moment(encoder, way, &at, looped.breaks.is_none())?;
-            encoder.cond(&mut frame, looped.cond)?.negated()
+            encoder.ends(way, looped, looped.breaks.is_none())?
         }
         Gap::Few(few) => {
             let mut barriers = Lin::constant(0);

@@ -148,25 +148,25 @@ impl<'a> Encoder<'a> {
             return Ok(None);
         }
         let Some((shape, operands)) = used(bits, operands) else { return Ok(None) };
-        let known = self.parity_values.iter().find(|v| v.shape == shape && v.operands == operands);
+        let known = self.seen.parity_values.iter().find(|v| v.shape == shape && v.operands == operands);
         if let Some(known) = known {
             return Ok(Some(known.value.clone()));
         }
         let (value, in_bits) = self.parity_value(&shape, &operands)?;
         let new = ParityValue { shape, operands, value: value.clone(), in_bits };
-        for other in self.parity_values.iter().take(MOST_COMPARED) {
+        for other in self.seen.parity_values.iter().take(MOST_COMPARED) {
             if other.shape == new.shape {
                 self.facts.extend(equal_operands(other, &new)?);
             }
             self.facts.extend(equal_bits(other, &new)?);
         }
-        self.parity_values.push(new);
+        self.seen.parity_values.push(new);
         Ok(Some(value))
     }
 
     /// True if the encoding of the expression by divisions may be hard. It looks only at operators.
     fn mixes_bits(&mut self, id: ExprId) -> bool {
-        if let Some(known) = self.mixes.get(&id) {
+        if let Some(known) = self.seen.mixes.get(&id) {
             return *known;
         }
         let exprs = self.setting.exprs;
@@ -183,7 +183,7 @@ impl<'a> Encoder<'a> {
             | Expr::Cast(_, _, a) => self.mixes_bits(a),
             _ => false,
         };
-        self.mixes.insert(id, mixes);
+        self.seen.mixes.insert(id, mixes);
         mixes
     }
 

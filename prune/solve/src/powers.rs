@@ -136,7 +136,7 @@ pub(crate) struct Power {
 impl<'a> Encoder<'a> {
     /// Returns the power of two, or 0, that a loop variable is in the iteration of both threads, as an unsigned number.
     pub(crate) fn power(&mut self, f: &mut Frame<'a>, id: VarId, width: Width, of: &Powers) -> Encoded<Lin> {
-        if let Some(known) = self.powers.get(&id) {
+        if let Some(known) = self.seen.powers.get(&id) {
             return Ok(known.value.clone());
         }
         let all = View::Unsigned.all(width);
@@ -168,7 +168,7 @@ impl<'a> Encoder<'a> {
             holds.push(Formula::le(&value, &Lin::constant(View::Signed.all(width).hi))?);
         }
         let power = Power { value: value.clone(), width, holds: Formula::all(holds) };
-        self.powers.insert(id, power);
+        self.seen.powers.insert(id, power);
         Ok(value)
     }
 
@@ -189,13 +189,13 @@ impl<'a> Encoder<'a> {
 
     /// True for the unknown of a loop variable that is a power of two.
     pub(crate) fn is_power(&self, lin: &Lin) -> bool {
-        self.powers.values().any(|power| power.value == *lin)
+        self.seen.powers.values().any(|power| power.value == *lin)
     }
 
     /// Returns the condition under which a number is a power of two, or 0: it and the number below it have no `common`
     /// bit, or it is the value of such a loop variable.
     pub(crate) fn when_power(&self, lin: &Lin, width: Width, common: &Lin) -> Encoded<Formula> {
-        let of_var = self.powers.values().find(|power| power.value == *lin && power.width == width);
+        let of_var = self.seen.powers.values().find(|power| power.value == *lin && power.width == width);
         let clear = Formula::eq(common, &Lin::constant(0))?;
         Ok(Formula::any(of_var.map(|power| power.holds.clone()).into_iter().chain([clear])))
     }

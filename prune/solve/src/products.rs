@@ -23,7 +23,7 @@ impl Encoder<'_> {
         }
         for (x, y) in [(a, b), (b, a)] {
             for (i, (atom, c)) in x.terms.iter().enumerate() {
-                let few = self.cases.get(atom).is_some_and(|cases| cases.len() <= MOST_CASES);
+                let few = self.seen.cases.get(atom).is_some_and(|cases| cases.len() <= MOST_CASES);
                 if !few {
                     continue;
                 }
@@ -49,7 +49,7 @@ impl Encoder<'_> {
         let sum = sum.shifted(ca.checked_mul(cb).ok_or(TooBig)?)?;
         for (x, rest) in [(a, b), (b, a)] {
             if x.constant != 0 && Range::one(0).within(self.range(x)) {
-                self.shifted_products.insert((x.clone(), rest.clone()), sum.clone());
+                self.seen.shifted_products.insert((x.clone(), rest.clone()), sum.clone());
             }
         }
         Ok(sum)
@@ -57,24 +57,24 @@ impl Encoder<'_> {
 
     /// Returns the product of an unknown that has few cases and a term: a case for each.
     fn case_product(&mut self, atom: Atom, by: &Lin) -> Encoded<Lin> {
-        if let Some(known) = self.case_products.get(&(atom, by.clone())) {
+        if let Some(known) = self.seen.case_products.get(&(atom, by.clone())) {
             return Ok(known.clone());
         }
-        let cases = self.cases.get(&atom).cloned().unwrap_or_default();
+        let cases = self.seen.cases.get(&atom).cloned().unwrap_or_default();
         let mut products = Vec::new();
         for (at, value) in cases {
             products.push((at, self.product(&value, by)?));
         }
         let range = self.atoms[atom.0 as usize].range.times(self.range(by));
         let product = self.by_cases("product", products, range)?;
-        self.case_products.insert((atom, by.clone()), product.clone());
+        self.seen.case_products.insert((atom, by.clone()), product.clone());
         Ok(product)
     }
 
     /// Returns the factors of a term: those of a product, or the term itself.
     fn factors_of(&self, lin: &Lin) -> Vec<Lin> {
         match lin.terms[..] {
-            [(atom, 1)] => match self.factors.get(&atom) {
+            [(atom, 1)] => match self.seen.factors.get(&atom) {
                 Some(factors) => factors.clone(),
                 None => vec![lin.clone()],
             },
@@ -89,21 +89,21 @@ impl Encoder<'_> {
             [one] => return Ok(one.clone()),
             _ => {}
         }
-        if let Some(atom) = self.monomials.get(&factors) {
+        if let Some(atom) = self.seen.monomials.get(&factors) {
             return Ok(Lin::atom(*atom));
         }
         let range = factors.iter().fold(Range::one(1), |r, x| r.times(self.range(x)));
         let square = factors.len() == 2 && factors[0] == factors[1];
         let range = if square { Range::new(0.max(range.lo), range.hi) } else { range };
         let atom = self.fresh("product", range);
-        self.monomials.insert(factors.clone(), atom);
-        self.factors.insert(atom, factors);
+        self.seen.monomials.insert(factors.clone(), atom);
+        self.seen.factors.insert(atom, factors);
         Ok(Lin::atom(atom))
     }
 
     /// Adds facts about the products of the query. Callers call it once, after all other encoding.
     pub fn product_facts(&mut self) -> Encoded<()> {
-        let shifted: Vec<_> = self.shifted_products.clone().into_iter().collect();
+        let shifted: Vec<_> = self.seen.shifted_products.clone().into_iter().collect();
         for (n, ((x, rest), product)) in shifted.iter().enumerate() {
             self.bounds_of_product(product, x, rest)?;
             for ((y, other), other_product) in &shifted[n + 1..] {
@@ -112,7 +112,7 @@ impl Encoder<'_> {
                 }
             }
         }
-        let mut products: Vec<Vec<Lin>> = self.monomials.keys().cloned().collect();
+        let mut products: Vec<Vec<Lin>> = self.seen.monomials.keys().cloned().collect();
         products.sort();
         for (n, xs) in products.iter().enumerate() {
             for i in 0..xs.len() {
@@ -225,7 +225,7 @@ impl Encoder<'_> {
             let mut factors = self.factors_of(&Lin::atom(*atom));
             factors.extend_from_slice(rest);
             factors.sort();
-            if factors.len() > 1 && !self.monomials.contains_key(&factors) {
+            if factors.len() > 1 && !self.seen.monomials.contains_key(&factors) {
                 return Ok(());
             }
             sum = sum.plus(*c, &self.monomial(factors)?)?;

@@ -321,7 +321,7 @@ pub fn add_facts(encoder: &mut Encoder, counters: &Counters, relation: Relation)
         // Both sides may have the same ticket.
         return Ok(());
     }
-    let mut drawn = std::mem::take(&mut encoder.drawn);
+    let mut drawn = std::mem::take(&mut encoder.seen.drawn);
     drawn.truncate(2 * MOST);
     for (n, x) in drawn.iter().enumerate() {
         for y in &drawn[..n] {

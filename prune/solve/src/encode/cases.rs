@@ -16,13 +16,13 @@ impl<'a> Encoder<'a> {
             _ if a == b => Ok(a.clone()),
             cond => {
                 let choice = (cond, a.clone(), b.clone());
-                if let Some(known) = self.choices.get(&choice) {
+                if let Some(known) = self.seen.choices.get(&choice) {
                     return Ok(known.clone());
                 }
                 let range = self.range(a).hull(self.range(b));
                 let cases = vec![(choice.0.clone(), a.clone()), (choice.0.clone().negated(), b.clone())];
                 let value = self.by_cases("choice", cases, range)?;
-                self.choices.insert(choice, value.clone());
+                self.seen.choices.insert(choice, value.clone());
                 Ok(value)
             }
         }
@@ -42,7 +42,7 @@ impl<'a> Encoder<'a> {
             let fact = at.clone().implies(Formula::eq(&value, case)?);
             self.facts.push(fact);
         }
-        self.cases.insert(atom, cases);
+        self.seen.cases.insert(atom, cases);
         Ok(value)
     }
 
@@ -70,6 +70,18 @@ impl<'a> Encoder<'a> {
         };
         f.conds.insert(id, formula.clone());
         Ok(formula)
+    }
+
+    /// Returns the formula that a condition has this value.
+    pub fn decided(&mut self, f: &mut Frame<'a>, (cond, value): (ExprId, bool)) -> Encoded<Formula> {
+        let holds = self.cond(f, cond)?;
+        Ok(if value { holds } else { holds.negated() })
+    }
+
+    /// Returns the formula that conditions have these values.
+    pub fn all_decided(&mut self, f: &mut Frame<'a>, conds: &[(ExprId, bool)]) -> Encoded<Formula> {
+        let each = conds.iter().map(|cond| self.decided(f, *cond));
+        Ok(Formula::all(each.collect::<Encoded<Vec<_>>>()?))
     }
 
     /// Returns a comparison as a formula.

@@ -62,9 +62,8 @@ impl<'a> Encoder<'a> {
                 let from = self.computed(f, info.var.from, view)?;
                 self.opaque.insert("a loop variable without a known step".into());
                 let key = Key::Any(id, self.side_of(f, uniform), iterations(f, |_| true), view);
-                let known = self.shared.len();
-                let later = self.keyed(key.clone(), "variable", view.all(width));
-                if self.shared.len() > known {
+                let (later, is_new) = self.keyed(key.clone(), "variable", view.all(width));
+                if is_new {
                     self.one_in_one_iteration(key, &later)?;
                 }
                 let first = Formula::eq(&k, &Lin::constant(0))?;
@@ -90,9 +89,8 @@ impl<'a> Encoder<'a> {
         self.opaque.insert("the iterations of a loop in earlier rounds".into());
         let side = self.side_of(f, self.uniform_total(of).unwrap_or(Uniform::Thread));
         let key = Key::Rounds(of, side, iterations(f, |of| around.contains(&of)));
-        let shared = self.shared.len();
-        let before = self.keyed(key.clone(), "earlier_rounds", f.ranges.guarded(&[]).total(of));
-        if self.shared.len() > shared {
+        let (before, is_new) = self.keyed(key.clone(), "earlier_rounds", f.ranges.guarded(&[]).total(of));
+        if is_new {
             self.one_in_one_iteration(key, &before)?;
         }
         before.plus(1, &k)
@@ -202,11 +200,7 @@ impl<'a> Encoder<'a> {
         let (Some(of), Some(guards)) = (loops.loops.get(&last.of), loops.entry.get(&last.of)) else {
             return Ok(Formula::True);
         };
-        let mut comes = Vec::new();
-        for &(cond, holds) in guards {
-            let cond = self.cond(&mut entry, cond)?;
-            comes.push(if holds { cond } else { cond.negated() });
-        }
+        let comes = self.all_decided(&mut entry, guards)?;
         let count = entry.ranges.iterations(of.id);
         let count = Lin::atom(self.fresh("iterations", count));
         let [mut ended, mut before] = [(); 2].map(|()| entry.copy());
@@ -215,7 +209,7 @@ impl<'a> Encoder<'a> {
         let same = Formula::eq(value, &self.computed(&mut ended, last.value, View::Unsigned)?)?;
         let first = Formula::eq(&count, &Lin::constant(0))?;
         let went_on = Formula::any([first, self.cond(&mut before, of.cond)?]);
-        Ok(Formula::all(comes).implies(Formula::all([same, went_on])))
+        Ok(comes.implies(Formula::all([same, went_on])))
     }
 
     /// Returns the variable's value for its lift. If the variable may wrap, either a condition of
@@ -359,11 +353,11 @@ impl<'a> Encoder<'a> {
     /// Returns a variable's value in an iteration. All that ask for it and know the same of it get the same unknown:
     /// two threads with one first value have one value in each iteration.
     fn in_iteration(&mut self, of: Iterated, range: Range) -> Encoded<Lin> {
-        if let Some(known) = self.iterated.get(&of) {
+        if let Some(known) = self.seen.iterated.get(&of) {
             return Ok(known.clone());
         }
         let value = self.by_cases("variable", of.known.clone(), range)?;
-        self.iterated.insert(of, value.clone());
+        self.seen.iterated.insert(of, value.clone());
         Ok(value)
     }
 }

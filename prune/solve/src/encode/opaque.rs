@@ -78,13 +78,12 @@ impl<'a> Encoder<'a> {
             let mut ranges = Ranges::new(self.setting.protocol, self.setting.exprs, Some(launch));
             range = range.meet(ranges.computed(node, View::Unsigned));
         }
-        let known = self.shared.len();
         let key = Key::Opaque(id, side, at.clone(), View::Unsigned);
-        let value = self.keyed(key.clone(), "opaque", range);
-        if self.shared.len() > known {
+        let (value, is_new) = self.keyed(key.clone(), "opaque", range);
+        if is_new {
             self.one_in_one_iteration(key, &value)?;
             if opaque.ticket.is_some() {
-                self.drawn.push(Drawn { ticket: id, side, at, value: value.clone() });
+                self.seen.drawn.push(Drawn { ticket: id, side, at, value: value.clone() });
                 self.is_below_last_number(f, (id, width), &value)?;
             } else {
                 self.is_handed(f, id, &value)?;
@@ -124,7 +123,7 @@ impl<'a> Encoder<'a> {
             return Ok(());
         }
         let mut facts = Vec::new();
-        for (other, same) in self.mentioned.iter().filter(|(other, _)| other.is_elsewhere(&key)) {
+        for (other, same) in self.seen.mentioned.iter().filter(|(other, _)| other.is_elsewhere(&key)) {
             let pairs = key.at().iter().zip(other.at());
             if facts.len() < MOST_COMPARED && pairs.clone().all(|((of, _), (other, _))| of == other) {
                 let mut together = Vec::new();
@@ -135,7 +134,7 @@ impl<'a> Encoder<'a> {
             }
         }
         self.facts.extend(facts);
-        self.mentioned.push((key, value.clone()));
+        self.seen.mentioned.push((key, value.clone()));
         Ok(())
     }
 
@@ -148,14 +147,10 @@ impl<'a> Encoder<'a> {
     ) -> Encoded<()> {
         let Some(below) = self.setting.last.below.get(&ticket) else { return Ok(()) };
         let mut frame = Frame::uncertain(self.setting, f.side, f.iteration.clone());
-        let mut drawn = Vec::new();
-        for &(cond, holds) in &below.guards {
-            let cond = self.cond(&mut frame, cond)?;
-            drawn.push(if holds { cond } else { cond.negated() });
-        }
+        let drawn = self.all_decided(&mut frame, &below.guards)?;
         let added = self.computed(&mut frame, below.added, View::Signed)?;
         let last = self.opaque(&mut frame, below.last, width, View::Unsigned)?;
-        self.facts.push(Formula::all(drawn).implies(Formula::le(&value.plus(1, &added)?, &last)?));
+        self.facts.push(drawn.implies(Formula::le(&value.plus(1, &added)?, &last)?));
         Ok(())
     }
 

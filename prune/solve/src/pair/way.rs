@@ -8,7 +8,7 @@ use gpurace_protocol::place::{Place, Turn};
 use gpurace_protocol::protocol::{Loop, Test};
 use gpurace_protocol::range::{Range, Ranges};
 
-use super::iterations::{ends_at_equality, follows};
+use super::Question;
 use crate::encode::{Encoder, Frame};
 use crate::linear::{Encoded, Formula, Lin};
 use crate::values::Fixed;
@@ -41,98 +41,77 @@ pub fn is_near(exprs: &Exprs, accesses: [&Place; 2], cond: ExprId) -> bool {
     !exprs.mentions(cond, is_far)
 }
 
-/// Returns the formulas that a thread reaches the end of a way, in the first iterations of its loops or in any.
-pub(super) fn reached<'a>(
-    encoder: &mut Encoder<'a>,
-    way: &[Turn<'a>],
-    in_first: bool,
-) -> Encoded<Vec<Formula>> {
-    let mut sought = Vec::new();
-    if in_first {
-        walk(encoder, &mut sought, 0, way, |_| true, |_, _| None, |_, _, _| Lin::constant(0))?;
-    } else {
-        follow(encoder, &mut sought, 0, way)?;
+impl<'a> Question<'a> {
+    /// Asks whether a thread follows a way in any iterations of its loops.
+    pub(super) fn follow(&mut self, side: usize, way: &[Turn<'a>]) -> Encoded<Way<'a>> {
+        let counter = |encoder: &mut Encoder<'a>, range, _| Lin::atom(encoder.fresh("iteration", range));
+        self.walk(side, way, |_| true, |_, _| None, counter)
     }
-    Ok(sought)
-}
 
-/// Follows a way in any iterations of its loops. Adds to `sought` that these run and all guards hold.
-pub(super) fn follow<'a>(
-    encoder: &mut Encoder<'a>,
-    sought: &mut Vec<Formula>,
-    side: usize,
-    way: &[Turn<'a>],
-) -> Encoded<Way<'a>> {
-    let counter = |encoder: &mut Encoder<'a>, range, _| Lin::atom(encoder.fresh("iteration", range));
-    walk(encoder, sought, side, way, |_| true, |_, _| None, counter)
-}
-
-/// Returns the formula that a condition has this value.
-pub(super) fn decided<'a>(
-    encoder: &mut Encoder<'a>,
-    frame: &mut Frame<'a>,
-    cond: ExprId,
-    value: bool,
-) -> Encoded<Formula> {
-    let holds = encoder.cond(frame, cond)?;
-    Ok(if value { holds } else { holds.negated() })
-}
-
-/// Follows the way to an access. Adds to `sought` that its iterations run, and that the guards hold for which `counts`
-/// is true. `fixed` gives values of loop variables, and `counter` the number of a loop's iteration, which is in a
-/// range.
-pub(super) fn walk<'a>(
-    encoder: &mut Encoder<'a>,
-    sought: &mut Vec<Formula>,
-    side: usize,
-    turns: &[Turn<'a>],
-    counts: impl Fn(ExprId) -> bool,
-    fixed: impl Fn(&Loop, VarId) -> Option<Fixed>,
-    mut counter: impl FnMut(&mut Encoder<'a>, Range, LoopId) -> Lin,
-) -> Encoded<Way<'a>> {
-    let mut way =
-        Way { frame: Frame::top(encoder.setting, side), entered: HashMap::new(), loops: HashMap::new() };
-    for turn in turns {
-        match turn {
-            Turn::At { .. } => {}
-            Turn::Branch { cond, .. } if !counts(*cond) => {}
-            Turn::Branch { cond, value } => {
-                sought.push(decided(encoder, &mut way.frame, *cond, *value)?);
-                way.frame.guard(*cond, *value);
-            }
-            Turn::Into(of) => {
-                let range = way.frame.ranges.iterations(of.id);
-                let k = counter(encoder, range, of.id);
-                way.entered.insert(of.id, way.frame.guards.len());
-                way.loops.insert(of.id, *of);
-                way.frame.iteration.insert(of.id, k.clone());
-                for var in &of.vars {
-                    if let Some(value) = fixed(of, var.id) {
-                        way.frame.fixed.insert(var.id, (k.clone(), value));
-                    }
+    /// Asks whether a thread follows the way to an access: its iterations run, and the guards hold for which `counts`
+    /// is true. `fixed` gives values of loop variables, and `counter` the number of a loop's iteration, which is in a
+    /// range.
+    pub(super) fn walk(
+        &mut self,
+        side: usize,
+        turns: &[Turn<'a>],
+        counts: impl Fn(ExprId) -> bool,
+        fixed: impl Fn(&Loop, VarId) -> Option<Fixed>,
+        mut counter: impl FnMut(&mut Encoder<'a>, Range, LoopId) -> Lin,
+    ) -> Encoded<Way<'a>> {
+        let frame = Frame::top(self.encoder.setting, side);
+        let mut way = Way { frame, entered: HashMap::new(), loops: HashMap::new() };
+        for turn in turns {
+            match turn {
+                Turn::At { .. } => {}
+                Turn::Branch { cond, .. } if !counts(*cond) => {}
+                Turn::Branch { cond, value } => {
+                    self.sought.push(self.encoder.decided(&mut way.frame, (*cond, *value))?);
+                    way.frame.guard(*cond, *value);
                 }
-                match of.test {
-                    Test::Before => {
-                        let holds = encoder.cond(&mut way.frame, of.cond)?;
-                        sought.push(holds);
-                        ends_at_equality(encoder, sought, &mut way.frame, of)?;
-                        if let Some(breaks) = of.breaks
-                            && counts(breaks.unless)
-                        {
-                            follows(encoder, sought, &way.frame, (of.id, &k), &[(breaks.unless, false)])?;
+                Turn::Into(of) => {
+                    let range = way.frame.ranges.iterations(of.id);
+                    let k = counter(&mut self.encoder, range, of.id);
+                    way.entered.insert(of.id, way.frame.guards.len());
+                    way.loops.insert(of.id, *of);
+                    way.frame.iteration.insert(of.id, k.clone());
+                    for var in &of.vars {
+                        if let Some(value) = fixed(of, var.id) {
+                            way.frame.fixed.insert(var.id, (k.clone(), value));
                         }
-                        way.frame.guard(of.cond, true);
                     }
-                    Test::After => {
-                        let breaks = of.breaks.map(|breaks| (breaks.unless, false));
-                        let conds: Vec<_> = [(of.cond, true)].into_iter().chain(breaks).collect();
-                        follows(encoder, sought, &way.frame, (of.id, &k), &conds)?;
-                    }
+                    self.run_iteration(&mut way.frame, of, &k, &counts)?;
                 }
             }
         }
+        Ok(way)
     }
-    Ok(way)
+
+    /// Asks whether a thread makes iteration `k` of a loop.
+    fn run_iteration(
+        &mut self,
+        frame: &mut Frame<'a>,
+        of: &Loop,
+        k: &Lin,
+        counts: &impl Fn(ExprId) -> bool,
+    ) -> Encoded<()> {
+        let breaks = of.breaks.map(|breaks| (breaks.unless, false));
+        match of.test {
+            Test::Before => {
+                self.sought.push(self.encoder.cond(frame, of.cond)?);
+                self.ends_at_equality(frame, of)?;
+                if let Some(breaks) = breaks.filter(|(unless, _)| counts(*unless)) {
+                    self.follows(frame, (of.id, k), &[breaks])?;
+                }
+                frame.guard(of.cond, true);
+            }
+            Test::After => {
+                let conds: Vec<_> = [(of.cond, true)].into_iter().chain(breaks).collect();
+                self.follows(frame, (of.id, k), &conds)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Returns the frame of a thread at another moment than that of its access.
@@ -161,4 +140,16 @@ pub(super) fn moment<'a>(
     }
     frame.certain = certain;
     Ok(frame)
+}
+
+impl<'a> Encoder<'a> {
+    /// Returns the formula that a loop on a thread's way ends with the thread's iteration, by its condition.
+    pub(super) fn ends(&mut self, way: &Way<'a>, of: &Loop, certain: bool) -> Encoded<Formula> {
+        let at = match of.test {
+            Test::Before => vec![(of.id, At::Next)],
+            Test::After => Vec::new(),
+        };
+        let mut frame = moment(self, way, &at, certain)?;
+        self.decided(&mut frame, (of.cond, false))
+    }
 }

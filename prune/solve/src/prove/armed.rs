@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 
 use gpurace_protocol::condition::Condition;
 use gpurace_protocol::expr::ExprId;
-use gpurace_protocol::place::Turn;
+use gpurace_protocol::place::{Turn, common_turns, parts_before};
 
 use super::Prover;
 use super::named_syncs::Arrival;
@@ -62,9 +62,7 @@ impl<'a> Prover<'a> {
         let armed = armed.iter().map(|(sync, way)| arming(sync.id, way, &at)).collect::<Option<Vec<_>>>()?;
         // No thread of the other loop arms.
         let inside = parted_by_branch(&at.way, &to.way)?;
-        let is_own = |of: &Turned<'_>| {
-            of.way.len() > inside && of.way.iter().zip(&at.way).take(inside + 1).all(|(x, y)| x.is_same(y))
-        };
+        let is_own = |of: &Turned<'_>| common_turns(&of.way, &at.way) > inside;
         if !armed.iter().all(is_own) {
             return None;
         }
@@ -89,7 +87,7 @@ impl<'a> Prover<'a> {
         }
         let mut before = Vec::new();
         for (arrival, shift) in [(0, count), (1, 0)] {
-            let silent = doubted(self.setting, &to, Doubt::Silent(shift), &self.candidates);
+            let silent = doubted(self.setting, &to, Doubt::Silent(shift));
             if let Some(used) = self.ruled_out(&[&to], silent) {
                 conditions.extend(used);
                 before.push(Before { arrival, wait: 0, shift });
@@ -103,9 +101,9 @@ impl<'a> Prover<'a> {
 
     /// The conditions under which each thread that comes to the loop of an arrival makes so many iterations of it.
     fn makes_iterations(&mut self, at: &Turned<'a>, count: i64) -> Option<BTreeSet<Condition>> {
-        let fewer = ends_before(self.setting, at, count, &self.candidates);
+        let fewer = ends_before(self.setting, at, count);
         let mut conditions = self.ruled_out(&[at], fewer)?;
-        let more = doubted(self.setting, at, Doubt::GoesOn(count), &self.candidates);
+        let more = doubted(self.setting, at, Doubt::GoesOn(count));
         conditions.extend(self.ruled_out(&[at], more)?);
         Some(conditions)
     }
@@ -122,7 +120,7 @@ impl<'a> Prover<'a> {
         match armed {
             [only] if only.of != at.of => {
                 conditions.extend(self.makes_iterations(only, period)?);
-                let twice = too_often(self.setting, only, period, &self.candidates);
+                let twice = too_often(self.setting, only, period);
                 conditions.extend(self.ruled_out(&[only], twice)?);
             }
             each => {
@@ -136,13 +134,13 @@ impl<'a> Prover<'a> {
         }
         for (number, of) in (0..).zip(armed) {
             let own = [of, at, to];
-            let other = unmatched(self.setting, [at, of], -number, &self.candidates);
+            let other = unmatched(self.setting, [at, of], -number);
             conditions.extend(self.ruled_out(&own, other)?);
             let phases = Phases { first: 0, shift: number, period: ENDLESS };
-            let unused = unwaited(self.setting, [of, to], parity, phases, &self.candidates);
+            let unused = unwaited(self.setting, [of, to], parity, phases);
             conditions.extend(self.ruled_out(&own, unused)?);
         }
-        let silent = doubted(self.setting, to, Doubt::Silent(0), &self.candidates);
+        let silent = doubted(self.setting, to, Doubt::Silent(0));
         conditions.extend(self.ruled_out(&[to], silent)?);
         Some(conditions)
     }
@@ -150,22 +148,17 @@ impl<'a> Prover<'a> {
 
 /// The turn at which two ways part by the value of one condition.
 fn parted_by_branch(a: &[Turn<'_>], b: &[Turn<'_>]) -> Option<usize> {
-    let at = a.iter().zip(b).position(|(x, y)| !x.is_same(y))?;
-    match (a[at], b[at]) {
-        (Turn::Branch { cond, .. }, Turn::Branch { cond: other, .. }) if cond == other => Some(at),
-        _ => None,
-    }
+    let common = common_turns(a, b);
+    let ((cond, _), (other, _)) = (a.get(common)?.branch()?, b.get(common)?.branch()?);
+    (cond == other).then_some(common)
 }
 
 /// An arrival before the loop of another one, which all threads make that come to this loop and are chosen there. One
 /// that stands in no loop counts as in the first iteration.
 pub(super) fn arming<'a>(number: ExprId, way: &[Turn<'a>], at: &Turned<'a>) -> Option<Turned<'a>> {
-    let parted = way.iter().zip(&at.way[..at.inside]).position(|(x, y)| !x.is_same(y))?;
-    let (Turn::At { index, .. }, Turn::At { index: later, .. }) = (way[parted], at.way[parted]) else {
-        return None;
-    };
+    let parted = parts_before(way, &at.way[..at.inside])?;
     // In a loop around both they would arrive in each round.
-    if way[..parted].iter().any(|turn| matches!(turn, Turn::Into(_))) {
+    if way[..parted].iter().any(|turn| turn.into_loop().is_some()) {
         return None;
     }
     let rest = &way[parted + 1..];
@@ -174,18 +167,17 @@ pub(super) fn arming<'a>(number: ExprId, way: &[Turn<'a>], at: &Turned<'a>) -> O
         Turn::Branch { cond, value } => at.chosen.contains(&(*cond, *value)),
         Turn::Into(of) => of.breaks.is_none(),
     };
-    let into: Vec<_> = way.iter().enumerate().filter(|(_, turn)| matches!(turn, Turn::Into(_))).collect();
-    let (of, inside) = match into[..] {
+    if !rest.iter().all(is_chosen) {
+        return None;
+    }
+    let loops: Vec<_> =
+        way.iter().enumerate().filter_map(|(at, turn)| Some((at, turn.into_loop()?))).collect();
+    let (of, inside) = match loops[..] {
         [] => (at.of, way.len()),
-        [(place, Turn::Into(of))] if place > parted => (of.id, place + 1),
+        [(place, of)] => (of.id, place + 1),
         _ => return None,
     };
     // Others than those of the loop may arrive here too.
-    let own = |turn: &Turn<'_>| match turn {
-        Turn::Branch { cond, value } => Some((*cond, *value)),
-        Turn::At { .. } | Turn::Into(_) => None,
-    };
-    let (chosen, syncs) = (rest.iter().filter_map(own).collect(), Vec::new());
-    let before = index < later && rest.iter().all(is_chosen);
-    before.then(|| Turned { number, of, way: way.to_vec(), inside, chosen, syncs })
+    let (chosen, syncs) = (rest.iter().filter_map(Turn::branch).collect(), Vec::new());
+    Some(Turned { number, of, way: way.to_vec(), inside, chosen, syncs })
 }

@@ -16,10 +16,10 @@
 use std::collections::BTreeSet;
 
 use gpurace_protocol::condition::Condition;
-use gpurace_protocol::expr::Expr;
+use gpurace_protocol::expr::{Expr, ExprId};
 use gpurace_protocol::group::Group;
 use gpurace_protocol::interval::uniformity;
-use gpurace_protocol::place::{Turn, syncs};
+use gpurace_protocol::place::{Turn, common_turns, parts_before, syncs};
 use gpurace_protocol::protocol::Uniform;
 
 use super::Prover;
@@ -29,14 +29,11 @@ impl<'a> Prover<'a> {
     /// Finds the conditions that choose threads for an arrival or a wait.
     pub(super) fn choose(&self, at: &mut Turned<'a>) {
         let exprs = self.setting.exprs;
-        let chooses = |turn: &Turn<'_>| match turn {
-            Turn::Branch { cond, value } => {
-                let differs = uniformity(self.setting.protocol, exprs, *cond) < Uniform::Block;
-                (differs && !exprs.mentions(*cond, Expr::may_change)).then_some((*cond, *value))
-            }
-            Turn::At { .. } | Turn::Into(_) => None,
+        let chooses = |&(cond, _): &(ExprId, bool)| {
+            let differs = uniformity(self.setting.protocol, exprs, cond) < Uniform::Block;
+            differs && !exprs.mentions(cond, Expr::may_change)
         };
-        at.chosen = at.way[at.inside..].iter().filter_map(chooses).collect();
+        at.chosen = at.way[at.inside..].iter().filter_map(Turn::branch).filter(chooses).collect();
     }
 
     /// Finds the syncs by which chosen threads arrive or wait for their warps. Returns the conditions for that.
@@ -46,12 +43,11 @@ impl<'a> Prover<'a> {
             return conditions;
         }
         let Ok(together) = self.align(Group::WARP) else { return conditions };
-        let other = first_not_chosen(self.setting, at, &self.candidates);
+        let other = first_not_chosen(self.setting, at);
         let Some(first) = self.ruled_out(&[at], other) else { return conditions };
         let barriers = self.part_syncs.barriers(Group::WARP);
         let into = &at.way[..at.inside];
-        let in_loop =
-            |way: &[Turn<'a>]| way.len() == into.len() + 1 && way.iter().zip(into).all(|(x, y)| x.is_same(y));
+        let in_loop = |way: &[Turn<'a>]| way.len() == into.len() + 1 && common_turns(way, into) == into.len();
         let all = syncs(self.setting.protocol).into_iter();
         let own = all.filter(|(sync, way)| barriers.hold(*sync) && in_loop(way));
         at.syncs = own.map(|(_, way)| way).collect();
@@ -72,22 +68,12 @@ pub(super) fn from_wait(from: &Turned<'_>, to: &[Turn<'_>]) -> Option<i64> {
 
 /// The least number of iterations from one place to another one: for a thread that makes both, or else by a sync.
 fn steps(from: &[Turn<'_>], to: &[Turn<'_>], by_itself: bool, syncs: &[Vec<Turn<'_>>]) -> Option<i64> {
-    let step = |from: &[Turn<'_>], to: &[Turn<'_>]| i64::from(!comes_before(from, to));
+    let step = |from: &[Turn<'_>], to: &[Turn<'_>]| i64::from(parts_before(from, to).is_none());
     let by_syncs = syncs.iter().map(|sync| step(from, sync) + step(sync, to));
     by_itself.then(|| step(from, to)).into_iter().chain(by_syncs).min()
 }
 
 /// True if a thread that takes a way is one of those that arrive, or wait.
 fn is_chosen(way: &[Turn<'_>], at: &Turned<'_>) -> bool {
-    let holds = |of: &(_, _)| {
-        way.iter().any(|turn| matches!(turn, Turn::Branch { cond, value } if (*cond, *value) == *of))
-    };
-    at.chosen.iter().all(holds)
-}
-
-/// True if a thread that makes both in one iteration makes the first one first.
-pub(super) fn comes_before(first: &[Turn<'_>], second: &[Turn<'_>]) -> bool {
-    let parted = first.iter().zip(second).find(|(x, y)| !x.is_same(y));
-    matches!(parted, Some((Turn::At { body, index }, Turn::At { body: same, index: later }))
-        if std::ptr::eq(body.as_ptr(), same.as_ptr()) && index < later)
+    at.chosen.iter().all(|of| way.iter().any(|turn| turn.branch() == Some(*of)))
 }

@@ -13,7 +13,7 @@ use gpurace_protocol::place::Turn;
 use super::{BesideExits, Prover};
 use crate::encode::{Encoder, Setting, Wrap};
 use crate::linear::{Encoded, Formula, Lin, TooBig};
-use crate::pair::{PairFormula, Relation, assumptions, divergence, reach};
+use crate::pair::{PairFormula, Question, Relation, assumptions, divergence, reach};
 use crate::smt::{Answer, Query};
 
 /// The largest number of candidates that a query tries to drop.
@@ -106,7 +106,8 @@ impl<'a> Prover<'a> {
             let differ =
                 |why: &str| format!("barriers under control that threads may decide differently{why}");
             for relation in [Relation::of(group)].into_iter().chain(in_block) {
-                let built = divergence(self.setting, control, relation, &self.candidates)
+                let built = divergence(self.setting, control, relation)
+                    .and_then(|question| question.assuming(&self.candidates))
                     .map_err(|TooBig| differ(": numbers too big"))?;
                 match self.decide("threads decide alike", &built) {
                     Ok(used) => conditions.extend(used),
@@ -202,14 +203,15 @@ impl<'a> Prover<'a> {
     /// True if a thread can reach the end of a way where these candidates hold, or no thread can ever reach it.
     fn is_reached(&mut self, way: &[Turn<'a>], assumed: &[ExprId]) -> bool {
         let mut reached = |setting: Setting<'a>, in_first: bool, assumed: &[ExprId]| {
-            let Ok(built) = reach(setting, way, in_first, assumed) else {
+            let question = reach(setting, way, in_first);
+            let Ok(built) = question.and_then(|question| question.assuming(assumed)) else {
                 return Answer::Unknown(String::new());
             };
             let facts: [&[Formula]; 3] = [&built.sought, &built.encoder.facts, &built.assumptions];
             let atoms = &built.encoder.atoms;
             self.asker.ask(Query { about: "the access is reached", atoms, facts: &facts, assumptions: &[] })
         };
-        let in_loop = way.iter().any(|turn| matches!(turn, Turn::Into(_)));
+        let in_loop = way.iter().any(|turn| turn.into_loop().is_some());
         // Of the first iterations the solver finds a solution sooner.
         if in_loop && matches!(reached(self.setting, true, assumed), Answer::Sat(_)) {
             return true;
@@ -225,15 +227,25 @@ impl<'a> Prover<'a> {
         }
     }
 
-    /// Like [`Self::decide`], but the conditions leave threads that reach the ends of these ways.
+    /// Returns the conditions under which the answer to a question is no, if it is.
+    pub(super) fn refuted(
+        &mut self,
+        about: &str,
+        question: Encoded<Question<'a>>,
+    ) -> Option<BTreeSet<Condition>> {
+        let built = question.and_then(|question| question.assuming(&self.candidates)).ok()?;
+        self.decide(about, &built).ok()
+    }
+
+    /// Like [`Self::refuted`], but the conditions leave threads that reach the ends of these ways.
     pub(super) fn decide_reaching(
         &mut self,
         ways: &[&[Turn<'a>]],
         about: &str,
-        built: &PairFormula<'a>,
+        question: Encoded<Question<'a>>,
     ) -> Option<BTreeSet<Condition>> {
         let before = self.accepted.clone();
-        let used = self.decide(about, built).ok()?;
+        let used = self.refuted(about, question)?;
         let assumed = assumed(&used);
         if assumed.is_empty() || ways.iter().all(|way| self.is_reached(way, &assumed)) {
             return Some(used);

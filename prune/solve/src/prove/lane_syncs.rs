@@ -109,14 +109,13 @@ impl Prover<'_> {
         let known = lanes::sets_of(setting.exprs, setting.launch, mask)?;
         let mut conditions = BTreeSet::new();
         if let Some(lane) = known.lane {
-            let built = no_lane(setting, lane, &self.candidates).ok()?;
-            conditions.extend(self.decide("it counts the lanes", &built).ok()?);
+            conditions.extend(self.refuted("it counts the lanes", no_lane(setting, lane))?);
         }
         if !known.sets.names_all() {
             let made = syncs(setting.protocol);
             for (_, way) in made.iter().filter(|(sync, _)| *sync == Sync::Lanes(mask)) {
-                let built = unnamed(setting, way, known.sets, &self.candidates).ok()?;
-                conditions.extend(self.decide("the mask names the thread", &built).ok()?);
+                let other = unnamed(setting, way, known.sets);
+                conditions.extend(self.refuted("the mask names the thread", other)?);
             }
         }
         Some((known.sets, conditions))

@@ -18,7 +18,7 @@ use gpurace_protocol::verdict::Witness;
 use super::{Failure, OUT_OF_TIME, Prover};
 use crate::accepted::completed;
 use crate::linear::{Encoded, Formula};
-use crate::pair::{Detail, PairFormula, Related, Relation, formula, is_near};
+use crate::pair::{Detail, PairFormula, Related, Relation, is_near, races};
 use crate::smt::{Answer, Query};
 use crate::values::{Fixed, assignments, powers_in};
 use crate::witness;
@@ -284,16 +284,11 @@ impl<'a> Prover<'a> {
         fixed: &[(VarId, Fixed)],
     ) -> Encoded<(Vec<PairFormula<'a>>, PairFormula<'a>)> {
         let places @ (a, b) = (&self.places[i], &self.places[j]);
-        let build = |detail| formula(self.setting, places, meeting, related, &self.candidates, fixed, detail);
-        let are_near: BTreeSet<bool> = a
-            .way
-            .iter()
-            .chain(&b.way)
-            .filter_map(|turn| match turn {
-                Turn::Branch { cond, .. } => Some(is_near(self.setting.exprs, [a, b], *cond)),
-                Turn::At { .. } | Turn::Into(_) => None,
-            })
-            .collect();
+        let build =
+            |detail| races(self.setting, places, meeting, related, fixed, detail)?.assuming(&self.candidates);
+        let conds = a.way.iter().chain(&b.way).filter_map(Turn::branch);
+        let are_near: BTreeSet<bool> =
+            conds.map(|(cond, _)| is_near(self.setting.exprs, [a, b], cond)).collect();
         let mut simple = Vec::new();
         if !are_near.is_empty() {
             simple.extend(build(Detail::Loops));

@@ -67,8 +67,8 @@ impl<'a> Prover<'a> {
         if let Some(number) = self.constant(sync.id) {
             return NUMBERS.contains(&number).then(BTreeSet::new);
         }
-        let built = unnumbered(self.setting, (*sync, way), &self.candidates).ok()?;
-        self.decide_reaching(&[way], "its number is that of a named barrier", &built)
+        let other = unnumbered(self.setting, (*sync, way));
+        self.decide_reaching(&[way], "its number is that of a named barrier", other)
     }
 
     /// The arrivals, in groups that have no barrier in common. Adds the conditions under which they have none.
@@ -104,10 +104,9 @@ impl<'a> Prover<'a> {
             return true;
         }
         let both = [(a.0, a.1.as_slice()), (b.0, b.1.as_slice())];
-        let built = at_one_barrier(self.setting, both, None, &self.candidates);
-        let ways = [a.1.as_slice(), b.1.as_slice()];
-        match built.ok().and_then(|built| self.decide_reaching(&ways, "two arrivals at one barrier", &built))
-        {
+        let ways = both.map(|(_, way)| way);
+        let one = at_one_barrier(self.setting, both, None);
+        match self.decide_reaching(&ways, "two arrivals at one barrier", one) {
             Some(used) => {
                 conditions.extend(used);
                 false
@@ -144,9 +143,9 @@ impl<'a> Prover<'a> {
         for (at, a) in of.iter().enumerate() {
             for b in &of[at..] {
                 let both = [(a.0, a.1.as_slice()), (b.0, b.1.as_slice())];
-                let built = at_one_barrier(self.setting, both, Some(sets), &self.candidates).ok()?;
                 let ways = both.map(|(_, way)| way);
-                conditions.extend(self.decide_reaching(&ways, "a set of warps waits", &built)?);
+                let apart = at_one_barrier(self.setting, both, Some(sets));
+                conditions.extend(self.decide_reaching(&ways, "a set of warps waits", apart)?);
             }
         }
         Some(conditions)

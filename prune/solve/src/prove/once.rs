@@ -15,11 +15,10 @@ use std::collections::BTreeSet;
 
 use gpurace_protocol::condition::Condition;
 use gpurace_protocol::expr::{Expr, ExprId, Exprs, LoopId};
-use gpurace_protocol::place::{Place, Turn};
+use gpurace_protocol::place::{Place, Turn, parts_before};
 use gpurace_protocol::protocol::SiteId;
 
 use super::Prover;
-use super::chosen::comes_before;
 use super::phases::{ENDLESS, Step};
 use crate::pair::named::Turned;
 use crate::pair::phases::{Phases, unwaited};
@@ -44,7 +43,7 @@ impl<'a> Prover<'a> {
     fn once_in(&mut self, steps: &[Step<'a>]) -> Vec<Once<'a>> {
         let (waits, arrivals): (Vec<_>, Vec<_>) = steps.iter().partition(|(phase, _)| phase.parity.is_some());
         let places: BTreeSet<_> = arrivals.iter().filter_map(|(phase, _)| self.constant(phase.at)).collect();
-        let in_loop = |way: &[Turn<'_>]| way.iter().any(|turn| matches!(turn, Turn::Into(_)));
+        let in_loop = |way: &[Turn<'_>]| way.iter().any(|turn| turn.into_loop().is_some());
         if places.len() != arrivals.len() || arrivals.iter().any(|(_, way)| in_loop(way)) {
             return Vec::new();
         }
@@ -59,7 +58,7 @@ impl<'a> Prover<'a> {
                 let Some(parity) = wait.parity else { continue };
                 let to = outside(wait.at, way);
                 let first = Phases { first: 0, shift: 0, period: ENDLESS };
-                let other = unwaited(self.setting, [&at, &to], parity, first, &self.candidates);
+                let other = unwaited(self.setting, [&at, &to], parity, first);
                 if let Some(mut conditions) = self.ruled_out(&[&at, &to], other) {
                     conditions.extend(few.iter().cloned());
                     of.waits.push((way.clone(), conditions));
@@ -101,14 +100,13 @@ fn outside<'a>(number: ExprId, way: &[Turn<'a>]) -> Turned<'a> {
 /// True if each thread that makes an access also makes a step, `later` or before it. Loops around both are in one
 /// iteration.
 fn makes_too(exprs: &Exprs, access: &[Turn<'_>], step: &[Turn<'_>], later: bool) -> bool {
-    let in_order = if later { comes_before(access, step) } else { comes_before(step, access) };
-    let same = access.iter().zip(step).take_while(|(x, y)| x.is_same(y)).count();
-    in_order
-        && step[same..].iter().all(|turn| match turn {
-            Turn::At { .. } => true,
-            Turn::Branch { cond, .. } => {
-                !exprs.mentions(*cond, Expr::may_change) && access.iter().any(|of| of.is_same(turn))
-            }
-            Turn::Into(_) => false,
-        })
+    let common = if later { parts_before(access, step) } else { parts_before(step, access) };
+    let is_made = |turn: &Turn<'_>| match turn {
+        Turn::At { .. } => true,
+        Turn::Branch { cond, .. } => {
+            !exprs.mentions(*cond, Expr::may_change) && access.iter().any(|of| of.is_same(turn))
+        }
+        Turn::Into(_) => false,
+    };
+    common.is_some_and(|common| step[common..].iter().all(is_made))
 }

@@ -72,10 +72,10 @@ impl<'a> Prover<'a> {
             earlier.iter().map(|(phase, way)| arming(phase.at, way, &at)).collect::<Option<Vec<_>>>()?;
         let each: Vec<_> = armed.iter().chain([&at]).collect();
         let mut conditions = self.at_most_arrive(&each, count)?;
-        let apart = unmatched(self.setting, [&at, &at], 0, &self.candidates);
+        let apart = unmatched(self.setting, [&at, &at], 0);
         conditions.extend(self.ruled_out(&[&at], apart)?);
         let period = self.period(&at, &mut conditions);
-        let later = unmatched(self.setting, [&at, &at], -period, &self.candidates);
+        let later = unmatched(self.setting, [&at, &at], -period);
         conditions.extend(self.ruled_out(&[&at], later)?);
         if !armed.is_empty() {
             conditions.extend(self.are_armed(&armed, [&at, &to], parity, period)?);
@@ -104,7 +104,7 @@ impl<'a> Prover<'a> {
     /// True if no thread comes to an iteration from this one on, in any launch.
     fn ends_within(&mut self, at: &Turned<'a>, rounds: i64) -> bool {
         let before = self.accepted.clone();
-        let late = doubted(self.setting, at, Doubt::GoesOn(rounds), &self.candidates);
+        let late = doubted(self.setting, at, Doubt::GoesOn(rounds));
         let ends = self.ruled_out(&[at], late).is_some_and(|conditions| conditions.is_empty());
         self.accepted = before;
         ends
@@ -142,7 +142,7 @@ impl<'a> Prover<'a> {
         let outside = Doubt::Outside(first, first + threads);
         let mut conditions = BTreeSet::new();
         for at in each {
-            let outside = doubted(self.setting, at, outside, &self.candidates);
+            let outside = doubted(self.setting, at, outside);
             conditions.extend(self.ruled_out(&[at], outside)?);
         }
         if size > 1 {
@@ -156,7 +156,7 @@ impl<'a> Prover<'a> {
         let mut conditions = BTreeSet::new();
         for (number, a) in each.iter().enumerate() {
             for b in &each[number..] {
-                let two = both_arrive(self.setting, [a, b], sets, &self.candidates);
+                let two = both_arrive(self.setting, [a, b], sets);
                 conditions.extend(self.ruled_out(&[a, b], two)?);
             }
         }
@@ -172,11 +172,11 @@ impl<'a> Prover<'a> {
         phases: Phases,
     ) -> Option<BTreeSet<Condition>> {
         let shift = phases.shift;
-        let other = unwaited(self.setting, [at, to], parity, phases, &self.candidates);
+        let other = unwaited(self.setting, [at, to], parity, phases);
         let mut conditions = self.ruled_out(&[at, to], other)?;
-        let silent = doubted(self.setting, to, Doubt::Silent(shift), &self.candidates);
+        let silent = doubted(self.setting, to, Doubt::Silent(shift));
         conditions.extend(self.ruled_out(&[at, to], silent)?);
-        let alone = unmatched(self.setting, [to, at], -shift, &self.candidates);
+        let alone = unmatched(self.setting, [to, at], -shift);
         conditions.extend(self.ruled_out(&[at, to], alone)?);
         conditions.extend(self.none_leaves_early([to, at], shift)?);
         Some(conditions)

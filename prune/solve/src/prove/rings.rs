@@ -41,7 +41,7 @@ use super::phases::Step;
 use crate::encode::Encoder;
 use crate::linear::Encoded;
 use crate::pair::named::{Doubt, Turned, doubted, leaves_early, rounds_differ, too_often, unmatched};
-use crate::pair::{PairFormula, Relation};
+use crate::pair::{Question, Relation};
 
 /// The most iterations between arrivals that meet.
 const MOST_SHIFT: i64 = 4;
@@ -125,7 +125,7 @@ impl<'a> Prover<'a> {
         found.waits.extend(arrivals.iter().zip(waits).filter(|(_, waits)| *waits).map(|(at, _)| at.clone()));
         for (arrival, to, shift) in [(0, 0, 0), (0, 1, shift), (1, 0, -shift), (1, 1, 0)] {
             let Some(wait) = wait[to].filter(|_| shift >= 0) else { continue };
-            let silent = doubted(self.setting, both[to], Doubt::Silent(shift), &self.candidates);
+            let silent = doubted(self.setting, both[to], Doubt::Silent(shift));
             if let Some(used) = self.ruled_out(&both, silent) {
                 conditions.extend(used);
                 found.before.push(Before { arrival, wait, shift });
@@ -156,8 +156,7 @@ impl<'a> Prover<'a> {
     fn threads_of(&mut self, arrivals: &[&Turned<'a>], first: u32, size: u32) -> Option<BTreeSet<Condition>> {
         let mut conditions = BTreeSet::new();
         for at in arrivals {
-            let mut shown =
-                |doubt| self.ruled_out(arrivals, doubted(self.setting, at, doubt, &self.candidates));
+            let mut shown = |doubt| self.ruled_out(arrivals, doubted(self.setting, at, doubt));
             conditions.extend(shown(Doubt::Outside(first, first + size))?);
             let ends = [first, first + size - WARP];
             conditions.extend(ends.into_iter().find_map(|warp| shown(Doubt::Inside(warp, warp + WARP)))?);
@@ -170,7 +169,7 @@ impl<'a> Prover<'a> {
     pub(super) fn go_together(&mut self, both: [&Turned<'a>; 2]) -> Option<BTreeSet<Condition>> {
         let mut conditions = BTreeSet::new();
         for at in both {
-            let other = unmatched(self.setting, [at, at], 0, &self.candidates);
+            let other = unmatched(self.setting, [at, at], 0);
             conditions.extend(self.ruled_out(&both, other)?);
             conditions.extend(self.none_leaves_early([at, at], 0)?);
         }
@@ -182,7 +181,7 @@ impl<'a> Prover<'a> {
     fn are_met(&mut self, [a, b]: [&Turned<'a>; 2], shift: i64) -> Option<BTreeSet<Condition>> {
         let mut conditions = BTreeSet::new();
         for (from, shift) in [(a, shift), (b, -shift)] {
-            let early = doubted(self.setting, from, Doubt::TooEarly(shift), &self.candidates);
+            let early = doubted(self.setting, from, Doubt::TooEarly(shift));
             conditions.extend(self.ruled_out(&[a, b], early)?);
         }
         conditions.extend(self.are_matched([a, b], shift)?);
@@ -198,7 +197,7 @@ impl<'a> Prover<'a> {
     ) -> Option<BTreeSet<Condition>> {
         let mut conditions = BTreeSet::new();
         for (pair, shift) in [([a, b], shift), ([b, a], -shift)] {
-            let other = unmatched(self.setting, pair, shift, &self.candidates);
+            let other = unmatched(self.setting, pair, shift);
             conditions.extend(self.ruled_out(&[a, b], other)?);
         }
         Some(conditions)
@@ -216,11 +215,11 @@ impl<'a> Prover<'a> {
         let depths = both.map(|of| of.into().count());
         let encoder = Encoder::new(self.setting, Group::Block);
         if depths == [1, 1] || depths[0] != depths[1] && encoder.has_equal_rounds(at.of) {
-            return self.ruled_out(&both, leaves_early(self.setting, both, shift, &self.candidates));
+            return self.ruled_out(&both, leaves_early(self.setting, both, shift));
         }
         let mut conditions = BTreeSet::new();
         for depth in 0..depths[0] {
-            let differ = rounds_differ(self.setting, both, depth, &self.candidates);
+            let differ = rounds_differ(self.setting, both, depth);
             conditions.extend(self.ruled_out(&both, differ)?);
         }
         (depths[0] == depths[1]).then_some(conditions)
@@ -230,7 +229,7 @@ impl<'a> Prover<'a> {
     pub(super) fn period(&mut self, at: &Turned<'a>, conditions: &mut BTreeSet<Condition>) -> i64 {
         let mut period = 1;
         while period < MOST_PERIOD {
-            let more_often = too_often(self.setting, at, period + 1, &self.candidates);
+            let more_often = too_often(self.setting, at, period + 1);
             let Some(used) = self.ruled_out(&[at], more_often) else { break };
             conditions.extend(used);
             period += 1;
@@ -238,14 +237,14 @@ impl<'a> Prover<'a> {
         period
     }
 
-    /// The conditions under which a formula has no solution, although threads come to the arrivals.
+    /// The conditions under which the answer to a question is no, although threads come to the arrivals.
     pub(super) fn ruled_out(
         &mut self,
         arrivals: &[&Turned<'a>],
-        built: Encoded<PairFormula<'a>>,
+        question: Encoded<Question<'a>>,
     ) -> Option<BTreeSet<Condition>> {
         let ways: Vec<_> = arrivals.iter().map(|at| at.way.as_slice()).collect();
-        self.decide_reaching(&ways, "two loops hand over to each other", &built.ok()?)
+        self.decide_reaching(&ways, "two loops hand over to each other", question)
     }
 
     /// The ways in which two accesses of different threads meet, less those that the order of a ring rules out, and the
@@ -288,11 +287,8 @@ impl<'a> Prover<'a> {
 /// An arrival or a wait that stands in a loop. Only its condition ends the loop. If there are loops around it, all of
 /// them ask their conditions before each iteration.
 pub(super) fn turned<'a>(number: ExprId, way: &[Turn<'a>]) -> Option<Turned<'a>> {
-    let into = way.iter().enumerate().filter_map(|(at, turn)| match turn {
-        Turn::Into(of) => Some((at, *of)),
-        Turn::At { .. } | Turn::Branch { .. } => None,
-    });
-    let loops: Vec<_> = into.collect();
+    let loops: Vec<_> =
+        way.iter().enumerate().filter_map(|(at, turn)| Some((at, turn.into_loop()?))).collect();
     let &(at, of) = loops.last()?;
     let is_plain = |of: &Loop| of.breaks.is_none() && (loops.len() == 1 || of.test == Test::Before);
     let (chosen, syncs) = (Vec::new(), Vec::new());

@@ -48,8 +48,8 @@ impl Prover<'_> {
             each.push(Vec::new());
         }
         for fixed in each {
-            let built = beyond(self.setting, &self.places[i], named, &self.candidates, &fixed).ok()?;
-            conditions.extend(self.decide("the access leaves its memory", &built).ok()?);
+            let leaves = beyond(self.setting, &self.places[i], named, &fixed);
+            conditions.extend(self.refuted("the access leaves its memory", leaves)?);
         }
         let holds = match self.setting.launch {
             Some(_) => conditions.is_empty(),

@@ -38,6 +38,39 @@ impl Turn<'_> {
             _ => false,
         }
     }
+
+    /// The condition of a branch, and its value.
+    pub fn branch(&self) -> Option<(ExprId, bool)> {
+        match self {
+            Turn::Branch { cond, value } => Some((*cond, *value)),
+            Turn::At { .. } | Turn::Into(_) => None,
+        }
+    }
+}
+
+impl<'a> Turn<'a> {
+    /// The loop that the turn leads into.
+    pub fn into_loop(&self) -> Option<&'a Loop> {
+        match self {
+            Turn::Into(of) => Some(of),
+            Turn::At { .. } | Turn::Branch { .. } => None,
+        }
+    }
+}
+
+/// Returns the number of turns from the start that two ways have in common.
+pub fn common_turns(a: &[Turn<'_>], b: &[Turn<'_>]) -> usize {
+    a.iter().zip(b).take_while(|(x, y)| x.is_same(y)).count()
+}
+
+/// Returns the number of turns that two ways have in common, if they then part in one sequence, the first one further
+/// to the front. So a thread that takes both in one iteration of their loops takes the first one first.
+pub fn parts_before(first: &[Turn<'_>], second: &[Turn<'_>]) -> Option<usize> {
+    let common = common_turns(first, second);
+    match (first.get(common)?, second.get(common)?) {
+        (Turn::At { index, .. }, Turn::At { index: later, .. }) if index < later => Some(common),
+        _ => None,
+    }
 }
 
 /// An access and the way to it.
@@ -65,10 +98,7 @@ impl<'a> Place<'a> {
 
     /// Returns the enclosing loops, outermost first.
     pub fn loops(&self) -> impl Iterator<Item = &'a Loop> + '_ {
-        self.way.iter().filter_map(|turn| match turn {
-            Turn::Into(of) => Some(*of),
-            Turn::At { .. } | Turn::Branch { .. } => None,
-        })
+        self.way.iter().filter_map(Turn::into_loop)
     }
 
     /// The access of a site, if the protocol has only one.
@@ -79,7 +109,7 @@ impl<'a> Place<'a> {
 
     /// Returns the number of turns from the start that both accesses have in common.
     pub fn turns_with(&self, other: &Self) -> usize {
-        self.way.iter().zip(&other.way).take_while(|(x, y)| x.is_same(y)).count()
+        common_turns(&self.way, &other.way)
     }
 
     /// True if each thread that makes the other access makes this one before it, in the same iterations of the loops
