@@ -104,6 +104,8 @@ impl Planner<'_> {
         self.debug_info(command);
         // Each step gets options that only another step uses. clang 22 warns of CUDA 13, which it can parse.
         command.args(["-Wno-unknown-cuda-version", "-Qunused-arguments"]);
+        // nvcc judges calls of the side that it compiles only: `__CUDA_ARCH__` may take away what the other side calls.
+        command.arg("-fgpu-defer-diag");
         // nvcc warns at most of these: `int i[] = {threadIdx.x}`, `a.template f(x)`, `register` in C++17.
         command.args(
             ["c++11-narrowing", "missing-template-arg-list-after-template-kw", "register"]
