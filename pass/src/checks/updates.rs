@@ -11,6 +11,7 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use crate::analysis::control_flow::ControlFlow;
+use crate::analysis::loops::Loops;
 use crate::analysis::numbers::Numbers;
 use crate::checks::one_thread::OneThread;
 use crate::checks::sites::{Access, AccessSite};
@@ -31,7 +32,8 @@ pub struct FoundUpdate {
     pub change: u32,
     /// The address of the change.
     pub address: LLVMValueRef,
-    /// The address depends on a value that the thread has read from shared or global memory.
+    /// The address depends on a value that the thread has read from shared or global memory, or the thread leaves the
+    /// loop around the read by what it has read, such as that which looks for a free entry of a table.
     pub depends_on_reads: bool,
     /// One thread of a block makes the change.
     pub by_one: bool,
@@ -58,7 +60,7 @@ pub unsafe fn by_function(accesses: &[AccessSite]) -> HashMap<LLVMValueRef, Vec<
         let bytes = alike.entry((access.function, number, access.offset, access.size)).or_default();
         bytes[usize::from(changes)].push(site);
     }
-    let mut flows: HashMap<LLVMValueRef, (ControlFlow, OneThread)> = HashMap::new();
+    let mut flows: HashMap<LLVMValueRef, (ControlFlow, Loops, OneThread)> = HashMap::new();
     let mut found: HashMap<LLVMValueRef, Vec<FoundUpdate>> = HashMap::new();
     for ((function, number, ..), [reads, changes]) in alike {
         if reads.len() + changes.len() > MOST_ALIKE {
@@ -72,10 +74,11 @@ pub unsafe fn by_function(accesses: &[AccessSite]) -> HashMap<LLVMValueRef, Vec<
         let value = |&read: &u32| (read, unsafe { ReadValue::of(accesses[read as usize].instruction) });
         let values: Vec<(u32, ReadValue)> = reads.iter().map(value).collect();
         // SAFETY: by contract.
-        let (flow, one_thread) = flows.entry(function).or_insert_with(|| unsafe {
+        let (flow, loops, one_thread) = flows.entry(function).or_insert_with(|| unsafe {
             let flow = ControlFlow::of(function);
             let one_thread = OneThread::of(LLVMGetGlobalParent(function), function, &flow);
-            (flow, one_thread)
+            let loops = Loops::of(&flow.successors);
+            (flow, loops, one_thread)
         });
         let of_function = found.entry(function).or_default();
         for &change in &changes {
@@ -85,11 +88,13 @@ pub unsafe fn by_function(accesses: &[AccessSite]) -> HashMap<LLVMValueRef, Vec<
             let by = values.iter().filter(|(_, value)| unsafe { value.decides(instruction, flow) });
             // SAFETY: by contract.
             let by_one = unsafe { one_thread.runs(flow, LLVMGetInstructionParent(instruction)) };
-            of_function.extend(by.map(|&(read, _)| FoundUpdate {
-                read,
+            of_function.extend(by.map(|(read, value)| FoundUpdate {
+                read: *read,
                 change,
                 address,
-                depends_on_reads,
+                // SAFETY: by contract.
+                depends_on_reads: depends_on_reads
+                    || unsafe { value.ends_loop(accesses[*read as usize].instruction, flow, loops) },
                 by_one,
             }));
         }
@@ -128,6 +133,27 @@ impl ReadValue {
             }
         }
         of
+    }
+
+    /// True if the value decides whether a thread leaves the innermost loop around its read.
+    unsafe fn ends_loop(&self, read: LLVMValueRef, flow: &ControlFlow, loops: &Loops) -> bool {
+        // SAFETY: by contract.
+        let index = |instruction| flow.index.get(&unsafe { LLVMGetInstructionParent(instruction) }).copied();
+        let Some(around) = index(read).and_then(|at| loops.innermost[at]) else { return false };
+        let nodes = &loops.loops[around].nodes;
+        let is_in = |node: &usize| nodes.binary_search(node).is_ok();
+        let deciding = self.deciding.iter().filter_map(|block| flow.index.get(block).copied()).filter(is_in);
+        let deciding: Vec<usize> = deciding.collect();
+        let leaves = |at: &usize| flow.successors[*at].iter().any(|next| !is_in(next));
+        // The optimiser may let the ways meet, each with its constant, before one branch that leaves.
+        // SAFETY: the terminators of live blocks are live.
+        let is_chosen = |at: usize| unsafe {
+            let branch = LLVMGetBasicBlockTerminator(flow.blocks[at]);
+            let mut operands = ir::operands(branch).into_iter();
+            let phi = operands.find(|&value| !LLVMIsAPHINode(value).is_null());
+            phi.and_then(index).is_some_and(|phi| is_in(&phi) && deciding.iter().any(|&at| at < phi))
+        };
+        deciding.iter().any(leaves) || nodes.iter().any(|&at| leaves(&at) && is_chosen(at))
     }
 
     /// True if the value decides what an instruction stores, or whether a thread comes to it.

@@ -181,10 +181,10 @@ impl Race {
         &self.accesses[1]
     }
 
-    /// True if the sides came to the object through different parameters of the kernel.
+    /// True if the sides came to the object through different parameters of one launch. Another launch has its own.
     pub fn is_alias(&self) -> bool {
         match self.accesses.each_ref().map(|access| access.parameter.as_ref()) {
-            [Some(a), Some(b)] => a != b,
+            [Some(a), Some(b)] => a != b && self.scope < Scope::Device,
             _ => false,
         }
     }

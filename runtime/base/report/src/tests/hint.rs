@@ -358,3 +358,15 @@ fn the_hint_on_a_mask_names_the_lanes() {
     assert!(of_mask(&race, Order::default()).starts_with(wanted));
     assert!(of_mask(&race, Order::default()).ends_with(": 0 and 23"));
 }
+
+#[test]
+fn parameters_of_two_launches_are_no_alias() {
+    let mut race = at(RaceKind::WriteRead, Scope::Grid, (7, 11), (8, 3));
+    for (side, name) in [(0, "in"), (1, "out")] {
+        race.accesses[side].parameter = Some(Parameter { name: name.to_owned(), number: side as u32 + 1 });
+    }
+    assert!(said(&race).starts_with("pass different buffers"));
+    race.scope = Scope::Device;
+    race.accesses[1].stream = Some(7);
+    assert!(said(&race).starts_with("nothing orders the two launches"));
+}
