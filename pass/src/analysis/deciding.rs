@@ -49,7 +49,7 @@ pub unsafe fn of_kernel(module: LLVMModuleRef, kernel: LLVMValueRef) -> Option<V
             found.note(instruction, &mut roots, &mut stores)?;
         }
         // Local variables are one memory, all of whose values a load may give.
-        let mut stored: BTreeMap<u32, Vec<Source>> = BTreeMap::new();
+        let mut stored: BTreeMap<u32, Vec<Origin>> = BTreeMap::new();
         for (pointer, values) in stores {
             for place in found.places(pointer)? {
                 if place.is_none_or(|at| found.all[at as usize].place == Place::Anywhere) {
@@ -76,7 +76,7 @@ pub unsafe fn of_kernel(module: LLVMModuleRef, kernel: LLVMValueRef) -> Option<V
 
 /// What a value comes from.
 #[derive(Clone, Copy)]
-enum Source {
+enum Origin {
     /// It is this value.
     Value(LLVMValueRef),
     /// It is copied from where this pointer leads.
@@ -84,7 +84,7 @@ enum Source {
 }
 
 /// A pointer, and what is stored where it leads.
-type Store = (LLVMValueRef, Vec<Source>);
+type Store = (LLVMValueRef, Vec<Origin>);
 
 struct Deciding {
     module: LLVMModuleRef,
@@ -92,7 +92,7 @@ struct Deciding {
     /// The calls of each function that the kernel reaches.
     calls: HashMap<LLVMValueRef, Vec<LLVMValueRef>>,
     all: Vec<Memory>,
-    stored_locally: Vec<Source>,
+    stored_locally: Vec<Origin>,
     steps: usize,
 }
 
@@ -128,7 +128,7 @@ impl Deciding {
     unsafe fn note(
         &mut self,
         instruction: LLVMValueRef,
-        roots: &mut Vec<Source>,
+        roots: &mut Vec<Origin>,
         stores: &mut Vec<Store>,
     ) -> Option<()> {
         // SAFETY: by `of_kernel`'s contract.
@@ -138,26 +138,26 @@ impl Deciding {
                 LLVMOpcode::LLVMLoad => {
                     // What an atomic or volatile load reads may order threads.
                     ir::is_plain(instruction).then_some(())?;
-                    roots.push(Source::Value(operand(0)));
+                    roots.push(Origin::Value(operand(0)));
                 }
                 LLVMOpcode::LLVMStore => {
-                    roots.push(Source::Value(operand(1)));
-                    stores.push((operand(1), vec![Source::Value(operand(0))]));
+                    roots.push(Origin::Value(operand(1)));
+                    stores.push((operand(1), vec![Origin::Value(operand(0))]));
                     if !ir::is_plain(instruction) {
                         self.note_atomic(operand(1))?;
                     }
                 }
                 LLVMOpcode::LLVMAtomicRMW | LLVMOpcode::LLVMAtomicCmpXchg => {
                     LLVMGetFirstUse(instruction).is_null().then_some(())?;
-                    roots.push(Source::Value(operand(0)));
-                    let values = ir::operands(instruction).into_iter().skip(1).map(Source::Value);
-                    stores.push((operand(0), values.chain([Source::Memory(operand(0))]).collect()));
+                    roots.push(Origin::Value(operand(0)));
+                    let values = ir::operands(instruction).into_iter().skip(1).map(Origin::Value);
+                    stores.push((operand(0), values.chain([Origin::Memory(operand(0))]).collect()));
                     self.note_atomic(operand(0))?;
                 }
                 LLVMOpcode::LLVMBr if LLVMIsConditional(instruction) != 0 => {
-                    roots.push(Source::Value(LLVMGetCondition(instruction)));
+                    roots.push(Origin::Value(LLVMGetCondition(instruction)));
                 }
-                LLVMOpcode::LLVMSwitch => roots.push(Source::Value(operand(0))),
+                LLVMOpcode::LLVMSwitch => roots.push(Origin::Value(operand(0))),
                 LLVMOpcode::LLVMIndirectBr | LLVMOpcode::LLVMVAArg => return None,
                 LLVMOpcode::LLVMCall if !debug_info::is_debug_call(instruction) => {
                     self.note_call(instruction, roots, stores)?;
@@ -171,7 +171,7 @@ impl Deciding {
     unsafe fn note_call(
         &mut self,
         call: LLVMValueRef,
-        roots: &mut Vec<Source>,
+        roots: &mut Vec<Origin>,
         stores: &mut Vec<Store>,
     ) -> Option<()> {
         // SAFETY: by `of_kernel`'s contract; a memory intrinsic has its three first operands.
@@ -183,12 +183,12 @@ impl Deciding {
                     _ => {
                         let parameters = entry.entry.point().parameters.iter().enumerate();
                         let decide = parameters.filter(|(_, (name, _))| !VALUES.contains(name));
-                        roots.extend(decide.map(|(at, _)| Source::Value(entry.operand(at))));
+                        roots.extend(decide.map(|(at, _)| Origin::Value(entry.operand(at))));
                     }
                 }
                 if entry.entry == Entry::Matrix {
                     let buffer = entry.operand(2);
-                    stores.push((buffer, vec![Source::Memory(buffer)]));
+                    stores.push((buffer, vec![Origin::Memory(buffer)]));
                 }
                 return Some(());
             }
@@ -201,13 +201,13 @@ impl Deciding {
             let copies = is("llvm.memcpy.") || is("llvm.memmove.");
             if copies || is("llvm.memset.") {
                 let operand = |at: u32| LLVMGetOperand(call, at);
-                roots.extend([Source::Value(operand(0)), Source::Value(operand(2))]);
+                roots.extend([Origin::Value(operand(0)), Origin::Value(operand(2))]);
                 let value = match copies {
                     true => {
-                        roots.push(Source::Value(operand(1)));
-                        Source::Memory(operand(1))
+                        roots.push(Origin::Value(operand(1)));
+                        Origin::Memory(operand(1))
                     }
-                    false => Source::Value(operand(1)),
+                    false => Origin::Value(operand(1)),
                 };
                 stores.push((operand(0), vec![value]));
                 return Some(());
@@ -226,7 +226,7 @@ impl Deciding {
     }
 
     /// The memory that stored values may come from, all walks together.
-    unsafe fn sources(&mut self, stored: Vec<Source>) -> Option<BTreeSet<u32>> {
+    unsafe fn sources(&mut self, stored: Vec<Origin>) -> Option<BTreeSet<u32>> {
         let mut found = BTreeSet::new();
         let mut seen = HashSet::new();
         let mut has_local = false;
@@ -239,8 +239,8 @@ impl Deciding {
                     return None;
                 }
                 let pointer = match next {
-                    Source::Memory(pointer) => pointer,
-                    Source::Value(value) => {
+                    Origin::Memory(pointer) => pointer,
+                    Origin::Value(value) => {
                         if !seen.insert(value) {
                             continue;
                         }
@@ -269,7 +269,7 @@ impl Deciding {
     }
 
     /// Adds the values that a value is computed from; it is no load.
-    unsafe fn push_operands(&self, value: LLVMValueRef, pending: &mut Vec<Source>) -> Option<()> {
+    unsafe fn push_operands(&self, value: LLVMValueRef, pending: &mut Vec<Origin>) -> Option<()> {
         // SAFETY: by `of_kernel`'s contract.
         unsafe {
             if !LLVMIsAArgument(value).is_null() {
@@ -277,7 +277,7 @@ impl Deciding {
                 let at = ir::params(function).iter().position(|&param| param == value)?;
                 // The arguments of the kernel itself are those of the launch.
                 let calls = self.calls.get(&function).into_iter().flatten();
-                pending.extend(calls.map(|&call| Source::Value(LLVMGetOperand(call, at as u32))));
+                pending.extend(calls.map(|&call| Origin::Value(LLVMGetOperand(call, at as u32))));
                 return Some(());
             }
             if LLVMIsAInstruction(value).is_null() {
@@ -304,7 +304,7 @@ impl Deciding {
                         pending.extend(
                             results
                                 .filter(|&result| LLVMGetNumOperands(result) > 0)
-                                .map(|result| Source::Value(LLVMGetOperand(result, 0))),
+                                .map(|result| Origin::Value(LLVMGetOperand(result, 0))),
                         );
                         return Some(());
                     }
@@ -319,13 +319,13 @@ impl Deciding {
                     };
                     is_same.then_some(())?;
                     let operands = (0..LLVMGetNumArgOperands(value)).map(|at| LLVMGetOperand(value, at));
-                    pending.extend(operands.map(Source::Value));
+                    pending.extend(operands.map(Origin::Value));
                 }
                 LLVMOpcode::LLVMPHI => {
                     let incoming = (0..LLVMCountIncoming(value)).map(|at| LLVMGetIncomingValue(value, at));
-                    pending.extend(incoming.map(Source::Value));
+                    pending.extend(incoming.map(Origin::Value));
                 }
-                _ => pending.extend(ir::operands(value).into_iter().map(Source::Value)),
+                _ => pending.extend(ir::operands(value).into_iter().map(Origin::Value)),
             }
         }
         Some(())

@@ -23,19 +23,24 @@ pub const ROWS: &[Block] = &[
         %d = sub $1 %h, %l
         add $1 %d, %2"),
 
-    // ---- with carry: 128 bits hold the carry of an addition and the borrow of a subtraction ----
-    Block("{addc=add|subc=sub}.cc.<INT>", "$2|cc($2, $2, cc)", "
-        %a = zext $2 %0 to i128
-        %b = zext $2 %1 to i128
+    // ---- with carry, which 128 bits hold. A subtraction adds the complement: a GPU keeps no borrow, but its opposite,
+    // which shows where additions and subtractions are mixed (`IADD3.X R4, ~R7, P0`) ----
+    Block("addc.cc.<INT>", "$1|cc($1, $1, cc)", "
+        %a = zext $1 %0 to i128
+        %b = zext $1 %1 to i128
         %c = zext i1 %2 to i128
-        %s = $1 i128 %a, %b
-        %t = $1 i128 %s, %c
-        %v = trunc i128 %t to $2
-        %u = lshr i128 %t, $2:2
+        %s = add i128 %a, %b
+        %t = add i128 %s, %c
+        %v = trunc i128 %t to $1
+        %u = lshr i128 %t, $1:2
         %o = trunc i128 %u to i1
-        %r = insertvalue $R poison, $2 %v, 0
+        %r = insertvalue $R poison, $1 %v, 0
         insertvalue $R %r, i1 %o, 1"),
-    Block("{add|sub}.cc.<INT>", "$2|cc($2, $2)", "call $R @gr.$1c.cc.$2:0($2 %0, $2 %1, i1 false)"),
+    Block("subc.cc.<INT>", "$1|cc($1, $1, cc)", "
+        %n = xor $1 %1, -1
+        call $R @gr.addc.cc.$1:0($1 %0, $1 %n, i1 %2)"),
+    Block("add.cc.<INT>", "$1|cc($1, $1)", "call $R @gr.addc.cc.$1:0($1 %0, $1 %1, i1 false)"),
+    Block("sub.cc.<INT>", "$1|cc($1, $1)", "call $R @gr.subc.cc.$1:0($1 %0, $1 %1, i1 true)"),
     Block("{addc|subc}.<INT>", "$2($2, $2, cc)", "
         %p = call { $2, i1 } @gr.$1.cc.$2:0($2 %0, $2 %1, i1 %2)
         extractvalue { $2, i1 } %p, 0"),

@@ -45,10 +45,10 @@ pub enum Alike {
 
 /// The launches of a kernel that were checked without a finding.
 #[derive(Default)]
-pub struct CleanLaunches(Mutex<Known>);
+pub struct CleanLaunches(Mutex<Remembered>);
 
 #[derive(Default)]
-struct Known {
+struct Remembered {
     clean: FxHashMap<Fingerprint, Arc<Decision>>,
     /// Bytes that were read for the other launches.
     read_in_vain: u64,

@@ -9,6 +9,7 @@
 //! | [`alike`] | launches that make the same accesses as one that was checked |
 //! | [`configuration`] | a launch as the prover sees it, the same in every run of the program |
 //! | [`cache`] | answers that are kept on disk between runs |
+//! | [`of_kernel`] | what is known of a kernel |
 //! | [`known`] | the launches of a kernel that a decision is known of |
 //! | [`general`] | proofs for all launches of a kernel that have some values in common |
 //! | [`contents`] | what is known of the values that a launch loads |
@@ -43,101 +44,44 @@ pub mod contents;
 pub mod decision;
 pub mod general;
 pub mod known;
+pub mod of_kernel;
 pub mod reach;
 pub mod solver;
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use gpurace_abi::ablation::{self, Mechanism};
 use gpurace_options::{CacheDir, Options};
 use gpurace_protocol::launch::Launch as ProverLaunch;
 use gpurace_protocol::loaded;
-use gpurace_protocol::protocol::{Protocol, SiteId};
+use gpurace_protocol::protocol::Protocol;
 use gpurace_protocol::run::{Open, Run, Thread, ThreadWork};
-use gpurace_protocol::touched;
 use gpurace_protocol::verdict::{Verdict, Verdicts};
 use gpurace_protocol::wire::{self, KernelProofs};
-use parking_lot::{Mutex, RwLock};
-use rustc_hash::FxHashMap;
+use parking_lot::RwLock;
 
 use crate::backend::module::{Kernel, KernelLaunch};
 use crate::host::notes::Notes;
 use crate::program::Program;
-use crate::prove::alike::CleanLaunches;
 use crate::prove::cache::{Cache, Key, LaunchAnswer};
 use crate::prove::configuration::Configuration;
-use crate::prove::contents::{Looks, Usefulness};
+use crate::prove::contents::Looks;
 use crate::prove::decision::Proofs;
 use crate::prove::general::{General, LEAST_BUDGET};
 use crate::prove::known::{KnownLaunches, MOST_REMEMBERED, View};
-use crate::prove::reach::{Footprint, Reach, Reaches};
+use crate::prove::of_kernel::WithWords;
+use crate::prove::reach::{Footprint, Reach};
 use crate::prove::solver::LaunchSolver;
 
 pub use crate::prove::alike::Alike;
 pub use crate::prove::decision::{Decision, SiteFate};
+pub use crate::prove::of_kernel::KernelProver;
 
 /// The most statements of a thread that are counted: about a millisecond.
 const MOST_STATEMENTS: u64 = 1 << 14;
-
-/// What is known of a kernel, and the decisions on its launches.
-#[derive(Default)]
-pub struct KernelProver {
-    view: OnceLock<Option<View>>,
-    /// The same for launches that do not change the words of memory that they load.
-    with_words: OnceLock<Option<WithWords>>,
-    reaches: Reaches,
-    /// Its launches that were checked without a finding.
-    pub clean: CleanLaunches,
-    /// A launch of it had to be repeated. Later launches that others may overlap are checked.
-    pub was_repeated: AtomicBool,
-}
-
-/// The kernel for launches that do not change the words of memory that they load.
-struct WithWords {
-    protocol: Protocol,
-    view: OnceLock<View>,
-    reaches: Reaches,
-    /// Whether launches leave the words as they are.
-    unchanged: Mutex<FxHashMap<ProverLaunch, bool>>,
-    use_so_far: Mutex<Usefulness>,
-}
-
-impl KernelProver {
-    /// The kernel's protocol, if its proofs have been read.
-    pub fn protocol(&self) -> Option<&Protocol> {
-        Some(&self.view.get()?.as_ref()?.proofs.of_kernel.protocol)
-    }
-
-    /// The remembered launches for which this holds, in the order of their values.
-    pub fn launches(&self, wanted: impl Fn(&ProverLaunch) -> bool) -> Vec<ProverLaunch> {
-        let mut all = self.reaches.launches();
-        if let Some(Some(words)) = self.with_words.get() {
-            all.extend(words.reaches.launches());
-        }
-        if let Some(Some(view)) = self.view.get() {
-            all.extend(view.known.lock().decisions.keys().cloned());
-        }
-        let mut launches: Vec<_> = all.into_iter().filter(|launch| wanted(launch)).collect();
-        launches.sort_by(|a, b| a.params.cmp(&b.params));
-        launches.dedup();
-        launches
-    }
-
-    /// The sites at which no remembered launch accesses memory, as far as conditions show. None if there are
-    /// more than `most` launches: some may have been forgotten.
-    pub fn unreached(&self, most: usize) -> BTreeSet<SiteId> {
-        let launches = self.launches(|_| true);
-        let Some(protocol) = self.protocol().filter(|_| launches.len() <= most) else {
-            return BTreeSet::new();
-        };
-        let unreached = launches.iter().map(|launch| touched::unreached(protocol, launch));
-        unreached.reduce(|a, b| &a & &b).unwrap_or_default()
-    }
-}
 
 /// Decides which accesses of launches need no check.
 pub struct Prover {

@@ -230,6 +230,31 @@ fn one_operand_instructions() {
     }
 }
 
+/// As ptxas translates them: a subtraction keeps a carry if it borrows nothing.
+#[test]
+fn additions_and_subtractions_share_one_carry() {
+    let template = |first: &str, second: &str| {
+        format!("{{ .reg .u32 r; {first}.cc.u32 r, $1, $2; {second}c.u32 $0, $3, $4; }}")
+    };
+    let pairs = [("add", "sub"), ("sub", "add"), ("add", "add"), ("sub", "sub")];
+    let templates: Vec<_> = pairs.iter().map(|(first, second)| template(first, second)).collect();
+    let types = ["i32"; 4];
+    let list: Vec<_> = templates.iter().map(|text| (&**text, "=r,r,r,r,r", "i32", &types[..])).collect();
+    let code = code(&list);
+    let mut random = Random(9);
+    for ((first, second), name) in pairs.iter().zip(&templates) {
+        // SAFETY: a function of four words.
+        let f: extern "C" fn(u32, u32, u32, u32) -> u32 = unsafe { code.get(name) };
+        for _ in 0..1000 {
+            let [a, b, c, d] = [(); 4].map(|()| edge(&mut random));
+            let carry = if *first == "add" { a.checked_add(b).is_none() } else { a >= b };
+            let other = if *second == "add" { d } else { !d };
+            let wanted = c.wrapping_add(other).wrapping_add(u32::from(carry));
+            assert_eq!(f(a, b, c, d), wanted, "{name} of {a:#x}, {b:#x}, {c:#x}, {d:#x}");
+        }
+    }
+}
+
 #[test]
 fn carries_ripple_through_128_bits() {
     let add = "{ .reg .u32 r<4>, a<4>, b<4>;
