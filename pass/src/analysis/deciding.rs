@@ -565,7 +565,7 @@ mod tests {
             assert_eq!(found(&body), None, "{body}");
         }
         // It matters only if such values decide.
-        is(&("%l = call i64 @__gpurace_clock()\n store i64 %l, ptr %q\n".to_owned()), "q:sa");
+        is("%l = call i64 @__gpurace_clock()\n store i64 %l, ptr %q\n", "q:sa");
     }
 
     #[test]
