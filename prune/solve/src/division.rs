@@ -47,6 +47,10 @@ impl Encoder<'_> {
                 if !range.bounded() {
                     return Err(TooBig);
                 }
+                if let Some((q, r)) = self.by_known_digits(&small, by)? {
+                    self.seen.quotients.insert(key, (q.clone(), r.clone()));
+                    return Ok((whole.plus(1, &q)?, r.times(g)?.shifted(low)?));
+                }
                 let range = Range::new(range.lo.div_euclid(by), range.hi.div_euclid(by));
                 let q = match self.constant_cases(&small) {
                     Some(cases) => {
@@ -62,6 +66,29 @@ impl Encoder<'_> {
             }
         };
         Ok((whole.plus(1, &q)?, r.times(g)?.shifted(low)?))
+    }
+
+    /// Returns quotient and remainder if `x` was divided before by a number that divides `by`, or is a multiple of it.
+    /// So a thread's index has the same digits wherever they come from: `i % nx`, `i / nx % ny`, `i / (nx * ny)`.
+    fn by_known_digits(&mut self, x: &Lin, by: i128) -> Encoded<Option<(Lin, Lin)>> {
+        let known = self.seen.quotients.iter().filter(|(division, _)| {
+            division.x == *x && !division.towards_zero && division.otherwise.is_none()
+        });
+        let known = known.filter_map(|(division, both)| Some((division.by.as_constant()?, both.clone())));
+        let known: Vec<_> = known.filter(|(other, _)| *other > 1).collect();
+        let below = known.iter().filter(|(other, _)| by % other == 0).max_by_key(|(other, _)| *other);
+        if let Some((other, (q, r))) = below {
+            // x / (m n) == x / m / n
+            let (quotient, digit) = self.divide(q, by / other)?;
+            return Ok(Some((quotient, r.plus(*other, &digit)?)));
+        }
+        let above = known.iter().filter(|(other, _)| other % by == 0).min_by_key(|(other, _)| *other);
+        let Some((other, (q, _))) = above else { return Ok(None) };
+        // x / m == n (x / (m n)) + a digit below n
+        let mut digit = |below: i128| Lin::atom(self.fresh("digit", Range::new(0, below - 1)));
+        let (quotient, rest) = (digit(other / by).plus(other / by, q)?, digit(by));
+        self.facts.push(Formula::eq(x, &quotient.times(by)?.plus(1, &rest)?)?);
+        Ok(Some((quotient, rest)))
     }
 
     /// Splits `x` into `g * high + low`, where `0 <= low < g` and `g` divides `by`.

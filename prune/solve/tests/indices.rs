@@ -107,6 +107,50 @@ fn squares_that_get_smaller() {
     }
 }
 
+/// A thread's index is taken apart by the sizes of an array. Its digits are put together again by other sizes, or in
+/// another order.
+#[test]
+fn digits_of_a_thread_index() {
+    let sizes = [5, 6, 4];
+    let kernel = |[divide, rest]: [BinOp; 2], pitches: [i64; 3], planes_first: bool| {
+        let mut k = Kernel::new("digits");
+        let (x, t) = (k.pointer("x"), k.gid());
+        let inside = k.ltc(t, sizes.iter().product());
+        let site = k.when(inside, |k| {
+            let early = planes_first.then(|| k.binc(divide, t, sizes[0] * sizes[1]));
+            let column = k.binc(rest, t, sizes[0]);
+            let row = k.binc(divide, t, sizes[0]);
+            let row = k.binc(rest, row, sizes[1]);
+            let plane = early.unwrap_or_else(|| k.binc(divide, t, sizes[0] * sizes[1]));
+            let [column, row, plane] = [(column, 0), (row, 1), (plane, 2)]
+                .map(|(digit, axis): (E, usize)| k.mulc(digit, pitches[axis]));
+            let at = k.add(column, row);
+            // The solver meets the parts in the order of the sum.
+            let at = if planes_first { k.add(plane, at) } else { k.add(at, plane) };
+            k.write(x, at)
+        });
+        (k.done(), site)
+    };
+    for operators in [[BinOp::UDiv, BinOp::URem], [BinOp::SDiv, BinOp::SRem]] {
+        for planes_first in [false, true] {
+            let test = |pitches: [i64; 3], races: bool| {
+                let (p, site) = kernel(operators, pitches, planes_first);
+                let open: &[SiteId] = if races { &[site] } else { &[] };
+                at_launch(&p, &launch([4, 1, 1], [32, 1, 1], &p, &[]), open);
+            };
+            // As it was, with wider rows and planes, and with the axes in another order.
+            test([1, 5, 30], false);
+            test([1, 7, 45], false);
+            test([24, 4, 1], false);
+            test([6, 1, 30], false);
+            // Rows overlap, the last element of a plane is the first of the next one, two axes have equal pitches.
+            test([1, 4, 45], true);
+            test([1, 5, 29], true);
+            test([6, 6, 36], true);
+        }
+    }
+}
+
 /// In each row of a table, each thread has a byte of its own: its index with the halves of bits swapped.
 #[test]
 fn fields_of_a_thread_index_permuted() {
