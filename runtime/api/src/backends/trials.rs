@@ -38,7 +38,7 @@ impl<'a> StartedTrials<'a> {
         begun: &'a BegunLaunch,
     ) -> Self {
         let mut started = Self { session, begun, children: Vec::new() };
-        let planned = session.planned_trials(begun, launch.block_entry().is_some());
+        let planned = session.planned_trials(begun, launch.has_loop());
         if planned.is_empty() {
             return started;
         }
