@@ -113,22 +113,16 @@ impl Choice {
 }
 
 impl KernelLaunch<'_> {
-    /// The block entry, if it runs unless a seed orders the threads.
-    fn block_entry_without_seed(&self) -> Option<BlockEntry> {
-        let has_clusters = self.shape.clusters(self.kernel.sync.clusters).is_some();
-        let serves = |entry: &BlockEntry| !entry.needs_whole_warps || self.shape.has_whole_warps();
-        self.block_entry.filter(|entry| !has_clusters && serves(entry))
+    /// True if one loop runs all threads of a block, unless a seed orders them.
+    pub fn has_loop(&self) -> bool {
+        let serves = |entry: BlockEntry| !entry.needs_whole_warps || self.shape.has_whole_warps();
+        self.block_entry.is_some_and(serves) && self.shape.clusters(self.kernel.sync.clusters).is_none()
     }
 
     /// The block entry, if it runs.
     pub(crate) fn block_entry(&self) -> Option<BlockEntry> {
         let in_order = self.seed == 0 || self.seed_orders_blocks;
-        self.block_entry_without_seed().filter(|_| in_order)
-    }
-
-    /// True if one loop runs all threads of a block, unless a seed orders them.
-    pub fn has_loop(&self) -> bool {
-        self.block_entry_without_seed().is_some()
+        self.block_entry.filter(|_| in_order && self.has_loop())
     }
 
     /// True if each thread has a stack of its own.
