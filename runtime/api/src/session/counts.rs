@@ -14,7 +14,7 @@ use crate::prove::SiteFate;
 pub(super) struct KernelCounts {
     pub(super) launches: u64,
     pub(super) unchecked: u64,
-    /// Launches without checks because everything was proved.
+    /// Launches without checks: everything was proved, or an equal one was checked before.
     pub(super) proved: u64,
     pub(super) checks: u64,
     /// For each site, the least fate of all launches. Empty if no launch was to be checked so far.

@@ -187,12 +187,12 @@ pub fn plural(n: u64, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// Returns the number of launches, and how many were checked, proved and left out.
+/// Returns the number of launches, and how many were checked, ran without checks, and were left out.
 pub fn launches(stats: &Stats) -> String {
     let Stats { launches, launches_unchecked: left_out, launches_proved: proved, .. } = *stats;
     let checked = launches.saturating_sub(left_out).saturating_sub(proved);
     let launches = plural(launches, "launch", "launches");
-    format!("{launches}: {checked} checked, {proved} proved without checks, {left_out} left out")
+    format!("{launches}: {checked} checked, {proved} without checks, {left_out} left out")
 }
 
 /// The most characters of a function's name in text for a terminal.

@@ -150,7 +150,7 @@ fn summary(report: &Report) -> Markup {
         ("Barrier divergences", report.divergence.len() as u64),
         ("Faults", report.faults.len() as u64),
         ("Launches", stats.launches),
-        ("of them proved", stats.launches_proved),
+        ("of them without checks", stats.launches_proved),
         ("of them left out", stats.launches_unchecked),
         ("Checks executed", stats.checks_executed),
         ("Access sites", stats.sites.total),

@@ -10,7 +10,7 @@ pub struct Stats {
     pub launches: u64,
     /// Launches that ran without checks because of an option.
     pub launches_unchecked: u64,
-    /// Launches that ran without checks because all accesses were proved.
+    /// Launches that ran without checks: all accesses were proved, or an equal launch was checked before.
     #[serde(default)]
     pub launches_proved: u64,
     /// Checks that ran on the device.
