@@ -32,8 +32,8 @@ pub struct FoundUpdate {
     pub change: u32,
     /// The address of the change.
     pub address: LLVMValueRef,
-    /// The address depends on a value that the thread has read from shared or global memory. Or what the thread has read
-    /// decides that it leaves the loop around the read: it looks for a free entry of a table.
+    /// The address depends on a value that the thread has read from shared or global memory. Or what it has read decides
+    /// that it leaves the loop around the read: it looks for a free entry of a table.
     pub depends_on_reads: bool,
     /// One thread of a block makes the change.
     pub by_one: bool,
