@@ -32,17 +32,6 @@ const MOST_REMEMBERED: usize = 1 << 12;
 /// What decides the accesses of a launch: its shape and arguments, where its memory lies, and what that holds.
 pub type Fingerprint = u128;
 
-/// What is known of launches that are alike.
-#[derive(Clone, Debug)]
-pub enum Alike {
-    /// No fingerprint was taken.
-    Unknown,
-    /// None of them was checked. If this one has no finding, later ones may run bare.
-    New(Fingerprint),
-    /// One was checked without a finding, and this was decided about it.
-    Clean(Arc<Decision>),
-}
-
 /// The launches of a kernel that were checked without a finding.
 #[derive(Default)]
 pub struct CleanLaunches(Mutex<Remembered>);
@@ -55,11 +44,17 @@ struct Remembered {
 }
 
 impl CleanLaunches {
-    /// What is known of launches that are alike this one. Nothing runs beside it, and it has not begun. `checks` is the
-    /// number of checks in the kernel's launches so far.
-    pub fn alike(&self, program: &Program, launch: &KernelLaunch<'_>, checks: u64) -> Alike {
+    /// The decision about an equal launch that was checked without a finding. Otherwise the fingerprint of this one, if
+    /// it may be taken. Nothing runs beside the launch, and it has not begun. `checks` is the number of checks in the
+    /// kernel's launches so far.
+    pub fn find(
+        &self,
+        program: &Program,
+        launch: &KernelLaunch<'_>,
+        checks: u64,
+    ) -> Result<Arc<Decision>, Option<Fingerprint>> {
         if !ablation::is_on(Mechanism::LaunchesAlike) {
-            return Alike::Unknown;
+            return Err(None);
         }
         let known = &mut *self.0.lock();
         let threads = launch.shape.blocks().saturating_mul(launch.shape.threads().into());
@@ -67,14 +62,11 @@ impl CleanLaunches {
             .saturating_add(checks.saturating_mul(BYTES_PER_CHECK))
             .saturating_add(threads.saturating_mul(BYTES_PER_THREAD));
         let left = most.saturating_sub(known.read_in_vain);
-        let Some((fingerprint, bytes)) = fingerprint(program, launch, left) else { return Alike::Unknown };
-        match known.clean.get(&fingerprint) {
-            Some(decision) => Alike::Clean(decision.clone()),
-            None => {
-                known.read_in_vain += bytes;
-                Alike::New(fingerprint)
-            }
-        }
+        let Some((fingerprint, bytes)) = fingerprint(program, launch, left) else { return Err(None) };
+        known.clean.get(&fingerprint).cloned().ok_or_else(|| {
+            known.read_in_vain += bytes;
+            Some(fingerprint)
+        })
     }
 
     /// A launch with this fingerprint was proved, or was checked to its end without a finding.
@@ -83,7 +75,9 @@ impl CleanLaunches {
         if known.clean.len() == MOST_REMEMBERED {
             known.clean.clear();
         }
-        known.clean.insert(fingerprint, decision.clone());
+        known
+            .clean
+            .insert(fingerprint, Arc::new(Decision { was_checked: true, ..Decision::clone(decision) }));
     }
 }
 

@@ -33,6 +33,8 @@ pub struct Decision {
     pub proved: ProvedSites,
     /// What a thread does if the launch is checked, as far as it is known: of some threads, the one that does most.
     pub work: ThreadWork,
+    /// An equal launch was checked without a finding ([`crate::prove::alike`]).
+    pub was_checked: bool,
 }
 
 impl Decision {
@@ -56,7 +58,7 @@ impl Decision {
 
     /// True if no site needs a check.
     pub fn is_bare(&self) -> bool {
-        !self.fates.contains(&SiteFate::Checked)
+        self.was_checked || !self.fates.contains(&SiteFate::Checked)
     }
 
     /// True if some site needs no check.

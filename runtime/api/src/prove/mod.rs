@@ -76,7 +76,7 @@ use crate::prove::of_kernel::WithWords;
 use crate::prove::reach::{Footprint, Reach};
 use crate::prove::solver::LaunchSolver;
 
-pub use crate::prove::alike::Alike;
+pub use crate::prove::alike::Fingerprint;
 pub use crate::prove::decision::{Decision, SiteFate};
 pub use crate::prove::of_kernel::KernelProver;
 
@@ -143,22 +143,22 @@ impl Prover {
     /// Decides about a launch as if no other operation overlapped it. `checks` is the number of checks in the kernel's
     /// launches so far.
     pub fn decide(&self, program: &Program, launch: &KernelLaunch<'_>, checks: u64) -> Arc<Decision> {
-        self.decide_with(program, launch, checks, || Alike::Unknown).0
+        self.decide_with(program, launch, checks, || Err(None)).0
     }
 
-    /// Decides about a launch that no other operation overlaps and that has not begun, as [`Self::decide`] does. Also
-    /// returns what is known of launches that are alike.
+    /// Decides about a launch that no other operation overlaps and that has not begun, as [`Self::decide`] does. An
+    /// equal launch that was checked decides as well. Otherwise the launch's fingerprint is returned too, if it was taken.
     pub fn decide_alone(
         &self,
         program: &Program,
         launch: &KernelLaunch<'_>,
         checks: u64,
-    ) -> (Arc<Decision>, Alike) {
+    ) -> (Arc<Decision>, Option<Fingerprint>) {
         let on_host = program.backend.get().own_checker().is_none();
         let clean = &self.of_kernel(launch.kernel).clean;
         self.decide_with(program, launch, checks, || match on_host {
-            true => clean.alike(program, launch, checks),
-            false => Alike::Unknown,
+            true => clean.find(program, launch, checks),
+            false => Err(None),
         })
     }
 
@@ -167,12 +167,13 @@ impl Prover {
         program: &Program,
         launch: &KernelLaunch<'_>,
         checks: u64,
-        alike: impl FnOnce() -> Alike,
-    ) -> (Arc<Decision>, Alike) {
+        checked_before: impl FnOnce() -> Result<Arc<Decision>, Option<Fingerprint>>,
+    ) -> (Arc<Decision>, Option<Fingerprint>) {
         let kernel = launch.kernel;
         let prover = self.of_kernel(kernel);
         let Some(view) = prover.view.get_or_init(|| self.read(kernel)) else {
-            return (Arc::new(Decision::unproved(kernel)), alike());
+            return checked_before()
+                .map_or_else(|it| (Arc::new(Decision::unproved(kernel)), it), |it| (it, None));
         };
         let protocol = &view.proofs.of_kernel.protocol;
         let configuration = configuration::of(program, launch, protocol);
@@ -194,12 +195,12 @@ impl Prover {
             known.remember(&configuration.launch, decision)
         });
         if decision.is_bare() {
-            return (decision, Alike::Unknown);
+            return (decision, None);
         }
-        let alike = alike();
-        if let Alike::Clean(decision) = &alike {
-            return (decision.clone(), alike);
-        }
+        let fingerprint = match checked_before() {
+            Ok(decision) => return (decision, None),
+            Err(fingerprint) => fingerprint,
+        };
         let decision = match words() {
             _ if !looks => decision,
             Some((words, in_place)) => {
@@ -213,11 +214,11 @@ impl Prover {
             }
         };
         if decision.is_bare()
-            && let Alike::New(fingerprint) = alike
+            && let Some(fingerprint) = fingerprint
         {
             prover.clean.add(fingerprint, &decision);
         }
-        (decision, alike)
+        (decision, fingerprint)
     }
 
     /// The kernel for launches that do not change the words of memory that they load, and the launch with these words.

@@ -21,7 +21,7 @@ use crate::program::named_regions::NamedRegions;
 use crate::program::python_stacks::PythonStackId;
 use crate::prove::decision::is_in_shared_memory;
 use crate::prove::reach::{Footprint, Reach, Repeatable, Span};
-use crate::prove::{Alike, Decision};
+use crate::prove::{Decision, Fingerprint};
 use crate::session::launch_record::LaunchRecord;
 use crate::session::overlapped::{self, BareLaunch, OverlappedOperations};
 use crate::session::{transfer_sites, watch};
@@ -46,8 +46,8 @@ pub struct BegunLaunch {
     met_by_host: bool,
     /// The memory that it may touch, if it is to be kept in reserve for the host.
     pub reserve: Option<Footprint>,
-    /// Whether later launches that are alike may run bare.
-    alike: Alike,
+    /// If it has no finding, later launches with this fingerprint run bare.
+    fingerprint: Option<Fingerprint>,
 }
 
 /// How a launch has ended.
@@ -70,25 +70,25 @@ impl Session {
         let (mut record, ordered) = self.number(launch, &mut overlapped);
         let (nth, is_checked) = self.count_launch(&record);
         if !is_checked {
-            let (wanted, reserve, alike) = (None, None, Alike::Unknown);
-            return BegunLaunch { record, ordered, wanted, met_by_host: false, reserve, alike };
+            let (wanted, reserve, fingerprint) = (None, None, None);
+            return BegunLaunch { record, ordered, wanted, met_by_host: false, reserve, fingerprint };
         }
         self.count_beside(&ordered);
         let operation = record.operation;
         let met_by_host = watch::add_launch(self, operation, launch);
         // A proof covers one launch alone, neither the host nor other operations.
         let on_host = self.backend().own_checker().is_none();
-        let (decision, reserve, alike) = if (ordered.overlaps || met_by_host) && on_host {
+        let (decision, reserve, fingerprint) = if (ordered.overlaps || met_by_host) && on_host {
             let (decision, reserve) =
                 self.decide_overlapped(&mut overlapped, launch, &ordered, operation, met_by_host);
-            (decision, reserve, Alike::Unknown)
+            (decision, reserve, None)
         } else if met_by_host {
-            (Arc::new(Decision::unproved(kernel)), None, Alike::Unknown)
+            (Arc::new(Decision::unproved(kernel)), None, None)
         } else {
-            let (decision, alike) = self.decide_alone(overlapped, launch);
-            (decision, None, alike)
+            let (decision, fingerprint) = self.decide_alone(overlapped, launch);
+            (decision, None, fingerprint)
         };
-        let is_bare = decision.is_bare() || matches!(alike, Alike::Clean(_));
+        let is_bare = decision.is_bare();
         {
             let mut state = self.state.lock();
             let counts = state.counts.entry(kernel.key).or_default();
@@ -101,7 +101,7 @@ impl Session {
             self.state.lock().keep_details(&record);
         }
         let wanted = (!is_bare).then_some(decision);
-        BegunLaunch { record, ordered, wanted, met_by_host, reserve, alike }
+        BegunLaunch { record, ordered, wanted, met_by_host, reserve, fingerprint }
     }
 
     /// Gives a launch its number and its place among the operations. Both are taken under one lock, so later launches
@@ -182,17 +182,16 @@ impl Session {
         &self,
         overlapped: MutexGuard<'_, OverlappedOperations>,
         launch: &KernelLaunch<'_>,
-    ) -> (Arc<Decision>, Alike) {
+    ) -> (Arc<Decision>, Option<Fingerprint>) {
         let kernel = launch.kernel;
         // Without such launches, others may begin meanwhile.
         let after_bare = overlapped.holds_bare().then_some(overlapped);
-        let (decision, alike) = self.prover.decide_alone(&self.program, launch, self.checks_in(kernel));
-        let is_bare = decision.is_bare() || matches!(alike, Alike::Clean(_));
-        if let Some(mut overlapped) = after_bare.filter(|_| !is_bare) {
+        let (decision, fingerprint) = self.prover.decide_alone(&self.program, launch, self.checks_in(kernel));
+        if let Some(mut overlapped) = after_bare.filter(|_| !decision.is_bare()) {
             let footprint = self.prover.reach(&self.program, launch).footprint;
             self.repeat_before(&mut overlapped, kernel, &footprint, &[]);
         }
-        (decision, alike)
+        (decision, fingerprint)
     }
 
     /// Decides about a launch that others or the host may overlap. It runs without checks only if no earlier
@@ -330,7 +329,7 @@ impl Session {
     pub fn begun_for_host(&self, begun: &BegunLaunch) -> BegunLaunch {
         let wanted = Some(Arc::new(Decision::unproved(begun.record.kernel)));
         let (record, ordered) = (begun.record.clone(), begun.ordered.clone());
-        BegunLaunch { record, ordered, wanted, met_by_host: true, reserve: None, alike: Alike::Unknown }
+        BegunLaunch { record, ordered, wanted, met_by_host: true, reserve: None, fingerprint: None }
     }
 
     /// Starts the checks of a launch in the checker of this process.
@@ -427,13 +426,13 @@ impl Session {
             state.counts.entry(begun.record.kernel.key).or_default().checks += stats.checks_executed;
             self.write_new_races(&mut state);
         }
-        if let (Alike::New(fingerprint), Some(decision)) = (&begun.alike, &begun.wanted)
+        if let (Some(fingerprint), Some(decision)) = (begun.fingerprint, &begun.wanted)
             && found.is_whole
             && found.divergence.is_empty()
             && found.not_shown == 0
             && !self.checker().has_raced(KernelKey(begun.record.kernel.key))
         {
-            self.prover.of_kernel(begun.record.kernel).clean.add(*fingerprint, decision);
+            self.prover.of_kernel(begun.record.kernel).clean.add(fingerprint, decision);
         }
         for divergence in found.divergence {
             self.add_divergence(divergence);
