@@ -1,7 +1,5 @@
 //! Expressions and conditions as text, in CUDA's own words.
 
-use std::fmt::Write;
-
 use crate::condition::Condition;
 use crate::expr::{Axis, BinOp, Cast, CmpOp, Expr, ExprId, Exprs, ParamId, VarId, Width};
 use crate::protocol::{ObjectId, Protocol};
@@ -70,105 +68,58 @@ fn var(id: VarId) -> String {
     if round == 0 { letter.to_string() } else { format!("{letter}{round}") }
 }
 
+/// A part of an expression's text.
+enum Part {
+    Text(String),
+    /// An operand, and what binds it from outside.
+    Operand(ExprId, Binding),
+}
+
 fn write_expr(out: &mut String, protocol: &Protocol, exprs: &Exprs, id: ExprId, outside: Binding) {
     if out.len() > LONGEST {
-        if !out.ends_with('…') {
-            out.push('…');
-        }
+        out.push('…');
         return;
     }
-    let infix = |out: &mut String, op: &str, own: Binding, a: ExprId, b: ExprId| {
-        if own < outside {
-            out.push('(');
+    let (own, mut parts) = parts(protocol, exprs, id, outside);
+    if own < outside {
+        parts.insert(0, text("("));
+        parts.push(text(")"));
+    }
+    for part in parts {
+        match part {
+            Part::Text(text) => out.push_str(&text),
+            Part::Operand(id, outside) => write_expr(out, protocol, exprs, id, outside),
         }
-        write_expr(out, protocol, exprs, a, own);
         if out.ends_with('…') {
             return;
         }
-        let _ = write!(out, " {op} ");
-        // A right operand of the same kind keeps its parentheses: `a - (b - c)`.
-        let inner = if own == Binding::Unit { own } else { tighter(own) };
-        write_expr(out, protocol, exprs, b, inner);
-        if own < outside {
-            out.push(')');
-        }
-    };
-    match exprs.get(id) {
-        Expr::Const { width, bits } => {
-            let _ = match width {
-                Width::W1 => write!(out, "{}", bits == 1),
-                _ => write!(out, "{}", width.signed(bits)),
-            };
-        }
-        Expr::Tid(a) => {
-            let _ = write!(out, "threadIdx.{}", axis(a));
-        }
-        Expr::Ctaid(a) => {
-            let _ = write!(out, "blockIdx.{}", axis(a));
-        }
-        Expr::Ntid(a) => {
-            let _ = write!(out, "blockDim.{}", axis(a));
-        }
-        Expr::Nctaid(a) => {
-            let _ = write!(out, "gridDim.{}", axis(a));
-        }
-        Expr::DynamicShared => out.push_str("dynamic_smem_size"),
-        Expr::Lane => out.push_str("laneid"),
-        Expr::Param { id, .. } => out.push_str(param(protocol, id)),
-        Expr::Var { id, .. } => out.push_str(&var(id)),
-        Expr::Iteration(of) => {
-            let _ = write!(out, "iteration({})", of.0);
-        }
-        Expr::Total { of, .. } => {
-            let _ = write!(out, "total({})", of.0);
-        }
+    }
+}
+
+fn text(text: impl Into<String>) -> Part {
+    Part::Text(text.into())
+}
+
+/// How tightly an expression binds, and its parts.
+fn parts(protocol: &Protocol, exprs: &Exprs, id: ExprId, outside: Binding) -> (Binding, Vec<Part>) {
+    let leaf = match exprs.get(id) {
+        Expr::Const { width: Width::W1, bits } => (bits == 1).to_string(),
+        Expr::Const { width, bits } => width.signed(bits).to_string(),
+        Expr::Tid(a) => format!("threadIdx.{}", axis(a)),
+        Expr::Ctaid(a) => format!("blockIdx.{}", axis(a)),
+        Expr::Ntid(a) => format!("blockDim.{}", axis(a)),
+        Expr::Nctaid(a) => format!("gridDim.{}", axis(a)),
+        Expr::DynamicShared => "dynamic_smem_size".to_owned(),
+        Expr::Lane => "laneid".to_owned(),
+        Expr::Param { id, .. } => param(protocol, id).to_owned(),
+        Expr::Var { id, .. } => var(id),
+        Expr::Iteration(of) => format!("iteration({})", of.0),
+        Expr::Total { of, .. } => format!("total({})", of.0),
         Expr::Opaque { id, .. } => {
             let what = protocol.opaques.get(id.0 as usize).map_or("?", |opaque| &opaque.what);
-            let _ = write!(out, "[{what}]");
+            format!("[{what}]")
         }
-        Expr::Bin(op, a, b) => {
-            let width = exprs.width(a);
-            if op == BinOp::Xor && width == Width::W1 && exprs.as_const(b) == Some(1) {
-                out.push('!');
-                write_expr(out, protocol, exprs, a, Binding::Unit);
-                return;
-            }
-            let negative = exprs.as_const(b).map(|c| width.signed(c)).filter(|c| *c < 0);
-            if let (BinOp::Add, Some(c)) = (op, negative) {
-                if outside > Binding::Sum {
-                    out.push('(');
-                }
-                write_expr(out, protocol, exprs, a, Binding::Sum);
-                let _ = write!(out, " - {}", c.unsigned_abs());
-                if outside > Binding::Sum {
-                    out.push(')');
-                }
-                return;
-            }
-            let one_bit = width == Width::W1;
-            match op {
-                BinOp::Add => infix(out, "+", Binding::Sum, a, b),
-                BinOp::Sub => infix(out, "-", Binding::Sum, a, b),
-                BinOp::Mul => infix(out, "*", Binding::Product, a, b),
-                BinOp::UDiv | BinOp::SDiv => infix(out, "/", Binding::Product, a, b),
-                BinOp::URem | BinOp::SRem => infix(out, "%", Binding::Product, a, b),
-                BinOp::Shl => infix(out, "<<", Binding::Shift, a, b),
-                BinOp::LShr | BinOp::AShr => infix(out, ">>", Binding::Shift, a, b),
-                BinOp::And if one_bit => infix(out, "&&", Binding::And, a, b),
-                BinOp::Or if one_bit => infix(out, "||", Binding::Or, a, b),
-                BinOp::And => infix(out, "&", Binding::BitAnd, a, b),
-                BinOp::Or => infix(out, "|", Binding::BitOr, a, b),
-                BinOp::Xor => infix(out, "^", Binding::BitXor, a, b),
-                BinOp::UMin | BinOp::SMin | BinOp::UMax | BinOp::SMax => {
-                    let min = matches!(op, BinOp::UMin | BinOp::SMin);
-                    out.push_str(if min { "min(" } else { "max(" });
-                    write_expr(out, protocol, exprs, a, Binding::Or);
-                    out.push_str(", ");
-                    write_expr(out, protocol, exprs, b, Binding::Or);
-                    out.push(')');
-                }
-            }
-        }
+        Expr::Bin(op, a, b) => return operation(exprs, op, a, b),
         Expr::Cmp(op, a, b) => {
             let (sign, a, b) = match op {
                 CmpOp::Eq => ("==", a, b),
@@ -179,23 +130,62 @@ fn write_expr(out: &mut String, protocol: &Protocol, exprs: &Exprs, id: ExprId, 
                 CmpOp::Ult | CmpOp::Slt => ("<", a, b),
                 CmpOp::Ule | CmpOp::Sle => ("<=", a, b),
             };
-            infix(out, sign, Binding::Compare, a, b);
+            return infix(sign, Binding::Compare, a, b);
         }
         Expr::Select(c, a, b) => {
-            out.push('(');
-            write_expr(out, protocol, exprs, c, Binding::Or);
-            out.push_str(" ? ");
-            write_expr(out, protocol, exprs, a, Binding::Or);
-            out.push_str(" : ");
-            write_expr(out, protocol, exprs, b, Binding::Or);
-            out.push(')');
+            let [c, a, b] = [c, a, b].map(|id| Part::Operand(id, Binding::Or));
+            return (Binding::Unit, vec![text("("), c, text(" ? "), a, text(" : "), b, text(")")]);
         }
-        Expr::Cast(Cast::Zext | Cast::Sext, _, a) => write_expr(out, protocol, exprs, a, outside),
+        Expr::Cast(Cast::Zext | Cast::Sext, _, a) => return (Binding::Unit, vec![Part::Operand(a, outside)]),
         Expr::Cast(Cast::Trunc, width, a) => {
-            let _ = write!(out, "(int{})", width.bits());
-            write_expr(out, protocol, exprs, a, Binding::Unit);
+            let cast = format!("(int{})", width.bits());
+            return (Binding::Unit, vec![text(cast), Part::Operand(a, Binding::Unit)]);
         }
+    };
+    (Binding::Unit, vec![Part::Text(leaf)])
+}
+
+/// An operator with its operands.
+fn operation(exprs: &Exprs, op: BinOp, a: ExprId, b: ExprId) -> (Binding, Vec<Part>) {
+    let width = exprs.width(a);
+    let one_bit = width == Width::W1;
+    let negative = exprs.as_const(b).map(|c| width.signed(c)).filter(|c| *c < 0);
+    match op {
+        BinOp::Xor if one_bit && exprs.as_const(b) == Some(1) => {
+            (Binding::Unit, vec![text("!"), Part::Operand(a, Binding::Unit)])
+        }
+        BinOp::Add => match negative {
+            Some(c) => {
+                let c = text(format!(" - {}", c.unsigned_abs()));
+                (Binding::Sum, vec![Part::Operand(a, Binding::Sum), c])
+            }
+            None => infix("+", Binding::Sum, a, b),
+        },
+        BinOp::Sub => infix("-", Binding::Sum, a, b),
+        BinOp::Mul => infix("*", Binding::Product, a, b),
+        BinOp::UDiv | BinOp::SDiv => infix("/", Binding::Product, a, b),
+        BinOp::URem | BinOp::SRem => infix("%", Binding::Product, a, b),
+        BinOp::Shl => infix("<<", Binding::Shift, a, b),
+        BinOp::LShr | BinOp::AShr => infix(">>", Binding::Shift, a, b),
+        BinOp::And if one_bit => infix("&&", Binding::And, a, b),
+        BinOp::Or if one_bit => infix("||", Binding::Or, a, b),
+        BinOp::And => infix("&", Binding::BitAnd, a, b),
+        BinOp::Or => infix("|", Binding::BitOr, a, b),
+        BinOp::Xor => infix("^", Binding::BitXor, a, b),
+        BinOp::UMin | BinOp::SMin => call("min", a, b),
+        BinOp::UMax | BinOp::SMax => call("max", a, b),
     }
+}
+
+fn infix(op: &str, own: Binding, a: ExprId, b: ExprId) -> (Binding, Vec<Part>) {
+    // A right operand of the same kind keeps its parentheses: `a - (b - c)`.
+    let right = Part::Operand(b, tighter(own));
+    (own, vec![Part::Operand(a, own), text(format!(" {op} ")), right])
+}
+
+fn call(name: &str, a: ExprId, b: ExprId) -> (Binding, Vec<Part>) {
+    let [a, b] = [a, b].map(|id| Part::Operand(id, Binding::Or));
+    (Binding::Unit, vec![text(format!("{name}(")), a, text(", "), b, text(")")])
 }
 
 fn tighter(binding: Binding) -> Binding {

@@ -7,7 +7,7 @@ use serde::de::Error as _;
 use serde::{Deserialize as _, Deserializer};
 
 use crate::expr::{Cast, Expr, ExprId, Exprs, Width};
-use crate::protocol::{Loop, ObjectId, ObjectKind, Protocol, Step, Stmt, Sync};
+use crate::protocol::{Loop, ObjectKind, Protocol, Step, Stmt, Sync};
 
 /// The largest number of nodes on a path through an expression.
 pub const MOST_DEPTH: u32 = 4_000;
@@ -70,8 +70,8 @@ pub fn validate(protocol: &Protocol) -> Result<(), Malformed> {
     expressions(protocol)?;
     for object in &protocol.objects {
         match object.kind {
-            ObjectKind::Param(id) | ObjectKind::Image(id) if id.0 as usize >= protocol.params.len() => {
-                return Err(Malformed::Missing { what: "parameter", id: id.0 });
+            ObjectKind::Param(id) | ObjectKind::Image(id) => {
+                exists("parameter", id.0, protocol.params.len())?
             }
             ObjectKind::Slot { at } => of_width(&protocol.exprs, at, Width::W64)?,
             _ => {}
@@ -89,23 +89,14 @@ pub fn validate(protocol: &Protocol) -> Result<(), Malformed> {
         }
     }
     for stored in &protocol.stored {
-        let ExprId(id) = stored.value;
-        if id as usize >= protocol.exprs.len() {
-            return Err(Malformed::Missing { what: "expression", id });
-        }
+        exists("expression", stored.value.0, protocol.exprs.len())?;
         if protocol.exprs.width(stored.value) == Width::W1 {
-            return Err(Malformed::Width(id));
+            return Err(Malformed::Width(stored.value.0));
         }
     }
     for told in &protocol.told {
-        let ObjectId(object) = told.of;
-        if object as usize >= protocol.objects.len() {
-            return Err(Malformed::Missing { what: "object", id: object });
-        }
-        let ExprId(id) = told.at;
-        if id as usize >= protocol.exprs.len() {
-            return Err(Malformed::Missing { what: "expression", id });
-        }
+        exists("object", told.of.0, protocol.objects.len())?;
+        exists("expression", told.at.0, protocol.exprs.len())?;
     }
     let mut all = Seen::new(protocol);
     all.body(&protocol.body, 0)?;
@@ -125,13 +116,13 @@ fn expressions(protocol: &Protocol) -> Result<(), Malformed> {
         let (fits, width) = match node {
             Expr::Const { width, bits } => (width.truncate(bits) == bits, width),
             Expr::Param { id, width } => {
-                let param = protocol.params.get(id.0 as usize);
-                let param = param.ok_or(Malformed::Missing { what: "parameter", id: id.0 })?;
+                exists("parameter", id.0, protocol.params.len())?;
+                let param = &protocol.params[id.0 as usize];
                 (param.width == width && !param.pointer, width)
             }
             Expr::Opaque { id, width } => {
-                let opaque = protocol.opaques.get(id.0 as usize);
-                let opaque = opaque.ok_or(Malformed::Missing { what: "opaque value", id: id.0 })?;
+                exists("opaque value", id.0, protocol.opaques.len())?;
+                let opaque = &protocol.opaques[id.0 as usize];
                 for before in opaque.argument.into_iter().chain(opaque.ticket.map(|ticket| ticket.added)) {
                     let below = depths.get(before.0 as usize).ok_or(Malformed::Operand(before.0))?;
                     depth = depth.max(below + 1);
@@ -160,10 +151,13 @@ fn expressions(protocol: &Protocol) -> Result<(), Malformed> {
     Ok(())
 }
 
+/// Tests that a table has an entry of this id.
+fn exists(what: &'static str, id: u32, entries: usize) -> Result<(), Malformed> {
+    if (id as usize) < entries { Ok(()) } else { Err(Malformed::Missing { what, id }) }
+}
+
 fn of_width(exprs: &Exprs, id: ExprId, width: Width) -> Result<(), Malformed> {
-    if id.0 as usize >= exprs.len() {
-        return Err(Malformed::Missing { what: "expression", id: id.0 });
-    }
+    exists("expression", id.0, exprs.len())?;
     if exprs.width(id) == width { Ok(()) } else { Err(Malformed::Width(id.0)) }
 }
 
@@ -189,9 +183,7 @@ impl<'a> Seen<'a> {
         for stmt in body {
             match stmt {
                 Stmt::Access(access) => {
-                    if access.object.0 as usize >= self.protocol.objects.len() {
-                        return Err(Malformed::Missing { what: "object", id: access.object.0 });
-                    }
+                    exists("object", access.object.0, self.protocol.objects.len())?;
                     self.of_width(access.offset, Width::W64)?;
                     self.of_width(access.size, Width::W64)?;
                 }
@@ -201,10 +193,7 @@ impl<'a> Seen<'a> {
                     self.of_width(named.threads, Width::W32)?;
                 }
                 Stmt::Sync(Sync::Phase(phase)) => {
-                    let ObjectId(object) = phase.of;
-                    if object as usize >= self.protocol.objects.len() {
-                        return Err(Malformed::Missing { what: "object", id: object });
-                    }
+                    exists("object", phase.of.0, self.protocol.objects.len())?;
                     self.of_width(phase.at, Width::W64)?;
                     self.of_width(phase.count, Width::W32)?;
                     phase.parity.map_or(Ok(()), |parity| self.of_width(parity, Width::W1))?;
