@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cuda::Version;
 use crate::diagnostic::Error;
-use crate::{dialect, project};
+use crate::{dialect, headers};
 
 /// The first version with the changes.
 const SINCE: Version = Version { major: 13, minor: 0 };
@@ -113,8 +113,8 @@ impl Use {
 /// What to say of sources that did not compile as this standard of C++, if they include what needs a newer one.
 pub fn explain_standard(sources: &[(PathBuf, String)], standard: &str) -> Option<Error> {
     let needs = |line: &str| {
-        let name = project::included(line);
-        name.is_some_and(|name| LIBRARIES.iter().any(|folder| name.starts_with(folder)))
+        let include = headers::included(line);
+        include.is_some_and(|include| LIBRARIES.iter().any(|folder| include.name.starts_with(folder)))
     };
     let is_older = OLDER.contains(&standard);
     let (path, line) = sources.iter().filter(|_| is_older).find_map(|(path, text)| {

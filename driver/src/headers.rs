@@ -71,13 +71,10 @@ pub fn sources(args: &Args) -> Vec<(PathBuf, String)> {
         if !seen.insert(std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone())) {
             continue;
         }
-        for name in names_between(&text, '"', '"') {
-            let beside = path.parent().map(|folder| folder.join(name));
-            let places = beside.into_iter().chain(folders.iter().map(|folder| folder.join(name)));
-            waiting.extend(places.into_iter().find(|place| place.is_file()));
-        }
-        for name in names_between(&text, '<', '>') {
-            waiting.extend(own.iter().map(|folder| folder.join(name)).find(|place| place.is_file()));
+        for Include { name, in_quotes } in text.lines().filter_map(included) {
+            let (beside, folders) = if in_quotes { (path.parent(), &folders) } else { (None, &own) };
+            let mut places = beside.into_iter().chain(folders.iter().map(PathBuf::as_path));
+            waiting.extend(places.find_map(|folder| Some(folder.join(name)).filter(|place| place.is_file())));
         }
         found.push((path, text));
     }
@@ -94,12 +91,20 @@ fn folders(args: &Args, option: &str) -> Vec<PathBuf> {
     args.values_of(option).map(PathBuf::from).collect()
 }
 
-/// The names in the lines `#include "name"` or `#include <name>`, by the signs before and after the name.
-pub fn names_between(text: &str, before: char, after: char) -> impl Iterator<Item = &str> {
-    text.lines().filter_map(move |line| {
-        let rest = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("include")?;
-        rest.trim_start().strip_prefix(before)?.split_once(after).map(|(name, _)| name)
-    })
+/// What a line includes.
+pub struct Include<'a> {
+    /// The header, as the line names it.
+    pub name: &'a str,
+    /// The name stands in quotes, not in angle brackets.
+    pub in_quotes: bool,
+}
+
+/// Reads a line `#include "name"` or `#include <name>`.
+pub fn included(line: &str) -> Option<Include<'_>> {
+    let rest = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("include")?.trim_start();
+    let in_quotes = rest.starts_with('"');
+    let name = rest.strip_prefix(['<', '"'])?.split_once(if in_quotes { '"' } else { '>' })?.0;
+    Some(Include { name, in_quotes })
 }
 
 /// Returns the adapted text of a header or source, with the same number of lines. `None` if clang can read it as it is.

@@ -21,7 +21,7 @@ use gpurace_report::words::plural;
 use crate::clang_options::{is_cuda_source, is_source};
 use crate::cuda::Toolkit;
 use crate::diagnostic::Error;
-use crate::headers::names_between;
+use crate::headers::{Include, included};
 use crate::{cuda13, device_code, dialect, libraries, nvcc, response};
 
 /// A build system, by the files that a project has in its folder.
@@ -309,7 +309,7 @@ impl Project<'_> {
         }
         let text = unconditional(&text_of(path));
         for (number, line) in (1..).zip(text.lines()) {
-            let Some(name) = included(line) else { continue };
+            let Some(Include { name, .. }) = included(line) else { continue };
             if let Some(library) = libraries::lacking_header(name).filter(|_| !self.has_header(name)) {
                 self.found.add(path, number, lacking(library));
             }
@@ -324,7 +324,7 @@ impl Project<'_> {
                 self.found.add(path, line, what);
             }
         }
-        for name in names_between(&text, '"', '"') {
+        for Include { name, .. } in text.lines().filter_map(included).filter(|include| include.in_quotes) {
             let places = [path.parent(), Some(self.folder)];
             let mut places = places.into_iter().flatten().map(|folder| folder.join(name));
             if let Some(header) = places.find(|place| place.is_file()) {
@@ -352,7 +352,7 @@ pub fn explain(sources: &[(PathBuf, String)], folders: &[PathBuf], toolkit: Opti
     for (path, text) in sources {
         let text = unconditional(text);
         for (number, line) in (1..).zip(text.lines()) {
-            let name = included(line).filter(|name| {
+            let name = included(line).map(|include| include.name).filter(|name| {
                 !has_header(name, toolkit) && !folders.iter().any(|at| at.join(name).is_file())
             });
             if let Some(library) = name.and_then(libraries::lacking_header) {
@@ -447,13 +447,6 @@ fn unconditional(text: &str) -> String {
         out.push('\n');
     }
     out
-}
-
-/// The name in a line `#include <name>` or `#include "name"`.
-pub fn included(line: &str) -> Option<&str> {
-    let rest = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("include")?.trim_start();
-    let end = if rest.starts_with('<') { '>' } else { '"' };
-    rest.strip_prefix(['<', '"'])?.split_once(end).map(|(name, _)| name)
 }
 
 #[cfg(test)]

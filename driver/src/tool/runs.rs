@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gpurace_options::VARIABLE;
 use gpurace_report::merge::Merger;
 use gpurace_report::schema::Report;
+use indicatif::{ProgressBar, ProgressStyle};
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -167,6 +168,16 @@ fn quoted(word: &str) -> Result<String, Error> {
 fn last_lines(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(LINES_KEPT)..].join("\n")
+}
+
+/// Shows a bar for runs, `left` of which are still to be made. The rate is that of this process's own runs.
+pub fn bar(runs: u64, left: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {per_sec}, {eta} left {msg}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    let bar = ProgressBar::new(runs).with_style(style).with_position(runs - left);
+    bar.reset_eta();
+    bar.tick();
+    bar
 }
 
 /// Returns a flag that Ctrl-C and `SIGTERM` set.

@@ -10,7 +10,6 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 
 use super::runs::{self, Joined, Outcome, PlannedRun};
 use super::{Done, own_options};
@@ -55,8 +54,7 @@ pub fn stress(args: &StressArgs) -> Result<Done, Error> {
     let folder = temporary_folder()?;
     let stopped = runs::stopped_by_signals()?;
     let count = args.runs.min((u64::MAX - args.seed_from).saturating_add(1));
-    let bar = ProgressBar::new(count).with_style(style());
-    bar.tick();
+    let bar = runs::bar(count, count);
     let done: Mutex<Vec<(u64, PlannedRun, Outcome)>> = Mutex::default();
     let work = |index: u64| {
         let seed = args.seed_from + index;
@@ -87,11 +85,6 @@ pub fn stress(args: &StressArgs) -> Result<Done, Error> {
         joined.add(&format!("seed {seed}"), &plan, outcome)?;
     }
     joined.conclude("gpurace stress", args.short, args.output.as_deref(), &seeds(&found))
-}
-
-fn style() -> ProgressStyle {
-    ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {eta} left {msg}")
-        .unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
 fn no_report(plan: &PlannedRun, seed: u64, Outcome { status, output, .. }: Outcome) -> Error {

@@ -21,7 +21,6 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 
 use super::runs::{self, Joined, PlannedRun};
 use super::{Done, own_options};
@@ -144,10 +143,7 @@ fn make(args: &SweepArgs, plans: &[PlannedRun], results: &Results) -> Result<usi
     let current = args.file.parent().filter(|folder| *folder != Path::new(""));
     let folder = temporary_folder()?;
     let stopped = runs::stopped_by_signals()?;
-    let bar = ProgressBar::new(plans.len() as u64).with_style(style());
-    bar.set_position((plans.len() - left.len()) as u64);
-    // The rate is that of this process's own runs.
-    bar.reset_eta();
+    let bar = runs::bar(plans.len() as u64, left.len() as u64);
     let (made, found) = (AtomicU64::new(0), AtomicU64::new(0));
     let work = |index: u64| {
         let plan = left[index as usize];
@@ -167,11 +163,6 @@ fn make(args: &SweepArgs, plans: &[PlannedRun], results: &Results) -> Result<usi
     bar.finish_and_clear();
     ended?;
     Ok(made.into_inner() as usize)
-}
-
-fn style() -> ProgressStyle {
-    ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {per_sec}, {eta} left {msg}")
-        .unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
 /// Joins the results that there are, in the order of the runs.
