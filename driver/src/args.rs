@@ -6,10 +6,12 @@ mod language;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use gpurace_abi::plugin::Prune;
+
 use self::language::{language_of, with_language_first};
 use crate::clang_options::{self as clang, OwnLibrary};
 use crate::diagnostic::Error;
-use crate::flags::{self, Exec, Flag, Prune};
+use crate::flags::{self, Exec, Flag};
 use crate::libraries::MissingLibrary;
 
 pub use self::input::{Input, InputKind};

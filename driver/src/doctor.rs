@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use crate::config::Cpu;
+use gpurace_abi::plugin::Cpu;
+
 use crate::cuda::{self, Origin};
 use crate::diagnostic::Error;
 use crate::libraries;

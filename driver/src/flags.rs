@@ -3,7 +3,8 @@
 
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use gpurace_abi::plugin::Prune;
+use serde::Serialize;
 
 use crate::diagnostic::Error;
 
@@ -35,19 +36,6 @@ pub enum Exec {
     /// Both: the program uses a GPU if there is one.
     #[default]
     Auto,
-}
-
-/// When proofs may remove checks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Prune {
-    /// Never.
-    Off,
-    /// At compile time; the launch tests the conditions of a proof.
-    Compile,
-    /// Also at launch, by solving for its values.
-    #[default]
-    Launch,
 }
 
 /// One flag as the user types it.

@@ -5,8 +5,9 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use gpurace_abi::plugin::Cpu;
+
 use crate::args::{Args, InputKind, SaveTemps};
-use crate::config::Cpu;
 use crate::cuda::{self, Origin, Toolkit};
 use crate::diagnostic::{Error, Exit, note, temporary_folder};
 use crate::plan::{self, Step, ToolCommand};

@@ -15,7 +15,6 @@
 //! | [`cuda`] | where CUDA toolkits are and which of them clang can parse |
 //! | [`cuda13`] | what CUDA 13 changed: hints for sources that are older |
 //! | [`toolchain`] | where clang, the plugin, the runtime and the toolkit are |
-//! | [`config`] | the plugin's configuration |
 //! | [`libraries`] | which libraries are often missing at the link |
 //! | [`dialect`] | what nvcc accepts in a source and clang does not |
 //! | [`device_code`] | what of device code gpurace cannot build or run |
@@ -33,7 +32,6 @@
 pub mod args;
 pub mod clang_form;
 pub mod clang_options;
-pub mod config;
 pub mod cuda;
 pub mod cuda13;
 pub mod device_code;

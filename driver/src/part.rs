@@ -28,12 +28,12 @@ use std::path::{Path, PathBuf};
 
 use gpurace_abi::image::{Container, FATBIN_WRAPPER_MAGIC, MAGIC, SectionKind, build_container};
 use gpurace_abi::part::Symbols;
+use gpurace_abi::plugin::{self, PassConfig};
 use object::{Object as _, ObjectSection as _};
 use serde::{Deserialize, Serialize};
 
 use crate::args::{Args, InputKind, Item, Role, joined};
 use crate::clang_options as clang;
-use crate::config::{self, PassConfig};
 use crate::diagnostic::{Error, read_file as read, write_file as write};
 use crate::response;
 
@@ -246,7 +246,7 @@ fn units(section: &[u8]) -> Result<Vec<(Unit, &[u8])>, Error> {
             return Err(other());
         };
         let unit: Unit = serde_json::from_slice(settings).map_err(|_| other())?;
-        if unit.config.version != config::VERSION {
+        if unit.config.version != plugin::VERSION {
             return Err(other());
         }
         // If `-dlink` names an archive twice, the trial has its members twice.
@@ -415,12 +415,11 @@ mod tests {
     use gpurace_abi::part::Definition;
 
     use super::*;
-    use crate::config::Cpu;
-    use crate::flags::Prune;
+    use gpurace_abi::plugin::{Cpu, Prune};
 
     fn unit(name: &str) -> Unit {
         let config = PassConfig {
-            version: config::VERSION,
+            version: plugin::VERSION,
             sanitize: true,
             exec: "cpu".into(),
             gpu: None,

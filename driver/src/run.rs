@@ -11,12 +11,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gpurace_abi::diagnostic::Diagnostic;
 use gpurace_abi::image::{SectionKind, build_container};
+use gpurace_abi::plugin;
 
 use crate::clang_form;
 use crate::diagnostic::{Error, Exit, remark, write_file as write};
 use crate::plan::{Failure, GpuFiles, Plan, Step, ToolCommand};
 use crate::response;
-use crate::{config, headers, part};
+use crate::{headers, part};
 
 mod gpu;
 
@@ -150,7 +151,7 @@ fn exit_of(status: ExitStatus) -> Exit {
 fn with_settings(command: &ToolCommand, settings: &Path) -> Result<ToolCommand, Error> {
     let json = serde_json::to_string(&part::settings(settings)?).unwrap_or_default();
     let mut command = command.clone();
-    command.env.push((config::VARIABLE.to_owned(), json));
+    command.env.push((plugin::VARIABLE.to_owned(), json));
     Ok(command)
 }
 

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::config::Cpu;
+use gpurace_abi::plugin::Cpu;
+
 use crate::cuda::{self, Origin, Search, Toolkit};
 use crate::diagnostic::Error;
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use gpurace_abi::plugin::Cpu;
 use gpurace_driver::args::Args;
-use gpurace_driver::config::Cpu;
 use gpurace_driver::cuda::{Origin, Toolkit, Version};
 use gpurace_driver::plan::{self, Plan, Step};
 use gpurace_driver::refuse;

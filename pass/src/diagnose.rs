@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use gpurace_abi::diagnostic::{Diagnostic, Group, Note, Position};
 use gpurace_abi::meta::{ModuleMeta, Op, Site, Verdict};
+use gpurace_abi::plugin::PassConfig;
 use gpurace_abi::symbol::demangle;
 
-use crate::config::Config;
 use crate::prove::{KernelFacts, SiteFacts, WitnessFacts};
 
 /// The warnings and remarks for a module.
-pub fn diagnostics(meta: &ModuleMeta, kernels: &[KernelFacts], config: &Config) -> Vec<Diagnostic> {
+pub fn diagnostics(meta: &ModuleMeta, kernels: &[KernelFacts], config: &PassConfig) -> Vec<Diagnostic> {
     let mut out = Vec::new();
     let mut warned = BTreeMap::new();
     let mut remarked = HashSet::new();
@@ -68,7 +68,7 @@ fn remark(
     id: u32,
     site: &Site,
     facts: &SiteFacts,
-    config: &Config,
+    config: &PassConfig,
 ) -> Option<Diagnostic> {
     let (group, wanted) = match facts.verdict {
         Verdict::Proved | Verdict::ProvedIf => (Group::Proved, config.rpass),

@@ -1,10 +1,10 @@
 //! `-fgpurace-facts`: the verdict on every access, as JSON.
 
 use gpurace_abi::meta::{ModuleMeta, Verdict};
+use gpurace_abi::plugin::Prune;
 use gpurace_abi::symbol::demangle;
 use serde_json::{Value, json};
 
-use crate::config::Prune;
 use crate::diagnose::position_of;
 use crate::prove::{KernelFacts, SiteFacts, WitnessFacts};
 

@@ -61,9 +61,11 @@ pub mod translate;
 use std::collections::HashMap;
 use std::ffi::{c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 
 use gpurace_abi::deciding::Memory;
 use gpurace_abi::meta::{KernelMeta, ModuleMeta, Site, VariableMeta, Verdict};
+use gpurace_abi::plugin::{ANOTHER_ARCH, PassConfig, Prune};
 use gpurace_protocol::wire;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
@@ -76,7 +78,6 @@ use crate::checks::sites::{ConstantMemory, Sites};
 use crate::checks::skipped::{self, Skippable};
 use crate::checks::{annotations, covered, flow, instrument, kept, sites, sync};
 use crate::codegen::{open, part, write};
-use crate::config::{Config, Prune};
 use crate::ir::position::Positions;
 use crate::ir::structs::Structs;
 use crate::prove::{KernelFacts, Proofs};
@@ -124,7 +125,7 @@ pub unsafe extern "C" fn gpurace_run_on_module(module: LLVMModuleRef) {
             host::prepare(module);
             return Ok(());
         }
-        compile(module, &Config::from_env()?)
+        compile(module, &config::from_env()?)
     };
     let message = match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(())) => return,
@@ -152,7 +153,7 @@ pub unsafe extern "C" fn gpurace_run_on_module(module: LLVMModuleRef) {
 ///
 /// # Errors
 /// A message that names what could not be done.
-pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), String> {
+pub unsafe fn compile(module: LLVMModuleRef, config: &PassConfig) -> Result<(), String> {
     // SAFETY: by contract.
     unsafe {
         if let Some(bitcode) = &config.part {
@@ -165,7 +166,7 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
             kept::insert(module);
         }
         write_gpu_code(module, &clusters, config)?;
-        if config.exec == config::ANOTHER_ARCH {
+        if config.exec == ANOTHER_ARCH {
             remove_code(module);
             return Ok(());
         }
@@ -218,7 +219,7 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
 }
 
 /// Writes the module as bitcode, and the names that it defines and needs, for the link.
-unsafe fn keep_for_link(module: LLVMModuleRef, bitcode: &str, config: &Config) -> Result<(), String> {
+unsafe fn keep_for_link(module: LLVMModuleRef, bitcode: &Path, config: &PassConfig) -> Result<(), String> {
     // SAFETY: by `compile`'s contract.
     let symbols = unsafe { part::write(module, bitcode)? };
     // SAFETY: as above.
@@ -229,7 +230,7 @@ unsafe fn keep_for_link(module: LLVMModuleRef, bitcode: &str, config: &Config) -
 
 /// Prepares the module, in the same way at every `-O` level. Returns the blocks of a cluster for
 /// each kernel whose source gives them.
-unsafe fn prepare(module: LLVMModuleRef, config: &Config) -> Result<Clusters, String> {
+unsafe fn prepare(module: LLVMModuleRef, config: &PassConfig) -> Result<Clusters, String> {
     // SAFETY: by `compile`'s contract.
     unsafe {
         // clang's release builds discard names, and LLVM then parses no text,
@@ -250,7 +251,11 @@ unsafe fn prepare(module: LLVMModuleRef, config: &Config) -> Result<Clusters, St
 
 /// Writes the code for a GPU, where it is asked for. A failure there must not fail a build that has
 /// the executor: it is written down instead.
-unsafe fn write_gpu_code(module: LLVMModuleRef, clusters: &Clusters, config: &Config) -> Result<(), String> {
+unsafe fn write_gpu_code(
+    module: LLVMModuleRef,
+    clusters: &Clusters,
+    config: &PassConfig,
+) -> Result<(), String> {
     let Some(files) = &config.gpu else { return Ok(()) };
     // SAFETY: by `compile`'s contract; the copy is disposed of once.
     let written = unsafe {
@@ -283,7 +288,7 @@ unsafe fn copy_unchecked(
 }
 
 /// Finds the accesses, if any are to be checked.
-unsafe fn find_sites(module: LLVMModuleRef, positions: &mut Positions, config: &Config) -> Sites {
+unsafe fn find_sites(module: LLVMModuleRef, positions: &mut Positions, config: &PassConfig) -> Sites {
     if config.sanitize {
         // SAFETY: by `compile`'s contract.
         unsafe { sites::collect(module, positions, ConstantMemory::IsChecked) }
@@ -295,7 +300,12 @@ unsafe fn find_sites(module: LLVMModuleRef, positions: &mut Positions, config: &
 /// Asks the prover about the accesses, unless it is switched off. Those that are proved keep their
 /// checks: the conditions of a proof, and other launches beside it, are known at the launch alone,
 /// which then runs the code without checks or skips single ones.
-unsafe fn prove_sites(module: LLVMModuleRef, sites: &Sites, structs: &Structs, config: &Config) -> Proofs {
+unsafe fn prove_sites(
+    module: LLVMModuleRef,
+    sites: &Sites,
+    structs: &Structs,
+    config: &PassConfig,
+) -> Proofs {
     if !config.sanitize || config.prune == Prune::Off {
         return Proofs::default();
     }
@@ -304,7 +314,7 @@ unsafe fn prove_sites(module: LLVMModuleRef, sites: &Sites, structs: &Structs, c
 }
 
 /// Finds what decides the accesses of each kernel, for launches that may be alike an earlier one.
-unsafe fn deciding_memory(module: LLVMModuleRef, config: &Config) -> HashMap<String, Vec<Memory>> {
+unsafe fn deciding_memory(module: LLVMModuleRef, config: &PassConfig) -> HashMap<String, Vec<Memory>> {
     if !config.sanitize || config.prune != Prune::Launch {
         return HashMap::new();
     }
@@ -317,7 +327,7 @@ unsafe fn deciding_memory(module: LLVMModuleRef, config: &Config) -> HashMap<Str
 }
 
 /// Finds the checks that other checks stand for.
-unsafe fn spare_checks(sites: &Sites, config: &Config) -> Spared {
+unsafe fn spare_checks(sites: &Sites, config: &PassConfig) -> Spared {
     if config.prune == Prune::Off {
         return Spared::default();
     }
@@ -332,7 +342,7 @@ unsafe fn generate_code(
     sites: &Sites,
     proved: &open::ProvedSites,
     positions: &mut Positions,
-    config: &Config,
+    config: &PassConfig,
 ) -> Result<(Vec<KernelMeta>, Vec<VariableMeta>), String> {
     // SAFETY: by `compile`'s contract; the copy is disposed of once.
     unsafe {
@@ -345,7 +355,7 @@ unsafe fn generate_code(
 }
 
 /// Writes the description with its verdicts, the proofs, the diagnostics and the facts.
-fn write_results(mut meta: ModuleMeta, proofs: Proofs, config: &Config) -> Result<(), String> {
+fn write_results(mut meta: ModuleMeta, proofs: Proofs, config: &PassConfig) -> Result<(), String> {
     let Proofs { kernels: mut known, section } = proofs;
     prove::withdraw_doubtful_races(&meta.kernels, &mut known);
     add_verdicts(&mut meta.sites, &mut meta.kernels, &known);

@@ -3,10 +3,10 @@
 //! opened on demand. Without it, or where it fails, every access stays checked.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::Duration;
 
 use gpurace_abi::meta::{KernelMeta, Verdict};
+use gpurace_abi::plugin::{PassConfig, Prune};
 use gpurace_protocol::client::Solver;
 use gpurace_protocol::protocol::Protocol;
 use gpurace_protocol::show;
@@ -17,7 +17,6 @@ use llvm_sys::prelude::*;
 use crate::checks::annotations;
 use crate::checks::sites::AccessSite;
 use crate::codegen::open::ProvedSites;
-use crate::config::{Config, Prune};
 use crate::ir::structs::Structs;
 use crate::{ir, protocol};
 
@@ -111,7 +110,7 @@ pub unsafe fn prove(
     module: LLVMModuleRef,
     accesses: &[AccessSite],
     structs: &Structs,
-    config: &Config,
+    config: &PassConfig,
 ) -> Proofs {
     // SAFETY: by contract.
     let protocols = unsafe {
@@ -119,7 +118,7 @@ pub unsafe fn prove(
         protocol::extract(module, &kernels, accesses, structs)
     };
     let solver = match &config.solver {
-        Some(path) => Solver::open(Path::new(path)).map_err(|error| error.to_string()),
+        Some(path) => Solver::open(path).map_err(|error| error.to_string()),
         None => Err("no solver was named".to_owned()),
     };
     let mut spent = Duration::ZERO;

@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use gpurace_abi::plugin::{self, Cpu, PassConfig};
+
 use super::{
     CudaInputFiles, DEFAULT_GPU_ARCH, DEFINES_NVCC, Planner, Step, ToolCommand, clang_command, joined, stem,
 };
 use crate::args::{Input, Role, SaveTemps};
-use crate::config::{self, Cpu, PassConfig};
 use crate::cuda::Version;
 use crate::flags::Exec;
 use crate::headers;
@@ -177,7 +178,7 @@ impl Planner<'_> {
         command.source(input);
         // This cannot fail: the configuration has only strings, numbers and lists.
         let json = serde_json::to_string(&config).unwrap_or_default();
-        command.env.push((config::VARIABLE.to_owned(), json));
+        command.env.push((plugin::VARIABLE.to_owned(), json));
         command
     }
 
@@ -186,7 +187,7 @@ impl Planner<'_> {
         let asked = &self.args.asked;
         let baseline = matches!(self.args.march.as_deref(), Some("x86-64" | "x86-64-v2"));
         PassConfig {
-            version: config::VERSION,
+            version: plugin::VERSION,
             sanitize: asked.sanitize,
             exec: match self.args.asked.exec {
                 Some(Exec::Cuda) => "cuda",

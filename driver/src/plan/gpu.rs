@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use gpurace_abi::gpu_code::Arch;
+use gpurace_abi::plugin::{self, PassConfig};
 
 use super::{CudaInputFiles, Planner, ToolCommand, clang_command, joined};
 use crate::args::Input;
-use crate::config::{self, PassConfig};
 use crate::cuda;
 use crate::flags::Exec;
 
@@ -14,7 +14,7 @@ use crate::flags::Exec;
 #[derive(Clone, Debug, PartialEq)]
 pub struct GpuFiles {
     /// The files that the plugin writes.
-    pub from_plugin: config::Gpu,
+    pub from_plugin: plugin::Gpu,
     /// PTX.
     pub ptx: PathBuf,
     /// Machine code. The file does not exist if only PTX is made.
@@ -65,7 +65,7 @@ impl Planner<'_> {
     }
 
     /// Returns the GPU files that the plugin writes while it compiles for the executor.
-    pub(super) fn gpu_of_device(&self, files: &CudaInputFiles) -> Option<config::Gpu> {
+    pub(super) fn gpu_of_device(&self, files: &CudaInputFiles) -> Option<plugin::Gpu> {
         let of_unit = self.args.separate_compilation.is_some() && !files.linked;
         let own = self
             .gpus(files)
@@ -85,7 +85,7 @@ impl Planner<'_> {
             let arch = gpu.arch.as_deref().filter(|arch| *arch != self.arch())?;
             let bitcode = gpu.from_plugin.bitcode.with_extension("rest");
             let config = PassConfig {
-                exec: config::ANOTHER_ARCH.to_owned(),
+                exec: plugin::ANOTHER_ARCH.to_owned(),
                 gpu: Some(gpu.from_plugin.clone()),
                 ..self.config(&main_file, files)
             };
@@ -173,7 +173,7 @@ impl Planner<'_> {
 fn gpu_files(files: &CudaInputFiles, arch: Option<&str>, prefix: &str) -> GpuFiles {
     let name = |end: &str| files.device_object.with_extension(format!("{prefix}{end}"));
     GpuFiles {
-        from_plugin: config::Gpu { bitcode: name("gpu.bc"), meta: name("gpu.json"), note: name("gpu.note") },
+        from_plugin: plugin::Gpu { bitcode: name("gpu.bc"), meta: name("gpu.json"), note: name("gpu.note") },
         ptx: name("ptx"),
         sass: name("cubin"),
         arch: arch.map(str::to_owned),

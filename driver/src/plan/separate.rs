@@ -4,11 +4,12 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use gpurace_abi::plugin::PassConfig;
+
 use super::link::LinkTo;
 use super::{CudaInputFiles, Planner, Step, ToolCommand, clang_command, joined};
 use crate::args::{Input, InputKind};
 use crate::clang_options as clang;
-use crate::config::PassConfig;
 use crate::part;
 
 impl Planner<'_> {

@@ -4,9 +4,10 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use gpurace_abi::plugin::PassConfig;
+
 use super::{Failure, GpuFiles};
 use crate::args::Input;
-use crate::config::PassConfig;
 use crate::part;
 
 /// Arguments with more bytes than this travel in a response file. The system allows about 2 MiB for arguments

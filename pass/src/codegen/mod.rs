@@ -12,7 +12,10 @@ pub mod open;
 pub mod part;
 pub mod yields;
 
+use std::path::Path;
+
 use gpurace_abi::meta::{KernelMeta, VariableMeta};
+use gpurace_abi::plugin::{Cpu, PassConfig};
 use inkwell::targets::TargetMachine;
 use llvm_sys::linker::LLVMLinkModules2;
 use llvm_sys::prelude::*;
@@ -20,7 +23,6 @@ use llvm_sys::prelude::*;
 use crate::analysis::reach;
 use crate::blocks::entries;
 use crate::blocks::entries::Checks;
-use crate::config::Config;
 use crate::ir;
 use crate::ir::modules::{reread, verify};
 use crate::ir::position::Positions;
@@ -40,12 +42,12 @@ use crate::translate::{managed, nvvm, shared, thread_context};
 pub unsafe fn to_object(
     module: LLVMModuleRef,
     bare: Option<LLVMModuleRef>,
-    config: &Config,
+    config: &PassConfig,
     site_functions: &[String],
     proved: &open::ProvedSites,
     positions: &mut Positions,
 ) -> Result<(Vec<KernelMeta>, Vec<VariableMeta>), String> {
-    let machine = object::machine(&config.cpu, config.opt_level)?;
+    let machine = object::machine(config.cpu, config.opt_level)?;
     // SAFETY: by contract; linking disposes of `bare`.
     unsafe {
         for code in std::iter::once(module).chain(bare) {
@@ -81,7 +83,7 @@ pub unsafe fn to_object(
         }
         let (addresses, variables): (Vec<_>, Vec<_>) = lowered.variables.into_iter().unzip();
         let table: Vec<_> = addresses.iter().map(|name| name.as_str()).zip(&variables).collect();
-        image::add_table(module, &names, &of_blocks, &of_checked_blocks, &table, config.cpu == "x86-64-v3");
+        image::add_table(module, &names, &of_blocks, &of_checked_blocks, &table, config.cpu == Cpu::V3);
         object::internalise(module);
         object::keep_frame_pointers(module);
         verify(module)?;
@@ -136,6 +138,6 @@ unsafe fn lower_functions<T>(
 ///
 /// # Errors
 /// A message that names the file.
-pub fn write(path: &str, content: &[u8]) -> Result<(), String> {
-    std::fs::write(path, content).map_err(|e| format!("cannot write `{path}`: {e}"))
+pub fn write(path: &Path, content: &[u8]) -> Result<(), String> {
+    std::fs::write(path, content).map_err(|e| format!("cannot write `{}`: {e}", path.display()))
 }

@@ -1,10 +1,12 @@
 //! Makes an object file for the host's processor from lowered IR.
 
 use std::ffi::c_uint;
+use std::path::Path;
 use std::ptr;
 
 use gpurace_abi::entry::Entry;
 use gpurace_abi::image::IMAGE_SYMBOL;
+use gpurace_abi::plugin::Cpu;
 use inkwell::OptimizationLevel;
 use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
 use llvm_sys::comdat::LLVMSetComdat;
@@ -26,11 +28,11 @@ unsafe extern "C" {
 /// The host's triple.
 const TRIPLE: &str = "x86_64-pc-linux-gnu";
 
-/// Makes the code generator for `cpu` (`x86-64`, `x86-64-v3`) at `-O` level `level`.
+/// Makes the code generator for `cpu` at `-O` level `level`.
 ///
 /// # Errors
 /// If LLVM refuses the processor.
-pub fn machine(cpu: &str, level: u8) -> Result<TargetMachine, String> {
+pub fn machine(cpu: Cpu, level: u8) -> Result<TargetMachine, String> {
     Target::initialize_x86(&InitializationConfig::default());
     let triple = TargetTriple::create(TRIPLE);
     let target = Target::from_triple(&triple).map_err(|e| format!("LLVM has no target `{TRIPLE}`: {e}"))?;
@@ -40,8 +42,8 @@ pub fn machine(cpu: &str, level: u8) -> Result<TargetMachine, String> {
         _ => OptimizationLevel::Aggressive,
     };
     target
-        .create_target_machine(&triple, cpu, "", level, RelocMode::PIC, CodeModel::Default)
-        .ok_or_else(|| format!("LLVM cannot generate code for `{cpu}`"))
+        .create_target_machine(&triple, cpu.name(), "", level, RelocMode::PIC, CodeModel::Default)
+        .ok_or_else(|| format!("LLVM cannot generate code for `{}`", cpu.name()))
 }
 
 /// Gives the module the host's triple and data layout. Sizes and alignments of
@@ -189,7 +191,7 @@ pub unsafe fn emit(
     module: LLVMModuleRef,
     machine: &TargetMachine,
     level: u8,
-    path: &str,
+    path: &Path,
 ) -> Result<(), String> {
     // SAFETY: by contract; the message is freed once.
     unsafe {
@@ -199,7 +201,7 @@ pub unsafe fn emit(
         let failed = LLVMTargetMachineEmitToFile(
             machine.as_mut_ptr(),
             module,
-            ir::c(path).into_raw(),
+            ir::path(path).into_raw(),
             LLVMCodeGenFileType::LLVMObjectFile,
             &mut message,
         );
@@ -208,7 +210,7 @@ pub unsafe fn emit(
         }
         let text = ir::text(message);
         LLVMDisposeMessage(message);
-        Err(format!("cannot write object file `{path}`: {text}"))
+        Err(format!("cannot write object file `{}`: {text}", path.display()))
     }
 }
 
@@ -235,7 +237,7 @@ mod tests {
              !1 = distinct !{{!1{properties}}}
              !2 = !{{!\"llvm.loop.parallel_accesses\", !0}}"
         );
-        let machine = machine("x86-64-v3", 2).expect("a host");
+        let machine = machine(Cpu::V3, 2).expect("a host");
         // SAFETY: the module is live.
         ir::testing::with_module(&text, |module| unsafe {
             retarget(module, &machine);

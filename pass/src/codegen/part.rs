@@ -3,16 +3,15 @@
 //! functions of other units.
 
 use std::collections::HashMap;
-use std::ffi::c_char;
+use std::path::Path;
 
 use gpurace_abi::part::{Definition, Symbols};
 use gpurace_abi::symbol::without_unit;
 use llvm_sys::LLVMLinkage;
-use llvm_sys::bit_writer::LLVMWriteBitcodeToFile;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
-use crate::ir;
+use crate::ir::{self, modules};
 
 /// Writes the module to `bitcode`, and returns its names.
 ///
@@ -21,14 +20,11 @@ use crate::ir;
 ///
 /// # Errors
 /// Names the file that could not be written.
-pub unsafe fn write(module: LLVMModuleRef, bitcode: &str) -> Result<Symbols, String> {
-    let path = ir::c(bitcode);
-    // SAFETY: by contract; the path is a C string.
+pub unsafe fn write(module: LLVMModuleRef, bitcode: &Path) -> Result<Symbols, String> {
+    // SAFETY: by contract.
     unsafe {
         join_static_names(module);
-        if LLVMWriteBitcodeToFile(module, path.as_ptr().cast::<c_char>()) != 0 {
-            return Err(format!("cannot write `{bitcode}`"));
-        }
+        modules::write_bitcode(module, bitcode)?;
         Ok(symbols(module))
     }
 }

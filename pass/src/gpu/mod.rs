@@ -24,7 +24,7 @@ use std::collections::HashMap;
 
 use gpurace_abi::device;
 use gpurace_abi::meta::{ModuleMeta, Skipped};
-use llvm_sys::bit_writer::LLVMWriteBitcodeToFile;
+use gpurace_abi::plugin::{Gpu, PassConfig};
 use llvm_sys::core::*;
 use llvm_sys::debuginfo::LLVMStripModuleDebugInfo;
 use llvm_sys::linker::LLVMLinkModules2;
@@ -34,7 +34,6 @@ use llvm_sys::{LLVMAttributeFunctionIndex, LLVMLinkage, LLVMVisibility};
 use crate::analysis::reach;
 use crate::checks::sites::{self, ConstantMemory};
 use crate::codegen::{self, describe, image, object};
-use crate::config::{Config, Gpu};
 use crate::ir;
 use crate::ir::address_space;
 use crate::ir::modules;
@@ -57,7 +56,7 @@ const STATIC_SHARED: u32 = 48 << 10;
 /// The reason why there is no GPU module, for instance a use of memory that the checker cannot follow.
 pub unsafe fn write(
     module: LLVMModuleRef,
-    config: &Config,
+    config: &PassConfig,
     gpu: &Gpu,
     clusters: &HashMap<String, [u32; 3]>,
 ) -> Result<(), String> {
@@ -94,9 +93,7 @@ pub unsafe fn write(
         forget_processor(module);
         LLVMStripModuleDebugInfo(module);
         modules::verify(module)?;
-        if LLVMWriteBitcodeToFile(module, ir::c(&gpu.bitcode).as_ptr()) != 0 {
-            return Err(format!("cannot write `{}`", gpu.bitcode));
-        }
+        modules::write_bitcode(module, &gpu.bitcode)?;
         let text = serde_json::to_string(&meta).map_err(|e| format!("cannot serialise the module: {e}"))?;
         codegen::write(&gpu.meta, text.as_bytes())
     }

@@ -21,6 +21,7 @@ pub mod unroll;
 
 use std::collections::HashSet;
 use std::ffi::{CStr, CString};
+use std::path::Path;
 
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
@@ -327,6 +328,11 @@ pub unsafe fn name(value: LLVMValueRef) -> String {
 pub fn c(text: &str) -> CString {
     let text = text.split('\0').next().unwrap_or_default();
     CString::new(text).unwrap_or_default()
+}
+
+/// A path as a C string.
+pub fn path(path: &Path) -> CString {
+    CString::new(path.as_os_str().as_encoded_bytes()).unwrap_or_default()
 }
 
 /// The text of a C string owned by LLVM, or nothing.

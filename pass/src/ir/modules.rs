@@ -1,8 +1,10 @@
 //! Whole modules: reads bitcode and IR text, verifies.
 
+use std::path::Path;
+
 use llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyModule};
 use llvm_sys::bit_reader::LLVMParseBitcodeInContext2;
-use llvm_sys::bit_writer::LLVMWriteBitcodeToMemoryBuffer;
+use llvm_sys::bit_writer::{LLVMWriteBitcodeToFile, LLVMWriteBitcodeToMemoryBuffer};
 use llvm_sys::core::*;
 use llvm_sys::ir_reader::LLVMParseIRInContext2;
 use llvm_sys::prelude::*;
@@ -23,6 +25,18 @@ pub unsafe fn reread(module: LLVMModuleRef) -> Result<LLVMModuleRef, String> {
         let failed = LLVMParseBitcodeInContext2(context, buffer, &mut read);
         LLVMDisposeMemoryBuffer(buffer);
         if failed == 0 { Ok(read) } else { Err("internal error: cannot read back the bare code".to_owned()) }
+    }
+}
+
+/// Writes a module as bitcode to a file.
+///
+/// # Errors
+/// Names the file that could not be written.
+pub unsafe fn write_bitcode(module: LLVMModuleRef, path: &Path) -> Result<(), String> {
+    // SAFETY: by contract; the path is a C string.
+    match unsafe { LLVMWriteBitcodeToFile(module, ir::path(path).as_ptr()) } {
+        0 => Ok(()),
+        _ => Err(format!("cannot write `{}`", path.display())),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 
 use gpurace_abi::meta::{Frame, SourceFile};
 use gpurace_abi::symbol::demangle;
@@ -16,12 +17,12 @@ use crate::ir;
 pub struct Positions {
     files: Vec<SourceFile>,
     known: HashMap<(String, String), u32>,
-    system_prefixes: Vec<String>,
+    system_prefixes: Vec<PathBuf>,
 }
 
 impl Positions {
     /// `system_prefixes`: folders whose headers are not the user's code.
-    pub fn new(system_prefixes: &[String]) -> Self {
+    pub fn new(system_prefixes: &[PathBuf]) -> Self {
         Self { system_prefixes: system_prefixes.to_vec(), ..Self::default() }
     }
 

@@ -9,10 +9,11 @@ use gpurace_abi::gpu_code;
 use gpurace_abi::image::{Container, SectionKind, build_container};
 use gpurace_abi::meta::ModuleMeta;
 use gpurace_abi::part::Symbols;
+use gpurace_abi::plugin::PassConfig;
+use gpurace_driver::response;
 use gpurace_driver::tool::Cli;
 use gpurace_driver::tool::explain::Explained;
 use gpurace_driver::tool::lsp::wire;
-use gpurace_driver::{config, response};
 use gpurace_fuzz::{Input, Target, allocates, edited, time};
 use gpurace_options::Options;
 use gpurace_options::select::ObjectDescription;
@@ -144,7 +145,7 @@ fn files_of_the_driver() {
     ];
     fuzz!("driver's files", valid, |bytes: &[u8]| {
         let symbols = serde_json::from_slice::<Symbols>(bytes).is_ok();
-        let config = serde_json::from_slice::<config::PassConfig>(bytes).is_ok();
+        let config = serde_json::from_slice::<PassConfig>(bytes).is_ok();
         symbols | config | serde_json::from_slice::<Vec<Explained>>(bytes).is_ok()
     });
 }

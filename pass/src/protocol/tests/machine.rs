@@ -348,7 +348,7 @@ impl Machine {
         // SAFETY: by contract.
         unsafe {
             instrument::insert_checks(module, &accesses, &Default::default());
-            let machine = object::machine("x86-64", 1).unwrap();
+            let machine = object::machine(gpurace_abi::plugin::Cpu::Baseline, 1).unwrap();
             object::retarget(module, &machine);
             let kernels: Vec<_> = ir::kernels(module).into_iter().map(|(f, _)| f).collect();
             let places = kernels.iter().map(|&k| argument_layout(module, k).0);

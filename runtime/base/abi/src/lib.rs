@@ -16,6 +16,7 @@
 //! | [`matrix`] | matrix products of a warp: element types, layouts, and their encoding as one word |
 //! | [`meta`] | the serialised description of a device module: access sites, kernels, variables |
 //! | `part` | the external names of separately compiled device code |
+//! | `plugin` | the configuration of the compiler plugin, which the driver writes |
 //! | [`scope`] | CUDA's scopes and memory orders, as numbers that are passed to entry points |
 //! | `symbol` | demangling |
 //! | `tensor_map` | tensor maps, and which memory a copy through one accesses |
@@ -47,6 +48,8 @@ pub mod matrix;
 pub mod meta;
 #[cfg(feature = "meta")]
 pub mod part;
+#[cfg(feature = "meta")]
+pub mod plugin;
 pub mod scope;
 #[cfg(feature = "meta")]
 pub mod symbol;

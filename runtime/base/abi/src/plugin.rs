@@ -1,16 +1,14 @@
-//! The plugin's configuration: JSON in the environment variable [`VARIABLE`] of the device compilation. The
-//! `config` module of `pass` reads it.
+//! The plugin's configuration: JSON in the environment variable [`VARIABLE`] of the device compilation. The driver
+//! writes it, and the pass reads it.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::flags::Prune;
-
 /// The environment variable.
 pub const VARIABLE: &str = "GPURACE_PASS";
 
-/// The version of the plugin's configuration that this driver writes.
+/// The version of the configuration in this build.
 pub const VERSION: u32 = 7;
 
 /// The value of [`PassConfig::exec`] for a compilation that only makes code for a GPU of another architecture.
@@ -18,8 +16,9 @@ pub const ANOTHER_ARCH: &str = "another-arch";
 
 /// The plugin's configuration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PassConfig {
-    /// [`VERSION`].
+    /// [`VERSION`] of the driver that wrote it.
     pub version: u32,
     /// Insert checks.
     pub sanitize: bool,
@@ -31,7 +30,7 @@ pub struct PassConfig {
     pub prune: Prune,
     /// The solver's library, if there is one.
     pub solver: Option<PathBuf>,
-    /// Optimisation level, 0 to 3.
+    /// The user's `-O` level, 0 to 3. Code for the executor is always optimised; the level says how much.
     pub opt_level: u8,
     /// Where to write the object for the host's processor.
     pub object: PathBuf,
@@ -63,12 +62,14 @@ pub struct PassConfig {
     pub strip_types: bool,
     /// The device code goes into a file of its own, so the host program is not known.
     pub alone: bool,
-    /// Where to write the bitcode of a separately compiled unit. The plugin then writes nothing else.
+    /// Where to write the bitcode of a separately compiled unit. Its names then go to `meta`, and the plugin writes
+    /// nothing else.
     pub part: Option<PathBuf>,
 }
 
 /// Where the plugin writes a module for an NVIDIA GPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Gpu {
     /// The module, as bitcode.
     pub bitcode: PathBuf,
@@ -76,6 +77,19 @@ pub struct Gpu {
     pub meta: PathBuf,
     /// The reason if there is no module. The other two files then do not exist.
     pub note: PathBuf,
+}
+
+/// When proofs may remove checks: `-fgpurace-prune=`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Prune {
+    /// Never.
+    Off,
+    /// At compile time; the launch tests the conditions of a proof.
+    Compile,
+    /// Also at launch, by solving for its values.
+    #[default]
+    Launch,
 }
 
 /// A processor level of the host, for device code that runs there.
@@ -90,6 +104,14 @@ pub enum Cpu {
 }
 
 impl Cpu {
+    /// LLVM's name of the level.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Baseline => "x86-64",
+            Self::V3 => "x86-64-v3",
+        }
+    }
+
     /// Returns the highest level that this machine supports.
     pub fn of_this_machine() -> Self {
         let v3 = is_x86_feature_detected!("avx2")
@@ -99,6 +121,6 @@ impl Cpu {
             && is_x86_feature_detected!("f16c")
             && is_x86_feature_detected!("lzcnt")
             && is_x86_feature_detected!("movbe");
-        if v3 { Cpu::V3 } else { Cpu::Baseline }
+        if v3 { Self::V3 } else { Self::Baseline }
     }
 }
