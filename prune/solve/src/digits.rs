@@ -138,17 +138,8 @@ fn parts(sum: &Lin, radix: i128) -> (Lin, Lin) {
 /// remainder: `2 t - (t mod 8)`, which is `t + 8 q` for the solver, as `16 q + r`, and
 /// `b + 64 ((a + b) mod 8)`, which is `64 a + 65 b - 512 q`, as `b + 64 r`.
 fn in_digits(encoder: &mut Encoder, sum: &Lin) -> Encoded<Lin> {
-    let mut divided: Vec<_> = encoder
-        .seen
-        .quotients
-        .iter()
-        .filter_map(|(division, (q, _))| match (&q.terms[..], division.by.as_constant()) {
-            ([(q, 1)], Some(by)) if by >= 1 && !division.towards_zero => Some((division.x.clone(), by, *q)),
-            _ => None,
-        })
-        .filter(|(_, _, q)| sum.terms.iter().any(|(atom, _)| atom == q))
-        .collect();
-    divided.sort_by_key(|(_, _, q)| *q);
+    let divided = encoder.seen.divided.iter().filter(|(q, _)| sum.terms.iter().any(|(atom, _)| atom == *q));
+    let divided: Vec<_> = divided.map(|(q, (x, by))| (x.clone(), *by, *q)).collect();
     let mut sum = sum.clone();
     for (x, by, q) in divided {
         // The factor of the whole dividend in the sum; if it is not there as a whole, the factor of

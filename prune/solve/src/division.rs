@@ -25,70 +25,102 @@ impl Encoder<'_> {
         if rest.terms.is_empty() {
             return Ok((whole, rest));
         }
-        // A digit below a factor of the divisor stays in the remainder:
-        // (g h + l) / by == h / (by / g), where 0 <= l < g.
-        if let Some((g, high, low)) = self.low_digit(&rest, by) {
-            let (q, r) = self.divide(&high, by / g)?;
-            return Ok((whole.plus(1, &q)?, r.times(g)?.plus(1, &low)?));
-        }
-        // If the rest and the divisor have a common factor, both are divided by it first.
-        let g = gcd(rest.gcd(), by);
-        let low = rest.constant.rem_euclid(g);
-        let small = Lin {
-            constant: (rest.constant - low) / g,
-            terms: rest.terms.iter().map(|(a, c)| (*a, c / g)).collect(),
-        };
-        let key = Division::new(small.clone(), Lin::constant(by / g));
+        let key = Division::new(rest.clone(), Lin::constant(by));
         let (q, r) = match self.seen.quotients.get(&key) {
             Some(known) => known.clone(),
             None => {
-                let by = by / g;
-                let range = self.range(&small);
-                if !range.bounded() {
-                    return Err(TooBig);
-                }
-                if let Some((q, r)) = self.by_known_digits(&small, by)? {
-                    self.seen.quotients.insert(key, (q.clone(), r.clone()));
-                    return Ok((whole.plus(1, &q)?, r.times(g)?.shifted(low)?));
-                }
-                let range = Range::new(range.lo.div_euclid(by), range.hi.div_euclid(by));
-                let q = match self.constant_cases(&small) {
-                    Some(cases) => {
-                        let quotient = |(at, c): (Formula, i128)| (at, Lin::constant(c.div_euclid(by)));
-                        self.by_cases("quotient", cases.into_iter().map(quotient).collect(), range)?
-                    }
-                    None => Lin::atom(self.fresh("quotient", range)),
-                };
-                let r = small.plus(-by, &q)?;
-                self.facts.push(Formula::within(&r, Range::new(0, by - 1))?);
-                self.seen.quotients.insert(key, (q.clone(), r.clone()));
-                (q, r)
+                let both = self.divide_anew(&rest, by)?;
+                self.seen.quotients.insert(key, both.clone());
+                both
             }
         };
-        Ok((whole.plus(1, &q)?, r.times(g)?.shifted(low)?))
+        Ok((whole.plus(1, &q)?, r))
     }
 
-    /// Returns quotient and remainder if `x` was divided before by a number that divides `by`, or is a multiple of it.
+    /// Returns the quotient and remainder of a division that was not asked for before.
+    fn divide_anew(&mut self, x: &Lin, by: i128) -> Encoded<(Lin, Lin)> {
+        if let Some(both) = self.from_larger_quotient(x, by)? {
+            return Ok(both);
+        }
+        // A digit below a factor of the divisor stays in the remainder:
+        // (g h + l) / by == h / (by / g), where 0 <= l < g.
+        if let Some((g, high, low)) = self.low_digit(x, by) {
+            let (q, r) = self.divide(&high, by / g)?;
+            return Ok((q, r.times(g)?.plus(1, &low)?));
+        }
+        // If the dividend and the divisor have a common factor, both are divided by it first.
+        let g = gcd(x.gcd(), by);
+        if g > 1 {
+            let low = x.constant.rem_euclid(g);
+            let small = Lin {
+                constant: (x.constant - low) / g,
+                terms: x.terms.iter().map(|(a, c)| (*a, c / g)).collect(),
+            };
+            let (q, r) = self.divide(&small, by / g)?;
+            return Ok((q, r.times(g)?.shifted(low)?));
+        }
+        let range = self.range(x);
+        if !range.bounded() {
+            return Err(TooBig);
+        }
+        if let Some(both) = self.from_smaller_quotient(x, by)? {
+            return Ok(both);
+        }
+        let range = Range::new(range.lo.div_euclid(by), range.hi.div_euclid(by));
+        let q = match self.constant_cases(x) {
+            Some(cases) => {
+                let quotient = |(at, c): (Formula, i128)| (at, Lin::constant(c.div_euclid(by)));
+                self.by_cases("quotient", cases.into_iter().map(quotient).collect(), range)?
+            }
+            None => {
+                let q = self.fresh("quotient", range);
+                self.seen.divided.insert(q, (x.clone(), by));
+                Lin::atom(q)
+            }
+        };
+        let r = x.plus(-by, &q)?;
+        self.facts.push(Formula::within(&r, Range::new(0, by - 1))?);
+        Ok((q, r))
+    }
+
+    /// Returns quotient and remainder if `x` was divided before by a number that divides `by`: x / (m n) == x / m / n.
     /// So a thread's index has the same digits wherever they come from: `i % nx`, `i / nx % ny`, `i / (nx * ny)`.
-    fn by_known_digits(&mut self, x: &Lin, by: i128) -> Encoded<Option<(Lin, Lin)>> {
-        let known = self.seen.quotients.iter().filter(|(division, _)| {
+    fn from_larger_quotient(&mut self, x: &Lin, by: i128) -> Encoded<Option<(Lin, Lin)>> {
+        let known = self.known_quotients(x).filter(|(other, _)| by % other == 0);
+        let Some((other, (q, r))) = known.max_by_key(|(other, _)| *other) else { return Ok(None) };
+        let (quotient, digit) = self.divide(&q, by / other)?;
+        Ok(Some((quotient, r.plus(other, &digit)?)))
+    }
+
+    /// Returns quotient and remainder if `x` was divided before by a multiple of `by`: x / m == n (x / (m n)) + a digit
+    /// below n.
+    fn from_smaller_quotient(&mut self, x: &Lin, by: i128) -> Encoded<Option<(Lin, Lin)>> {
+        let known = self.known_quotients(x).filter(|(other, _)| other % by == 0);
+        let Some((other, (q, _))) = known.min_by_key(|(other, _)| *other) else { return Ok(None) };
+        let mut digit = |below: i128| Lin::atom(self.fresh("digit", Range::new(0, below - 1)));
+        let (quotient, rest) = (digit(other / by).plus(other / by, &q)?, digit(by));
+        self.facts.push(Formula::eq(x, &quotient.times(by)?.plus(1, &rest)?)?);
+        Ok(Some((quotient, rest)))
+    }
+
+    /// Returns the constants above 1 that `x` was divided by, with quotient and remainder.
+    fn known_quotients(&self, x: &Lin) -> impl Iterator<Item = (i128, (Lin, Lin))> {
+        let known = self.seen.quotients.iter().filter(move |(division, _)| {
             division.x == *x && !division.towards_zero && division.otherwise.is_none()
         });
         let known = known.filter_map(|(division, both)| Some((division.by.as_constant()?, both.clone())));
-        let known: Vec<_> = known.filter(|(other, _)| *other > 1).collect();
-        let below = known.iter().filter(|(other, _)| by % other == 0).max_by_key(|(other, _)| *other);
-        if let Some((other, (q, r))) = below {
-            // x / (m n) == x / m / n
-            let (quotient, digit) = self.divide(q, by / other)?;
-            return Ok(Some((quotient, r.plus(*other, &digit)?)));
-        }
-        let above = known.iter().filter(|(other, _)| other % by == 0).min_by_key(|(other, _)| *other);
-        let Some((other, (q, _))) = above else { return Ok(None) };
-        // x / m == n (x / (m n)) + a digit below n
-        let mut digit = |below: i128| Lin::atom(self.fresh("digit", Range::new(0, below - 1)));
-        let (quotient, rest) = (digit(other / by).plus(other / by, q)?, digit(by));
-        self.facts.push(Formula::eq(x, &quotient.times(by)?.plus(1, &rest)?)?);
-        Ok(Some((quotient, rest)))
+        known.filter(|(other, _)| *other > 1)
+    }
+
+    /// Returns the range of a sum that contains a remainder `x - by * q`, which lies between 0 and `by - 1`.
+    pub(crate) fn with_remainder(&self, sum: &Lin) -> Option<Range> {
+        sum.terms.iter().find_map(|(q, c)| {
+            let (x, by) = self.seen.divided.get(q)?;
+            let times = (c % by == 0).then_some(-c / by)?;
+            let rest = sum.plus(-times, x).ok()?.plus(times * by, &Lin::atom(*q)).ok()?;
+            let is_smaller = rest.terms.len() + x.terms.len() < sum.terms.len();
+            is_smaller.then(|| self.range(&rest).plus(Range::new(0, by - 1).times(Range::one(times))))
+        })
     }
 
     /// Splits `x` into `g * high + low`, where `0 <= low < g` and `g` divides `by`.

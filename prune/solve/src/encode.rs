@@ -130,6 +130,8 @@ pub(crate) struct Seen {
     /// Values of variables that are multiplied or divided in each iteration.
     iterated: HashMap<Iterated, Lin>,
     pub(crate) quotients: HashMap<Division, (Lin, Lin)>,
+    /// For a quotient that is an unknown, its dividend and its divisor, a positive constant. It is rounded down.
+    pub(crate) divided: BTreeMap<Atom, (Lin, i128)>,
     pub(crate) bits: HashMap<(Lin, u32), Vec<Lin>>,
     /// Bitwise operators of two unknown numbers.
     pub(crate) masked: Vec<Masked>,
@@ -251,11 +253,12 @@ impl<'a> Encoder<'a> {
         atom
     }
 
-    /// Returns the range of a term, from the ranges of its unknowns.
+    /// Returns the range of a term, from the ranges of its unknowns and of the remainders in it.
     pub fn range(&self, lin: &Lin) -> Range {
-        lin.terms.iter().fold(Range::one(lin.constant), |sum, (atom, c)| {
+        let all = lin.terms.iter().fold(Range::one(lin.constant), |sum, (atom, c)| {
             sum.plus(self.atoms[atom.0 as usize].range.times(Range::one(*c)))
-        })
+        });
+        self.with_remainder(lin).map_or(all, |narrow| all.meet(narrow))
     }
 
     /// Returns the unknown for this value, and whether it is new: the query did not mention the value before.

@@ -151,6 +151,55 @@ fn digits_of_a_thread_index() {
     }
 }
 
+/// A thread's index is taken apart by the sizes of four axes, which is proved for any sizes: by divisions of the whole
+/// index, or each by a division of what the last one left.
+#[test]
+fn four_digits_in_another_order() {
+    let kernel = |sizes: [i64; 4], step_by_step: bool, order: [usize; 4], gap: i64| {
+        let mut k = Kernel::new("permute");
+        let (x, i) = (k.pointer("x"), k.gid());
+        let inside = k.ltc(i, sizes.iter().product());
+        let site = k.when(inside, |k| {
+            let mut below: i64 = sizes.iter().product();
+            let mut rest = i;
+            let digits = sizes.map(|size| {
+                below /= size;
+                let digit = k.binc(BinOp::SDiv, if step_by_step { rest } else { i }, below);
+                if step_by_step {
+                    rest = k.binc(BinOp::SRem, rest, below);
+                    digit
+                } else {
+                    k.binc(BinOp::SRem, digit, size)
+                }
+            });
+            let at = order[1..].iter().fold(digits[order[0]], |at, axis| {
+                let row = k.mulc(at, sizes[*axis] - gap);
+                k.add(row, digits[*axis])
+            });
+            k.write(x, at)
+        });
+        (k.done(), site)
+    };
+    for step_by_step in [false, true] {
+        for order in [[3, 1, 0, 2], [0, 3, 2, 1], [2, 3, 0, 1]] {
+            for sizes in [[128, 3, 224, 224], [7, 33, 65, 129], [8, 512, 16, 16]] {
+                let blocks = (sizes.iter().product::<i64>() as u32).div_ceil(256);
+                let at = |gap| {
+                    let (p, _) = kernel(sizes, step_by_step, order, gap);
+                    prove_with(&p, &launch([blocks, 1, 1], [256, 1, 1], &p, &[]))
+                };
+                assert_eq!(words(&at(0)), ["proved"], "{sizes:?} as {order:?}");
+                assert_ne!(words(&at(1)), ["proved"], "{sizes:?} as {order:?}");
+            }
+            for gap in [0, 1] {
+                let (p, site) = kernel([4, 3, 5, 3], step_by_step, order, gap);
+                let racy: &[SiteId] = if gap == 0 { &[] } else { &[site] };
+                at_launch(&p, &launch([6, 1, 1], [32, 1, 1], &p, &[]), racy);
+            }
+        }
+    }
+}
+
 /// In each row of a table, each thread has a byte of its own: its index with the halves of bits swapped.
 #[test]
 fn fields_of_a_thread_index_permuted() {

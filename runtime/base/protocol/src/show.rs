@@ -69,7 +69,7 @@ fn var(id: VarId) -> String {
 }
 
 /// A part of an expression's text.
-enum Part {
+enum TextPart {
     Text(String),
     /// An operand, and what binds it from outside.
     Operand(ExprId, Binding),
@@ -87,8 +87,8 @@ fn write_expr(out: &mut String, protocol: &Protocol, exprs: &Exprs, id: ExprId, 
     }
     for part in parts {
         match part {
-            Part::Text(text) => out.push_str(&text),
-            Part::Operand(id, outside) => write_expr(out, protocol, exprs, id, outside),
+            TextPart::Text(text) => out.push_str(&text),
+            TextPart::Operand(id, outside) => write_expr(out, protocol, exprs, id, outside),
         }
         if out.ends_with('…') {
             return;
@@ -96,12 +96,12 @@ fn write_expr(out: &mut String, protocol: &Protocol, exprs: &Exprs, id: ExprId, 
     }
 }
 
-fn text(text: impl Into<String>) -> Part {
-    Part::Text(text.into())
+fn text(text: impl Into<String>) -> TextPart {
+    TextPart::Text(text.into())
 }
 
 /// How tightly an expression binds, and its parts.
-fn parts(protocol: &Protocol, exprs: &Exprs, id: ExprId, outside: Binding) -> (Binding, Vec<Part>) {
+fn parts(protocol: &Protocol, exprs: &Exprs, id: ExprId, outside: Binding) -> (Binding, Vec<TextPart>) {
     let leaf = match exprs.get(id) {
         Expr::Const { width: Width::W1, bits } => (bits == 1).to_string(),
         Expr::Const { width, bits } => width.signed(bits).to_string(),
@@ -133,31 +133,33 @@ fn parts(protocol: &Protocol, exprs: &Exprs, id: ExprId, outside: Binding) -> (B
             return infix(sign, Binding::Compare, a, b);
         }
         Expr::Select(c, a, b) => {
-            let [c, a, b] = [c, a, b].map(|id| Part::Operand(id, Binding::Or));
+            let [c, a, b] = [c, a, b].map(|id| TextPart::Operand(id, Binding::Or));
             return (Binding::Unit, vec![text("("), c, text(" ? "), a, text(" : "), b, text(")")]);
         }
-        Expr::Cast(Cast::Zext | Cast::Sext, _, a) => return (Binding::Unit, vec![Part::Operand(a, outside)]),
+        Expr::Cast(Cast::Zext | Cast::Sext, _, a) => {
+            return (Binding::Unit, vec![TextPart::Operand(a, outside)]);
+        }
         Expr::Cast(Cast::Trunc, width, a) => {
             let cast = format!("(int{})", width.bits());
-            return (Binding::Unit, vec![text(cast), Part::Operand(a, Binding::Unit)]);
+            return (Binding::Unit, vec![text(cast), TextPart::Operand(a, Binding::Unit)]);
         }
     };
-    (Binding::Unit, vec![Part::Text(leaf)])
+    (Binding::Unit, vec![TextPart::Text(leaf)])
 }
 
 /// An operator with its operands.
-fn operation(exprs: &Exprs, op: BinOp, a: ExprId, b: ExprId) -> (Binding, Vec<Part>) {
+fn operation(exprs: &Exprs, op: BinOp, a: ExprId, b: ExprId) -> (Binding, Vec<TextPart>) {
     let width = exprs.width(a);
     let one_bit = width == Width::W1;
     let negative = exprs.as_const(b).map(|c| width.signed(c)).filter(|c| *c < 0);
     match op {
         BinOp::Xor if one_bit && exprs.as_const(b) == Some(1) => {
-            (Binding::Unit, vec![text("!"), Part::Operand(a, Binding::Unit)])
+            (Binding::Unit, vec![text("!"), TextPart::Operand(a, Binding::Unit)])
         }
         BinOp::Add => match negative {
             Some(c) => {
                 let c = text(format!(" - {}", c.unsigned_abs()));
-                (Binding::Sum, vec![Part::Operand(a, Binding::Sum), c])
+                (Binding::Sum, vec![TextPart::Operand(a, Binding::Sum), c])
             }
             None => infix("+", Binding::Sum, a, b),
         },
@@ -177,14 +179,14 @@ fn operation(exprs: &Exprs, op: BinOp, a: ExprId, b: ExprId) -> (Binding, Vec<Pa
     }
 }
 
-fn infix(op: &str, own: Binding, a: ExprId, b: ExprId) -> (Binding, Vec<Part>) {
+fn infix(op: &str, own: Binding, a: ExprId, b: ExprId) -> (Binding, Vec<TextPart>) {
     // A right operand of the same kind keeps its parentheses: `a - (b - c)`.
-    let right = Part::Operand(b, tighter(own));
-    (own, vec![Part::Operand(a, own), text(format!(" {op} ")), right])
+    let right = TextPart::Operand(b, tighter(own));
+    (own, vec![TextPart::Operand(a, own), text(format!(" {op} ")), right])
 }
 
-fn call(name: &str, a: ExprId, b: ExprId) -> (Binding, Vec<Part>) {
-    let [a, b] = [a, b].map(|id| Part::Operand(id, Binding::Or));
+fn call(name: &str, a: ExprId, b: ExprId) -> (Binding, Vec<TextPart>) {
+    let [a, b] = [a, b].map(|id| TextPart::Operand(id, Binding::Or));
     (Binding::Unit, vec![text(format!("{name}(")), a, text(", "), b, text(")")])
 }
 
