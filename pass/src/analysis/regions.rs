@@ -342,6 +342,23 @@ impl Graph {
         left
     }
 
+    /// All blocks, each after those from which control first comes to it, and each loop as a whole.
+    pub fn loops_as_wholes(&self) -> Vec<usize> {
+        let mut order = Vec::new();
+        self.add_blocks(0, &mut order);
+        order
+    }
+
+    fn add_blocks(&self, region: usize, order: &mut Vec<usize>) {
+        for node in &self.regions[region].nodes {
+            match node.kind {
+                NodeKind::Block(block) => order.push(block),
+                NodeKind::Loop(l) => self.add_blocks(l + 1, order),
+                NodeKind::Back => {}
+            }
+        }
+    }
+
     /// The node of a region for a basic block, or for a loop around it.
     fn node_in(&self, block: usize, region: usize) -> NodeKind {
         let mut of = self.loop_of[block];

@@ -114,7 +114,8 @@ impl Extraction<'_> {
         // SAFETY: by contract.
         unsafe {
             let wanted = wanted(self.facts, &graph, f.depth > 0);
-            for block in 0..graph.blocks.len() {
+            // What comes after a loop may use what the loop's last block computes.
+            for block in graph.loops_as_wholes() {
                 for &instruction in &graph.instructions[block] {
                     self.budget = self.budget.checked_sub(1).ok_or("too many instructions")?;
                     if self.b.is_full() {

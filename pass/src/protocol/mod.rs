@@ -17,8 +17,8 @@
 //! places; [`decided`] does comparisons of loaded floating-point numbers; [`loads`] does memory with
 //! known contents, which [`contents`] finds for local memory. A value that no expression describes is opaque;
 //! [`uniform`](crate::analysis::uniform) finds the group of threads for which it is the same. A value of
-//! a loop that is used after the loop is opaque, unless it does not vary in the loop, or the loop can be
-//! run ([`gpurace_protocol::last`]).
+//! a loop that is used after the loop is opaque, unless it does not vary in the loop, the loop counts by 1, or the
+//! loop can be run ([`gpurace_protocol::last`]).
 //!
 //! # Mbarriers
 //! [`mbarriers`] finds those at which all threads of a block meet, and [`copies`] the barriers over which asynchronous

@@ -1,11 +1,13 @@
 //! Loop variables: how they change from one iteration to the next.
 
+use std::cmp::Ordering;
 use std::rc::Rc;
 
-use gpurace_protocol::expr::{BinOp, Cast, Expr, ExprId, LoopId, Width};
+use gpurace_protocol::expr::{BinOp, Cast, CmpOp, Expr, ExprId, LoopId, Width};
 use gpurace_protocol::protocol::{Induction, ObjectKind, Space, Step, Uniform};
 
 use super::frame::{Extraction, Frame, HeaderVar, Root, Value};
+use crate::analysis::regions::Target;
 
 impl Extraction<'_> {
     /// The variables of a loop.
@@ -75,6 +77,82 @@ impl Extraction<'_> {
             ObjectKind::Opaque { space: Space::Generic, uniform: Uniform::Thread, loaded_by: None };
         let any = || matches!(kind(other), Some(ObjectKind::Slot { .. } | ObjectKind::Opaque { .. }));
         known == other || kind(known) == Some(&anything) && any()
+    }
+
+    /// The value of a loop's variable after the loop, if the loop counts its iterations: its first value, and a step
+    /// for each iteration. So `*p++ = x` in a loop moves `p` regularly in the loop around it.
+    ///
+    /// # Safety
+    /// The loop has been evaluated.
+    pub unsafe fn after_count(&mut self, f: &mut Frame, l: usize, var: ExprId) -> Option<ExprId> {
+        // SAFETY: by contract.
+        unsafe {
+            let (from, by) = self.regular(f, l, var)?;
+            let count = self.count(f, l)?;
+            let width = self.b.width(var);
+            let count = match self.b.width(count).cmp(&width) {
+                Ordering::Less => self.b.cast(Cast::Zext, width, count),
+                Ordering::Equal => count,
+                Ordering::Greater => self.b.cast(Cast::Trunc, width, count),
+            };
+            let way = self.b.bin(BinOp::Mul, count, by);
+            let after = self.b.bin(BinOp::Add, from, way);
+            Some(self.tame(after))
+        }
+    }
+
+    /// The first value of a loop's variable, and what each iteration adds to it.
+    unsafe fn regular(&mut self, f: &mut Frame, l: usize, var: ExprId) -> Option<(ExprId, ExprId)> {
+        let var = f.vars.iter().find(|known| known.of == l && known.expr == var)?.clone();
+        // SAFETY: by contract.
+        let next = unsafe { self.next(f, &var) }.ok()??;
+        match self.step(var.expr, var.width, next, f.loop_ids[l])? {
+            Step::Add(by) => Some((var.from, by)),
+            _ => None,
+        }
+    }
+
+    /// The number of iterations of a loop that its condition alone ends, if that compares a variable which grows or
+    /// shrinks by 1 with a value that stays: modulo `2^width`.
+    unsafe fn count(&mut self, f: &mut Frame, l: usize) -> Option<ExprId> {
+        let graph = Rc::clone(&f.graph);
+        let (region, header) = (&graph.regions[l + 1], graph.loops[l].header);
+        let mut stays = region.outs(0).filter(|edge| !matches!(edge.target, Target::Exit(_) | Target::Leave));
+        let (Some(stays), None) = (stays.next(), stays.next()) else { return None };
+        if !f.test_before[l] || region.exits(&graph).any(|edge| edge.from != 0) {
+            return None;
+        }
+        // SAFETY: by contract.
+        let condition = unsafe { self.branch_condition(f, header, stays.slot) };
+        let Expr::Cmp(op, a, b) = self.b.get(condition) else { return None };
+        let of = f.loop_ids[l];
+        let (var, end) = if self.b.is_invariant(b, of) { (a, b) } else { (b, a) };
+        // SAFETY: by contract.
+        let (from, by) = unsafe { self.regular(f, l, var)? };
+        let width = self.b.width(var);
+        let by = width.signed(self.b.as_const(by)?);
+        // A comparison must end a loop that counts towards its limit.
+        let towards = match op {
+            CmpOp::Ne => by,
+            CmpOp::Eq => return None,
+            _ if var == a => 1,
+            _ => -1,
+        };
+        if !self.b.is_invariant(end, of) || by != towards || by.abs() != 1 {
+            return None;
+        }
+        let (low, high) = if by == 1 { (from, end) } else { (end, from) };
+        let distance = self.b.bin(BinOp::Sub, high, low);
+        let (one, zero) = (self.b.constant(width, 1), self.b.constant(width, 0));
+        let count = match op {
+            CmpOp::Ule | CmpOp::Sle => self.b.bin(BinOp::Add, distance, one),
+            _ => distance,
+        };
+        if op == CmpOp::Ne {
+            return Some(count);
+        }
+        let begins = self.b.cmp(op, low, high);
+        Some(self.b.select(begins, count, zero))
     }
 
     /// The step from a variable to `next`; `None` if it is not regular.

@@ -56,19 +56,24 @@ impl Extraction<'_> {
         let uniform = unsafe { f.uniform.at(value, place) };
         // The loop that is left, if only one is.
         let left = f.graph.block_of.get(&value).and_then(|&block| f.graph.loop_of[block]);
-        let left = left.filter(|&l| f.graph.within(place, f.graph.loops[l].parent)).map(|l| f.loop_ids[l]);
-        let last = |this: &mut Self, e: ExprId| {
+        let left = left.filter(|&l| f.graph.within(place, f.graph.loops[l].parent));
+        let mut last = |this: &mut Self, e: ExprId| {
             if this.b.is_fixed_in(e, inner) {
                 return e;
             }
+            // SAFETY: by contract; the loop has been evaluated.
+            let counted = left.and_then(|l| unsafe { this.after_count(f, l, e) });
+            if let Some(counted) = counted.filter(|&counted| this.b.is_fixed_in(counted, inner)) {
+                return counted;
+            }
             let width = this.b.width(e);
             let made = this.b.opaque("a loop's last value", width, uniform, inner);
-            if let Some(of) = left {
-                this.b.left_by(made, of, e);
+            if let Some(l) = left {
+                this.b.left_by(made, f.loop_ids[l], e);
             }
             made
         };
-        let pointer = |this: &mut Self, p: &Pointer| {
+        let mut pointer = |this: &mut Self, p: &Pointer| {
             let aims = p
                 .aims
                 .iter()

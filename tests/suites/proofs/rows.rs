@@ -50,3 +50,54 @@ fn rows_that_are_walked_in_part_are_proved_while_they_stay_apart() {
         assert_eq!(report.races.is_empty(), is_proved, "kernel {which}");
     }
 }
+
+/// A pointer or a number that an inner loop moves goes regularly through the loop around it.
+#[test]
+fn places_that_nested_loops_move() {
+    let source = r#"
+#include <cstdlib>
+// The windows of a picture as columns of a matrix, one row for each place in a window.
+__global__ void windows(const float* in, float* out, int width, int across, int places, int size) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= places) return;
+    const float* from = in + i / across * width + i % across;
+    float* to = out + i;
+    for (int y = 0; y < size; ++y)
+        for (int x = 0; x < size; ++x) {
+            *to = from[y * width + x];
+            to += places;
+        }
+}
+// Each thread writes a box of its own, one element after the other.
+__global__ void boxes(float* out, int n, int rows, int columns) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, at = i * n;
+    for (int r = 0; r < rows; ++r)
+        for (int c = columns; c > 0; --c) out[at++] = c;
+}
+// Rows begin one element too early.
+__global__ void overlaps(float* out, int n, int rows, int columns) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, at = i * n;
+    for (int r = 0; r < rows; ++r, --at)
+        for (int c = 0; c < columns; ++c) out[at++] = c;
+}
+int main(int, char** argv) {
+    float *in, *out;
+    cudaMalloc(&in, 65536);
+    cudaMalloc(&out, 65536);
+    cudaMemset(in, 0, 65536);
+    switch (atoi(argv[1])) {
+    case 0: windows<<<4, 64>>>(in, out, 18, 16, 256, 3); break;
+    // A row has a place less than there are threads.
+    case 1: windows<<<4, 64>>>(in, out, 18, 16, 255, 3); break;
+    case 2: windows<<<4, 64>>>(in, in + 255, 18, 16, 256, 3); break;
+    case 3: boxes<<<4, 64>>>(out, 15, 3, 5); break;
+    case 4: boxes<<<4, 64>>>(out, 14, 3, 5); break;
+    case 5: boxes<<<4, 64>>>(out, 14, 3, -5); break;
+    case 6: overlaps<<<4, 64>>>(out, 13, 3, 5); break;
+    case 7: overlaps<<<4, 64>>>(out, 12, 3, 5); break;
+    }
+    return cudaDeviceSynchronize();
+}
+"#;
+    super::compare(source, "proofs_nested_places", 0..=7, &[0, 1, 3, 5, 6], &[0, 1, 3, 5, 6]);
+}

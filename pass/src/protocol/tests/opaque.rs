@@ -39,7 +39,7 @@ fn condition_loaded_from_memory() {
 #[test]
 fn value_after_a_loop_that_threads_leave_apart() {
     let source =
-        "KERNEL k(int *a, int n) { int i = 0; while (i < tid) { a[i] = 1; ++i; } if (i == n) a[i] = 2; }";
+        "KERNEL k(int *a, int n) { int i = 0; while (i * i < tid) { a[i] = 1; ++i; } if (i == n) a[i] = 2; }";
     let program = Program::of(source);
     assert_eq!(opaque_groups(&program.protocol), [Uniform::Thread], "{:#?}", program.protocol);
     program.assert_covered(ONE, [4, 1, 1], &[words(64), Int(2)], 200);

@@ -111,6 +111,62 @@ fn steps_that_a_thread_chooses() {
     assert!(Program::of(source).assert_covered(ONE, [4, 1, 1], &[words(256), Int(2)], 3000) > 0);
 }
 
+/// A loop that counts by 1 leaves its variables so many steps further, however the count is written, also if it makes
+/// no iteration.
+#[test]
+fn values_left_by_loops_that_count() {
+    let counts = [
+        "for (int i = 0; i < n; ++i)",
+        "for (int i = 0; i <= n; ++i)",
+        "for (int i = m; i != n; ++i)",
+        "for (int i = n; i > m; --i)",
+        "for (int i = n; i >= m; --i)",
+        "for (unsigned i = m; i < (unsigned)n; ++i)",
+        "for (long i = m; i < n; ++i)",
+        "for (int i = tid; i < n; ++i)",
+        "for (int i = n; i-- > m;)",
+    ];
+    for count in counts {
+        let source = format!(
+            "KERNEL k(char *a, int n, int m) {{ char *p = a + tid * 2; int at = 100;
+             {count} {{ *p = 1; p += 3; at += m; }} *p = 2; a[at & 255] = 3; }}"
+        );
+        let program = Program::of(&source);
+        assert!(program.protocol.opaques.is_empty(), "{source}: {:#?}", program.protocol);
+        for n in [5, 2, 1] {
+            Program::of(&source).assert_exact(ONE, [4, 1, 1], &[words(256), Int(n), Int(1)]);
+        }
+    }
+    for n in [-3, 0, 4] {
+        let source = "KERNEL k(char *a, int n) { char *p = a + tid; int left = 50;
+            for (int r = 0; r < 3; ++r) for (int c = 0; c < n; ++c) { *p = 1; p += 4; --left; } *p = 2; a[left + 100] = 3; }";
+        let program = Program::of(source);
+        assert!(program.protocol.opaques.is_empty(), "{:#?}", program.protocol);
+        program.assert_exact(ONE, [4, 1, 1], &[words(256), Int(n)]);
+    }
+}
+
+/// If the loop has another end, changes its limit, or steps over it, no count is known before a launch.
+#[test]
+fn values_left_by_loops_that_do_not_count() {
+    let mut memory = vec![0; 64];
+    (memory[40], memory[41]) = (1, 1);
+    for count in [
+        "for (int i = 0; i < n; ++i) { if (a[i + 40]) break; ++at; }",
+        "for (int i = 0; i < n; i += a[40]) ++at;",
+        "for (int i = 0; i < a[40]; ++i) { ++at; a[40] = 0; }",
+        "for (int i = 0; i < n; i += 2) ++at;",
+        "for (int i = 0, end = n; i < end; ++i) { ++at; --end; }",
+        "for (int i = 0; i < n; ++i) { at += 1 + (i & 1); }",
+    ] {
+        let source = format!("KERNEL k(int *a, int n) {{ int at = tid; {count} a[at + 4] = 2; }}");
+        let program = Program::of(&source);
+        assert!(!program.protocol.opaques.is_empty(), "{source}: {:#?}", program.protocol);
+        let arguments = [Words(memory.clone()), Int(5)];
+        program.assert_covered(ONE, [4, 1, 1], &arguments, 3000);
+    }
+}
+
 /// A value that several ways leave, or that depends on memory, is open.
 #[test]
 fn values_left_by_other_loops() {
