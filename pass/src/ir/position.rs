@@ -341,6 +341,10 @@ pub unsafe fn function_name(context: LLVMContextRef, scope: LLVMMetadataRef) -> 
 
 /// The source name of a variable, without the function that it is local to.
 pub fn source_name(symbol: &str) -> String {
+    // What clang copies into a local array at its start.
+    if let Some((_, name)) = symbol.strip_prefix("__const.").and_then(|local| local.rsplit_once('.')) {
+        return name.to_owned();
+    }
     let full = demangle(symbol);
     full.rsplit("::").next().unwrap_or(&full).to_owned()
 }
@@ -352,6 +356,7 @@ mod tests {
     #[test]
     fn local_variables_lose_their_function() {
         assert_eq!(source_name("_ZZ6reducePKfPfE4tile"), "tile");
+        assert_eq!(source_name("__const._Z6streamPKfPf.dx"), "dx");
         assert_eq!(source_name("scratch"), "scratch");
         assert_eq!(source_name("x"), "x");
     }

@@ -242,11 +242,11 @@ impl Builder {
         })
     }
 
-    /// The place of a variable in constant memory behind the arguments.
-    pub fn constant_variable(&mut self, symbol: &str, size: u64) -> u32 {
+    /// The place of a variable in constant memory behind the arguments, or of a table with `fixed` bytes.
+    pub fn constant_variable(&mut self, symbol: &str, size: u64, fixed: Option<Vec<u8>>) -> u32 {
         let constants = &mut self.protocol.constants;
         let at = constants.iter().position(|known| known.symbol == symbol).unwrap_or_else(|| {
-            constants.push(ConstantVariable { symbol: symbol.to_owned(), size });
+            constants.push(ConstantVariable { symbol: symbol.to_owned(), size, fixed });
             constants.len() - 1
         });
         ConstantVariable::place(at)

@@ -11,7 +11,7 @@ use llvm_sys::prelude::*;
 use llvm_sys::{LLVMLinkage, LLVMTypeKind};
 
 use super::contents::{Held, LocalId};
-use super::frame::{Aim, Extraction, Frame, LoopPlace, Pointer, Root, Value};
+use super::frame::{Aim, Extraction, Frame, LoopPlace, Pointer, Root, Value, int_width};
 use super::phis::{Choices, MAX_CHOICES};
 use crate::ir;
 use crate::ir::position::source_name;
@@ -105,6 +105,12 @@ impl Extraction<'_> {
                     return self.computed_argument(start, pointer.offset, width);
                 }
                 Some(at) if at >= 0 && (at as u64).saturating_add(bytes) <= size => {
+                    let at_table = start + at as u32;
+                    if let Some((width, bits)) =
+                        width.and_then(|w| Some((w, self.b.protocol.fixed_at(at_table, w)?)))
+                    {
+                        return Some(Value::Int(self.b.constant(width, bits as i64)));
+                    }
                     let name = self.parameters[&start].name_at(at as u32);
                     return Some(self.argument(&name, start + at as u32, width));
                 }
@@ -153,18 +159,20 @@ impl Extraction<'_> {
         }
     }
 
-    /// The place of a variable in constant memory behind the arguments, and its size. `None` for a variable of which
-    /// the host does not know the address.
+    /// The place of a variable in constant memory behind the arguments, and its size. So for a table of integers that
+    /// never changes. `None` for other variables of which the host does not know the address.
     unsafe fn constant_at(&mut self, variable: LLVMValueRef) -> Option<(u32, u64)> {
         // SAFETY: by contract.
         let (symbol, is_known, size) = unsafe {
             let size = ir::alloc_size(self.facts.module, LLVMGlobalGetValueType(variable));
             (ir::name(variable), ir::is_constant_of_host(variable), size)
         };
-        if !is_known || size > u64::from(MOST_CONSTANT_BYTES) {
+        // SAFETY: roots are live while the protocol is made.
+        let fixed = if is_known { None } else { Some(unsafe { fixed_integers(variable) }?) };
+        if size > u64::from(MOST_CONSTANT_BYTES) {
             return None;
         }
-        let start = self.b.constant_variable(&symbol, size);
+        let start = self.b.constant_variable(&symbol, size, fixed);
         self.parameters.entry(start).or_insert_with(|| Param {
             name: source_name(&symbol),
             offset: start,
@@ -180,14 +188,9 @@ impl Extraction<'_> {
         // SAFETY: by contract.
         unsafe {
             let is_array = LLVMGetTypeKind(LLVMGlobalGetValueType(table)) == LLVMTypeKind::LLVMArrayTypeKind;
-            let stays = LLVMIsGlobalConstant(table) != 0 && LLVMIsExternallyInitialized(table) == 0;
-            let own = matches!(
-                LLVMGetLinkage(table),
-                LLVMLinkage::LLVMPrivateLinkage | LLVMLinkage::LLVMInternalLinkage
-            );
             let aligned = size > 0 && u64::from(LLVMGetAlignment(table)) % size == 0;
             let initial = LLVMGetInitializer(table);
-            if initial.is_null() || !(is_array && stays && own && aligned) {
+            if initial.is_null() || !(is_array && never_changes(table) && aligned) {
                 return None;
             }
             let mut choices = Vec::new();
@@ -304,5 +307,51 @@ impl Extraction<'_> {
             }
             _ => None,
         }
+    }
+}
+
+/// The most bytes of a table of integers that goes into a protocol.
+const MOST_FIXED_BYTES: usize = 4096;
+
+/// True if the module alone sets a variable, once.
+unsafe fn never_changes(variable: LLVMValueRef) -> bool {
+    // SAFETY: by the caller's contract, the variable is live.
+    unsafe {
+        let own = [LLVMLinkage::LLVMPrivateLinkage, LLVMLinkage::LLVMInternalLinkage];
+        LLVMIsGlobalConstant(variable) != 0
+            && LLVMIsExternallyInitialized(variable) == 0
+            && own.contains(&LLVMGetLinkage(variable))
+    }
+}
+
+/// The bytes of a table of integers that never changes.
+unsafe fn fixed_integers(table: LLVMValueRef) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    // SAFETY: by the caller's contract, the table is live.
+    unsafe {
+        let initial = LLVMGetInitializer(table);
+        (never_changes(table) && !initial.is_null()).then_some(())?;
+        add_integers(initial, &mut bytes)?;
+    }
+    Some(bytes)
+}
+
+/// Adds the bytes of a constant array of integers, or of one integer.
+unsafe fn add_integers(constant: LLVMValueRef, bytes: &mut Vec<u8>) -> Option<()> {
+    // SAFETY: by the caller's contract, the constant is live.
+    unsafe {
+        let of = LLVMTypeOf(constant);
+        if LLVMGetTypeKind(of) == LLVMTypeKind::LLVMArrayTypeKind {
+            for index in 0..LLVMGetArrayLength2(of) {
+                let element = LLVMGetAggregateElement(constant, u32::try_from(index).ok()?);
+                (!element.is_null()).then_some(())?;
+                add_integers(element, bytes)?;
+            }
+            return Some(());
+        }
+        let size = int_width(of)?.bits() as usize / 8;
+        (size > 0 && !LLVMIsAConstantInt(constant).is_null()).then_some(())?;
+        bytes.extend(&LLVMConstIntGetZExtValue(constant).to_le_bytes()[..size]);
+        (bytes.len() <= MOST_FIXED_BYTES).then_some(())
     }
 }

@@ -39,7 +39,7 @@ impl Encoder<'_> {
 
     /// Returns the quotient and remainder of a division that was not asked for before.
     fn divide_anew(&mut self, x: &Lin, by: i128) -> Encoded<(Lin, Lin)> {
-        if let Some(both) = self.from_larger_quotient(x, by)? {
+        if let Some(both) = self.by_larger_quotient(x, by)? {
             return Ok(both);
         }
         // A digit below a factor of the divisor stays in the remainder:
@@ -63,7 +63,7 @@ impl Encoder<'_> {
         if !range.bounded() {
             return Err(TooBig);
         }
-        if let Some(both) = self.from_smaller_quotient(x, by)? {
+        if let Some(both) = self.by_smaller_quotient(x, by)? {
             return Ok(both);
         }
         let range = Range::new(range.lo.div_euclid(by), range.hi.div_euclid(by));
@@ -85,7 +85,7 @@ impl Encoder<'_> {
 
     /// Returns quotient and remainder if `x` was divided before by a number that divides `by`: x / (m n) == x / m / n.
     /// So a thread's index has the same digits wherever they come from: `i % nx`, `i / nx % ny`, `i / (nx * ny)`.
-    fn from_larger_quotient(&mut self, x: &Lin, by: i128) -> Encoded<Option<(Lin, Lin)>> {
+    fn by_larger_quotient(&mut self, x: &Lin, by: i128) -> Encoded<Option<(Lin, Lin)>> {
         let known = self.known_quotients(x).filter(|(other, _)| by % other == 0);
         let Some((other, (q, r))) = known.max_by_key(|(other, _)| *other) else { return Ok(None) };
         let (quotient, digit) = self.divide(&q, by / other)?;
@@ -94,7 +94,7 @@ impl Encoder<'_> {
 
     /// Returns quotient and remainder if `x` was divided before by a multiple of `by`: x / m == n (x / (m n)) + a digit
     /// below n.
-    fn from_smaller_quotient(&mut self, x: &Lin, by: i128) -> Encoded<Option<(Lin, Lin)>> {
+    fn by_smaller_quotient(&mut self, x: &Lin, by: i128) -> Encoded<Option<(Lin, Lin)>> {
         let known = self.known_quotients(x).filter(|(other, _)| other % by == 0);
         let Some((other, (q, _))) = known.min_by_key(|(other, _)| *other) else { return Ok(None) };
         let mut digit = |below: i128| Lin::atom(self.fresh("digit", Range::new(0, below - 1)));

@@ -104,7 +104,7 @@ pub fn expected(protocol: &Protocol, exprs: &mut Exprs) -> Expected {
 }
 
 /// Returns all nodes that indices name, without the bounds of loops.
-fn named(protocol: &Protocol, from: impl Iterator<Item = ExprId>) -> BTreeSet<ExprId> {
+pub(crate) fn named(protocol: &Protocol, from: impl Iterator<Item = ExprId>) -> BTreeSet<ExprId> {
     let mut seen = BTreeSet::new();
     let mut todo: Vec<_> = from.collect();
     while let Some(id) = todo.pop() {

@@ -25,6 +25,7 @@
 //! | `expected` | what a kernel seems to expect of launches, for warnings |
 //! | `accepted` | launches that CUDA accepts and in which no access leaves its object |
 //! | `library` | the three functions of the shared library |
+//! | `meant` | which races rest on an argument that another value would avoid |
 //! | `witness` | runs the two threads of a solution to confirm that they race |
 //!
 //! # Adding a proof rule
@@ -53,6 +54,7 @@ mod handed;
 mod library;
 mod linear;
 mod masks;
+mod meant;
 mod operators;
 mod pair;
 mod parities;
@@ -86,7 +88,9 @@ pub struct Options {
 /// Returns verdicts for all launches of a kernel. Some hold only for launches that fulfil
 /// conditions.
 pub fn solve(protocol: &Protocol, options: &Options) -> Outcome {
-    prove::prove(protocol, None, options)
+    let mut outcome = prove::prove(protocol, None, options);
+    meant::keep_meant(protocol, &mut outcome.verdicts);
+    outcome
 }
 
 /// Returns verdicts that hold for one launch.

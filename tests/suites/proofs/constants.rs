@@ -98,3 +98,46 @@ fn values_in_constant_memory_are_known_at_the_launch() {
     let clean = [0, 4, 6, 8, 9, 11, 13];
     super::compare(SOURCE, "proofs_constants", 0..=14, &clean, &clean);
 }
+
+/// Numbers in a table that never changes lead to elements of the threads' own, or to those of others.
+#[test]
+fn tables_of_the_source_lead_to_elements() {
+    let source = r#"
+#include <cstdlib>
+// Each direction has a plane of its own, whose rows and columns are rings, as in a lattice Boltzmann method.
+__global__ void stream(const float* in, float* out, int nx, int ny, int planes) {
+    static const int dx[9] = {0, 1, 0, -1, 0, 1, -1, -1, 1}, dy[9] = {0, 0, 1, 0, -1, 1, 1, -1, -1};
+    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y;
+    if (x >= nx) return;
+    for (int i = 0; i < 9; ++i) {
+        int to = (y + dy[i] + ny) % ny * nx + (x + dx[i] + nx) % nx;
+        out[i % planes * nx * ny + to] = in[i * nx * ny + y * nx + x];
+    }
+}
+// Each thread has a part of a table's order, in shared memory.
+static __device__ const unsigned char place[2][8] = {{3, 1, 0, 2, 7, 5, 6, 4}, {0, 2, 4, 6, 1, 3, 5, 6}};
+__global__ void shuffled(float* out, int row) {
+    __shared__ float tile[64];
+    int t = threadIdx.x;
+    tile[t / 8 * 8 + place[row][t % 8]] = t;
+    __syncthreads();
+    out[t] = tile[t];
+}
+int main(int, char** argv) {
+    float *in, *out;
+    cudaMalloc(&in, 9 * 4 * 40 * 20);
+    cudaMalloc(&out, 9 * 4 * 40 * 20);
+    cudaMemset(in, 0, 9 * 4 * 40 * 20);
+    switch (atoi(argv[1])) {
+    case 0: stream<<<dim3(2, 20), 32>>>(in, out, 40, 20, 9); break;
+    // The last direction goes to the first plane.
+    case 1: stream<<<dim3(2, 20), 32>>>(in, out, 40, 20, 8); break;
+    case 2: shuffled<<<1, 64>>>(out, 0); break;
+    // The place 6 is there twice.
+    case 3: shuffled<<<1, 64>>>(out, 1); break;
+    }
+    return cudaDeviceSynchronize();
+}
+"#;
+    super::compare(source, "proofs_fixed_tables", 0..=3, &[0, 2], &[0, 2]);
+}

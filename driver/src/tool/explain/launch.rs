@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use gpurace_protocol::arguments;
 use gpurace_protocol::client::Solver;
 use gpurace_protocol::launch::{Extent, GUARD, Launch, LaunchShape};
 use gpurace_protocol::protocol::{ObjectKind, Param, Protocol};
@@ -286,6 +287,8 @@ fn arguments(launch: &mut Launch, protocol: &Protocol, values: &HashMap<&str, &s
             | ObjectKind::Opaque { .. } => None,
         });
     }
+    // Only tables of the source are known.
+    arguments::read(protocol, launch, &|_, _| None, &|base| Extent { base, ..Extent::default() });
     Ok(())
 }
 

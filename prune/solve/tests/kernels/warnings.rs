@@ -101,3 +101,69 @@ fn a_mask_is_of_a_power_of_two_that_holds_the_block() {
     let n = found.launch.params[0];
     assert!(n.is_power_of_two() && n >= found.launch.shape.block[0].into(), "{found:?}");
 }
+
+/// A kernel whose rows overlap only for some arguments is meant for others.
+#[test]
+fn a_race_that_other_arguments_avoid_is_no_warning() {
+    // `x[t * pitch + r * columns + c]` for `r < rows`, `c < columns`.
+    let boxes = |each: i64| {
+        let mut k = Kernel::new("boxes");
+        let (x, t) = (k.pointer("x"), k.tid());
+        let [pitch, rows, columns] = ["pitch", "rows", "columns"].map(|name| k.scalar(name));
+        let (zero, one) = (k.c(0), k.c(1));
+        k.looped(
+            zero,
+            Step::Add(one),
+            |k, r| k.lt(r, rows),
+            |k, r| {
+                k.looped(
+                    zero,
+                    Step::Add(one),
+                    |k, c| k.lt(c, columns),
+                    |k, c| {
+                        let (own, row) = (k.mul(t, pitch), k.mul(r, columns));
+                        let at = k.add(own, row);
+                        let at = k.add(at, c);
+                        let at = k.mulc(at, each);
+                        k.write(x, at)
+                    },
+                )
+            },
+        );
+        k
+    };
+    assert_eq!(witness(boxes(1)), None);
+    // Rows of 8 elements for any number of columns: it may be small.
+    let rows = |apart: i64| {
+        let mut k = Kernel::new("rows");
+        let (x, t, n) = (k.pointer("x"), k.tid(), k.scalar("n"));
+        let (zero, one) = (k.c(0), k.c(1));
+        k.looped(
+            zero,
+            Step::Add(one),
+            |k, j| k.lt(j, n),
+            |k, j| {
+                let row = k.mulc(t, apart);
+                let at = k.add(row, j);
+                k.write(x, at)
+            },
+        );
+        k
+    };
+    assert_eq!(witness(rows(8)), None);
+    // In one round, nothing would overlap in rows of one element. The loop is for more.
+    assert!(witness(rows(1)).is_some());
+    // No stride orders a read of the next thread's element.
+    let shifted = |by: fn(&mut Kernel, E) -> E| {
+        let mut k = Kernel::new("shift");
+        let (x, t, pitch) = (k.pointer("x"), k.tid(), k.scalar("pitch"));
+        let own = k.mul(t, pitch);
+        let next = by(&mut k, pitch);
+        let next = k.add(own, next);
+        k.write(x, own);
+        k.read(x, next);
+        k
+    };
+    assert!(witness(shifted(|_, pitch| pitch)).is_some());
+    assert_eq!(witness(shifted(|k, _| k.c(1))), None);
+}

@@ -18,13 +18,15 @@ use crate::range::{Ranges, View};
 /// The largest number of places that one expression may name.
 const MOST: i128 = 2048;
 
-/// A variable in constant memory.
+/// A variable in constant memory, or a table of the program that never changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConstantVariable {
     /// Mangled name.
     pub symbol: String,
     /// Bytes, at most [`MOST_CONSTANT_BYTES`].
     pub size: u64,
+    /// The content of a table that never changes.
+    pub fixed: Option<Vec<u8>>,
 }
 
 /// Bytes of constant memory.
@@ -50,6 +52,16 @@ impl Protocol {
         let (index, distance) = (behind / ConstantVariable::APART, behind % ConstantVariable::APART);
         let constant = self.constants.get(index as usize)?;
         (u64::from(distance) + u64::from(bytes) <= constant.size).then_some((constant, distance))
+    }
+}
+
+impl Protocol {
+    /// The number of this width at a place of the argument buffer where a table lies that never changes.
+    pub fn fixed_at(&self, offset: u32, width: Width) -> Option<u64> {
+        let bytes = width.bits().div_ceil(8);
+        let (table, distance) = self.constant_at(offset, bytes)?;
+        let content = table.fixed.as_ref()?.get(distance as usize..)?.get(..bytes as usize)?;
+        Some(content.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))
     }
 }
 
@@ -164,7 +176,7 @@ fn gcd(a: i128, b: i128) -> i128 {
 }
 
 /// Adds to a launch what its threads may read of its arguments at computed places. `read` returns a
-/// number of this width in the argument buffer, if all its bytes lie there. `behind` returns the
+/// number of this width in the argument buffer, if all its bytes lie there; tables that never change are known. `behind` returns the
 /// memory behind a pointer.
 pub fn read(
     protocol: &Protocol,
@@ -182,7 +194,7 @@ pub fn read(
         let Some(at) = opaque.argument else { continue };
         let places = places(&mut Ranges::new(protocol, &protocol.exprs, Some(launch)), at);
         for at in places.into_iter().flatten().filter_map(|at| u32::try_from(at).ok()) {
-            if let Some(value) = read(at, opaque.width) {
+            if let Some(value) = protocol.fixed_at(at, opaque.width).or_else(|| read(at, opaque.width)) {
                 launch.computed.values.push((at, opaque.width, value));
             }
         }
