@@ -7,8 +7,9 @@
 //! same bytes each time: copies of memory that never changes, and values that are fixed when the
 //! function is entered. A number that a loop stores may differ in each iteration. If only one such
 //! instruction writes some bytes, they hold its value as soon as they are initialised. If several
-//! instructions write addresses of local memory there, they hold one of these addresses. What is read at a
-//! computed place, as in `buffers[k % 2]`, is a choice between all that instructions write.
+//! instructions write addresses of local memory there, they hold one of these addresses. An array that is set to 0, and
+//! then filled before anything reads it, is written once. What is read at a computed place, as in `buffers[k % 2]`, is a
+//! choice between all that instructions write.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -25,6 +26,9 @@ use crate::ir;
 
 /// The largest number of instructions that use the address of one piece of local memory.
 const MAX_USES: usize = 2000;
+
+/// The largest number of elements of an array that is set to 0 and then filled.
+const MOST_ELEMENTS: i64 = 64;
 
 /// Local memory with known contents: an index into [`Extraction::locals`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +68,11 @@ enum WriteSource {
         value: LLVMValueRef,
         /// True if its address is a multiple of its size.
         aligned: bool,
+        /// The instruction.
+        store: LLVMValueRef,
     },
+    /// So many bytes 0, by this instruction.
+    Zeros(LLVMValueRef),
     /// Unknown contents.
     Other,
 }
@@ -205,7 +213,17 @@ impl Extraction<'_> {
     ) -> Option<Vec<WrittenBytes>> {
         let mut all: Vec<_> = initial.into_iter().collect();
         // SAFETY: by contract.
-        for (from, to, writer) in unsafe { writes(self.facts.module, memory) }? {
+        let writes = unsafe { writes(self.facts.module, memory) }?;
+        // SAFETY: as above.
+        let zeros = unsafe { zeros_beside(&writes) };
+        for &(from, to, width) in zeros.iter().flatten() {
+            let by = WrittenContents::Value(Value::Int(self.b.constant(width, 0)));
+            all.push(WrittenBytes { from, to, by, aligned: true });
+        }
+        for (from, to, writer) in writes {
+            if zeros.is_some() && matches!(writer, WriteSource::Zeros(_)) {
+                continue;
+            }
             let aligned = matches!(writer, WriteSource::Value { aligned: true, .. });
             let by = match writer {
                 // SAFETY: by contract.
@@ -213,7 +231,7 @@ impl Extraction<'_> {
                     Some(value) => WrittenContents::Value(value),
                     None => WrittenContents::Other,
                 },
-                WriteSource::Other => WrittenContents::Other,
+                WriteSource::Zeros(_) | WriteSource::Other => WrittenContents::Other,
                 // SAFETY: by contract.
                 WriteSource::Memory(source) => match unsafe { self.source(arguments, known, source) } {
                     Some((pointer, distance)) => WrittenContents::Copy(pointer, distance.checked_sub(from)?),
@@ -357,7 +375,7 @@ unsafe fn writes(module: LLVMModuleRef, memory: LLVMValueRef) -> Option<Vec<(i64
                         }
                         let size = i64::try_from(ir::store_size(module, LLVMTypeOf(value))).ok()?;
                         let aligned = size > 0 && i64::from(LLVMGetAlignment(user)) % size == 0;
-                        let source = WriteSource::Value { value, aligned };
+                        let source = WriteSource::Value { value, aligned, store: user };
                         found.push((offset?, offset?.checked_add(size)?, source));
                     }
                     LLVMOpcode::LLVMCall => {
@@ -371,6 +389,51 @@ unsafe fn writes(module: LLVMModuleRef, memory: LLVMValueRef) -> Option<Vec<(i64
         }
     }
     Some(found)
+}
+
+/// The bytes that stay 0 where clang sets an array to 0 and then stores the other elements, in one basic block. They are
+/// split as the elements are, which are integers. `None` for other writes.
+unsafe fn zeros_beside(writes: &[(i64, i64, WriteSource)]) -> Option<Vec<(i64, i64, Width)>> {
+    let (mut zeros, mut width) = (None, None);
+    let mut stores = Vec::new();
+    for (from, to, source) in writes {
+        match source {
+            WriteSource::Zeros(call) if zeros.is_none() => zeros = Some((*from, *to, *call)),
+            WriteSource::Value { store, aligned: true, value } => {
+                // SAFETY: by the caller's contract, the value is live.
+                width = Some(unsafe { int_width(LLVMTypeOf(*value)) }?);
+                stores.push((*from, *to, *store));
+            }
+            _ => return None,
+        }
+    }
+    let ((start, end, call), width) = (zeros?, width?);
+    let size = i64::from(width.bits().div_ceil(8));
+    let is_element = |(from, to): (i64, i64)| {
+        to - from == size && (from - start) % size == 0 && start <= from && to <= end
+    };
+    let elements = (end - start) / size;
+    let all_are = stores.iter().all(|&(from, to, _)| is_element((from, to)));
+    if !all_are || start % size != 0 || (end - start) % size != 0 || elements > MOST_ELEMENTS {
+        return None;
+    }
+    // SAFETY: by the caller's contract, the instructions are live.
+    unsafe {
+        let mut pending: Vec<_> = stores.iter().map(|(.., store)| *store).collect();
+        let mut next = LLVMGetNextInstruction(call);
+        // Until all is stored, nothing reads.
+        while !pending.is_empty() && !next.is_null() {
+            match ir::opcode(next) {
+                LLVMOpcode::LLVMStore => pending.retain(|store| *store != next),
+                LLVMOpcode::LLVMGetElementPtr | LLVMOpcode::LLVMBitCast | LLVMOpcode::LLVMAddrSpaceCast => {}
+                _ => return None,
+            }
+            next = LLVMGetNextInstruction(next);
+        }
+        pending.is_empty().then_some(())?;
+    }
+    let places = (0..elements).map(|index| (start + index * size, start + (index + 1) * size, width));
+    Some(places.filter(|(from, ..)| stores.iter().all(|(stored, ..)| stored != from)).collect())
 }
 
 /// What a call writes behind an address argument, and how many bytes; `None` if that is not known.
@@ -392,8 +455,11 @@ unsafe fn written_by_call(call: LLVMValueRef, address: LLVMValueRef) -> Option<O
                 return None;
             }
             let from = LLVMGetOperand(call, 1);
-            let source =
-                if copies && from != address { WriteSource::Memory(from) } else { WriteSource::Other };
+            let source = match copies {
+                true if from != address => WriteSource::Memory(from),
+                false if LLVMIsNull(from) != 0 => WriteSource::Zeros(call),
+                _ => WriteSource::Other,
+            };
             return Some(Some((LLVMConstIntGetSExtValue(length), source)));
         }
         address::call_only_loads(call, callee, address).then_some(None)

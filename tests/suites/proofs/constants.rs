@@ -106,7 +106,7 @@ fn tables_of_the_source_lead_to_elements() {
 #include <cstdlib>
 // Each direction has a plane of its own, whose rows and columns are rings, as in a lattice Boltzmann method.
 __global__ void stream(const float* in, float* out, int nx, int ny, int planes) {
-    static const int dx[9] = {0, 1, 0, -1, 0, 1, -1, -1, 1}, dy[9] = {0, 0, 1, 0, -1, 1, 1, -1, -1};
+    const int dx[9] = {0, 1, 0, -1, 0, 1, -1, -1, 1}, dy[9] = {0, 0, 1, 0, -1, 1, 1, -1, -1};
     int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y;
     if (x >= nx) return;
     for (int i = 0; i < 9; ++i) {

@@ -160,3 +160,25 @@ fn values_that_change_are_not_what_a_struct_holds() {
         program.assert_covered(ONE, [8, 1, 1], &[words(16), Int(5)], 512);
     }
 }
+
+/// clang sets an array to 0 and stores what is not 0, if that is shorter than a copy.
+#[test]
+fn an_array_that_is_set_to_zero_and_then_filled() {
+    let of = |body: &str| Program::of(&format!("KERNEL k(char *a, int n) {{ {body} }}"));
+    let source = "const int by[9] = {0, 1, 0, -1, 0, 1, -1, -1, 1};
+        for (int i = 0; i < 9; ++i) a[16 * i + tid + by[i] + 1] = 1; a[200 + by[n]] = 2;";
+    let program = of(source);
+    assert!(program.protocol.opaques.is_empty(), "{:#?}", program.protocol);
+    for n in [0, 3, 8] {
+        of(source).assert_exact(ONE, [4, 1, 1], &[words(256), Int(n)]);
+    }
+    // One element is read before another one is stored, or changes later.
+    for body in [
+        "int by[9]; __builtin_memset(by, 0, sizeof by); by[1] = 1; a[by[n] + 9] = 1; by[3] = 5; a[by[n]] = 1;",
+        "int by[9] = {0, 1, 0, 5, 0, 1}; a[by[n]] = 1; if (tid == 1) by[3] = 7; a[by[n]] = 1;",
+    ] {
+        let program = of(body);
+        assert!(!program.protocol.opaques.is_empty(), "{body}: {:#?}", program.protocol);
+        program.assert_covered(ONE, [4, 1, 1], &[words(64), Int(3)], 3000);
+    }
+}
