@@ -76,7 +76,7 @@ pub fn join(report: &mut Report, traces: &Traces<'_>) {
                 }
                 (SameValue, MissingBarrier | LoopBackEdge) => {
                     same_object
-                        && keeps_one_value(report, known)
+                        && keeps_one_value(report, known, of(known, traces).iter().copied())
                         && places.is_subset(&self::places(report, known))
                 }
                 (MissingBarrier | MissingFence | Other, Other) if is_told_of(finding, known, traces) => true,
@@ -392,19 +392,24 @@ fn join_into(report: &mut Report, from: usize, into: usize) {
     }
 }
 
-/// True if all races of a finding are of two plain writes. Whatever the order, the bytes keep one of the two values, so
-/// a barrier may only hide a wrong index.
-pub fn keeps_one_value(report: &Report, finding: &Finding) -> bool {
+/// True if all races of a finding are of two plain writes, and no thread has read the bytes that it then changes.
+/// Whatever the order, the bytes keep one of the two values, so a barrier may only hide a wrong index.
+pub fn keeps_one_value<'a>(
+    report: &Report,
+    finding: &Finding,
+    mut races: impl Iterator<Item = InKernel<'a>>,
+) -> bool {
     matches!(finding.cause, CauseKind::MissingBarrier | CauseKind::LoopBackEdge)
         && !finding.races.is_empty()
         && report.races_of(finding).all(|race| race.kind == RaceKind::WriteWrite)
+        && !races.any(|race| updates::is_changed_value(race.flow, race.pair))
 }
 
 /// Says of each finding that [`keeps_one_value`] that it has several writers.
-pub fn name_several_writers(report: &mut Report) {
+pub fn name_several_writers(report: &mut Report, traces: &Traces<'_>) {
     for at in 0..report.findings.len() {
         let finding = &report.findings[at];
-        if !keeps_one_value(report, finding) {
+        if !keeps_one_value(report, finding, of(finding, traces).iter().copied()) {
             continue;
         }
         let Some(race) = report.races_of(finding).next() else { continue };

@@ -25,6 +25,12 @@ pub fn is_known(flow: &Flow, pair: Pair) -> bool {
     flow.updates.iter().any(|update| is_of(update, pair))
 }
 
+/// True if one side of a race changes what its thread has read before, and the other side is another statement: a step
+/// over a table that another statement fills.
+pub fn is_changed_value(flow: &Flow, pair: Pair) -> bool {
+    flow.updates.iter().any(|update| pair.contains(&update.change)) && !is_known(flow, pair)
+}
+
 fn is_of(update: &Update, [a, b]: Pair) -> bool {
     let sides = [update.read, update.change];
     sides == [a, b] || sides == [b, a] || a == b && a == update.change
@@ -147,6 +153,16 @@ mod tests {
         assert!(of(&by_one, [0, 1], true).is_some());
         // Something else is read.
         assert_eq!(update("u: L1 a0 a2 L2 a1", false, [2, 1]), None);
+    }
+
+    #[test]
+    fn a_step_changes_what_another_statement_has_filled() {
+        let updates = vec![Update { read: 0, change: 1, by_value: false, by_one: false }];
+        let steps = Flow { updates, ..flow("u: L1 a2 L2 a0 L3 a1") };
+        assert!(is_changed_value(&steps, [2, 1]) && is_changed_value(&steps, [1, 2]));
+        // The change of one update, and a statement that changes nothing.
+        assert!(!is_changed_value(&steps, [1, 1]) && !is_changed_value(&steps, [0, 1]));
+        assert!(!is_changed_value(&steps, [2, 2]));
     }
 
     #[test]

@@ -42,7 +42,7 @@ impl Session {
             }
         }
         join::join(report, &traces);
-        join::name_several_writers(report);
+        join::name_several_writers(report, &traces);
         join::share_barriers(report);
     }
 
@@ -56,8 +56,11 @@ impl Session {
     ) -> usize {
         let finding = &report.findings[at];
         let fingerprint = finding.fingerprint.clone();
-        let may_need_barriers = fix::may_need_barriers(finding) && !join::keeps_one_value(report, finding);
-        let races = may_need_barriers.then(|| races_of(of_finding, finding));
+        let races = races_of(of_finding, finding);
+        let in_kernel = races.iter().filter_map(|found| Some(found.in_kernel?.flow_and_pair()));
+        let may_need_barriers =
+            fix::may_need_barriers(finding) && !join::keeps_one_value(report, finding, in_kernel);
+        let races = may_need_barriers.then_some(races);
         let Some(mut fixed) = races.and_then(|races| self.barriers_for(races)) else { return at };
         let mut other = 0;
         while other < report.findings.len() {

@@ -249,7 +249,7 @@ fn two_writes_leave_one_value_whatever_the_order() {
         join_mended(&mut report, 1, 0);
         report.races.iter_mut().zip(kinds).for_each(|(race, &kind)| race.kind = kind);
         report.findings[0].fix.diff = Some("a diff".to_owned());
-        name_several_writers(&mut report);
+        name_several_writers(&mut report, &Traces::new());
         let Finding { cause, title, why, fix, .. } = report.findings.remove(0);
         (cause, title, why, fix.diff)
     };
