@@ -342,7 +342,7 @@ impl Graph {
         left
     }
 
-    /// All blocks, each after those from which control first comes to it, and each loop as a whole.
+    /// All blocks in reverse post-order, but no block from outside of a loop stands between the loop's blocks.
     pub fn loops_as_wholes(&self) -> Vec<usize> {
         let mut order = Vec::new();
         self.add_blocks(0, &mut order);

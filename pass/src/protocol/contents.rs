@@ -7,9 +7,9 @@
 //! same bytes each time: copies of memory that never changes, and values that are fixed when the
 //! function is entered. A number that a loop stores may differ in each iteration. If only one such
 //! instruction writes some bytes, they hold its value as soon as they are initialised. If several
-//! instructions write addresses of local memory there, they hold one of these addresses. An array that is set to 0, and
-//! then filled before anything reads it, is written once. What is read at a computed place, as in `buffers[k % 2]`, is a
-//! choice between all that instructions write.
+//! instructions write addresses of local memory there, they hold one of these addresses. An array that is set to 0 and
+//! then filled, before anything reads it, counts as written once. What is read at a computed place, as in
+//! `buffers[k % 2]`, is a choice between all that instructions write.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -391,8 +391,8 @@ unsafe fn writes(module: LLVMModuleRef, memory: LLVMValueRef) -> Option<Vec<(i64
     Some(found)
 }
 
-/// The bytes that stay 0 where clang sets an array to 0 and then stores the other elements, in one basic block. They are
-/// split as the elements are, which are integers. `None` for other writes.
+/// The elements that stay 0 where clang sets an array of integers to 0 and then stores the others, in one basic block:
+/// first byte, byte after the last one, width. `None` for other writes.
 unsafe fn zeros_beside(writes: &[(i64, i64, WriteSource)]) -> Option<Vec<(i64, i64, Width)>> {
     let (mut zeros, mut width) = (None, None);
     let mut stores = Vec::new();

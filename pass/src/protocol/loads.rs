@@ -105,14 +105,14 @@ impl Extraction<'_> {
                     return self.computed_argument(start, pointer.offset, width);
                 }
                 Some(at) if at >= 0 && (at as u64).saturating_add(bytes) <= size => {
-                    let at_table = start + at as u32;
-                    if let Some((width, bits)) =
-                        width.and_then(|w| Some((w, self.b.protocol.fixed_at(at_table, w)?)))
-                    {
+                    let place = start + at as u32;
+                    let fixed =
+                        width.and_then(|width| Some((width, self.b.protocol.fixed_at(place, width)?)));
+                    if let Some((width, bits)) = fixed {
                         return Some(Value::Int(self.b.constant(width, bits as i64)));
                     }
                     let name = self.parameters[&start].name_at(at as u32);
-                    return Some(self.argument(&name, start + at as u32, width));
+                    return Some(self.argument(&name, place, width));
                 }
                 _ => {}
             }
@@ -159,8 +159,8 @@ impl Extraction<'_> {
         }
     }
 
-    /// The place of a variable in constant memory behind the arguments, and its size. So for a table of integers that
-    /// never changes. `None` for other variables of which the host does not know the address.
+    /// The place behind the arguments, and the size, of a variable in constant memory or of a table of integers that
+    /// never changes. `None` for another variable whose address the host does not know.
     unsafe fn constant_at(&mut self, variable: LLVMValueRef) -> Option<(u32, u64)> {
         // SAFETY: by contract.
         let (symbol, is_known, size) = unsafe {

@@ -112,8 +112,8 @@ impl Extraction<'_> {
         }
     }
 
-    /// The number of iterations of a loop that its condition alone ends, if that compares a variable which grows or
-    /// shrinks by 1 with a value that stays: modulo `2^width`.
+    /// The number of iterations of a loop, modulo `2^width`. The loop ends by its condition alone. The condition compares
+    /// a variable that grows or shrinks by 1 with a value that stays.
     unsafe fn count(&mut self, f: &mut Frame, l: usize) -> Option<ExprId> {
         let graph = Rc::clone(&f.graph);
         let (region, header) = (&graph.regions[l + 1], graph.loops[l].header);

@@ -1,5 +1,5 @@
-//! Races that rest on an argument. A kernel whose rows overlap for `pitch = 4`, and for no greater pitch, is meant for a
-//! greater pitch. A race that other arguments avoid, although both threads still make their accesses, is no warning.
+//! Races that rest on an argument. If the rows of a kernel overlap for `pitch = 4` only, the kernel is meant for a
+//! greater pitch. Other arguments avoid the race, although both threads still make their accesses. So it is no warning.
 
 use std::time::Duration;
 
@@ -57,35 +57,43 @@ pub fn keep_meant(protocol: &Protocol, verdicts: &mut Verdicts) {
     }
 }
 
-/// True if the witness's launch with other arguments has no such race, and both threads still make their accesses between
-/// the same barriers. So a loop is not cut short to one round of tiles.
+/// True if the witness's launch with other arguments has no such race. Both threads must still make their accesses
+/// between the same barriers: a loop over tiles is not cut short to one round.
 fn is_avoidable(protocol: &Protocol, witness: &Witness, options: &Options) -> bool {
     let mut exprs = protocol.exprs.clone();
     let expected = expected(protocol, &mut exprs);
-    // Between which barriers a thread makes its access, at a place or anywhere.
-    let between = |launch: &Launch, side: &WitnessAccess, place: Option<i64>| -> Vec<([u32; 3], u32)> {
-        let thread = Thread { ctaid: side.ctaid, tid: side.tid };
-        let touches =
-            trace(protocol, launch, thread, &mut |_| 0, FUEL).map_or(Vec::new(), |trace| trace.touches);
-        let is_meant = |touch: &&Touch| touch.site == side.site && place.is_none_or(|at| touch.offset == at);
-        touches.iter().filter(is_meant).map(|touch| (touch.passed, touch.lane_syncs)).collect()
+    let sides = &witness.accesses;
+    let meant = sides.each_ref().map(|side| moments(protocol, &witness.launch, side, |at| at == side.offset));
+    let are_made = |launch: &Launch| {
+        sides.iter().zip(&meant).all(|(side, meant)| {
+            let made = moments(protocol, launch, side, |_| true);
+            meant.iter().all(|moment| made.contains(moment))
+        })
     };
-    let meant = witness.accesses.each_ref().map(|side| between(&witness.launch, side, Some(side.offset)));
-    others(protocol, &witness.launch).into_iter().any(|launch| {
-        let Some(launch) = completed(protocol, launch, FUEL) else { return false };
-        expected.holds(&exprs, &launch)
-            && witness.accesses.iter().zip(&meant).all(|(side, meant)| {
-                let made = between(&launch, side, None);
-                meant.iter().all(|moment| made.contains(moment))
-            })
-            && {
-                let outcome = prove(protocol, Some(&launch), options);
-                let is_proved = |site| {
-                    outcome.verdicts.sites.iter().any(|of| of.site == site && of.verdict == Verdict::Proved)
-                };
-                witness.accesses.iter().all(|side| is_proved(side.site))
-            }
-    })
+    let is_free = |launch: &Launch| {
+        let sites = prove(protocol, Some(launch), options).verdicts.sites;
+        let is_proved = |site| sites.iter().any(|of| of.site == site && of.verdict == Verdict::Proved);
+        sides.iter().all(|side| is_proved(side.site))
+    };
+    let completed = |launch| completed(protocol, launch, FUEL);
+    others(protocol, &witness.launch)
+        .into_iter()
+        .filter_map(completed)
+        .any(|launch| expected.holds(&exprs, &launch) && are_made(&launch) && is_free(&launch))
+}
+
+/// The barriers of each kind, and the syncs of lanes, that a thread has passed each time when it makes an access of the
+/// witness to such an offset.
+fn moments(
+    protocol: &Protocol,
+    launch: &Launch,
+    side: &WitnessAccess,
+    is_meant: impl Fn(i64) -> bool,
+) -> Vec<([u32; 3], u32)> {
+    let thread = Thread { ctaid: side.ctaid, tid: side.tid };
+    let Ok(trace) = trace(protocol, launch, thread, &mut |_| 0, FUEL) else { return Vec::new() };
+    let of_side = |touch: &&Touch| touch.site == side.site && is_meant(touch.offset);
+    trace.touches.iter().filter(of_side).map(|touch| (touch.passed, touch.lane_syncs)).collect()
 }
 
 /// The launches with other arguments: with wide strides, with few rounds, and with one argument changed.

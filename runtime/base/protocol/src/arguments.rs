@@ -53,9 +53,7 @@ impl Protocol {
         let constant = self.constants.get(index as usize)?;
         (u64::from(distance) + u64::from(bytes) <= constant.size).then_some((constant, distance))
     }
-}
 
-impl Protocol {
     /// The number of this width at a place of the argument buffer where a table lies that never changes.
     pub fn fixed_at(&self, offset: u32, width: Width) -> Option<u64> {
         let bytes = width.bits().div_ceil(8);
@@ -176,8 +174,8 @@ fn gcd(a: i128, b: i128) -> i128 {
 }
 
 /// Adds to a launch what its threads may read of its arguments at computed places. `read` returns a
-/// number of this width in the argument buffer, if all its bytes lie there; tables that never change are known. `behind` returns the
-/// memory behind a pointer.
+/// number of this width in the argument buffer, if all its bytes lie there. `behind` returns the
+/// memory behind a pointer. Tables that never change are known without `read`.
 pub fn read(
     protocol: &Protocol,
     launch: &mut Launch,

@@ -41,8 +41,8 @@ pub struct Protocol {
     /// Parameters, or parts of them: scalars and pointers that expressions and
     /// objects name. Those in constant memory come last.
     pub params: Vec<Param>,
-    /// The variables in constant memory that the kernel loads from. They lie behind the arguments, as if they
-    /// belonged to the argument buffer: the host sets both, and kernels only read them.
+    /// The variables in constant memory that the kernel loads from, and tables that never change. They lie behind the
+    /// arguments, as if they belonged to the argument buffer: kernels only read both.
     pub constants: Vec<ConstantVariable>,
     /// Objects whose memory lies behind those, as far as places name it. The protocol describes only launches that do
     /// not change what is named ([`crate::loaded`]).
