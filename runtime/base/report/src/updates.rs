@@ -25,10 +25,19 @@ pub fn is_known(flow: &Flow, pair: Pair) -> bool {
     flow.updates.iter().any(|update| is_of(update, pair))
 }
 
-/// True if one side of a race changes what its thread has read before, and the other side is another statement: a step
-/// over a table that another statement fills.
+/// True if one side of a race changes what its thread has read before, and the other side is another statement before
+/// that read: a step over a table that another statement fills.
 pub fn is_changed_value(flow: &Flow, pair: Pair) -> bool {
-    flow.updates.iter().any(|update| pair.contains(&update.change)) && !is_known(flow, pair)
+    let places = places(flow);
+    let is_before = |fill: u32, read: u32| match (places.get(&fill), places.get(&read)) {
+        (Some(&fill), Some(&read)) => reaches(flow, fill, read, Walk { back: true, stops: |_| false }),
+        _ => false,
+    };
+    let [a, b] = pair;
+    let is_step = |update: &Update| {
+        update.change == a && is_before(b, update.read) || update.change == b && is_before(a, update.read)
+    };
+    !is_known(flow, pair) && flow.updates.iter().any(is_step)
 }
 
 fn is_of(update: &Update, [a, b]: Pair) -> bool {
@@ -163,6 +172,10 @@ mod tests {
         // The change of one update, and a statement that changes nothing.
         assert!(!is_changed_value(&steps, [1, 1]) && !is_changed_value(&steps, [0, 1]));
         assert!(!is_changed_value(&steps, [2, 2]));
+        // The other statement comes after the change, and what it writes is what stays.
+        let updates = vec![Update { read: 0, change: 1, by_value: false, by_one: false }];
+        let overwritten = Flow { updates, ..flow("u: L1 a0 L2 a1 L3 a2") };
+        assert!(!is_changed_value(&overwritten, [1, 2]) && !is_changed_value(&overwritten, [2, 1]));
     }
 
     #[test]
