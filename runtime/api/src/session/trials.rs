@@ -173,6 +173,17 @@ pub struct PlannedTrial {
     pub orders_blocks: bool,
 }
 
+/// The seeds of trials thread by thread, the most useful first, since a long launch has few that run to their end: the
+/// last block first, then two drawn schedules, then in turn one that is not drawn and one that is. `own`: the launch's
+/// seed. `in_a_loop`: one loop runs all threads of a block; otherwise the seeds 0 and 1 are one schedule.
+fn seeds_of_trials(own: u64, drawn: u64, in_a_loop: bool) -> impl Iterator<Item = u64> {
+    let mut in_order = [2, 1, 3, 4, 5].into_iter();
+    let mut drawn = drawn..;
+    let are_drawn = [false, true].into_iter().chain([true, false].into_iter().cycle());
+    let seeds = are_drawn.filter_map(move |is_drawn| if is_drawn { drawn.next() } else { in_order.next() });
+    seeds.filter(move |&seed| seed != own && (seed != 1 || own != 0 || in_a_loop))
+}
+
 fn cost_of(begun: &BegunLaunch) -> TrialCost {
     let work = begun.wanted.as_ref().map(|decision| decision.work).unwrap_or_default();
     let shape = &begun.record.shape;
@@ -208,10 +219,10 @@ impl Session {
                 seeds.map(|seed| PlannedTrial { seed, most_steps: u64::MAX, orders_blocks: true });
             return of_blocks.take(cost.trials_of_blocks(wanted, left)).collect();
         }
-        // First the schedules that are not drawn. The drawn ones are others in each launch.
+        // The drawn schedules are others in each launch.
         let drawn = own.max(5).saturating_add(1 + launches.explored * self.options().explore);
         launches.explored += 1;
-        let seeds = (1..=5).chain(drawn..).filter(|&seed| seed != own);
+        let seeds = seeds_of_trials(own, drawn, in_a_loop);
         let steps = cost.steps_of_trials(wanted, left);
         let by_threads = |(seed, most_steps)| PlannedTrial { seed, most_steps, orders_blocks: false };
         seeds.zip(steps).map(by_threads).collect()
@@ -311,6 +322,16 @@ mod tests {
         let counts = [one - 1, one, 2 * one, 9 * one].map(|left| large.trials_of_blocks(11, left));
         assert_eq!(counts, [0, 1, 2, 2]);
         assert_eq!(large.trials_of_blocks(1, 9 * one), 1);
+    }
+
+    #[test]
+    fn the_first_trials_are_the_most_useful() {
+        let seeds =
+            |own, in_a_loop| seeds_of_trials(own, own.max(5) + 1, in_a_loop).take(11).collect::<Vec<_>>();
+        assert_eq!(seeds(0, true), [2, 6, 7, 1, 8, 3, 9, 4, 10, 5, 11]);
+        assert_eq!(seeds(0, false), [2, 6, 7, 8, 3, 9, 4, 10, 5, 11, 12]);
+        assert_eq!(seeds(2, false), [6, 7, 1, 8, 3, 9, 4, 10, 5, 11, 12]);
+        assert_eq!(seeds(40, true)[..3], [2, 41, 42]);
     }
 
     #[test]
