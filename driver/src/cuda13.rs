@@ -1,7 +1,7 @@
-//! What CUDA 13 changed in the runtime's API. A source that uses the old form compiles with the headers of CUDA 12
-//! only. clang says what it does not accept, but not that CUDA 13 is the cause.
+//! What CUDA 13 changed. Older programs compile all the same: gclang gives clang adapted copies of some headers of the
+//! toolkit, which have what CUDA 12 had. Of the rest, clang says what it does not accept, but not that CUDA 13 is the
+//! cause.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::cuda::Version;
@@ -11,8 +11,36 @@ use crate::{dialect, headers};
 /// The first version with the changes.
 const SINCE: Version = Version { major: 13, minor: 0 };
 
-/// Functions that are gone.
-const GONE: [&str; 20] = [
+/// The headers of a toolkit that get what CUDA 12 had.
+pub const HEADERS: [&str; 4] = [PROPERTIES, APPENDED[0].0, APPENDED[1].0, APPENDED[2].0];
+
+/// The header that declares `cudaDeviceProp`.
+const PROPERTIES: &str = "include/driver_types.h";
+
+/// Headers, what an old one has, and the header of gpurace to append where it is gone.
+const APPENDED: [(&str, &str, &str); 3] = [
+    ("include/cuda_runtime_api.h", "cudaThreadSynchronize", "gpurace/cuda12.h"),
+    ("include/cccl/thrust/functional.h", "unary_function", "gpurace/thrust12.h"),
+    ("include/cccl/cub/thread/thread_operators.cuh", "struct Sum", "gpurace/cub12.h"),
+];
+
+/// Members of `cudaDeviceProp` that are gone, in the order of the runtime's `cudaDeviceProp13`. They get the end of the
+/// member `reserved`, which the runtime fills.
+const MEMBERS: [&str; 8] = [
+    "clockRate",
+    "deviceOverlap",
+    "kernelExecTimeoutEnabled",
+    "computeMode",
+    "maxTexture1DLinear",
+    "memoryClockRate",
+    "singleToDoublePrecisionPerfRatio",
+    "cooperativeMultiDeviceLaunch",
+];
+
+/// What is gone, and what no adapted header has.
+const GONE: [&str; 13] = [
+    "cub::FpLimits",
+    "cub::GridBarrier",
     "cudaGraphAddDependencies_v2",
     "cudaGraphAddNode_v2",
     "cudaGraphGetEdges_v2",
@@ -20,64 +48,10 @@ const GONE: [&str; 20] = [
     "cudaGraphNodeGetDependentNodes_v2",
     "cudaGraphRemoveDependencies_v2",
     "cudaLaunchCooperativeKernelMultiDevice",
-    "cudaMemAdvise_v2",
-    "cudaMemPrefetchAsync_v2",
-    "cudaSetDoubleForDevice",
-    "cudaSetDoubleForHost",
-    "cudaStreamGetCaptureInfo_v2",
     "cudaStreamGetCaptureInfo_v3",
     "cudaStreamUpdateCaptureDependencies_v2",
-    "cudaThreadExit",
-    "cudaThreadGetCacheConfig",
-    "cudaThreadGetLimit",
-    "cudaThreadSetCacheConfig",
-    "cudaThreadSetLimit",
-    "cudaThreadSynchronize",
-];
-
-/// Functions with other parameters, and the fewest arguments that they take now.
-const CHANGED: [(&str, usize); 9] = [
-    ("cudaGraphAddDependencies", 5),
-    ("cudaGraphAddNode", 6),
-    ("cudaGraphGetEdges", 5),
-    ("cudaGraphNodeGetDependencies", 4),
-    ("cudaGraphNodeGetDependentNodes", 4),
-    ("cudaGraphRemoveDependencies", 5),
-    ("cudaMemAdvise", 4),
-    ("cudaMemPrefetchAsync", 4),
-    ("cudaStreamUpdateCaptureDependencies", 4),
-];
-
-/// Members of `cudaDeviceProp` that are gone.
-const MEMBERS: [&str; 8] = [
-    "clockRate",
-    "computeMode",
-    "cooperativeMultiDeviceLaunch",
-    "deviceOverlap",
-    "kernelExecTimeoutEnabled",
-    "maxTexture1DLinear",
-    "memoryClockRate",
-    "singleToDoublePrecisionPerfRatio",
-];
-
-/// What Thrust and CUB no longer have. A project may bring older ones of its own.
-const GONE_OF_LIBRARIES: [&str; 16] = [
-    "cub::ConstantInputIterator",
-    "cub::CountingInputIterator",
-    "cub::DiscardOutputIterator",
-    "cub::DivideAndRoundUp",
-    "cub::Equality",
-    "cub::FpLimits",
-    "cub::GridBarrier",
-    "cub::Max",
-    "cub::Min",
-    "cub::Sum",
-    "cub::TransformInputIterator",
-    "thrust::binary_function",
-    "thrust::not1",
-    "thrust::not2",
-    "thrust::optional",
-    "thrust::unary_function",
+    "cuCtxCreate_v2",
+    "cuCtxCreate_v3",
 ];
 
 /// Folders of headers that are for C++17 and later since CUDA 13.
@@ -88,44 +62,22 @@ const OLDER: [&str; 8] = ["c++03", "c++0x", "c++11", "c++14", "gnu++03", "gnu++0
 /// What a user may do.
 const WAY_OUT: &str = "change it, or compile with the headers of CUDA 12: `--cuda-path=DIR`";
 
-/// A use of something that CUDA 13 changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Use {
-    /// The line, from 1.
-    pub line: usize,
-    /// What it names.
-    pub name: &'static str,
-    /// True if no header of CUDA 13 accepts it, whatever the types are.
-    pub is_certain: bool,
-}
-
-impl Use {
-    /// What to say of a certain one.
-    pub fn error(&self) -> Error {
-        let what = match GONE.contains(&self.name) {
-            true => format!("calls `{}`, which CUDA 13 removed", self.name),
-            false => format!("calls `{}` with fewer arguments than CUDA 13 wants", self.name),
-        };
-        Error::new(what).hint(WAY_OUT)
-    }
-}
-
-/// What to say of sources that did not compile as this standard of C++, if they include what needs a newer one.
-pub fn explain_standard(sources: &[(PathBuf, String)], standard: &str) -> Option<Error> {
+/// The standard of C++ that sources need in place of an older one: they include what needs C++17 since CUDA 13.
+/// `is_theirs` says whether the program has an own header of a name.
+pub fn newer_standard(
+    sources: &[(PathBuf, String)],
+    standard: &str,
+    is_theirs: impl Fn(&str) -> bool,
+) -> Option<&'static str> {
+    let newer = if standard.starts_with("gnu") { "gnu++17" } else { "c++17" };
     let needs = |line: &str| {
         let include = headers::included(line);
-        include.is_some_and(|include| LIBRARIES.iter().any(|folder| include.name.starts_with(folder)))
+        include.is_some_and(|include| {
+            LIBRARIES.iter().any(|folder| include.name.starts_with(folder)) && !is_theirs(include.name)
+        })
     };
-    let is_older = OLDER.contains(&standard);
-    let (path, line) = sources.iter().filter(|_| is_older).find_map(|(path, text)| {
-        let code = dialect::without_comments(text);
-        code.lines().position(needs).map(|index| (path, index + 1))
-    })?;
-    let what = format!(
-        "CUB, Thrust and libcu++ ({}:{line}) need C++17 since CUDA 13, found `-std={standard}`",
-        path.display()
-    );
-    Some(Error::new(what).hint("set `-std=c++17`, or compile with the headers of CUDA 12: `--cuda-path=DIR`"))
+    let mut sources = sources.iter().filter(|_| OLDER.contains(&standard));
+    sources.any(|(_, text)| dialect::without_comments(text).lines().any(needs)).then_some(newer)
 }
 
 /// True if a toolkit of this version has the changes.
@@ -133,147 +85,105 @@ pub fn is_since(version: Version) -> bool {
     version >= SINCE
 }
 
-/// Returns the uses in a source. Its comments do not count.
-pub fn uses(text: &str) -> Vec<Use> {
-    let code = dialect::without_comments(text);
-    let mut found = Vec::new();
-    let mut at = 0;
-    while let Some(length) = code[at..].find(|c: char| c.is_ascii_alphabetic() || c == '_') {
-        let start = at + length;
-        let rest = &code[start..];
-        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
-        if let Some((name, is_certain)) = known(&code[..start], &rest[..end], &rest[end..]) {
-            found.push(Use { line: 1 + code[..start].matches('\n').count(), name, is_certain });
-        }
-        at = start + end;
-    }
-    found
+/// True for one of the [`HEADERS`].
+pub fn is_header(path: &Path) -> bool {
+    HEADERS.iter().any(|header| path.ends_with(header))
 }
 
-/// The changed thing that a word is, by what stands before and behind it.
-fn known(before: &str, word: &str, behind: &str) -> Option<(&'static str, bool)> {
-    let is_member = before.ends_with('.') || before.ends_with("->");
-    if is_member {
-        return MEMBERS.into_iter().find(|name| *name == word).map(|name| (name, false));
+/// Returns the text of one of the [`HEADERS`] with what CUDA 12 had. `None` if it has that itself. All lines keep their
+/// numbers.
+pub fn adapt(path: &Path, text: &str) -> Option<String> {
+    if path.ends_with(PROPERTIES) {
+        return with_old_members(text);
     }
-    let is_it = |name: &&str| name.strip_suffix(word).is_some_and(|space| before.ends_with(space));
-    if let Some(name) = GONE_OF_LIBRARIES.into_iter().find(is_it) {
-        return Some((name, false));
-    }
-    let arguments = behind.trim_start().strip_prefix('(').map(count_arguments)?;
-    if let Some(name) = GONE.into_iter().find(|name| *name == word) {
-        // A declaration has a type before it.
-        let before = before.trim_end();
-        let is_call = before.is_empty() || before.ends_with([';', '{', '}', '(', ')', '=', ',', ':', '!']);
-        return Some((name, is_call));
-    }
-    let (name, fewest) = CHANGED.into_iter().find(|(name, _)| *name == word)?;
-    // `cudaMemAdvise(args...)` may stand for any number.
-    Some((name, arguments.is_some_and(|count| count < fewest)))
+    let (_, of_old, header) = APPENDED.into_iter().find(|(name, ..)| path.ends_with(name))?;
+    (!text.contains(of_old) && !text.contains(header)).then(|| format!("{text}\n#include \"{header}\"\n"))
 }
 
-/// The number of arguments in brackets that have just opened. `None` if it cannot be told.
-fn count_arguments(text: &str) -> Option<usize> {
-    let (bytes, mut at, mut depth, mut count) = (text.as_bytes(), 0, 0_usize, 1);
-    while let Some(&byte) = bytes.get(at) {
-        match byte {
-            b'(' | b'[' | b'{' => depth += 1,
-            b')' if depth == 0 => return (!text[..at].contains("...")).then_some(count),
-            b')' | b']' | b'}' => depth = depth.checked_sub(1)?,
-            b',' if depth == 0 => count += 1,
-            // A template's arguments have commas, too.
-            b'<' | b'#' => return None,
-            _ => {}
-        }
-        at = dialect::end_of_text(bytes, at).unwrap_or(at + 1);
-    }
-    None
+/// Gives `cudaDeviceProp` its old members. They lie in the last elements of `reserved`.
+fn with_old_members(text: &str) -> Option<String> {
+    let start = text.find("__device_builtin__ cudaDeviceProp\n")?;
+    let end = start + text[start..].find("\n};")?;
+    let body = &text[start..end];
+    let at = start + body.rfind(" reserved[")? + " reserved[".len();
+    let length = text[at..end].find(']')?;
+    let rest = text[at..at + length].parse::<usize>().ok()?.checked_sub(MEMBERS.len())?;
+    let members = MEMBERS.join(", ");
+    (!body.contains(MEMBERS[0]))
+        .then(|| format!("{}{rest}], {members}{}", &text[..at], &text[at + length + 1..]))
 }
 
 /// What to say of sources that did not compile with a toolkit of CUDA 13. `None` if nothing of this is in them.
 pub fn explain(sources: &[(PathBuf, String)]) -> Option<Error> {
-    let mut first: BTreeMap<&str, (&Path, usize)> = BTreeMap::new();
-    for (path, text) in sources {
-        // Another struct may have members of these names.
-        let has_properties = text.contains("cudaDeviceProp");
-        for found in uses(text).into_iter().filter(|found| has_properties || !MEMBERS.contains(&found.name)) {
-            first.entry(found.name).or_insert((path, found.line));
-        }
-    }
-    if first.is_empty() {
-        return None;
-    }
-    let places = first.iter().map(|(name, (path, line))| format!("`{name}` ({}:{line})", path.display()));
-    let places: Vec<String> = places.collect();
-    Some(Error::new(format!("CUDA 13 changed or removed {}", places.join(", "))).hint(WAY_OUT))
+    let first = |name: &&str| {
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let names = |line: &str| {
+            line.match_indices(name).any(|(at, found)| {
+                !line[..at].ends_with(is_word) && !line[at + found.len()..].starts_with(is_word)
+            })
+        };
+        sources.iter().find_map(|(path, text)| {
+            let line = dialect::without_comments(text).lines().position(names)?;
+            Some(format!("`{name}` ({}:{})", path.display(), line + 1))
+        })
+    };
+    let places: Vec<String> = GONE.iter().filter_map(first).collect();
+    let what = format!("CUDA 13 changed or removed {}", places.join(", "));
+    (!places.is_empty()).then(|| Error::new(what).hint(WAY_OUT))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn said(text: &str) -> Vec<(usize, &'static str, bool)> {
-        uses(text).into_iter().map(|found| (found.line, found.name, found.is_certain)).collect()
+    #[test]
+    fn old_members_take_the_end_of_what_is_reserved() {
+        let header = "struct A { int reserved[9]; };\nstruct __device_builtin__ cudaDeviceProp\n{\n    \
+                      int reserved[56]; /* zero */\n};\nstruct B { int reserved[16]; };\n";
+        let path = Path::new("/cuda/include/driver_types.h");
+        let adapted = adapt(path, header).unwrap();
+        assert_eq!(adapted, header.replace("[56];", &format!("[48], {};", MEMBERS.join(", "))));
+        assert_eq!(adapt(path, &adapted), None);
+        // CUDA 12, too few elements, another header.
+        assert_eq!(adapt(path, &header.replace("int reserved[56]", "int clockRate, reserved[60]")), None);
+        assert_eq!(adapt(path, &header.replace("56", "7")), None);
+        assert_eq!(adapt(Path::new("/mine/driver_types.h"), header), None);
     }
 
     #[test]
-    fn what_no_header_of_cuda_13_accepts_is_certain() {
-        for (text, name) in [
-            ("void f() { cudaThreadSynchronize(); }", "cudaThreadSynchronize"),
-            ("CHECK(cudaThreadExit ());", "cudaThreadExit"),
-            ("x = cudaStreamGetCaptureInfo_v2(s, &state);", "cudaStreamGetCaptureInfo_v2"),
-            ("cudaMemPrefetchAsync(p, n * f(1, 2), 0);", "cudaMemPrefetchAsync"),
-            ("x = cudaGraphAddDependencies(g, &a,\n &b, 1);", "cudaGraphAddDependencies"),
-            ("cudaGraphAddNode(&n, g, d, {1, 2}, &p);", "cudaGraphAddNode"),
-        ] {
-            assert_eq!(said(text), [(1, name, true)], "{text}");
-        }
+    fn new_headers_get_what_old_ones_have() {
+        let path = Path::new("/cuda/include/cuda_runtime_api.h");
+        let adapted = adapt(path, "int f();\n").unwrap();
+        assert_eq!(adapted, "int f();\n\n#include \"gpurace/cuda12.h\"\n");
+        assert_eq!(adapt(path, &adapted), None);
+        assert_eq!(adapt(path, "int cudaThreadSynchronize();\n"), None);
     }
 
     #[test]
-    fn what_may_be_right_is_not_certain() {
-        for (text, found) in [
-            ("\ncudaMemPrefetchAsync(p, n, place, 0);", vec![(2, "cudaMemPrefetchAsync", false)]),
-            ("cudaMemPrefetchAsync(args...);", vec![(1, "cudaMemPrefetchAsync", false)]),
-            ("cudaGraphAddNode(&n, g, pair<int, int>());", vec![(1, "cudaGraphAddNode", false)]),
-            ("cudaGraphAddNode(&n, g,", vec![(1, "cudaGraphAddNode", false)]),
-            ("cudaError_t cudaThreadExit();", vec![(1, "cudaThreadExit", false)]),
-            (
-                "use(p.clockRate + q->deviceOverlap);",
-                vec![(1, "clockRate", false), (1, "deviceOverlap", false)],
-            ),
-            ("int clockRate = mine.rate; // cudaThreadExit()", vec![]),
-            ("struct S : thrust::unary_function<int, int> {};", vec![(1, "thrust::unary_function", false)]),
-            ("cub::Sum(); mine::Sum(); cub::Sums(); thrust::Max();", vec![(1, "cub::Sum", false)]),
-            ("mycudaThreadExit(); cudaThreadExits(); s.cudaThreadExit();", vec![]),
-            ("cudaGraphAddDependencies(g, a, b, e, 1);", vec![(1, "cudaGraphAddDependencies", false)]),
-        ] {
-            assert_eq!(said(text), found, "{text}");
-        }
+    fn a_library_that_needs_a_newer_standard_gets_it() {
+        let newer = |text: &str, standard: &str, own: &str| {
+            newer_standard(&[(PathBuf::from("a.cu"), text.to_owned())], standard, |name| name == own)
+        };
+        let cub = "// #include <cub/a.cuh>\n#include <cub/cub.cuh>\n";
+        assert_eq!(newer(cub, "c++11", ""), Some("c++17"));
+        assert_eq!(newer(cub, "gnu++14", ""), Some("gnu++17"));
+        assert_eq!(newer(cub, "c++17", ""), None);
+        assert_eq!(newer(cub, "", ""), None);
+        assert_eq!(newer(cub, "c++11", "cub/cub.cuh"), None);
+        assert_eq!(newer("#include <cuda_fp16.h>\n#include \"cuda.h\"\n", "c++11", ""), None);
     }
 
     #[test]
-    fn old_standards_are_named_where_a_library_needs_a_new_one() {
-        let file = |text: &str| [(PathBuf::from("a.cu"), text.to_owned())];
-        let cub = file("// #include <cub/a.cuh>\n#include <cub/cub.cuh>\n");
-        insta::assert_snapshot!(explain_standard(&cub, "c++11").unwrap().to_string(), @r"
-        error: CUB, Thrust and libcu++ (a.cu:2) need C++17 since CUDA 13, found `-std=c++11`
-        hint: set `-std=c++17`, or compile with the headers of CUDA 12: `--cuda-path=DIR`
-        ");
-        assert_eq!(explain_standard(&cub, "c++17"), None);
-        assert_eq!(explain_standard(&file("#include <cuda_fp16.h>\n#include \"cuda.h\"\n"), "c++11"), None);
-    }
-
-    #[test]
-    fn a_failure_names_the_first_place_of_each() {
+    fn a_failure_names_what_is_gone_and_its_first_place() {
         let file = |text: &str| (PathBuf::from("a.cu"), text.to_owned());
         assert_eq!(explain(&[file("int main() { return f(); }")]), None);
-        let mine = file("int f(Chip p) { return p.clockRate; }");
-        assert_eq!(explain(&[mine]), None);
-        let properties = file("cudaDeviceProp p;\np.clockRate;\n");
-        let error = explain(&[properties, file("cudaMemAdvise(p, 1, a, 0);")]).unwrap();
+        let names = "cudaGraphAddNode_v2x(); // cub::FpLimits\n\n mycub::FpLimits; cudaThreadSynchronize();";
+        assert_eq!(explain(&[file(names)]), None);
+        let error =
+            explain(&[file("f();\ncub::FpLimits<T>::Max();"), file("cudaGraphAddNode_v2(p, 1, a, 0);")])
+                .unwrap();
         insta::assert_snapshot!(error.to_string(), @r"
-        error: CUDA 13 changed or removed `clockRate` (a.cu:2), `cudaMemAdvise` (a.cu:1)
+        error: CUDA 13 changed or removed `cub::FpLimits` (a.cu:2), `cudaGraphAddNode_v2` (a.cu:1)
         hint: change it, or compile with the headers of CUDA 12: `--cuda-path=DIR`
         ");
     }

@@ -149,6 +149,7 @@ fn assembly(text: &str) -> String {
 /// An `asm` with operands.
 struct Assembly {
     end: usize,
+    /// The literals of its text.
     literals: Vec<Range<usize>>,
     /// Where operands end without the comma that separates them from the next.
     commas: Vec<usize>,
@@ -164,7 +165,10 @@ fn operands(bytes: &[u8], keyword: usize) -> Option<Assembly> {
         let byte = *bytes.get(at)?;
         if let Some(end) = end_of_text(bytes, at) {
             if byte == b'"' {
-                literals.push(at..end);
+                // Behind the first colon, literals are constraints and the names of registers.
+                if !has_operands {
+                    literals.push(at..end);
+                }
                 commas.extend(operand.take());
             }
             at = end;
@@ -394,6 +398,8 @@ mod tests {
             "asm(\"a\" MOVE(i, 1)\n MOVE(j, 2) \"b\" : \"=r\"(i) : \"r\"(j));",
             "asm(\"mov.u64 %0, %%globaltimer;\" : \"=l\"(t));",
             "asm(\"add.u32 %0, %1, %r2;\" : \"=r\"(a) : \"r\"(b));",
+            // Host code.
+            "asm(\"rdtsc; orq %%rdx, %%rax\" : \"=a\"(t) : : \"%rdx\");",
             "asm(\"add.u32 %0, %[b], %c[b]; // %= %{ 5% %\" : \"=r\"(a) : [b] \"r\"(b));",
             // Without operands, each `%` stands for itself.
             "asm(\"mov.u32 r, %clock;\");",

@@ -106,7 +106,6 @@ fn explain_compilation(args: &Args, toolchain: &Toolchain, driver: Driver, faile
         let is_theirs = |path: &Path| toolchain.toolkit.as_ref().is_some_and(|found| found.has(path));
         let own: Vec<_> = sources.iter().filter(|(path, _)| !is_theirs(path)).cloned().collect();
         errors.extend(cuda13::explain(&own));
-        errors.extend(cuda13::explain_standard(&sources, &args.standard()));
     }
     if !args.defines("__NVCC__")
         && let Some(error) = dialect::asks_for_nvcc(&sources)
@@ -159,12 +158,21 @@ pub(crate) fn find(args: &mut Args, driver: Driver) -> Result<Toolchain, Error> 
     let mut system_prefixes = world.system_prefixes(&compiler, toolkit.as_ref());
     system_prefixes.extend(installation.iter().map(|found| found.include_dir.clone()));
     let mut adapted_headers = match &toolkit {
-        Some(toolkit) if builds && args.has_cuda_input() => headers::to_adapt(&toolkit.path),
+        Some(toolkit) if builds => headers::to_adapt(&toolkit.path),
         _ => Vec::new(),
     };
     if builds {
         adapted_headers.extend(headers::sources_to_adapt(args));
     }
+    let newer_standard = toolkit.as_ref().filter(|_| builds && args.has_cuda_input()).and_then(|toolkit| {
+        let standard = newer_standard(args, toolkit)?;
+        let (version, old) = (toolkit.version, args.standard());
+        let text = format!(
+            "CUB, Thrust and libcu++ of CUDA {version} need C++17: `-std={standard}` replaces `-std={old}`"
+        );
+        note(driver.name(), &text);
+        Some(standard)
+    });
     let hides = |toolkit: &&Toolkit| builds && headers::hides_cuda_header(args, &toolkit.path);
     let hidden_header = toolkit.as_ref().filter(hides).and_then(|_| toolchain::resource_dir(&compiler.path));
     let hidden_header = hidden_header.map(|resources| resources.join("include").join(headers::CUDA_HEADER));
@@ -173,11 +181,22 @@ pub(crate) fn find(args: &mut Args, driver: Driver) -> Result<Toolchain, Error> 
         installation,
         toolkit,
         adapted_headers,
+        newer_standard,
         hidden_header,
         system_prefixes,
         cpu: Cpu::of_this_machine(),
         work_dir: env::current_dir().unwrap_or_default(),
     })
+}
+
+/// The standard of C++ that replaces the command line's, which is too old for libraries of a toolkit.
+fn newer_standard(args: &Args, toolkit: &Toolkit) -> Option<&'static str> {
+    let folders = headers::own_folders(args);
+    let is_theirs = |name: &str| folders.iter().any(|folder| folder.join(name).is_file());
+    let standard = args.standard();
+    cuda13::is_since(toolkit.version)
+        .then(|| cuda13::newer_standard(&headers::sources(args), &standard, is_theirs))
+        .flatten()
 }
 
 fn report_toolkit(found: &cuda::Found, driver: Driver) -> Result<(), Error> {

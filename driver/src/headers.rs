@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::args::{Args, InputKind};
-use crate::dialect;
+use crate::{cuda13, dialect};
 
 /// The header of `cuda::barrier` in a toolkit. It depends on the version of libcu++.
 const BARRIERS: [&str; 3] = [
@@ -33,21 +33,34 @@ pub fn hides_cuda_header(args: &Args, toolkit: &Path) -> bool {
     folders.iter().filter_map(|folder| real(folder.join(CUDA_HEADER))).any(|found| Some(found) != theirs)
 }
 
-/// Returns a file system for clang's `-ivfsoverlay`, in which a header of the toolkit stands where clang looks first.
-/// Unlike `-remap-file`, it lets clang name the toolkit's file among the dependencies.
-pub fn overlay(place: &Path, toolkit: &Path) -> String {
-    let header = toolkit.join("include").join(CUDA_HEADER);
-    let file = serde_json::json!({ "type": "file", "name": place, "external-contents": header });
-    serde_json::json!({ "version": 0, "roots": [file] }).to_string()
+/// Returns a file system for clang's `-ivfsoverlay`. `hidden`: where clang looks first for CUDA's own header, if another
+/// one hides it; the toolkit's stands there, and dependencies name it. `copies`: headers, and their adapted copies.
+/// Dependencies name the headers. Unlike with `-remap-file`, a precompiled header may have read the copies, as long as
+/// they keep size and time.
+pub fn overlay(hidden: Option<(&Path, &Path)>, copies: &[(&Path, &Path)]) -> String {
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let file = |name: &Path, contents: &Path, names_contents: bool| {
+        let (name, contents) = (absolute(name), absolute(contents));
+        serde_json::json!({
+            "type": "file", "name": name, "external-contents": contents, "use-external-name": names_contents,
+        })
+    };
+    let hidden = hidden.map(|(place, toolkit)| file(place, &toolkit.join("include").join(CUDA_HEADER), true));
+    let copies = copies.iter().map(|(from, to)| file(from, to, false));
+    let roots: Vec<_> = hidden.into_iter().chain(copies).collect();
+    serde_json::json!({ "version": 0, "roots": roots }).to_string()
 }
 
-/// Returns the headers of a toolkit that clang cannot read as they are.
+/// Returns the headers of a toolkit that clang cannot read as they are, and those that get what CUDA 12 had.
 pub fn to_adapt(toolkit: &Path) -> Vec<PathBuf> {
-    BARRIERS
-        .iter()
-        .map(|header| toolkit.join(header))
-        .filter(|path| std::fs::read_to_string(path).is_ok_and(|text| adapt(path, &text).is_some()))
-        .collect()
+    let all = BARRIERS.into_iter().chain(cuda13::HEADERS).map(|header| toolkit.join(header));
+    all.filter(|path| adapted_of_toolkit(path).is_some()).collect()
+}
+
+/// Returns the adapted text of a toolkit's header. `None` if it stays as it is.
+pub fn adapted_of_toolkit(path: &Path) -> Option<String> {
+    let is_one = cuda13::is_header(path) || BARRIERS.iter().any(|header| path.ends_with(header));
+    is_one.then(|| std::fs::read_to_string(path).ok()).flatten().and_then(|text| adapt(path, &text))
 }
 
 /// Returns the CUDA sources that clang cannot read as they are, and such headers of the project that they include.
@@ -60,8 +73,7 @@ pub fn sources_to_adapt(args: &Args) -> Vec<PathBuf> {
 /// `#include <...>` from a folder that the command line names and that is no toolkit's.
 pub fn sources(args: &Args) -> Vec<(PathBuf, String)> {
     let folders = include_folders(args);
-    let mut own = [self::folders(args, "-I"), self::folders(args, "-isystem")].concat();
-    own.retain(|folder| !folder.join(RUNTIME_HEADER).is_file());
+    let own = own_folders(args);
     let sources = args.inputs().filter(|input| input.kind() == InputKind::Cuda);
     let mut waiting: Vec<PathBuf> = sources.map(|input| PathBuf::from(&input.path)).collect();
     waiting.reverse();
@@ -79,6 +91,13 @@ pub fn sources(args: &Args) -> Vec<(PathBuf, String)> {
         found.push((path, text));
     }
     found
+}
+
+/// The folders of `-I` and `-isystem` that are no toolkit's.
+pub fn own_folders(args: &Args) -> Vec<PathBuf> {
+    let mut own = [folders(args, "-I"), folders(args, "-isystem")].concat();
+    own.retain(|folder| !folder.join(RUNTIME_HEADER).is_file());
+    own
 }
 
 /// The folders of `-iquote`, then those of `-I`.
@@ -107,8 +126,11 @@ pub fn included(line: &str) -> Option<Include<'_>> {
     Some(Include { name, in_quotes })
 }
 
-/// Returns the adapted text of a header or source, with the same number of lines. `None` if clang can read it as it is.
+/// Returns the adapted text of a header or source. Its lines keep their numbers. `None` if clang can read it as it is.
 pub fn adapt(path: &Path, text: &str) -> Option<String> {
+    if cuda13::is_header(path) {
+        return cuda13::adapt(path, text);
+    }
     // A program's own class of this name keeps its destructor.
     let of_toolkit = BARRIERS.iter().any(|header| path.ends_with(header));
     let adapted = of_toolkit.then(|| default_destructor(text)).flatten();

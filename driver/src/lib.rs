@@ -13,7 +13,7 @@
 //! | [`nvcc`] | nvcc's arguments in clang's words |
 //! | [`args`] | a command line, sorted into inputs, options and the flags of gpurace |
 //! | [`cuda`] | where CUDA toolkits are and which of them clang can parse |
-//! | [`cuda13`] | what CUDA 13 changed: hints for sources that are older |
+//! | [`cuda13`] | what CUDA 13 changed: headers that have it all the same, hints for the rest |
 //! | [`toolchain`] | where clang, the plugin, the runtime and the toolkit are |
 //! | [`libraries`] | which libraries are often missing at the link |
 //! | [`dialect`] | what nvcc accepts in a source and clang does not |

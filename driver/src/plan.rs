@@ -141,7 +141,7 @@ impl Planner<'_> {
         let mut plan = Plan::default();
         let mut objects = Vec::new();
         let mut others = Vec::new();
-        if self.args.has_cuda_input() {
+        if self.args.inputs().any(|input| input.kind() != InputKind::Linker) {
             plan.steps.extend(self.header_steps());
         }
         for input in self.args.inputs() {

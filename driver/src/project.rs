@@ -22,7 +22,7 @@ use crate::clang_options::{is_cuda_source, is_source};
 use crate::cuda::Toolkit;
 use crate::diagnostic::Error;
 use crate::headers::{Include, included};
-use crate::{cuda13, device_code, dialect, libraries, nvcc, response};
+use crate::{device_code, dialect, libraries, nvcc, response};
 
 /// A build system, by the files that a project has in its folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -314,11 +314,6 @@ impl Project<'_> {
                 self.found.add(path, number, lacking(library));
             }
         }
-        if self.toolkit.is_some_and(|toolkit| cuda13::is_since(toolkit.version)) {
-            for found in cuda13::uses(&text).into_iter().filter(|found| found.is_certain) {
-                self.found.add(path, found.line, found.error());
-            }
-        }
         if is_cuda {
             for (line, what) in device_code::obstacles(&text) {
                 self.found.add(path, line, what);
@@ -527,20 +522,14 @@ mod tests {
     }
 
     #[test]
-    fn what_cuda_13_or_git_left_out_is_named() {
+    fn what_git_left_out_is_named() {
         let modules = "[submodule \"a\"]\n\tpath = ext/a\n[submodule \"b\"]\n\tpath = ext/b\n[submodule \"c\"]\n\tpath=ext/c\n";
         insta::assert_snapshot!(said(&[
             (".gitmodules", modules),
             ("ext/b/file", ""),
-            ("Makefile", "all:\n\tnvcc -Iext/a -Iext/b main.cu old.c\n"),
-            ("main.cu", "#include \"in.h\"\nint main() { cudaThreadSynchronize(); p.clockRate; }\n"),
-            ("in.h", "void f() { cudaMemPrefetchAsync(p, n, 0); cudaMemPrefetchAsync(p, n, 0, 0); }\n"),
-            ("old.c", "#if CUDART_VERSION < 13000\nint f() { cudaThreadExit(); }\n#endif\n"),
+            ("Makefile", "all:\n\tnvcc -Iext/a -Iext/b main.cu\n"),
+            ("main.cu", "int main() { cudaThreadSynchronize(); p.clockRate; }\n"),
         ]), @r"
-        fails    in.h:1: calls `cudaMemPrefetchAsync` with fewer arguments than CUDA 13 wants
-                 hint: change it, or compile with the headers of CUDA 12: `--cuda-path=DIR`
-        fails    main.cu:2: calls `cudaThreadSynchronize`, which CUDA 13 removed
-                 hint: change it, or compile with the headers of CUDA 12: `--cuda-path=DIR`
         fails    .gitmodules:2: lacks submodules that its build names
                  hint: get them with `git submodule update --init --recursive`
         ");

@@ -196,7 +196,12 @@ fn link_image(
 fn adapt(from: &Path, to: &Path) -> Result<(), Error> {
     let text = fs::read_to_string(from).map_err(Error::cannot("read", from))?;
     // The header may have changed since the plan was made. Then it is copied as it is.
-    write(to, headers::adapt(from, &text).unwrap_or(text).as_bytes())
+    write(to, headers::adapt(from, &text).unwrap_or(text).as_bytes())?;
+    // Precompiled headers are taken only if what they read has its time.
+    if let Ok(time) = fs::metadata(from).and_then(|found| found.modified()) {
+        let _ = fs::File::options().write(true).open(to).and_then(|copy| copy.set_modified(time));
+    }
+    Ok(())
 }
 
 /// A name that a device image uses and nothing defines.

@@ -83,6 +83,8 @@ pub struct Toolchain {
     pub toolkit: Option<Toolkit>,
     /// Toolkit headers and sources that clang reads in an adapted copy.
     pub adapted_headers: Vec<PathBuf>,
+    /// The standard of C++ in place of the command line's, which is too old for the toolkit's libraries.
+    pub newer_standard: Option<&'static str>,
     /// Where clang looks for CUDA's `cuda.h` first, if it would then find one of the program's own.
     pub hidden_header: Option<PathBuf>,
     /// Folders of headers that are not the user's.

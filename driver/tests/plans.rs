@@ -24,6 +24,7 @@ fn toolchain() -> Toolchain {
             origin: Origin::Own,
         }),
         adapted_headers: Vec::new(),
+        newer_standard: None,
         hidden_header: None,
         system_prefixes: vec!["/usr/include".into()],
         cpu: Cpu::V3,
@@ -173,6 +174,36 @@ fn cuda_s_header_goes_before_one_of_the_program() {
     assert!(!plan_with("-fsanitize=gpurace a.cu", &toolchain()).render().contains("overlay"));
 }
 
+#[test]
+fn headers_that_get_what_cuda_12_had_are_read_through_the_overlay() {
+    let header = "/cuda/include/driver_types.h";
+    let adapting = Toolchain { adapted_headers: vec![header.into()], ..toolchain() };
+    let plan = plan_with("-fsanitize=gpurace a.cu b.cpp -o app", &adapting);
+    let text = plan.steps.iter().find_map(|step| match step {
+        Step::Overlay { text, .. } => Some(text),
+        _ => None,
+    });
+    let expected = format!(r#""external-contents":"/scratch/gpurace-0-driver_types.h","name":"{header}""#);
+    assert!(text.is_some_and(|text| text.contains(&expected)), "{text:?}");
+    // Device and host side of the one, and the link, which compiles the other.
+    assert_eq!(plan.render().matches("\"-ivfsoverlay\" \"/scratch/gpurace-overlay.json\"").count(), 3);
+    assert!(!plan.render().contains("-remap-file"));
+}
+
+#[test]
+fn a_newer_standard_stands_behind_the_users() {
+    let newer = Toolchain { newer_standard: Some("c++17"), ..toolchain() };
+    let said = plan_with("-fsanitize=gpurace -std=c++11 -c a.cu b.cpp", &newer).render();
+    let standards = |line: &str| line.matches("-std=").count();
+    assert_eq!(
+        said.lines().map(standards).collect::<Vec<_>>().iter().filter(|&&count| count == 2).count(),
+        2
+    );
+    for line in said.lines().filter(|line| standards(line) == 2) {
+        assert!(line.find("-std=c++11") < line.find("-std=c++17"), "{line}");
+    }
+}
+
 /// Like nvcc. The C++ driver links the library itself, so that it also follows `-stdlib=libc++`.
 #[test]
 fn the_c_driver_links_the_cxx_library_if_it_is_needed() {
@@ -283,7 +314,7 @@ fn relocatable_links_get_no_library() {
 
 #[test]
 fn host_code_without_cuda_sees_the_toolkit_last() {
-    insta::assert_snapshot!(plan("-fsanitize=gpurace -g -c main.cpp"), @" clang++-22 -g -idirafter /cuda/include -idirafter /cuda/include/cccl -idirafter /include/gpurace/fallback -c main.cpp");
+    insta::assert_snapshot!(plan("-fsanitize=gpurace -g -c main.cpp"), @" clang++-22 -g -idirafter /cuda/include -idirafter /cuda/include/cccl -idirafter /include -idirafter /include/gpurace/fallback -c main.cpp");
 }
 
 #[test]

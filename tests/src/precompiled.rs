@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::toolchain::{run, tool, work_folder};
 
-/// Large headers that several programs include. gclang adapts `cuda/barrier`, so it cannot be one of them.
+/// Large headers that several programs include.
 const SLOW_HEADERS: &[&str] = &["cooperative_groups.h", "cuda/atomic", "cuda/ptx", "cuda_pipeline.h"];
 
 /// The properties of a compilation that its precompiled headers depend on. Compilations with the same key
@@ -68,15 +68,23 @@ fn make(key: &HeadersKey, folder: &Path) -> Result<PathBuf, String> {
     let source = plain.join("headers.cu");
     let lines: String = key.headers.iter().map(|h| format!("#include <{h}>\n")).collect();
     std::fs::write(&source, lines).map_err(|e| format!("{}: {e}", source.display()))?;
-    let mut plan = Command::new(tool("gclang++")?);
-    plan.args(["-###", "-fgpurace-exec=cpu"]);
-    if key.sanitize {
-        plan.arg("-fsanitize=gpurace");
+    let gclang = |mode: &str| {
+        let mut command = Command::new(tool("gclang++")?);
+        command.args([mode, "-save-temps", "-fgpurace-exec=cpu"]);
+        if key.sanitize {
+            command.arg("-fsanitize=gpurace");
+        }
+        command.arg(format!("-{}", key.opt));
+        command.args(&key.flags);
+        command.arg(&source).args(["-o", "unused"]).current_dir(&plain);
+        run(&mut command, &plain)
+    };
+    // Leaves the adapted copies of headers here.
+    let read = gclang("-E")?;
+    if read.status != Some(0) {
+        return Err(read.stderr);
     }
-    plan.arg(format!("-{}", key.opt));
-    plan.args(&key.flags);
-    plan.arg(&source).args(["-o", "unused"]).current_dir(&plain);
-    let plan = run(&mut plan, &plain)?.stderr;
+    let plan = gclang("-###")?.stderr;
     for (side, flag) in [("host", "--cuda-host-only"), ("device", "--cuda-device-only")] {
         let line = plan
             .lines()
@@ -95,8 +103,7 @@ fn make(key: &HeadersKey, folder: &Path) -> Result<PathBuf, String> {
 }
 
 /// The words of a compiler's step as `-###` prints it, without the arguments that a header does not need:
-/// the plugin, the device code, the name of the output, and the adapted copies of headers, which none of
-/// the headers here includes.
+/// the plugin, the device code, the name of the output and what is to be kept.
 fn compiler_words(step: &str) -> Vec<String> {
     // Words are in double quotes. An assignment of an environment variable may stand before them.
     let start = step.find(" \"").unwrap_or(0);
@@ -106,14 +113,14 @@ fn compiler_words(step: &str) -> Vec<String> {
         if word == "-o" {
             words.next();
         } else if word == "-Xclang" {
-            // `-Xclang -fcuda-include-gpubinary -Xclang FILE`, `-Xclang -remap-file -Xclang A;B`.
+            // `-Xclang -fcuda-include-gpubinary -Xclang FILE`.
             let argument = words.next().unwrap_or_default();
-            if matches!(argument.as_str(), "-fcuda-include-gpubinary" | "-remap-file") {
+            if argument == "-fcuda-include-gpubinary" {
                 words.by_ref().take(2).for_each(drop);
             } else {
                 kept.extend([word, argument]);
             }
-        } else if !word.starts_with("-fpass-plugin=") {
+        } else if !word.starts_with("-fpass-plugin=") && !word.starts_with("-save-temps") {
             kept.push(word);
         }
     }
@@ -129,7 +136,7 @@ mod tests {
         let device =
             r#" GPURACE_PASS='{"a":1}' "clang++" "-O2" "-fpass-plugin=p.so" "-c" "-o" "x.bc" "x.cu""#;
         assert_eq!(compiler_words(device), ["clang++", "-O2", "-c", "x.cu"]);
-        let host = r#" "clang++" "-Xclang" "-fcuda-include-gpubinary" "-Xclang" "c" "-Xclang" "-remap-file" "-Xclang" "a;b" "-Xclang" "-a" "x.cu""#;
+        let host = r#" "clang++" "-Xclang" "-fcuda-include-gpubinary" "-Xclang" "c" "-Xclang" "-a" "x.cu""#;
         assert_eq!(compiler_words(host), ["clang++", "-Xclang", "-a", "x.cu"]);
     }
 }

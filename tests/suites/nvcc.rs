@@ -57,6 +57,42 @@ int main() {
 }
 
 #[test]
+fn old_host_code_sees_what_cuda_12_had() {
+    let folder = folder_with("host_of_cuda_12", "int rate(); int main() { return rate() <= 0; }\n");
+    let host = "#include <cuda_runtime.h>\nint rate() {\n  cudaDeviceProp p;\n  cudaGetDeviceProperties(&p, 0);\n  \
+                return cudaThreadSynchronize() ? -1 : p.clockRate;\n}\n";
+    std::fs::write(folder.join("host.cpp"), host).unwrap();
+    let args = ["-fsanitize=gpurace", "-MD", "-MF", "host.d", "-c", "host.cpp"];
+    compile(&args, &folder).unwrap();
+    // Dependencies name the toolkit's headers, not the copies.
+    let dependencies = std::fs::read_to_string(folder.join("host.d")).unwrap();
+    assert!(dependencies.contains("/include/driver_types.h"), "{dependencies}");
+    assert!(!dependencies.contains("gpurace-"), "{dependencies}");
+    compile(&["-fsanitize=gpurace", "app.cu", "host.cpp", "-o", "app"], &folder).unwrap();
+    let checked = run_checked(&folder.join("app"), &[], "", &folder).unwrap();
+    assert_eq!(checked.outcome.status, Some(0), "{}", checked.outcome.stderr);
+}
+
+#[test]
+fn libraries_get_the_standard_that_they_need() {
+    let source =
+        "#include <cuda/std/array>\n__global__ void k(cuda::std::array<int, 2>* p) { (*p)[0] = 1; }\n";
+    let folder = folder_with("newer_standard", source);
+    // Only C++17 accepts this.
+    std::fs::write(folder.join("plain.cu"), "inline int shared = 1;\n").unwrap();
+    let compiled = |name: &str| {
+        let mut command = Command::new(tool("gclang++").unwrap());
+        command.args(["-fgpurace-exec=cpu", "-std=c++11", "-Werror", "-c", name]).current_dir(&folder);
+        run(&mut command, &folder).unwrap()
+    };
+    let needs = compiled("app.cu");
+    assert_eq!(needs.status, Some(0), "{}", needs.stderr);
+    assert!(needs.stderr.contains("`-std=c++17` replaces `-std=c++11`"), "{}", needs.stderr);
+    let plain = compiled("plain.cu");
+    assert!(plain.status == Some(1) && !plain.stderr.contains("replaces"), "{}", plain.stderr);
+}
+
+#[test]
 fn pragmas_in_macros_and_spaces_in_launches_keep_their_lines() {
     let source = "\
 #define UNROLL #pragma unroll

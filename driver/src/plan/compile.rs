@@ -10,8 +10,8 @@ use super::{
 use crate::args::{Input, Role, SaveTemps};
 use crate::cuda::Version;
 use crate::flags::Exec;
-use crate::headers;
 use crate::toolchain::{COMPATIBILITY_HEADER, FALLBACK_HEADERS};
+use crate::{cuda13, headers};
 
 /// How nvcc says that lambdas may be for the device.
 const LAMBDAS: &str = "-D__CUDACC_EXTENDED_LAMBDA__";
@@ -58,11 +58,30 @@ impl Planner<'_> {
     /// Returns the steps that make headers for clang.
     pub(super) fn header_steps(&self) -> Vec<Step> {
         let step = |(from, to): (&PathBuf, PathBuf)| Step::Header { from: from.clone(), to };
-        let toolkit = self.toolchain.toolkit.as_ref();
-        let overlay = self.toolchain.hidden_header.as_ref().zip(toolkit).map(|(place, toolkit)| {
-            Step::Overlay { text: headers::overlay(place, &toolkit.path), to: self.overlay() }
+        let overlay = self.has_overlay().then(|| {
+            let toolkit = self.toolchain.toolkit.as_ref().map(|toolkit| toolkit.path.as_path());
+            let hidden = self.toolchain.hidden_header.as_deref().zip(toolkit);
+            let copies: Vec<_> = self.headers().filter(|(from, _)| cuda13::is_header(from)).collect();
+            let copies: Vec<_> = copies.iter().map(|(from, to)| (from.as_path(), to.as_path())).collect();
+            Step::Overlay { text: headers::overlay(hidden, &copies), to: self.overlay() }
         });
         self.headers().map(step).chain(overlay).collect()
+    }
+
+    fn has_overlay(&self) -> bool {
+        self.toolchain.hidden_header.is_some() || self.headers().any(|(from, _)| cuda13::is_header(from))
+    }
+
+    /// Lets clang read the adapted copies of headers and sources, which [`Self::header_steps`] make.
+    pub(super) fn add_adapted_headers(&self, command: &mut ToolCommand) {
+        for (from, to) in self.headers().filter(|(from, _)| !cuda13::is_header(from)) {
+            command.args(["-Xclang", "-remap-file", "-Xclang"]);
+            command.arg(joined(&format!("{};", from.display()), &to));
+        }
+        if self.has_overlay() {
+            command.arg("-ivfsoverlay");
+            command.arg(self.overlay());
+        }
     }
 
     /// Adds the folders of the toolkit's headers that clang does not add itself.
@@ -81,6 +100,7 @@ impl Planner<'_> {
             command.arg(joined("--cuda-path=", &toolkit.path));
         }
         self.add_headers_apart(command);
+        command.args.extend(self.toolchain.newer_standard.map(|standard| format!("-std={standard}").into()));
         if self.options(&[Role::Any]).any(|option| option.to_string_lossy().starts_with(LAMBDAS)) {
             // The macro makes cuda_runtime.h include <new>, before clang declares the device's malloc. Our
             // header defines it instead.
@@ -94,14 +114,7 @@ impl Planner<'_> {
                 command.arg(DEFINES_NVCC);
             }
         }
-        for (from, to) in self.headers() {
-            command.args(["-Xclang", "-remap-file", "-Xclang"]);
-            command.arg(joined(&format!("{};", from.display()), &to));
-        }
-        if self.toolchain.hidden_header.is_some() {
-            command.arg("-ivfsoverlay");
-            command.arg(self.overlay());
-        }
+        self.add_adapted_headers(command);
         self.debug_info(command);
         // Each step gets options that only another step uses. clang 22 warns of CUDA 13, which it can parse.
         command.args(["-Wno-unknown-cuda-version", "-Qunused-arguments"]);

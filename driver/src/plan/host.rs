@@ -34,6 +34,7 @@ impl Planner<'_> {
         let options = self.options(&[Role::Any, Role::Dependency, Role::Driver]);
         command.args.extend(options.filter(|word| !are_c || !names_cxx(word)));
         self.host_only_options(&mut command);
+        self.add_adapted_headers(&mut command);
         command.arg("-c");
         if let Some(output) = output {
             command.arg("-o");
@@ -54,8 +55,11 @@ impl Planner<'_> {
             command.arg("-idirafter");
             command.arg(dir);
         }
-        command.arg("-idirafter");
-        command.arg(self.installation.include_dir.join(FALLBACK_HEADERS));
+        let ours = &self.installation.include_dir;
+        for dir in [ours, &ours.join(FALLBACK_HEADERS)] {
+            command.arg("-idirafter");
+            command.arg(dir);
+        }
     }
 
     /// Returns the step that writes an archive of the objects that earlier steps made, and of the user's.

@@ -58,6 +58,7 @@ impl Planner<'_> {
         let mut language = None;
         if compiles {
             self.host_only_options(&mut command);
+            self.add_adapted_headers(&mut command);
         }
         let links_nvtx = !self.args.bare_link && !to.is_trial();
         if !objects.is_empty() || (links_nvtx && !compiles) {

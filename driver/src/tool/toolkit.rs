@@ -13,7 +13,7 @@ use super::Done;
 use crate::clang_options::{OF_STATIC_LIBRARIES, OWN_LIBRARIES, REPLACED_LIBRARIES};
 use crate::diagnostic::Error;
 use crate::toolchain::{self, Driver, FALLBACK_HEADERS, Installation, World};
-use crate::{libraries, part};
+use crate::{headers, libraries, part};
 
 /// The runtime library, as `-l` takes it.
 const RUNTIME: &str = "gpurace_rt";
@@ -92,11 +92,17 @@ fn fill(
     for from in [&ours, &theirs] {
         for entry in fs::read_dir(from)? {
             let name = entry?.file_name();
-            if *from == theirs || !theirs.join(&name).exists() {
-                put_link(&from.join(&name), &include.join(&name))?;
+            let header = from.join(&name);
+            match headers::adapted_of_toolkit(&header) {
+                Some(text) => put_file(&include.join(&name), &text)?,
+                None if *from == theirs || !theirs.join(&name).exists() => {
+                    put_link(&header, &include.join(&name))?;
+                }
+                None => {}
             }
         }
     }
+    put_link(&own.include_dir.join("gpurace"), &include.join("gpurace"))?;
     let file = |library: &str| own.library_dir.join(format!("lib{library}.so"));
     let replaced = REPLACED_LIBRARIES.iter().map(|name| (*name, RUNTIME));
     let beside =

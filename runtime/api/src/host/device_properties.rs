@@ -3,11 +3,11 @@
 
 use std::ffi::{c_char, c_int};
 
-/// Declares `cudaDeviceProp` as CUDA 12 and as CUDA 13 have it: fields of both, those of the older form alone, and at
-/// last those of the newer form alone, which are zero.
+/// Declares `cudaDeviceProp` as CUDA 12 and as CUDA 13 have it: fields of both, those of the older form alone, those of
+/// the newer form alone, which are zero, and at last older ones that the newer form has at its end.
 macro_rules! device_properties {
     ($(both { $($kept:ident: $kept_type:ty),* $(,)? } old { $($gone:ident: $gone_type:ty),* })*
-     new { $($new:ident: $new_type:ty,)* }) => {
+     new { $($new:ident: $new_type:ty,)* } at_the_end { $($moved:ident: $moved_type:ty,)* }) => {
         /// `cudaDeviceProp` as `cudaGetDeviceProperties_v2` fills it.
         #[repr(C)]
         #[derive(Clone, Copy, Debug)]
@@ -21,12 +21,17 @@ macro_rules! device_properties {
         pub struct cudaDeviceProp13 {
             $($(pub $kept: $kept_type,)*)*
             $(pub $new: $new_type,)*
+            $(pub $moved: $moved_type,)*
         }
 
         impl From<cudaDeviceProp> for cudaDeviceProp13 {
             fn from(old: cudaDeviceProp) -> Self {
-                // SAFETY: all fields are integers, for which zero is a value.
-                Self { $($($kept: old.$kept,)*)* $($new: unsafe { std::mem::zeroed() },)* }
+                Self {
+                    $($($kept: old.$kept,)*)*
+                    // SAFETY: all fields are integers, for which zero is a value.
+                    $($new: unsafe { std::mem::zeroed() },)*
+                    $($moved: old.$moved,)*
+                }
             }
         }
     };
@@ -153,7 +158,18 @@ device_properties! {
         gpuPciDeviceID: u32,
         gpuPciSubsystemID: u32,
         hostNumaMultinodeIpcSupported: c_int,
-        reserved: [c_int; 56],
+        reserved: [c_int; 48],
+    }
+    // gclang's copy of the header names these (`MEMBERS` in driver/src/cuda13.rs). To CUDA 13 they are reserved.
+    at_the_end {
+        clockRate: c_int,
+        deviceOverlap: c_int,
+        kernelExecTimeoutEnabled: c_int,
+        computeMode: c_int,
+        maxTexture1DLinear: c_int,
+        memoryClockRate: c_int,
+        singleToDoublePrecisionPerfRatio: c_int,
+        cooperativeMultiDeviceLaunch: c_int,
     }
 }
 
