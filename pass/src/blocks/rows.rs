@@ -252,8 +252,7 @@ unsafe fn reaches(
     // SAFETY: by contract; the builder is in the block.
     unsafe {
         let int = LLVMInt32TypeInContext(context);
-        let function = LLVMGetBasicBlockParent(block);
-        let mut before = ir::blocks(function).filter(|&b| ir::successors(b).contains(&block));
+        let mut before = ir::predecessors(block);
         if let (Some(one), None) = (before.next(), before.next()) {
             let last = LLVMGetBasicBlockTerminator(one);
             if let [yes, no] = ir::successors(one)[..]

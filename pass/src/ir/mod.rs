@@ -101,6 +101,12 @@ pub unsafe fn successors(block: LLVMBasicBlockRef) -> Vec<LLVMBasicBlockRef> {
     }
 }
 
+/// The basic blocks from which control may come to a basic block, each once.
+pub unsafe fn predecessors(block: LLVMBasicBlockRef) -> impl Iterator<Item = LLVMBasicBlockRef> {
+    // SAFETY: by contract.
+    unsafe { blocks(LLVMGetBasicBlockParent(block)).filter(move |&from| successors(from).contains(&block)) }
+}
+
 /// The instructions of a basic block.
 pub unsafe fn block_instructions(block: LLVMBasicBlockRef) -> impl Iterator<Item = LLVMValueRef> {
     // SAFETY: by contract.

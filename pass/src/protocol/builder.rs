@@ -2,6 +2,7 @@
 //! objects, opaque values and loops. Each thing is in its table once.
 
 use std::collections::HashMap;
+use std::iter::successors;
 
 use gpurace_protocol::arguments::ConstantVariable;
 use gpurace_protocol::expr::{
@@ -81,16 +82,12 @@ impl Builder {
 
     /// The inner of two loops of one nest.
     fn inner(&self, a: Option<LoopId>, b: Option<LoopId>) -> Option<LoopId> {
-        if self.depth(a) >= self.depth(b) { a } else { b }
+        if self.outward(a).count() >= self.outward(b).count() { a } else { b }
     }
 
-    fn depth(&self, mut of: Option<LoopId>) -> u32 {
-        let mut depth = 0;
-        while let Some(l) = of {
-            depth += 1;
-            of = self.loops[l.0 as usize];
-        }
-        depth
+    /// The loops around a place in `inner`, innermost first. `inner` is the first one.
+    fn outward(&self, inner: Option<LoopId>) -> impl Iterator<Item = LoopId> {
+        successors(inner, |of| self.loops[of.0 as usize])
     }
 
     fn meta(&mut self, id: ExprId) -> Meta {
@@ -120,23 +117,13 @@ impl Builder {
         }
     }
 
-    fn is_around(&self, of: LoopId, mut inner: Option<LoopId>) -> bool {
-        while let Some(l) = inner {
-            if l == of {
-                return true;
-            }
-            inner = self.loops[l.0 as usize];
-        }
-        false
+    fn is_around(&self, of: LoopId, inner: Option<LoopId>) -> bool {
+        self.outward(inner).any(|around| around == of)
     }
 
     /// The loops around a place in `inner`, outermost first. `inner` is the last one.
-    pub fn chain(&self, mut inner: Option<LoopId>) -> Vec<LoopId> {
-        let mut chain = Vec::new();
-        while let Some(l) = inner {
-            chain.push(l);
-            inner = self.loops[l.0 as usize];
-        }
+    pub fn chain(&self, inner: Option<LoopId>) -> Vec<LoopId> {
+        let mut chain: Vec<_> = self.outward(inner).collect();
         chain.reverse();
         chain
     }
@@ -195,31 +182,37 @@ impl Builder {
         self.protocol.exprs.add(Expr::Opaque { id, width })
     }
 
+    /// What is recorded of an expression, if it is an opaque value.
+    fn opaque_of(&mut self, id: ExprId) -> Option<&mut Opaque> {
+        let Expr::Opaque { id, .. } = self.get(id) else { return None };
+        Some(&mut self.protocol.opaques[id.0 as usize])
+    }
+
     /// Records the site that loads an opaque value.
     pub fn loaded_by(&mut self, opaque: ExprId, site: SiteId) {
-        if let Expr::Opaque { id, .. } = self.get(opaque) {
-            self.protocol.opaques[id.0 as usize].loaded_by = Some(site);
+        if let Some(opaque) = self.opaque_of(opaque) {
+            opaque.loaded_by = Some(site);
         }
     }
 
     /// Records the atomic addition that returns an opaque value. `added` was made before the value.
     pub fn drawn_by(&mut self, opaque: ExprId, ticket: Ticket) {
-        if let Expr::Opaque { id, .. } = self.get(opaque) {
-            self.protocol.opaques[id.0 as usize].ticket = Some(ticket);
+        if let Some(opaque) = self.opaque_of(opaque) {
+            opaque.ticket = Some(ticket);
         }
     }
 
     /// Records the place in the argument buffer at which an opaque value lies.
     pub fn lies_at(&mut self, opaque: ExprId, at: ExprId) {
-        if let Expr::Opaque { id, .. } = self.get(opaque) {
-            self.protocol.opaques[id.0 as usize].argument = Some(at);
+        if let Some(opaque) = self.opaque_of(opaque) {
+            opaque.argument = Some(at);
         }
     }
 
     /// Records that an opaque value is the last value of an expression of a loop.
     pub fn left_by(&mut self, opaque: ExprId, of: LoopId, value: ExprId) {
-        if let Expr::Opaque { id, .. } = self.get(opaque) {
-            self.protocol.opaques[id.0 as usize].last = Some(Last { of, value });
+        if let Some(opaque) = self.opaque_of(opaque) {
+            opaque.last = Some(Last { of, value });
         }
     }
 

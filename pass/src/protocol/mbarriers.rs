@@ -288,9 +288,7 @@ impl Uses {
             let comes_only_so = |&end: &LLVMBasicBlockRef| {
                 !seen.contains(&(end, false))
                     && !seen.contains(&(end, true))
-                    && ir::blocks(self.kernel)
-                        .filter(|&from| ir::successors(from).contains(&end))
-                        .all(|from| from != own && only_done(from) == Some(end))
+                    && ir::predecessors(end).all(|from| from != own && only_done(from) == Some(end))
             };
             if ends.is_empty() || !ends.iter().all(comes_only_so) {
                 return None;

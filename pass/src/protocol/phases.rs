@@ -234,7 +234,7 @@ impl Array {
             let arrivals: Vec<_> = self.changes.iter().filter(|(_, change)| change.arrives).collect();
             let counts_bytes = self.changes.iter().any(|(_, change)| change.bytes != 0);
             for (exchange, change) in &arrivals {
-                if predecessors(self.kernel, change.after) != [LLVMGetInstructionParent(*exchange)] {
+                if !ir::predecessors(change.after).eq([LLVMGetInstructionParent(*exchange)]) {
                     return None;
                 }
                 let mut arrival = step(LLVMGetOperand(*exchange, 0), None);
@@ -261,7 +261,7 @@ impl Array {
     unsafe fn told_before(&self, exchange: LLVMValueRef) -> Option<LLVMValueRef> {
         // SAFETY: by the caller's contract.
         unsafe {
-            let [from] = entries(self.kernel, LLVMGetInstructionParent(exchange))[..] else { return None };
+            let [from] = entries(LLVMGetInstructionParent(exchange))[..] else { return None };
             let mut told = ir::block_instructions(from).filter(|i| self.told.contains(i));
             told.next().filter(|_| told.next().is_none() && ir::successors(from).len() == 1)
         }
@@ -284,9 +284,8 @@ impl Array {
             };
             let kernel = self.kernel;
             let all: Vec<_> = ir::blocks(kernel).filter_map(|from| Some((from, only_done(from)?))).collect();
-            let is_end = |&end: &LLVMBasicBlockRef| {
-                predecessors(kernel, end).into_iter().all(|from| all.contains(&(from, end)))
-            };
+            let is_end =
+                |&end: &LLVMBasicBlockRef| ir::predecessors(end).all(|from| all.contains(&(from, end)));
             // The test itself may branch, and come together again. Then what follows counts.
             let behind = |from: LLVMBasicBlockRef| from != own;
             let pick = |of: &dyn Fn(LLVMBasicBlockRef) -> bool| {
@@ -331,7 +330,6 @@ impl Array {
     unsafe fn in_order(&self) -> Option<Vec<(LLVMValueRef, Change)>> {
         // SAFETY: by the caller's contract.
         unsafe {
-            let kernel = self.kernel;
             let of_block: HashMap<_, _> =
                 self.changes.iter().map(|of| (LLVMGetInstructionParent(of.0), *of)).collect();
             if of_block.len() != self.changes.len() {
@@ -341,7 +339,7 @@ impl Array {
             let next = |&(exchange, change): &(LLVMValueRef, Change)| {
                 let (mut from, mut at) = (LLVMGetInstructionParent(exchange), change.after);
                 for _ in 0..MOST_BLOCKS {
-                    if entries(kernel, at) != [from] {
+                    if entries(at) != [from] {
                         return None;
                     }
                     if let Some(found) = of_block.get(&at) {
@@ -373,7 +371,7 @@ impl Array {
     unsafe fn completed(&self, exchange: LLVMValueRef, bytes: i64) -> Option<LLVMValueRef> {
         // SAFETY: by the caller's contract.
         unsafe {
-            let [from] = entries(self.kernel, LLVMGetInstructionParent(exchange))[..] else { return None };
+            let [from] = entries(LLVMGetInstructionParent(exchange))[..] else { return None };
             if ir::successors(from).len() != 1 {
                 return None;
             }
@@ -432,7 +430,7 @@ unsafe fn comes_from(block: LLVMBasicBlockRef, own: LLVMBasicBlockRef, other: LL
             if at == own || !seen.insert(at) {
                 continue;
             }
-            let before = predecessors(LLVMGetBasicBlockParent(at), at);
+            let before: Vec<_> = ir::predecessors(at).collect();
             if at == other || before.is_empty() {
                 return false;
             }
@@ -468,17 +466,10 @@ unsafe fn exchange_in(block: LLVMBasicBlockRef) -> Option<Change> {
 }
 
 /// The blocks from which control comes to a block, but for the block itself and one that only leads back to it.
-unsafe fn entries(kernel: LLVMValueRef, at: LLVMBasicBlockRef) -> Vec<LLVMBasicBlockRef> {
+unsafe fn entries(at: LLVMBasicBlockRef) -> Vec<LLVMBasicBlockRef> {
     // SAFETY: by the caller's contract.
     unsafe {
-        let leads_back =
-            |from| from == at || ir::successors(from) == [at] && predecessors(kernel, from) == [at];
-        predecessors(kernel, at).into_iter().filter(|&from| !leads_back(from)).collect()
+        let leads_back = |from| from == at || ir::successors(from) == [at] && ir::predecessors(from).eq([at]);
+        ir::predecessors(at).filter(|&from| !leads_back(from)).collect()
     }
-}
-
-/// The blocks from which control may come to a block.
-unsafe fn predecessors(function: LLVMValueRef, block: LLVMBasicBlockRef) -> Vec<LLVMBasicBlockRef> {
-    // SAFETY: by the caller's contract.
-    unsafe { ir::blocks(function).filter(|&from| ir::successors(from).contains(&block)).collect() }
 }
