@@ -46,6 +46,11 @@ pub enum Op {
 }
 
 impl Op {
+    /// A plain access.
+    pub const fn plain(writes: bool) -> Self {
+        if writes { Self::Write } else { Self::Read }
+    }
+
     /// The threads to which it is atomic; `None` for a plain access.
     pub const fn scope(self) -> Option<Scope> {
         match self {

@@ -93,6 +93,23 @@ pub struct Side {
     pub scope: Option<Scope>,
 }
 
+impl Side {
+    /// An access of which only this is known: neither its place, nor its launch, nor its thread.
+    pub(crate) const fn unplaced(op: Op, site: u32) -> Self {
+        Self {
+            op: SideOp::of(op),
+            site,
+            size: None,
+            address: None,
+            launch: 0,
+            stream: 0,
+            block: None,
+            thread: None,
+            scope: op.scope(),
+        }
+    }
+}
+
 /// A data race.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RaceRecord {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::access::{GRANULE, Op};
 use crate::model::entry::Entry;
-use crate::model::race::{KernelKey, RaceRecord, RaceScope, Side, SideOp, Space};
+use crate::model::race::{KernelKey, RaceRecord, RaceScope, Side, Space};
 use crate::order::view::member;
 use crate::run::checker::Checker;
 use crate::run::transfer::{Touched, Transfer};
@@ -53,15 +53,9 @@ impl Checker {
             return;
         }
         let earlier = Side {
-            op: if touched.writes { SideOp::Write } else { SideOp::Read },
-            site: transfer.site_base + touched.site,
-            size: None,
-            address: None,
             launch: transfer.id,
             stream: transfer.stream,
-            block: None,
-            thread: None,
-            scope: None,
+            ..Side::unplaced(Op::plain(touched.writes), transfer.site_base + touched.site)
         };
         self.add_host_race(access, KernelKey::NONE, earlier);
     }
@@ -89,15 +83,11 @@ impl Checker {
             return;
         }
         let earlier = Side {
-            op: SideOp::of(entry.touch.op),
-            site: entry.site,
-            size: None,
-            address: None,
             launch: launch.id,
             stream: launch.stream,
             block: Some(block),
             thread: Some(entry.member.thread.into()),
-            scope: entry.touch.op.scope(),
+            ..Side::unplaced(entry.touch.op, entry.site)
         };
         self.add_host_race(access, launch.kernel, earlier);
     }
@@ -109,15 +99,8 @@ impl Checker {
             launch: earlier.launch,
             earlier,
             later: Side {
-                op: if access.writes { SideOp::Write } else { SideOp::Read },
-                site: access.site,
-                size: None,
                 address: Some(access.address),
-                launch: 0,
-                stream: 0,
-                block: None,
-                thread: None,
-                scope: None,
+                ..Side::unplaced(Op::plain(access.writes), access.site)
             },
             address: access.address,
             space: Space::Global,
@@ -136,6 +119,7 @@ impl Checker {
 mod tests {
     use super::*;
     use crate::batch::Batch;
+    use crate::model::race::SideOp;
     use crate::run::block::Block;
     use crate::run::launch::LaunchInfo;
 

@@ -91,8 +91,7 @@ impl Transfer {
 fn compare(launch: &Arc<Launch>, touched: &[Touched]) {
     let mut block = Block::begin(launch, 0, 0..0);
     for Touched { bytes, writes, site } in touched {
-        let op = if *writes { Op::Write } else { Op::Read };
-        block.transfer_range(bytes, op, *site);
+        block.transfer_range(bytes, Op::plain(*writes), *site);
     }
     block.end();
 }
@@ -158,7 +157,7 @@ impl UnsettledTransfer {
         self.touched.meeting(bytes).filter_map(move |touched| {
             let common = word_mask(word, touched.bytes.start, touched.bytes.end) & mask;
             (common != 0).then(|| Entry {
-                touch: Touch { op: if touched.writes { Op::Write } else { Op::Read }, mask: common },
+                touch: Touch { op: Op::plain(touched.writes), mask: common },
                 site: self.launch.site_base + touched.site,
                 member: Member::thread(self.launch.first_uid, 0, 0),
             })

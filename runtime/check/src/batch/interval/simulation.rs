@@ -76,7 +76,7 @@ mod tests {
     /// two of the accesses, for all histories of up to four accesses by three threads.
     #[test]
     fn uses_of_a_place_conflict_as_the_transition_function_says() {
-        let touch = |writes| Touch { op: if writes { Op::Write } else { Op::Read }, mask: FULL };
+        let touch = |writes| Touch { op: Op::plain(writes), mask: FULL };
         let races =
             |a: (u32, bool), b: (u32, bool)| a.0 != b.0 && conflict(touch(a.1), touch(b.1), Relation::Block);
         let accesses = || (0..6).map(|n| (n / 2, n % 2 == 1));
