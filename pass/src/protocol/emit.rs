@@ -453,8 +453,6 @@ fn op_of(access: &AccessSite, passes: u32) -> Op {
         Access::AsyncWrite { .. } => Op::Copy { writes: true, passes },
         Access::Atomic { kind: AtomicKind::VolatileLoad, .. } => Op::Volatile { writes: false },
         Access::Atomic { kind: AtomicKind::VolatileStore, .. } => Op::Volatile { writes: true },
-        Access::Atomic { kind, scope, .. } => {
-            Op::Atomic { scope: scope.into(), writes: kind != AtomicKind::Load }
-        }
+        Access::Atomic { kind, scope, .. } => Op::Atomic { scope, writes: kind != AtomicKind::Load },
     }
 }

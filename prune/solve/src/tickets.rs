@@ -24,7 +24,7 @@ use gpurace_protocol::condition::Condition;
 use gpurace_protocol::expr::{Axis, BinOp, CmpOp, Expr, ExprId, Exprs, LoopId, OpaqueId, Width};
 use gpurace_protocol::launch::Launch;
 use gpurace_protocol::place::Place;
-use gpurace_protocol::protocol::{ObjectId, ObjectKind, Op, Protocol, ScopeOf, Test};
+use gpurace_protocol::protocol::{ObjectId, ObjectKind, Op, Protocol, Scope, Test};
 use gpurace_protocol::range::{Range, Ranges, View, most_threads, special};
 
 use crate::encode::{Encoder, FIRST_OF_BLOCK, Frame};
@@ -185,7 +185,7 @@ fn taken(
     for (ticket, addition) in additions {
         let place = &places[addition.number];
         let Op::Atomic { scope, writes: true } = place.access.op else { return None };
-        if !of_block && scope < ScopeOf::Device {
+        if !of_block && scope < Scope::Device {
             return None;
         }
         let bytes = protocol.exprs.as_const(place.access.size)?;

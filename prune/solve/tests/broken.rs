@@ -148,7 +148,7 @@ fn all() -> Vec<Broken> {
             let x = k.pointer("x");
             let t = k.tid();
             let bin = k.binc(BinOp::And, t, 7);
-            k.access(Op::Atomic { scope: ScopeOf::Block, writes: true }, x, bin, 4);
+            k.access(Op::Atomic { scope: Scope::Block, writes: true }, x, bin, 4);
         }),
         broken("an atomic and a plain read", ONE, ROW, &[], |k| {
             let x = k.pointer("x");

@@ -48,7 +48,7 @@ fn compaction(case: Case) -> (Kernel, Vec<SiteId>) {
     }
     let keep = k.opaque("a value loaded from `keep`", Width::W1, Uniform::Thread, &[]);
     let op = match case {
-        Case::ScopeOfBlock => Op::Atomic { scope: ScopeOf::Block, writes: true },
+        Case::ScopeOfBlock => Op::Atomic { scope: Scope::Block, writes: true },
         _ => DEVICE,
     };
     let at = match case {

@@ -9,7 +9,7 @@ use gpurace_protocol::launch::{Extent, Launch};
 use gpurace_protocol::place::{self, Place};
 use gpurace_protocol::protocol::{
     Access, Breaks, Induction, Loop, Object, ObjectId, ObjectKind, Op, Opaque, PROTOCOL_VERSION, Param,
-    Protocol, ScopeOf, SiteId, Space, Step, Stmt, Stored, Sync, Test, Ticket, Uniform, Unknown,
+    Protocol, Scope, SiteId, Space, Step, Stmt, Stored, Sync, Test, Ticket, Uniform, Unknown,
 };
 use gpurace_protocol::run::{self, Thread};
 use gpurace_protocol::verdict::{SiteVerdict, Verdict, Verdicts, Witness, WitnessAccess};
@@ -73,7 +73,7 @@ fn protocol() -> Protocol {
                 Stmt::If {
                     cond: odd,
                     then: vec![access(1, Op::Read, 1, index), Stmt::Sync(Sync::Lanes(mask))],
-                    otherwise: vec![access(2, Op::Atomic { scope: ScopeOf::Device, writes: true }, 2, var)],
+                    otherwise: vec![access(2, Op::Atomic { scope: Scope::Device, writes: true }, 2, var)],
                 },
                 Stmt::Sync(Sync::Warp),
             ],

@@ -15,7 +15,7 @@ use gpurace_solve::{Limits, Options, Outcome, solve, solve_with};
 pub type E = ExprId;
 
 /// An atomic that is one for all threads of the device.
-pub const DEVICE: Op = Op::Atomic { scope: ScopeOf::Device, writes: true };
+pub const DEVICE: Op = Op::Atomic { scope: Scope::Device, writes: true };
 
 /// A kernel being written. Statements go to the innermost open body.
 #[derive(Clone)]

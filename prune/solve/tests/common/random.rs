@@ -274,8 +274,8 @@ impl Generator {
                 },
             },
             7 => Op::Volatile { writes: self.r.chance(50) },
-            8 => Op::Atomic { scope: self.r.pick(&[ScopeOf::Block, ScopeOf::Device]), writes: true },
-            _ => Op::Atomic { scope: ScopeOf::Device, writes: self.r.chance(70) },
+            8 => Op::Atomic { scope: self.r.pick(&[Scope::Block, Scope::Device]), writes: true },
+            _ => Op::Atomic { scope: Scope::Device, writes: self.r.chance(70) },
         };
         let mut index = self.index();
         let scale = self.r.pick(&[4, 4, 4, 4, 1, 2, 8]);

@@ -74,7 +74,7 @@ fn atomics_on_the_same_bytes() {
         (k, vec![first, second])
     };
     let atomic = |scope| Op::Atomic { scope, writes: true };
-    let [block, device] = [atomic(ScopeOf::Block), atomic(ScopeOf::Device)];
+    let [block, device] = [atomic(Scope::Block), atomic(Scope::Device)];
     let [load, store] = [false, true].map(|writes| Op::Volatile { writes });
     for ops in [[device, device], [device, load]] {
         assert_eq!(proved(kernel(ops, 4).0), Vec::<String>::new(), "{ops:?}");

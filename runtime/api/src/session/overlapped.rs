@@ -256,8 +256,8 @@ impl BareLaunch {
             (Op::Write, _) => block.write_range(thread, address, touch.size, site),
             (Op::Atomic { scope, writes }, Ok(size)) => {
                 let kind = if writes { AtomicKind::Rmw } else { AtomicKind::Load };
-                block.atomic(thread, address, size, site, kind, scope.into(), MemoryOrder::Relaxed);
-                block.atomic_done(thread, address, size, site, kind, scope.into(), MemoryOrder::Relaxed);
+                block.atomic(thread, address, size, site, kind, scope, MemoryOrder::Relaxed);
+                block.atomic_done(thread, address, size, site, kind, scope, MemoryOrder::Relaxed);
             }
             // A protocol with such accesses cannot be repeated.
             (Op::Atomic { .. } | Op::Volatile { .. } | Op::Copy { .. } | Op::Between { .. }, _) => {}

@@ -7,7 +7,6 @@
 //! |---|---|
 //! | [`expr`] | expressions over machine integers: thread and block ids, parameters, loop variables, opaque values |
 //! | [`protocol`] | the structured program: accesses, synchronisation, loops, conditionals; objects and parameters |
-//! | [`scope`] | scopes of atomics |
 //! | [`launch`] | one concrete launch |
 //! | [`arguments`] | what a launch's threads read of its arguments at computed places |
 //! | [`lanes`] | the sets of lanes that wait for each other at a sync of some lanes |
@@ -57,7 +56,6 @@ pub mod race;
 pub mod range;
 pub mod repeat;
 pub mod run;
-pub mod scope;
 pub mod show;
 pub mod touched;
 pub mod uniform;

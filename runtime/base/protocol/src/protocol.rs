@@ -26,7 +26,6 @@ use crate::arguments::ConstantVariable;
 use crate::expr::{ExprId, Exprs, LoopId, ParamId, VarId, Width};
 use crate::loaded::LoadedFrom;
 pub use crate::mbarrier::{MbarrierUse, Phase, Told};
-pub use crate::scope::ScopeOf;
 
 /// Version of the serialised form; raised with each change of the types.
 pub const PROTOCOL_VERSION: u32 = 28;
@@ -308,7 +307,7 @@ pub enum Op {
     /// An atomic access to all its bytes together.
     Atomic {
         /// The scope in which it is atomic.
-        scope: ScopeOf,
+        scope: Scope,
         /// False for an atomic load.
         writes: bool,
     },
@@ -366,11 +365,11 @@ impl Op {
     }
 
     /// The scope in which it is atomic; `None` for a plain access.
-    const fn scope(self) -> Option<ScopeOf> {
+    const fn scope(self) -> Option<Scope> {
         match self {
             Self::Read | Self::Write | Self::Copy { .. } | Self::Between { .. } => None,
             Self::Atomic { scope, .. } => Some(scope),
-            Self::Volatile { .. } => Some(ScopeOf::System),
+            Self::Volatile { .. } => Some(Scope::System),
         }
     }
 
@@ -378,7 +377,7 @@ impl Op {
     /// exactly the same: both are atomic to each other's threads. Two volatile accesses conflict.
     pub fn is_atomic_with(self, other: Self, same_block: bool) -> bool {
         // Two blocks may be in different clusters, so cluster scope is not enough.
-        let wide = |op: Self| op.scope().is_some_and(|scope| same_block || scope >= ScopeOf::Device);
+        let wide = |op: Self| op.scope().is_some_and(|scope| same_block || scope >= Scope::Device);
         let volatile = |op| matches!(op, Self::Volatile { .. });
         wide(self) && wide(other) && !(volatile(self) && volatile(other))
     }

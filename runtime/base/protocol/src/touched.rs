@@ -8,7 +8,7 @@ use crate::launch::Launch;
 use crate::place::Place;
 use crate::protocol::{Access, ObjectId, ObjectKind, Op, Protocol, SiteId, Space, Stmt};
 use crate::range::Ranges;
-use crate::scope::ScopeOf;
+use gpurace_abi::scope::Scope;
 
 /// Byte ranges of this length or more count as unknown.
 const TOO_WIDE: i128 = 1 << 46;
@@ -32,7 +32,7 @@ impl Manner {
 
     fn of_access(protocol: &Protocol, access: &Access) -> Self {
         match (access.op, protocol.exprs.as_const(access.size)) {
-            (Op::Atomic { scope, .. }, Some(size)) if scope >= ScopeOf::Device => Self::Atomics(size),
+            (Op::Atomic { scope, .. }, Some(size)) if scope >= Scope::Device => Self::Atomics(size),
             _ => Self::of(access.op.writes()),
         }
     }
