@@ -388,7 +388,7 @@ int main() {
     return threads != 2;
 }
 ";
-    let folder = folder_with("openmp", source);
+    let folder = folder_with("openmp_linked", source);
     let build = |args: &[&str]| compile(&[&["-fsanitize=gpurace"], args].concat(), &folder).unwrap();
     build(&["-Xcompiler", "-fopenmp", "-c", "app.cu", "-o", "app.o"]);
     for library in [&["-lm"], &["-lgomp"]] {
