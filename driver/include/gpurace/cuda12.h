@@ -86,13 +86,6 @@ GPURACE_CUDA12 cudaError_t cudaStreamGetCaptureInfo_v2(cudaStream_t __s, cudaStr
   return cudaStreamGetCaptureInfo(__s, __status, __id, __g, __nodes, nullptr, __n);
 }
 
-#ifdef CUDA_VERSION
-// The driver API.
-GPURACE_CUDA12 CUresult cuCtxCreate(CUcontext *__c, unsigned __flags, CUdevice __device) {
-  return cuCtxCreate(__c, nullptr, __flags, __device);
-}
-#endif
-
 #undef GPURACE_CUDA12
 #endif
 #endif

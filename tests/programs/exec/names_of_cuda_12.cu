@@ -1,7 +1,6 @@
 // CUDA 13 removed functions and members of cudaDeviceProp, and gave others further parameters. Older programs compile
 // and run as before.
 #include "check.h"
-#include <cuda.h>
 
 __global__ void fill(int* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -65,7 +64,5 @@ int main() {
     for (int i = 0; i < n; i++) right &= data[i] == i;
     CUDA(cudaThreadSetLimit(cudaLimitStackSize, 1024));
     CUDA(cudaThreadExit());
-    CUcontext context;
-    CUDA(cuCtxCreate(&context, 0, 0));
     return finish(right && limits == 1);
 }

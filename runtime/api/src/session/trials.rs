@@ -122,6 +122,11 @@ impl TrialCost {
         u64::try_from(cost).unwrap_or(u64::MAX)
     }
 
+    /// True if a trial of so many steps runs to its end, with room for checks.
+    fn ends_within(self, most_steps: u64) -> bool {
+        most_steps >= 2 * self.turns
+    }
+
     /// True if threads run long between two steps.
     fn has_long_steps(self) -> bool {
         self.whole >= 2 * self.turns
@@ -173,15 +178,18 @@ pub struct PlannedTrial {
     pub orders_blocks: bool,
 }
 
-/// The seeds of trials thread by thread, the most useful first, since a long launch has few that run to their end: the
-/// last block first, then two drawn schedules, then in turn one that is not drawn and one that is. `own`: the launch's
+/// The seeds of trials thread by thread. If all run to their end, those in order come first, then drawn ones. If not, the
+/// most useful come first: the last block first, two drawn schedules, then one of each kind in turn. `own`: the launch's
 /// seed. `in_a_loop`: one loop runs all threads of a block; otherwise the seeds 0 and 1 are one schedule.
-fn seeds_of_trials(own: u64, drawn: u64, in_a_loop: bool) -> impl Iterator<Item = u64> {
-    let mut in_order = [2, 1, 3, 4, 5].into_iter();
+fn seeds_of_trials(own: u64, drawn: u64, all_end: bool, in_a_loop: bool) -> impl Iterator<Item = u64> {
+    let in_order = if all_end { [1, 2, 3, 4, 5] } else { [2, 1, 3, 4, 5] };
+    let are_drawn: &[bool] = if all_end { &[false; 5] } else { &[false, true, true] };
+    let mut in_order =
+        in_order.into_iter().filter(move |&seed| seed != 1 || own != 0 || all_end || in_a_loop);
     let mut drawn = drawn..;
-    let are_drawn = [false, true].into_iter().chain([true, false].into_iter().cycle());
+    let are_drawn = are_drawn.iter().copied().chain([false, true].into_iter().cycle());
     let seeds = are_drawn.filter_map(move |is_drawn| if is_drawn { drawn.next() } else { in_order.next() });
-    seeds.filter(move |&seed| seed != own && (seed != 1 || own != 0 || in_a_loop))
+    seeds.filter(move |&seed| seed != own)
 }
 
 fn cost_of(begun: &BegunLaunch) -> TrialCost {
@@ -222,8 +230,9 @@ impl Session {
         // The drawn schedules are others in each launch.
         let drawn = own.max(5).saturating_add(1 + launches.explored * self.options().explore);
         launches.explored += 1;
-        let seeds = seeds_of_trials(own, drawn, in_a_loop);
         let steps = cost.steps_of_trials(wanted, left);
+        let all_end = steps.len() == wanted && steps.iter().all(|&most| cost.ends_within(most));
+        let seeds = seeds_of_trials(own, drawn, all_end, in_a_loop);
         let by_threads = |(seed, most_steps)| PlannedTrial { seed, most_steps, orders_blocks: false };
         seeds.zip(steps).map(by_threads).collect()
     }
@@ -325,13 +334,15 @@ mod tests {
     }
 
     #[test]
-    fn the_first_trials_are_the_most_useful() {
-        let seeds =
-            |own, in_a_loop| seeds_of_trials(own, own.max(5) + 1, in_a_loop).take(11).collect::<Vec<_>>();
-        assert_eq!(seeds(0, true), [2, 6, 7, 1, 8, 3, 9, 4, 10, 5, 11]);
-        assert_eq!(seeds(0, false), [2, 6, 7, 8, 3, 9, 4, 10, 5, 11, 12]);
-        assert_eq!(seeds(2, false), [6, 7, 1, 8, 3, 9, 4, 10, 5, 11, 12]);
-        assert_eq!(seeds(40, true)[..3], [2, 41, 42]);
+    fn the_first_of_few_trials_are_the_most_useful() {
+        let seeds = |own: u64, all_end, in_a_loop| {
+            seeds_of_trials(own, own.max(5) + 1, all_end, in_a_loop).take(11).collect::<Vec<_>>()
+        };
+        assert_eq!(seeds(0, true, true), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+        assert_eq!(seeds(0, false, true), [2, 6, 7, 1, 8, 3, 9, 4, 10, 5, 11]);
+        assert_eq!(seeds(0, false, false), [2, 6, 7, 3, 8, 4, 9, 5, 10, 11, 12]);
+        assert_eq!(seeds(2, false, false), [6, 7, 1, 8, 3, 9, 4, 10, 5, 11, 12]);
+        assert_eq!(seeds(40, false, true)[..3], [2, 41, 42]);
     }
 
     #[test]
