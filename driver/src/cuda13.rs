@@ -62,8 +62,13 @@ const OLDER: [&str; 8] = ["c++03", "c++0x", "c++11", "c++14", "gnu++03", "gnu++0
 /// What a user may do.
 const WAY_OUT: &str = "change it, or compile with the headers of CUDA 12: `--cuda-path=DIR`";
 
+/// True for a standard of C++ that is older than C++17.
+pub fn is_older(standard: &str) -> bool {
+    OLDER.contains(&standard)
+}
+
 /// The standard of C++ that sources need in place of an older one: they include what needs C++17 since CUDA 13.
-/// `is_theirs` says whether the program has an own header of a name.
+/// `is_theirs` says whether the program has a header of this name itself.
 pub fn newer_standard(
     sources: &[(PathBuf, String)],
     standard: &str,
@@ -76,8 +81,8 @@ pub fn newer_standard(
             LIBRARIES.iter().any(|folder| include.name.starts_with(folder)) && !is_theirs(include.name)
         })
     };
-    let mut sources = sources.iter().filter(|_| OLDER.contains(&standard));
-    sources.any(|(_, text)| dialect::without_comments(text).lines().any(needs)).then_some(newer)
+    let any_needs = || sources.iter().any(|(_, text)| dialect::without_comments(text).lines().any(needs));
+    (is_older(standard) && any_needs()).then_some(newer)
 }
 
 /// True if a toolkit of this version has the changes.
@@ -116,10 +121,11 @@ fn with_old_members(text: &str) -> Option<String> {
 /// What to say of sources that did not compile with a toolkit of CUDA 13. `None` if nothing of this is in them.
 pub fn explain(sources: &[(PathBuf, String)]) -> Option<Error> {
     let first = |name: &&str| {
-        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let goes_on = |byte: Option<&u8>| byte.is_some_and(|byte| dialect::is_word(*byte));
         let names = |line: &str| {
             line.match_indices(name).any(|(at, found)| {
-                !line[..at].ends_with(is_word) && !line[at + found.len()..].starts_with(is_word)
+                let (before, behind) = (&line[..at], &line[at + found.len()..]);
+                !goes_on(before.as_bytes().last()) && !goes_on(behind.as_bytes().first())
             })
         };
         sources.iter().find_map(|(path, text)| {

@@ -221,7 +221,8 @@ fn names_register(text: &[u8]) -> bool {
     }
 }
 
-fn is_word(byte: u8) -> bool {
+/// True for a byte of a name.
+pub fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 

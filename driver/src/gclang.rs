@@ -191,12 +191,13 @@ pub(crate) fn find(args: &mut Args, driver: Driver) -> Result<Toolchain, Error> 
 
 /// The standard of C++ that replaces the command line's, which is too old for libraries of a toolkit.
 fn newer_standard(args: &Args, toolkit: &Toolkit) -> Option<&'static str> {
+    let standard = args.standard();
+    if !cuda13::is_since(toolkit.version) || !cuda13::is_older(&standard) {
+        return None;
+    }
     let folders = headers::own_folders(args);
     let is_theirs = |name: &str| folders.iter().any(|folder| folder.join(name).is_file());
-    let standard = args.standard();
-    cuda13::is_since(toolkit.version)
-        .then(|| cuda13::newer_standard(&headers::sources(args), &standard, is_theirs))
-        .flatten()
+    cuda13::newer_standard(&headers::sources(args), &standard, is_theirs)
 }
 
 fn report_toolkit(found: &cuda::Found, driver: Driver) -> Result<(), Error> {

@@ -178,9 +178,9 @@ pub struct PlannedTrial {
     pub orders_blocks: bool,
 }
 
-/// The seeds of trials thread by thread. If all run to their end, those in order come first, then drawn ones. If not, the
-/// most useful come first: the last block first, two drawn schedules, then one of each kind in turn. `own`: the launch's
-/// seed. `in_a_loop`: one loop runs all threads of a block; otherwise the seeds 0 and 1 are one schedule.
+/// The seeds of trials thread by thread. If all trials run to their end, the seeds 1 to 5 come first, and drawn schedules
+/// follow. If not, the most useful come first: seed 2, then two drawn schedules, then one of each kind in turn. `own`: the
+/// launch's seed. `in_a_loop`: one loop runs all threads of a block; otherwise the seeds 0 and 1 are one schedule.
 fn seeds_of_trials(own: u64, drawn: u64, all_end: bool, in_a_loop: bool) -> impl Iterator<Item = u64> {
     let in_order = if all_end { [1, 2, 3, 4, 5] } else { [2, 1, 3, 4, 5] };
     let are_drawn: &[bool] = if all_end { &[false; 5] } else { &[false, true, true] };
